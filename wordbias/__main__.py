@@ -1,0 +1,5 @@
+"""`python -m wordbias` is `wordbias`."""
+
+from wordbias.cli import main
+
+main()

@@ -1,0 +1,28 @@
+"""Reading and writing word vectors: GloVe and word2vec text, word2vec binary, safetensors, gensim.
+
+Formats are recognised by content. Text and word2vec binary are read in blocks, so that a file of
+any size can be streamed; parsed text is cached and memory-mapped afterwards.
+"""
+
+from wordbias.formats.file import Tally, VectorFile
+from wordbias.formats.layout import Kind, Layout
+from wordbias.formats.loading import FileInfo, Loaded, load
+from wordbias.formats.scanning import scan
+from wordbias.formats.streaming import ROW_FORMATS, stream
+from wordbias.formats.writing import WRITABLE, output_format, save
+
+__all__ = [
+    "ROW_FORMATS",
+    "WRITABLE",
+    "FileInfo",
+    "Kind",
+    "Layout",
+    "Loaded",
+    "Tally",
+    "VectorFile",
+    "load",
+    "output_format",
+    "save",
+    "scan",
+    "stream",
+]

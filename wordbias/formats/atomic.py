@@ -1,0 +1,101 @@
+"""Writing a file so that nobody ever sees half of it."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import zipfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Any, cast
+
+from wordbias.errors import WordbiasError
+
+_OPENERS: dict[str, Any] = {".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Write a file that takes its name only when it is complete.
+
+    Where the system can, the file has no name at all while it is written, so that not even a
+    killed process leaves a part of it behind; elsewhere it is a hidden neighbour, removed on any
+    error. An existing file keeps its permissions and is replaced in one step at the end.
+
+    Raises
+    ------
+    WordbiasError
+        If the folder is missing or may not be written to, or the disk is full.
+    """
+    target = Path(os.path.realpath(path))
+    check_writable(target)
+    hidden = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with _nameless(target.parent, hidden) as file:
+            if target.exists():
+                os.chmod(file.fileno(), target.stat().st_mode & 0o7777)
+            yield file
+        os.replace(hidden, target)
+    except OSError as error:
+        raise _explained(error, target) from None
+    finally:
+        hidden.unlink(missing_ok=True)
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Refuse early, before hours of work, an output that cannot be written."""
+    target = Path(path)
+    folder = Path(os.path.realpath(target)).parent
+    if target.is_dir():
+        raise WordbiasError(f"{target}: is a folder; name the file to write")
+    if not folder.is_dir():
+        raise WordbiasError(f"{target}: cannot be written, the folder {folder} does not exist")
+    if not os.access(folder, os.W_OK):
+        raise WordbiasError(f"{target}: cannot be written, the folder {folder} is read-only to you")
+
+
+@contextmanager
+def compressing(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
+    """Compress what is written as the suffix of `name` says: .gz, .bz2, .xz, .zip or not at all."""
+    suffix = Path(name).suffix.lower()
+    with ExitStack() as stack:
+        if suffix == ".gz":  # without a time stamp, so that equal content gives equal files
+            packed = gzip.GzipFile("", "wb", 6, file, mtime=0)
+        elif suffix == ".zip":
+            archive = stack.enter_context(zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED))
+            member = zipfile.ZipInfo(Path(name).stem)
+            member.compress_type = zipfile.ZIP_DEFLATED
+            packed = archive.open(member, "w", force_zip64=True)  # type: ignore[assignment]
+        elif suffix in _OPENERS:
+            packed = _OPENERS[suffix](file, "wb")
+        else:
+            yield file
+            return
+        yield cast(IO[bytes], stack.enter_context(packed))
+
+
+@contextmanager
+def _nameless(folder: Path, name: Path) -> Iterator[IO[bytes]]:
+    """Open a file in `folder` that gets its `name` when the block ends without an error."""
+    try:
+        handle = os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666)
+    except (AttributeError, OSError):  # not Linux, or a file system without nameless files
+        with name.open("w+b") as file:
+            yield file
+        return
+    with os.fdopen(handle, "w+b") as file:
+        yield file
+        file.flush()
+        # naming a folder makes Python call linkat, which alone can follow this link
+        os.link(f"/proc/self/fd/{handle}", name, src_dir_fd=handle)
+
+
+def _explained(error: OSError, target: Path) -> WordbiasError:
+    reason = error.strerror or str(error)
+    return WordbiasError(
+        f"{target}: could not be written: {reason}; nothing was changed, "
+        "make room or name another place"
+    )

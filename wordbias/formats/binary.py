@@ -1,0 +1,115 @@
+"""word2vec binary: ``word``, a space, the float32 values, perhaps a line feed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.errors import WordbiasError
+from wordbias.formats.layout import Layout
+from wordbias.formats.lines import Block, Problem
+from wordbias.formats.source import Digest, Source
+
+_LONGEST_WORD = 1 << 16
+
+
+class BinaryJob(NamedTuple):
+    """Words, and their values as bytes."""
+
+    words: list[bytes]
+    values: bytes
+
+
+def jobs(
+    source: Source, layout: Layout, what: str, digest: Digest | None = None
+) -> Iterator[BinaryJob]:
+    """Cut the file at the words' borders.
+
+    Raises
+    ------
+    WordbiasError
+        If the file ends inside a row, or goes on behind the last row that its header promises.
+    """
+    rest, row, skip = b"", 1, layout.skip
+    for chunk in source.chunks(what, digest):
+        data = rest + chunk[skip:]
+        skip = 0
+        job, end = _cut(data, layout, row)
+        rest = data[end:]
+        if job.words:
+            row += len(job.words)
+            yield job
+        _check_rest(source, layout, row, rest)
+    if row <= (layout.count or 0):
+        raise WordbiasError(
+            f"{source.name}: is cut off: the header promises {layout.count} words, "
+            f"word {row} is not complete; fetch or make the file again"
+        )
+
+
+def _cut(data: bytes, layout: Layout, row: int) -> tuple[BinaryJob, int]:
+    """Take the complete rows off the beginning of `data`; return them and where they end."""
+    size = 4 * layout.dim
+    left = (layout.count or 0) - row + 1
+    words: list[bytes] = []
+    values: list[bytes] = []
+    end = 0
+    while len(words) < left:
+        space = data.find(b" ", end)
+        start = space + 1
+        if space < 0 or start + size > len(data):
+            break
+        words.append(data[end:space].lstrip(b"\n"))
+        end = start + size
+        values.append(data[start:end])
+    return BinaryJob(words, b"".join(values)), end
+
+
+def _check_rest(source: Source, layout: Layout, row: int, rest: bytes) -> None:
+    if row > (layout.count or 0) and rest.strip(b"\n\r "):
+        raise WordbiasError(
+            f"{source.name}: goes on behind the {layout.count} words that its header promises; "
+            "the header or the dimension in it is wrong"
+        )
+    if len(rest) > 4 * layout.dim + _LONGEST_WORD and b" " not in rest[:_LONGEST_WORD]:
+        raise WordbiasError(f"{source.name}: is damaged: word {row} is over 65,536 bytes long")
+
+
+def parse(job: BinaryJob, dim: int) -> Block:
+    """Turn one job into words and rows; rows with a nan or an infinity become problems."""
+    rows = np.frombuffer(job.values, "<f4").reshape(-1, dim)
+    bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+    if not len(bad):
+        return Block(job.words, rows.astype(np.float32, copy=False))
+    problems = [Problem(i, "its vector holds a nan or an infinity") for i in bad.tolist()]
+    dropped = set(bad.tolist())
+    words = [word for i, word in enumerate(job.words) if i not in dropped]
+    return Block(words, np.delete(rows, bad, axis=0), problems)
+
+
+def encode(words: list[bytes], rows: NDArray[np.float32]) -> bytes:
+    """Format rows as GoogleNews has them: no line feed between rows.
+
+    Raises
+    ------
+    WordbiasError
+        If a word contains a space, which ends a word in this format, or begins with a line feed.
+    """
+    for word in words:
+        if b" " in word or word.startswith(b"\n"):
+            shown = word.decode("utf-8", "replace")
+            raise WordbiasError(
+                f"word2vec binary ends a word at its first space and cannot hold {shown!r}; "
+                "write text (.txt, .vec) or .safetensors instead"
+            )
+    data = rows.astype("<f4", copy=False).tobytes()
+    size = 4 * rows.shape[1]
+    parts = [
+        part
+        for i, word in enumerate(words)
+        for part in (word, b" ", data[i * size : (i + 1) * size])
+    ]
+    return b"".join(parts)

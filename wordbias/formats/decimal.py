@@ -1,0 +1,129 @@
+"""Decimal text to float32, many numbers at a time, without a loop and without a compiler.
+
+A number such as ``-0.038194`` is one machine word: the eight bytes that end it are loaded as one
+unsigned integer, bytes before the decimal point are masked away, and three multiplications add up
+the digits (the "SIMD within a register" technique). Numpy does this for tens of thousands of
+numbers at a time and lets other threads run meanwhile.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.errors import WordbiasError
+
+PAD = 16
+"""Bytes that must precede the first number in the buffer, so that its window can be loaded."""
+
+_DIGITS = 15  # integers of up to 15 digits, and powers of ten up to 22, are exact in float64
+_POWER = 10.0 ** np.arange(_DIGITS + 1)
+_KEEP = np.array([(2**64 - 1) >> (64 - 8 * k) << (64 - 8 * k) for k in range(9)], np.uint64)
+_ZEROS = np.uint64(0x3030303030303030)
+_ABOVE_NINE = np.uint64(0x7676767676767676)
+_HIGH_BITS = np.uint64(0x8080808080808080)
+_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+class BadNumber(WordbiasError):
+    """A token that is no finite float32; `index` is its place among the numbers of the block."""
+
+    def __init__(self, index: int, message: str) -> None:
+        super().__init__(message)
+        self.index = index
+
+
+def parse_decimals(
+    buffer: NDArray[np.uint8], starts: NDArray[np.intp], ends: NDArray[np.intp]
+) -> NDArray[np.float32]:
+    """Parse the numbers ``buffer[starts[i]:ends[i]]``.
+
+    Each is rounded to the nearest float64 and then to float32, as ``np.float32(float(text))`` is.
+    One digit before the point and up to 14 behind it is the fast case; any other valid number
+    (an exponent, no point, more digits) is parsed by Python and costs about twenty times more.
+
+    Parameters
+    ----------
+    buffer
+        Bytes of the text; at least `PAD` bytes precede the first number.
+    starts, ends
+        Half-open bounds of the numbers, shape ``(n,)``.
+
+    Returns
+    -------
+    ndarray
+        Shape ``(n,)``, float32.
+
+    Raises
+    ------
+    BadNumber
+        If a token is not a number, is nan or infinite, or exceeds the range of float32.
+    """
+    negative = buffer[starts] == ord("-")
+    point = starts + negative
+    lead = buffer[point] - np.uint8(ord("0"))
+    point += 1
+    length = ends - point - 1
+    # an index just past the buffer is possible for an empty last token
+    fast = buffer.take(point, mode="clip") == ord(".")
+    fast &= (length > 0) & (length < _DIGITS) & (lead <= 9)
+    length = np.where(fast, length, 0)
+    fraction, valid = _digits(buffer, ends, length)
+    fast &= valid
+    scale = _POWER[length]
+    value = (fraction + lead * scale) / scale
+    np.negative(value, out=value, where=negative)
+    result = value.astype(np.float32)
+    slow = np.flatnonzero(~fast)
+    for i in slow.tolist():
+        result[i] = _parse_slowly(buffer[starts[i] : ends[i]].tobytes(), i)
+    return result
+
+
+def _digits(
+    buffer: NDArray[np.uint8], ends: NDArray[np.intp], length: NDArray[np.intp]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Value of the last `length` digits before `ends`, and whether all of them are digits."""
+    value, valid = _eight_digits(buffer, ends, np.minimum(length, 8))
+    long = np.flatnonzero(length > 8)
+    if len(long):
+        high, high_valid = _eight_digits(buffer, ends[long] - 8, length[long] - 8)
+        value[long] += high * 1e8
+        valid[long] &= high_valid
+    return value, valid
+
+
+def _eight_digits(
+    buffer: NDArray[np.uint8], ends: NDArray[np.intp], length: NDArray[np.intp]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    words = np.ndarray((len(buffer) - 7,), "<u8", buffer, strides=(1,))
+    x = words[ends - 8]
+    x ^= _ZEROS
+    x &= _KEEP[length]
+    valid = (((x + _ABOVE_NINE) | x) & _HIGH_BITS) == 0
+    x *= np.uint64(10 * 2**8 + 1)  # neighbouring digits to pairs, pairs to fours, fours to eight
+    x >>= np.uint64(8)
+    x &= np.uint64(0x00FF00FF00FF00FF)
+    x *= np.uint64(100 * 2**16 + 1)
+    x >>= np.uint64(16)
+    x &= np.uint64(0x0000FFFF0000FFFF)
+    x *= np.uint64(10000 * 2**32 + 1)
+    x >>= np.uint64(32)
+    return x.astype(np.float64), valid
+
+
+def _parse_slowly(token: bytes, index: int) -> float:
+    shown = token.decode("utf-8", "backslashreplace")
+    try:
+        value = float(token)
+    except ValueError:
+        raise BadNumber(index, f"{shown[:40]!r} is not a number") from None
+    if value != value or abs(value) == float("inf"):
+        raise BadNumber(index, f"{shown!r} is not a finite number")
+    if abs(value) > 3.4028235677973366e38:
+        raise BadNumber(index, f"{shown!r} is beyond the range of float32")
+    if not _NUMBER.fullmatch(token):
+        raise BadNumber(index, f"{shown[:40]!r} is not a number")
+    return value

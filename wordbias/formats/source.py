@@ -1,0 +1,211 @@
+"""Where the bytes of an embedding come from: a file, possibly compressed, possibly in a zip."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import lzma
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from wordbias.errors import WordbiasError
+from wordbias.progress import Bar, progress
+
+DECOMPRESSION_ERRORS = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile)
+_MAGIC = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"PK\x03\x04": "zip"}
+_OPENERS: dict[str, Any] = {"gz": gzip.open, "bz2": bz2.open, "xz": lzma.open}
+CHUNK = 1 << 19
+
+
+@dataclass(frozen=True)
+class Source:
+    """A readable file, its compression (``""``, gz, bz2, xz, zip) and the member inside a zip."""
+
+    path: Path
+    compression: str = ""
+    member: str = ""
+
+    @classmethod
+    def find(cls, name: str | os.PathLike[str]) -> Source:
+        """Find what `name` means: a path, or ``archive.zip::member``.
+
+        Raises
+        ------
+        WordbiasError
+            If there is no such file, it is a folder, empty or unreadable, or a zip needs a
+            member named.
+        """
+        text, _, member = os.fspath(name).partition("::")
+        path = Path(text)
+        with _readable(path), path.open("rb") as file:
+            head = file.read(8)
+        if not head:
+            raise WordbiasError(f"{path}: the file is empty; expected word vectors")
+        compression = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), "")
+        if compression == "zip":
+            member = _choose_member(path, member)
+        elif member:
+            raise WordbiasError(f"{path}: is no zip archive, so '::{member}' names nothing in it")
+        return cls(path, compression, member)
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages."""
+        return f"{self.path}::{self.member}" if self.member else str(self.path)
+
+    @property
+    def stem(self) -> str:
+        """The file's name without its folder and its suffixes, to name an embedding after."""
+        base = Path(self.member).name if self.member else self.path.name
+        for suffix in (".gz", ".bz2", ".xz", ".txt", ".vec", ".bin", ".kv", ".safetensors"):
+            base = base.removesuffix(suffix)
+        return base
+
+    @contextmanager
+    def open(self) -> Iterator[IO[bytes]]:
+        """Open for reading, decompressed; damage found while reading becomes one clear line."""
+        with self._opened() as (file, _):
+            yield file
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+        """Yield the decompressed file, and the file on disk for its position."""
+        with _readable(self.path), self._intact(), ExitStack() as stack:
+            raw = stack.enter_context(self.path.open("rb"))
+            if self.compression == "zip":
+                archive = stack.enter_context(zipfile.ZipFile(raw))
+                yield stack.enter_context(archive.open(self.member)), raw
+            elif self.compression:
+                yield stack.enter_context(_OPENERS[self.compression](raw, "rb")), raw
+            else:
+                yield raw, raw
+
+    @contextmanager
+    def _intact(self) -> Iterator[None]:
+        try:
+            yield
+        except DECOMPRESSION_ERRORS as error:
+            raise WordbiasError(
+                f"{self.name}: the compressed data is damaged or cut off ({error}); "
+                "fetch or make the file again"
+            ) from None
+        except (NotImplementedError, RuntimeError) as error:
+            if self.compression != "zip":
+                raise
+            raise WordbiasError(f"{self.name}: cannot be unpacked: {error}") from None
+
+    def head(self, size: int = 1 << 16) -> bytes:
+        """Return the first `size` decompressed bytes."""
+        with self.open() as file:
+            return file.read(size)
+
+    def chunks(self, what: str, digest: Digest | None = None) -> Iterator[bytes]:
+        """Yield the decompressed bytes in order, with progress, hashing the file as it is read."""
+        with self._opened() as (file, raw), progress(what, self.path.stat().st_size) as bar:
+            counted = _position(raw, bar)
+            while chunk := file.read(CHUNK):
+                if digest is not None and not self.compression:
+                    digest.update(chunk)
+                counted()
+                yield chunk
+        if digest is not None and self.compression:
+            digest.read(self.path)
+
+    def lines(self, what: str, digest: Digest | None = None) -> Iterator[bytes]:
+        """Yield the decompressed bytes in chunks of whole lines; the last gets its line feed."""
+        rest = b""
+        for chunk in self.chunks(what, digest):
+            end = chunk.rfind(b"\n") + 1
+            if not end:
+                rest += chunk
+                continue
+            yield rest + chunk[:end]
+            rest = chunk[end:]
+        if rest:
+            yield rest + b"\n"
+
+
+class Digest:
+    """A sha256 that grows while a file is read."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+
+    def update(self, data: bytes) -> None:
+        """Add the next bytes of the file."""
+        self._hash.update(data)
+
+    def read(self, path: Path) -> None:
+        """Add a whole file."""
+        with path.open("rb") as file:
+            while chunk := file.read(1 << 20):
+                self._hash.update(chunk)
+
+    def hex(self) -> str:
+        """Return the hash of what was added, in hexadecimal."""
+        return self._hash.hexdigest()
+
+
+def _position(raw: IO[bytes], bar: Bar) -> Any:
+    """Return a function that moves the bar to how far the file on disk has been read."""
+    done = 0
+
+    def move() -> None:
+        nonlocal done
+        now = raw.tell()
+        bar.update(now - done)
+        done = now
+
+    return move
+
+
+def _choose_member(path: Path, member: str) -> str:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = [info.filename for info in archive.infolist() if not info.is_dir()]
+    except zipfile.BadZipFile as error:
+        raise WordbiasError(
+            f"{path}: the zip archive is damaged or cut off ({error}); fetch it again"
+        ) from None
+    if member in members:
+        return member
+    if not member and len(members) == 1:
+        return members[0]
+    asked = f"has no member {member!r}" if member else f"holds {len(members)} files"
+    listed = ", ".join(f"{path.name}::{name}" for name in members[:20])
+    raise WordbiasError(f"{path}: {asked}; name one of: {listed or '(it is empty)'}")
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        if error.filename is None or Path(error.filename) != path:
+            raise
+        raise WordbiasError(f"{path}: there is no such file") from None
+    except IsADirectoryError:
+        raise WordbiasError(f"{path}: is a folder; name the file with the vectors in it") from None
+    except PermissionError as error:
+        if error.filename is None or Path(error.filename) != path:
+            raise
+        raise WordbiasError(f"{path}: may not be read (permission denied)") from None
+
+
+def as_text(data: bytes) -> str:
+    """Decode a word; bytes that are not UTF-8 are kept, reversibly, as lone surrogates."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def as_bytes(word: str) -> bytes:
+    """Encode a word as `as_text` decoded it."""
+    return word.encode("utf-8", "surrogateescape")
+
+

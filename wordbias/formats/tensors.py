@@ -1,0 +1,146 @@
+"""safetensors: an embedding as two tensors, `vectors` (n, d) and `words` (UTF-8, one a line).
+
+Written and mapped here rather than by the library `safetensors`, which would copy the matrix both
+ways; the tests hold both against the library.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.errors import WordbiasError
+from wordbias.formats.source import as_bytes, as_text
+
+_DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "U8": "u1"}
+
+
+def write(
+    file: IO[bytes],
+    words: Sequence[str],
+    vectors: NDArray[Any],
+    metadata: Mapping[str, str] | None = None,
+) -> None:
+    """Write an embedding.
+
+    Parameters
+    ----------
+    file
+        Open for binary writing.
+    words
+        The vocabulary, `n` words.
+    vectors
+        Shape ``(n, d)``, float32 or float16.
+    metadata
+        Strings to keep beside the tensors.
+
+    Raises
+    ------
+    WordbiasError
+        If a word contains a line feed.
+    """
+    blob = join_words(words)
+    code = {4: "F32", 2: "F16"}[vectors.dtype.itemsize]
+    size = vectors.size * vectors.dtype.itemsize
+    header: dict[str, Any] = {"__metadata__": dict(metadata or {})}
+    header["vectors"] = {
+        "dtype": code,
+        "shape": list(vectors.shape),
+        "data_offsets": [0, size],
+    }
+    header["words"] = {
+        "dtype": "U8",
+        "shape": [len(blob)],
+        "data_offsets": [size, size + len(blob)],
+    }
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    file.write(len(text).to_bytes(8, "little") + text)
+    file.write(np.ascontiguousarray(vectors).data)
+    file.write(blob)
+
+
+def read(path: Path) -> tuple[list[str], NDArray[np.float32], dict[str, str]]:
+    """Map an embedding into memory.
+
+    Returns
+    -------
+    words, vectors, metadata
+        `vectors` is float32, shape ``(n, d)``, read-only; mapped if the file holds float32.
+
+    Raises
+    ------
+    WordbiasError
+        If the file is damaged or holds other tensors.
+    """
+    header, start = _header(path)
+    for name in ("vectors", "words"):
+        if name not in header:
+            found = ", ".join(sorted(set(header) - {"__metadata__"})) or "none"
+            raise WordbiasError(
+                f"{path}: expected the tensors 'vectors' and 'words', found {found[:200]}; "
+                "write such a file with: wordbias convert"
+            )
+    vectors = _tensor(path, header["vectors"], start, "vectors")
+    words = split_words(_tensor(path, header["words"], start, "words").tobytes())
+    if vectors.ndim != 2 or len(words) != len(vectors):
+        raise WordbiasError(
+            f"{path}: {len(words)} words do not fit vectors of shape {vectors.shape}"
+        )
+    return words, vectors.astype(np.float32, copy=False), header.get("__metadata__", {})
+
+
+def metadata(path: Path) -> dict[str, str]:
+    """Read only the metadata."""
+    return dict(_header(path)[0].get("__metadata__", {}))
+
+
+def join_words(words: Sequence[str]) -> bytes:
+    """Return the words as UTF-8, one a line, without a line feed at the end."""
+    blob = as_bytes("\n".join(words))
+    if blob.count(b"\n") != len(words) - 1:
+        shown = next((word for word in words if "\n" in word), "")
+        raise WordbiasError(f"a word with a line feed in it cannot be written: {shown!r}")
+    return blob
+
+
+def split_words(blob: bytes) -> list[str]:
+    """Undo `join_words`."""
+    return as_text(blob).split("\n")
+
+
+def _header(path: Path) -> tuple[dict[str, Any], int]:
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if length > path.stat().st_size:
+            raise WordbiasError(f"{path}: is cut off inside its header")
+        try:
+            header = json.loads(file.read(length))
+        except ValueError as error:
+            raise WordbiasError(f"{path}: its safetensors header is damaged: {error}") from None
+    if not isinstance(header, dict):
+        raise WordbiasError(f"{path}: its safetensors header is no table")
+    return header, 8 + length
+
+
+def _tensor(path: Path, entry: Any, start: int, name: str) -> NDArray[Any]:
+    try:
+        dtype = np.dtype(_DTYPES[entry["dtype"]])
+        shape = tuple(int(n) for n in entry["shape"])
+        begin, end = (int(n) for n in entry["data_offsets"])
+    except (KeyError, TypeError, ValueError):
+        raise WordbiasError(
+            f"{path}: expected the tensor '{name}' as one of {', '.join(_DTYPES)}, found {entry}"
+        ) from None
+    size = math.prod(shape) * dtype.itemsize
+    if end - begin != size or start + end > path.stat().st_size or min((begin, *shape)) < 0:
+        raise WordbiasError(f"{path}: is cut off or damaged inside the tensor '{name}'")
+    if not size:
+        return np.zeros(shape, dtype)
+    return np.memmap(path, dtype, "r", start + begin, shape)

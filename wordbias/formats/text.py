@@ -1,0 +1,53 @@
+"""GloVe and word2vec text: jobs of whole lines, parsed by `lines.parse_block`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from wordbias.formats.layout import Layout, mended
+from wordbias.formats.lines import Block, parse_block
+from wordbias.formats.source import Digest, Source
+
+
+def jobs(
+    source: Source, layout: Layout, what: str, digest: Digest | None = None
+) -> Iterator[bytes]:
+    """Cut the file into jobs: about half a megabyte of whole lines."""
+    skip = layout.skip
+    for text in source.lines(what, digest):
+        clean = mended(text[skip:], layout.mend)
+        if clean:  # the first chunk can be a header alone
+            yield clean
+        skip = 0
+
+
+def parse(job: bytes, dim: int) -> Block:
+    """Parse one job."""
+    return parse_block(job, dim)
+
+
+def encode(words: list[bytes], rows: NDArray[np.float32]) -> bytes:
+    """Format rows as lines, each number with the fewest digits that read back as the same float32.
+
+    Parameters
+    ----------
+    words
+        One a row, UTF-8.
+    rows
+        Shape ``(len(words), d)``, float32, C-contiguous.
+    """
+    if not words:
+        return b""
+    json = orjson.dumps(rows, option=orjson.OPT_SERIALIZE_NUMPY)
+    lines = b" %b" % json[1:].translate(_COMMA_TO_SPACE)  # " [0.1 0.2] [0.3 0.4]]"
+    values = lines.split(b"]")
+    return b"".join(
+        [part for word, row in zip(words, values, strict=False) for part in (word, b" ", row[2:], b"\n")]
+    )
+
+
+_COMMA_TO_SPACE = bytes.maketrans(b",", b" ")

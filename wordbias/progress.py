@@ -1,0 +1,35 @@
+"""Progress bars: on stderr, only for people, only for work that takes longer than a second."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+_quiet = False
+
+
+class Bar(Protocol):
+    """What a progress bar offers to the code that does the work."""
+
+    def update(self, n: int = 1) -> bool | None:
+        """Advance by `n` units."""
+
+
+def set_quiet(quiet: bool) -> None:
+    """Switch progress bars off for the whole process, or on again."""
+    global _quiet
+    _quiet = quiet
+
+
+@contextmanager
+def progress(what: str, total: int | None = None, unit: str = "B") -> Iterator[Bar]:
+    """Show rate and remaining time of `total` units of work once it has taken a second."""
+    from tqdm import tqdm
+
+    scale = unit == "B"
+    disable = True if _quiet else None
+    with tqdm(
+        desc=what, total=total, unit=unit, unit_scale=scale, delay=1, disable=disable, leave=False
+    ) as bar:
+        yield bar

@@ -1,0 +1,30 @@
+"""The words bias is measured with: attributes, names, occupations, sentence templates.
+
+Importing this package reads no file; each list is read when it is first asked for, and once.
+"""
+
+from wordbias.wordlists.attribute import Attribute as Attribute
+from wordbias.wordlists.names import common_names as common_names
+from wordbias.wordlists.names import names as names
+from wordbias.wordlists.names import test_names as test_names
+from wordbias.wordlists.resolve import Resolved as Resolved
+from wordbias.wordlists.resolve import candidates as candidates
+from wordbias.wordlists.resolve import resolve as resolve
+from wordbias.wordlists.resolve import resolve_pairs as resolve_pairs
+from wordbias.wordlists.templates import Gendered as Gendered
+from wordbias.wordlists.templates import Templates as Templates
+from wordbias.wordlists.text import wordlist as wordlist
+
+__all__ = [
+    "Attribute",
+    "Gendered",
+    "Resolved",
+    "Templates",
+    "candidates",
+    "common_names",
+    "names",
+    "resolve",
+    "resolve_pairs",
+    "test_names",
+    "wordlist",
+]

@@ -1,0 +1,168 @@
+"""The words of the sentence templates, and which verb goes with which object."""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from wordbias.errors import WordbiasError
+from wordbias.wordlists._toml import as_table, as_words, packaged, read_toml
+from wordbias.wordlists.names import test_names
+from wordbias.wordlists.text import read_lines
+
+Lists = dict[str, tuple[str, ...]]
+
+
+class Gendered(NamedTuple):
+    """Two lists of words, the male one first, as the published tables print them."""
+
+    male: tuple[str, ...]
+    female: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Templates:
+    """What sentence pairs are built from: "A person V a/an O ." and its hypotheses.
+
+    Parameters
+    ----------
+    verbs
+        Past-tense verbs by group.
+    objects
+        Things by group.
+    people
+        People, who stand where the things stand.
+    crossing
+        For each group of verbs the groups of objects it takes; ``"people"`` is one of them.
+    occupations
+        All occupations.
+    stereotypes
+        Stereotypically male and female occupations.
+    nouns, pronouns
+        Gendered words of the hypotheses.
+    dev_words
+        The six gendered words that Dev et al. cross with all occupations.
+    names
+        First names.
+
+    References
+    ----------
+    Dev, Li, Phillips and Srikumar (2020), "On Measuring and Mitigating Biased Inferences of Word
+    Embeddings", section 3; Dawkins (2021), "Marked Attribute Bias in Natural Language Inference".
+    """
+
+    verbs: Lists
+    objects: Lists
+    people: tuple[str, ...]
+    crossing: Lists
+    occupations: tuple[str, ...]
+    stereotypes: Gendered
+    nouns: Gendered
+    pronouns: Gendered
+    dev_words: tuple[str, ...]
+    names: Gendered
+
+    @classmethod
+    def load(cls, path: str | Path | None = None) -> "Templates":
+        """Read the lists from a folder; without `path`, the built-in ones.
+
+        The folder is laid out as Dev et al. publish theirs, one word a line:
+        ``verbs/{commerce,driving,eating,interaction}_verbs``,
+        ``nouns/objects/{clothes,farm_animals,food,furniture,household,vehicles}`` and
+        ``nouns/people/{person_hyponyms,rulers,occupations,gendered_words}``; other files in it are
+        not read. People are the person hyponyms and the rulers. The stereotypical occupations,
+        the names and the crossing of groups, which such a folder lacks, are the built-in ones.
+
+        Raises
+        ------
+        WordbiasError
+            A file is missing, not UTF-8 or has no words.
+        """
+        return _built_in() if path is None else _from_folder(Path(path))
+
+    def premises(self) -> tuple[tuple[str, str], ...]:
+        """Return the distinct pairs (verb, object) of the crossing, in alphabetical order."""
+        things = {**self.objects, "people": self.people}
+        return tuple(
+            sorted(
+                {
+                    (verb, thing)
+                    for verbs, groups in self.crossing.items()
+                    for verb in self.verbs[verbs]
+                    for group in groups
+                    for thing in things[group]
+                }
+            )
+        )
+
+    def sizes(self) -> dict[str, int]:
+        """Return the number of sentence pairs in each set built from these lists.
+
+        Returns
+        -------
+        dict
+            ``premises``; ``explicit``, ``occupations`` and ``names``, each premise with every
+            gendered noun and pronoun, stereotypical occupation or name; ``dev``, each premise of
+            each occupation with the six gendered words.
+        """
+        n = len(self.premises())
+        return {
+            "premises": n,
+            "explicit": n * sum(map(len, (*self.nouns, *self.pronouns))),
+            "occupations": n * sum(map(len, self.stereotypes)),
+            "names": n * sum(map(len, self.names)),
+            "dev": n * len(self.dev_words) * len(self.occupations),
+        }
+
+
+@cache
+def _built_in() -> Templates:
+    file = packaged("templates.toml")
+    tables = read_toml(file)
+    occupations = read_toml(packaged("occupations.toml"))
+    gendered = tables["gender_words"]
+    female, male = test_names()
+    return Templates(
+        verbs=_lists(tables, "verbs"),
+        objects=_lists(tables, "objects"),
+        people=as_words(tables["people"]["words"], f"{file}: [people] words"),
+        crossing=_lists(tables, "crossing"),
+        occupations=as_words(occupations["all"]["words"], "occupations.toml: [all] words"),
+        stereotypes=Gendered(**_lists(occupations, "stereotypes")),
+        nouns=Gendered(**_lists(gendered, "nouns")),
+        pronouns=Gendered(**_lists(gendered, "pronouns")),
+        dev_words=as_words(gendered["dev"]["words"], f"{file}: [gender_words.dev] words"),
+        names=Gendered(male=male, female=female),
+    )
+
+
+def _lists(tables: dict[str, Any], key: str) -> Lists:
+    table = as_table(tables[key], key)
+    return {name: as_words(words, f"{key}.{name}") for name, words in table.items()}
+
+
+def _from_folder(folder: Path) -> Templates:
+    if not folder.is_dir():
+        raise WordbiasError(
+            f"{folder}: expected a folder of word lists, found "
+            f"{'a file' if folder.exists() else 'nothing'}; it needs verbs/, nouns/objects/ and "
+            "nouns/people/"
+        )
+    ours = _built_in()
+    people = folder / "nouns" / "people"
+    return Templates(
+        verbs={key: read_lines(folder / "verbs" / f"{key}_verbs") for key in ours.verbs},
+        objects={key: read_lines(folder / "nouns" / "objects" / key) for key in ours.objects},
+        people=_union(read_lines(people / "person_hyponyms"), read_lines(people / "rulers")),
+        crossing=ours.crossing,
+        occupations=read_lines(people / "occupations"),
+        stereotypes=ours.stereotypes,
+        nouns=ours.nouns,
+        pronouns=ours.pronouns,
+        dev_words=read_lines(people / "gendered_words"),
+        names=ours.names,
+    )
+
+
+def _union(*lists: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word for words in lists for word in words))
