@@ -1,0 +1,105 @@
+"""The command line: knows the commands' names and loads a command when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from wordbias import __version__
+from wordbias.errors import WordbiasError
+
+SECTIONS: dict[str, dict[str, str]] = {
+    "An embedding": {
+        "misp": "Measure gender bias, remove it softly with MISP, write the result.",
+        "convert": "Convert vectors between formats.",
+    },
+    "Data": {
+        "lists": "Show the word lists: what is in them, how many, from where.",
+        "cache": "List, limit or clear the cache of parsed vectors.",
+    },
+}
+_INTERRUPTED = 130
+
+
+class LazyGroup(click.Group):
+    """A group whose help needs no command to be imported."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of the sections."""
+        return [name for section in SECTIONS.values() for name in section]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module of one command."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        module = importlib.import_module(f"wordbias.commands.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the sections."""
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(list(commands.items()))
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="wordbias")
+def cli() -> None:
+    """Measure social bias in word vectors, remove it, and show what that changed.
+
+    \b
+    Try it with nothing at hand, on real vectors that come with the package:
+      wordbias misp
+    On your own, in GloVe, word2vec, fastText, gensim or safetensors format:
+      wordbias misp glove.txt -o debiased.txt
+    """
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line; return 0, 1 after one clear line on stderr, or 2 for wrong usage."""
+    try:
+        result: Any = cli.main(list(arguments), prog_name="wordbias", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("\nwordbias: interrupted; no output was changed", err=True)
+        return _INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except Exception as error:
+        if "--debug" in arguments:
+            raise
+        click.echo(f"wordbias: {_one_line(error)}", err=True)
+        return 1
+    return result if isinstance(result, int) else 0
+
+
+def _one_line(error: Exception) -> str:
+    text = " ".join(str(error).split("\n"))
+    if isinstance(error, WordbiasError):
+        return text
+    if isinstance(error, MemoryError):
+        return f"not enough memory: {text}" if text else "not enough memory"
+    if isinstance(error, OSError):
+        return text
+    return f"unexpected {type(error).__name__}: {text}; --debug shows where (please report it)"

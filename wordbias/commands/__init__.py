@@ -1,0 +1,1 @@
+"""The commands: parse options, call the library, print rows. No mathematics here."""

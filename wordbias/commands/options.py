@@ -1,0 +1,91 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from wordbias.progress import set_quiet
+from wordbias.results import FORMATS, Report
+from wordbias.threads import set_threads
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def stacked(*decorators: Callable[[F], F]) -> Callable[[F], F]:
+    """Put several decorators into one; the first becomes the first option in the help."""
+
+    def decorate(function: F) -> F:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorate
+
+
+def _threads(ctx: click.Context, param: click.Parameter, value: int | None) -> None:
+    set_threads(value)
+
+
+def _quiet(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
+    set_quiet(value)
+    return value
+
+
+reading_options = stacked(
+    click.option("--skip-bad", is_flag=True, help="Drop and count rows that cannot be used."),
+    click.option(
+        "--allow-pickle",
+        is_flag=True,
+        help="Open gensim .kv files, which are pickles and can run any code.",
+    ),
+    click.option(
+        "--cache/--no-cache",
+        default=True,
+        show_default=True,
+        help="Keep parsed text to be memory-mapped the next time.",
+    ),
+)
+
+common_options = stacked(
+    click.option(
+        "--threads",
+        type=click.IntRange(1),
+        callback=_threads,
+        expose_value=False,
+        help="Threads to use.  [default: what the machine allows]",
+    ),
+    click.option(
+        "-q",
+        "--quiet",
+        is_flag=True,
+        callback=_quiet,
+        help="No progress and no notes on stderr.",
+    ),
+    click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks."),
+)
+
+format_option = click.option(
+    "--format",
+    "to",
+    type=click.Choice(FORMATS),
+    default="table",
+    show_default=True,
+    help="How to print the result.",
+)
+
+seed_option = click.option("--seed", type=int, default=0, show_default=True, help="Of all chance.")
+
+
+def show(report: Report, to: str) -> None:
+    """Print a report on stdout."""
+    text = report.render(to)
+    click.echo(text.encode("utf-8", "backslashreplace").decode(), nl=False)
+
+
+def note(text: str, quiet: bool) -> None:
+    """Say one line on stderr."""
+    if not quiet:
+        click.echo(f"note: {text}", err=True)

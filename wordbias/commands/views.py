@@ -1,0 +1,86 @@
+"""Rows arranged as tables for people."""
+
+from __future__ import annotations
+
+from wordbias.debias.effect import Effect
+from wordbias.measures.components import Components
+from wordbias.results import Row, Table, number
+from wordbias.wordlists import Attribute
+
+_TITLES = {
+    "midb": "MIDB (signed mean)",
+    "midb-abs": "MIDB (mean of |·|)",
+    "midb-rms": "MIDB (root mean square)",
+    "midb-unit": "MIDB (unit length)",
+    "direct-bias": "direct bias ({axis})",
+    "direct-bias-pca": "direct bias (PCA of pairs)",
+    "displacement": "displacement ‖w′−w‖/‖w‖",
+    "neighbours-preserved": "neighbours preserved ({k})",
+}
+
+
+def components_table(found: Components, attribute: Attribute, center: bool) -> Table:
+    """One line a component."""
+    axis = "−".join(attribute.direction) if attribute.direction else "axis"
+    columns = ["", "weight a", "cos(g, Δ)", f"cos(g, {axis})", "sign stability"]
+    cells = [
+        [
+            f"g{i + 1}",
+            number(float(weight)),
+            number(float(found.cos_difference[i]), 3),
+            "–" if found.cos_direction is None else number(float(found.cos_direction[i]), 3),
+            number(float(found.stability[i]), 3),
+        ]
+        for i, weight in enumerate(found.weights)
+    ]
+    kind = "centred" if center else "not centred"
+    first, second = attribute.groups
+    return Table(
+        f"Components ({kind})",
+        columns,
+        cells,
+        f"Δ = mean {first} − mean {second}; {found.share:.1%} of ‖Δ‖² lies inside their span, "
+        f"and they explain {found.weights.sum():.1%} of the variance.",
+    )
+
+
+def effect_table(measured: Effect) -> Table:
+    """One line a measure: before, after along the frozen lens, after along a refitted one."""
+    by_key = {
+        (row.measure, row.details.get("stage"), row.details.get("reference")): row
+        for row in measured.rows
+    }
+    cells, reasons = [], []
+    for measure in dict.fromkeys(row.measure for row in measured.rows):
+        before = by_key.get((measure, "before", None))
+        frozen = by_key.get((measure, "after", "before")) or by_key.get((measure, "after", None))
+        anew = by_key.get((measure, "after", "self"))
+        shown = [row for row in (before, frozen, anew) if row is not None]
+        reasons += [row.details["reason"] for row in shown if "reason" in row.details]
+        cells.append(
+            [_title(shown[0]), *(_cell(row) for row in (before, frozen, anew)), _better(shown[0])]
+        )
+    columns = ["", "before", "after", "after, refitted", "neutral, better"]
+    note = "“after” is measured along what was fitted before, “refitted” along the result's own."
+    return Table("Bias and change", columns, cells, "; ".join([note, *dict.fromkeys(reasons)]))
+
+
+def moved_line(measured: Effect) -> str:
+    """Name the words that moved most."""
+    words = ", ".join(f"{word} {share:.2f}" for word, share in measured.most_moved)
+    return f"Most moved words, ‖w′−w‖/‖w‖: {words}."
+
+
+def _title(row: Row) -> str:
+    k = row.details.get("setting", "")
+    return _TITLES.get(row.measure, row.measure).format(axis="she − he", k=k)
+
+
+def _cell(row: Row | None) -> str:
+    return "" if row is None else number(row.value)
+
+
+def _better(row: Row) -> str:
+    neutral = row.details["neutral"]
+    better = {"neutral": "closest", "lower": "lower", "higher": "higher"}[row.details["better"]]
+    return f"{neutral:g}, {better}"

@@ -1,0 +1,111 @@
+"""What a debiasing did: bias before and after, how far words moved, which neighbours they kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.embedding import Embedding
+from wordbias.measures.displacement import displacement, neighbours_preserved
+from wordbias.measures.lens import Value, fit_lens
+from wordbias.results import Row
+from wordbias.wordlists import Attribute
+
+NEIGHBOURS = 10
+QUERIES = 1000
+_CONVENTION = {
+    "midb": {"neutral": 0.0, "better": "neutral"},
+    "midb-abs": {"neutral": 0.0, "better": "lower"},
+    "midb-rms": {"neutral": 0.0, "better": "lower"},
+    "midb-unit": {"neutral": 0.0, "better": "neutral"},
+    "direct-bias": {"neutral": 0.0, "better": "lower"},
+    "direct-bias-pca": {"neutral": 0.0, "better": "lower"},
+}
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Rows of all values, and the words that moved most with how far they did."""
+
+    rows: list[Row]
+    most_moved: list[tuple[str, float]]
+
+
+def effect(
+    before: Embedding,
+    after: Embedding,
+    vocabulary: Sequence[str],
+    attribute: Attribute,
+    *,
+    dims: int = 4,
+    center: bool = True,
+    seed: int = 0,
+) -> Effect:
+    """Compare an embedding before and after debiasing.
+
+    Parameters
+    ----------
+    before, after
+        The same words; at least the vocabulary and the attribute's words.
+    vocabulary
+        V_t, the words that should be neutral; not empty.
+    attribute
+        What bias is measured along.
+    dims, center
+        Of the subspace that MIDB is measured along.
+    seed
+        For the words whose neighbours are compared.
+
+    Returns
+    -------
+    Effect
+        ``reference="before"`` is measured along what was fitted before and is frozen since;
+        ``reference="self"``, what the papers' tables show, along the same recipe fitted anew.
+    """
+    chosen = before.rows(vocabulary)[0]
+    old, new = before.vectors[chosen], after.vectors[chosen]
+    frozen = fit_lens(before, attribute, dims=dims, center=center)
+    anew = fit_lens(after, attribute, dims=dims, center=center)
+    rows = [
+        *_rows(before.name, frozen.measure(old), n=len(old), stage="before"),
+        *_rows(before.name, frozen.measure(new), n=len(old), stage="after", reference="before"),
+        *_rows(before.name, anew.measure(new), n=len(old), stage="after", reference="self"),
+    ]
+    moved = displacement(old, new)
+    rows.append(_displacement_row(before.name, moved))
+    rows += _neighbour_rows(before.name, old, new, seed)
+    furthest = np.argsort(-moved, kind="stable")[:10].tolist()
+    words = [before.words[i] for i in chosen[furthest].tolist()]
+    return Effect(rows, list(zip(words, moved[furthest].tolist(), strict=True)))
+
+
+def _rows(subject: str, values: dict[str, Value], **details: Any) -> Iterator[Row]:
+    for measure, (value, reason) in values.items():
+        because = {"reason": reason} if reason else {}
+        yield Row(subject, measure, value, {**details, **_CONVENTION[measure], **because})
+
+
+def _displacement_row(subject: str, moved: NDArray[np.float64]) -> Row:
+    details = {"stage": "after", "n": len(moved), "neutral": 0.0, "better": "lower"}
+    return Row(subject, "displacement", float(moved.mean()), details)
+
+
+def _neighbour_rows(
+    subject: str, old: NDArray[np.float32], new: NDArray[np.float32], seed: int
+) -> Iterator[Row]:
+    k = min(NEIGHBOURS, len(old) - 1)
+    details = {"stage": "after", "setting": f"k={k}", "neutral": 1.0, "better": "higher"}
+    if k < 1:
+        reason = "undefined: the vocabulary has a single word"
+        yield Row(subject, "neighbours-preserved", None, {**details, "reason": reason})
+        return
+    kept = neighbours_preserved(old, new, np.random.default_rng(seed), sample=QUERIES, k=k)
+    if len(kept) == 0:
+        reason = "undefined: every vector is zero before or after"
+        yield Row(subject, "neighbours-preserved", None, {**details, "n": 0, "reason": reason})
+        return
+    yield Row(subject, "neighbours-preserved", float(kept.mean()), {**details, "n": len(kept)})

@@ -1,0 +1,176 @@
+"""MISP: multi-dimensional information-weighted soft projection (Dawkins 2021, section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.debias.transform import transformed
+from wordbias.embedding import Embedding
+from wordbias.errors import WordbiasError
+from wordbias.subspace import Subspace
+from wordbias.wordlists import Attribute, Resolved, resolve
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Removal of a subspace: soft by its weights (MISP), or hard (MHD).
+
+    Works on numpy arrays and torch tensors of any float type; the result has the type, device
+    and shape of its argument.
+    """
+
+    subspace: Subspace
+    hard: bool = False
+
+    @property
+    def name(self) -> str:
+        """``misp``, or ``mhd`` if hard."""
+        return "mhd" if self.hard else "misp"
+
+    def __call__(self, x: Any) -> Any:
+        """Return ``x`` of shape ``(…, d)`` with the subspace removed."""
+        return self.subspace.like(x).remove(x, self.hard)
+
+
+class Groups(NamedTuple):
+    """The words of an attribute's two groups as an embedding has them."""
+
+    first: Resolved[str]
+    second: Resolved[str]
+
+    def vectors(self, embedding: Embedding) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return both groups' vectors, shapes ``(n, d)`` and ``(m, d)``."""
+        return embedding.take(self.first.found), embedding.take(self.second.found)
+
+
+def find_groups(embedding: Embedding, attribute: Attribute) -> Groups:
+    """Resolve an attribute's groups against an embedding.
+
+    Raises
+    ------
+    WordbiasError
+        If fewer than two words of a group are found.
+    """
+    return Groups(
+        *(
+            resolve(words, embedding, f"{embedding.name}: group {group}").at_least(2)
+            for group, words in zip(attribute.groups, attribute.members, strict=True)
+        )
+    )
+
+
+def fit(
+    embedding: Embedding,
+    attribute: Attribute | None = None,
+    *,
+    dims: int = 4,
+    center: bool = True,
+    hard: bool = False,
+    weights: str | Sequence[float] = "variance",
+) -> Projection:
+    """Fit MISP.
+
+    Parameters
+    ----------
+    embedding
+        Where the groups' vectors come from.
+    attribute
+        The two groups; by default gender, 100 + 100 common first names.
+    dims
+        Components to remove; 4 in the paper, chosen there on the test correlation itself.
+    center
+        Centre the differences, as the paper's PCA does; see `Subspace.from_groups`.
+    hard
+        Project the components out whole: MHD, the paper's control.
+    weights
+        See `reweighted`.
+
+    Raises
+    ------
+    WordbiasError
+        If too few words of a group are found, or `dims` or `weights` do not fit.
+    """
+    groups = find_groups(embedding, attribute or Attribute.load())
+    check_dims(dims, embedding.dim)
+    subspace = Subspace.from_groups(*groups.vectors(embedding), dims, center=center)
+    return Projection(reweighted(subspace, weights), hard)
+
+
+def misp(
+    embedding: Embedding,
+    attribute: Attribute | None = None,
+    *,
+    dims: int = 4,
+    center: bool = True,
+    hard: bool = False,
+    weights: str | Sequence[float] = "variance",
+) -> Embedding:
+    """Fit MISP on an embedding and return the debiased embedding; see `fit`."""
+    fitted = fit(
+        embedding, attribute, dims=dims, center=center, hard=hard, weights=weights
+    )
+    return transformed(embedding, fitted)
+
+
+def reweighted(subspace: Subspace, weights: str | Sequence[float]) -> Subspace:
+    """Give a subspace other weights.
+
+    Parameters
+    ----------
+    subspace
+        Fitted, with the shares of variance as its weights.
+    weights
+        ``"variance"`` leaves them; numbers, or a string such as ``"0.5,0.3"``, replace them;
+        ``"perm:2134"`` permutes them as in the paper's appendix C: digit `i` names the component
+        whose weight component `i` gets.
+
+    Raises
+    ------
+    WordbiasError
+        If the number of weights is not that of the components, one is outside [0, 1], or the
+        permutation is none.
+    """
+    if isinstance(weights, str):
+        if weights == "variance":
+            return subspace
+        if weights.startswith("perm:"):
+            return subspace.with_weights(subspace.weights[_permutation(weights, subspace.dims)])
+        weights = _numbers(weights)
+    if len(weights) != subspace.dims:
+        raise WordbiasError(
+            f"expected {subspace.dims} weights, one a component, got {len(weights)}"
+        )
+    return subspace.with_weights(weights)
+
+
+def check_dims(dims: int, d: int) -> None:
+    """Refuse more components than the vectors have dimensions."""
+    if not 1 <= dims <= d:
+        raise WordbiasError(
+            f"{dims} components asked for, but the vectors have {d} dimensions; "
+            f"ask for 1 to {d} (--dims)"
+        )
+
+
+def _permutation(text: str, k: int) -> list[int]:
+    digits = text.removeprefix("perm:")
+    if sorted(digits) != [str(i) for i in range(1, k + 1)]:
+        example = "".join(str(i) for i in range(k, 0, -1))
+        raise WordbiasError(
+            f"weights {text!r}: expected each of the digits 1 to {k} once, such as perm:{example}"
+        )
+    return [int(digit) - 1 for digit in digits]
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise WordbiasError(
+            f"weights {text!r}: expected variance, numbers such as 0.5,0.3 or perm:2134"
+        ) from None
