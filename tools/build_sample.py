@@ -57,7 +57,9 @@ def read_package(path: Path) -> dict[str, list[float]]:
 def collect(files: list[Path], vectors: dict[str, list[float]]) -> list[str]:
     """Words of our lists and of the files that the vectors have, beyond the frequent ones."""
     frequent = set(list(vectors)[:FREQUENT])
-    words = {word for path in (ROOT / "wordbias" / "wordlists").glob("*.toml") for word in own(path)}
+    words = {
+        word for path in (ROOT / "wordbias" / "wordlists").glob("*.toml") for word in own(path)
+    }
     for path in files:
         words.update(re.findall(r"[^\W\d_]+(?:[-'][^\W\d_]+)*", path.read_text(encoding="utf-8")))
     lower = {word.lower() for word in words}

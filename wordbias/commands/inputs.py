@@ -42,9 +42,9 @@ class Subject:
     is_sample: bool = False
     file: VectorFile | None = None
 
-    def write(self, output: str, transform: Transform) -> None:
+    def write(self, output: str, transform: Transform, kind: Kind | None = None) -> None:
         """Write the transformed embedding, from file to file if it is not in memory."""
-        kind = output_format(output, self.info.format)  # type: ignore[arg-type]
+        kind = kind or output_format(output, self.info.format)
         if self.file is None:
             transformed(self.embedding, transform).save(output, kind)
             return
@@ -53,7 +53,7 @@ class Subject:
                 self.file,
                 output,
                 transform,
-                to=kind,  # type: ignore[arg-type]
+                to=kind,
                 rows=self.info.words,
                 skip_bad=self.reading.skip_bad,
             )
@@ -68,6 +68,7 @@ def open_subject(
     wanted: Collection[str],
     output: str | None,
     quiet: bool,
+    kind: Kind | None = None,
 ) -> Subject:
     """Open what a command works on.
 
@@ -80,7 +81,7 @@ def open_subject(
         sample = Embedding.sample()
         return Subject(sample, _known(sample), reading, is_sample=True)
     file = VectorFile.open(name)
-    if output is not None and _streams(file, output):
+    if output is not None and _streams(file, kind or output_format(output, file.layout.kind)):
         loaded = scan(file, head=head, wanted=wanted, skip_bad=reading.skip_bad)
         embedding = Embedding(loaded.words, loaded.vectors, loaded.name, loaded.info)
         subject = Subject(embedding, loaded.info, reading, file=file)
@@ -96,9 +97,8 @@ def input_facts(info: FileInfo) -> dict[str, Any]:
     return info.to_dict()
 
 
-def _streams(file: VectorFile, output: str) -> bool:
-    kind: Kind = output_format(output, file.layout.kind)
-    return file.layout.is_rows and kind in ROW_FORMATS
+def _streams(file: VectorFile, to: Kind) -> bool:
+    return file.layout.is_rows and to in ROW_FORMATS
 
 
 def _known(embedding: Embedding) -> FileInfo:

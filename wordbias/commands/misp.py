@@ -173,7 +173,10 @@ def _study(
     if output is not None:
         subject.write(output, projection)
     rows = [*_component_rows(part.name, diagnosis, groups), *measured.rows]
-    tables = [components_table(diagnosis, choices.attribute, choices.center), effect_table(measured)]
+    tables = [
+        components_table(diagnosis, choices.attribute, choices.center),
+        effect_table(measured),
+    ]
     return rows, tables, _lines(subject, choices, groups, vocabulary, measured, output)
 
 
@@ -226,7 +229,9 @@ def _lines(
         for name, group in zip(choices.attribute.groups, groups, strict=True)
     )
     method = "MHD (hard projection)" if choices.hard else "MISP"
-    source = "the sample of GloVe 6B 100d that comes with wordbias" if subject.is_sample else info.path
+    source = (
+        "the sample of GloVe 6B 100d that comes with wordbias" if subject.is_sample else info.path
+    )
     lines = [
         f"{method} on {source}: {info.words:,} words × {info.dim} ({info.format})",
         f"Attribute {choices.attribute.name}: {counts} words found. "

@@ -111,9 +111,7 @@ def misp(
     weights: str | Sequence[float] = "variance",
 ) -> Embedding:
     """Fit MISP on an embedding and return the debiased embedding; see `fit`."""
-    fitted = fit(
-        embedding, attribute, dims=dims, center=center, hard=hard, weights=weights
-    )
+    fitted = fit(embedding, attribute, dims=dims, center=center, hard=hard, weights=weights)
     return transformed(embedding, fitted)
 
 

@@ -20,9 +20,20 @@ class Transform(Protocol):
     @property
     def name(self) -> str:
         """What the method is called, to name the result after."""
+        ...
 
     def __call__(self, x: Any) -> Any:
         """Transform rows; the argument stays as it is."""
+
+
+class Identity:
+    """Changes nothing: how a file is converted."""
+
+    name = "converted"
+
+    def __call__(self, x: Any) -> Any:
+        """Return the rows as they are."""
+        return x
 
 
 def transform_rows(transform: Transform, vectors: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -100,9 +100,7 @@ def get(key: Key) -> tuple[list[str], NDArray[np.float32], dict[str, str]] | Non
     return words, vectors, stored
 
 
-def put(
-    key: Key, words: Sequence[str], vectors: NDArray[np.float32], kept: dict[str, str]
-) -> None:
+def put(key: Key, words: Sequence[str], vectors: NDArray[np.float32], kept: dict[str, str]) -> None:
     """Store an embedding; a full disk or a read-only folder is no failure, only no cache."""
     described = {**kept, **key.describe(), "check": _check(words, vectors)}
     try:

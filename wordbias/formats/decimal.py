@@ -18,6 +18,7 @@ from wordbias.errors import WordbiasError
 PAD = 16
 """Bytes that must precede the first number in the buffer, so that its window can be loaded."""
 
+_AT_ONCE = 1 << 14  # temporaries stay in the second-level cache and in the heap
 _DIGITS = 15  # integers of up to 15 digits, and powers of ten up to 22, are exact in float64
 _POWER = 10.0 ** np.arange(_DIGITS + 1)
 _KEEP = np.array([(2**64 - 1) >> (64 - 8 * k) << (64 - 8 * k) for k in range(9)], np.uint64)
@@ -61,6 +62,22 @@ def parse_decimals(
     BadNumber
         If a token is not a number, is nan or infinite, or exceeds the range of float32.
     """
+    result = np.empty(len(starts), np.float32)
+    slow: list[int] = []
+    for i in range(0, len(starts), _AT_ONCE):
+        part = slice(i, i + _AT_ONCE)
+        result[part], fast = _parse_fast(buffer, starts[part], ends[part])
+        if not fast.all():
+            slow += (np.flatnonzero(~fast) + i).tolist()
+    for i in slow:
+        result[i] = _parse_slowly(buffer[starts[i] : ends[i]].tobytes(), i)
+    return result
+
+
+def _parse_fast(
+    buffer: NDArray[np.uint8], starts: NDArray[np.intp], ends: NDArray[np.intp]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Values, and which of them are right: those with one digit before the point."""
     negative = buffer[starts] == ord("-")
     point = starts + negative
     lead = buffer[point] - np.uint8(ord("0"))
@@ -75,11 +92,7 @@ def parse_decimals(
     scale = _POWER[length]
     value = (fraction + lead * scale) / scale
     np.negative(value, out=value, where=negative)
-    result = value.astype(np.float32)
-    slow = np.flatnonzero(~fast)
-    for i in slow.tolist():
-        result[i] = _parse_slowly(buffer[starts[i] : ends[i]].tobytes(), i)
-    return result
+    return value, fast
 
 
 def _digits(

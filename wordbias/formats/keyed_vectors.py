@@ -41,7 +41,9 @@ def read_kv(path: Path, allow_pickle: bool) -> tuple[list[str], NDArray[np.float
 
 def read_fasttext(path: Path) -> tuple[list[str], NDArray[np.float32]]:
     """Read the vocabulary's vectors of a fastText ``.bin`` model (word plus n-gram vectors)."""
-    fasttext = need("gensim.models.fasttext", extra="gensim", purpose="Reading a fastText .bin file")
+    fasttext = need(
+        "gensim.models.fasttext", extra="gensim", purpose="Reading a fastText .bin file"
+    )
     try:
         return from_object(fasttext.load_facebook_vectors(str(path)))
     except Exception as error:  # gensim raises what struct, numpy or itself raise

@@ -15,6 +15,7 @@ from wordbias.errors import WordbiasError
 from wordbias.formats import cache as parse_cache
 from wordbias.formats import keyed_vectors, tensors
 from wordbias.formats.file import Tally, VectorFile
+from wordbias.formats.layout import Kind
 from wordbias.formats.lines import Block
 from wordbias.formats.source import Digest, as_text
 
@@ -36,7 +37,7 @@ class FileInfo:
     """
 
     path: str
-    format: str
+    format: Kind
     sha256: str
     words: int
     dim: int
@@ -182,5 +183,5 @@ def _without_duplicates(loaded: Loaded) -> Loaded:
 
 def _info_from(kept: dict[str, str], file: VectorFile) -> FileInfo:
     numbers = {key: int(kept[key]) for key in ("words", "dim", "duplicates", "skipped")}
-    info = FileInfo(file.source.name, kept["format"], kept["sha256"], **numbers)
+    info = FileInfo(file.source.name, file.layout.kind, kept["sha256"], **numbers)
     return replace(info, first_problem=kept["first_problem"])

@@ -15,9 +15,7 @@ from wordbias.formats.loading import FileInfo, Loaded, collect
 from wordbias.formats.source import as_bytes
 
 
-def scan(
-    file: VectorFile, *, head: int, wanted: Collection[str], skip_bad: bool = False
-) -> Loaded:
+def scan(file: VectorFile, *, head: int, wanted: Collection[str], skip_bad: bool = False) -> Loaded:
     """Load the first `head` distinct words and the `wanted` ones, in the order of the file.
 
     The memory needed depends on `head` and `wanted`, not on the size of the file. Rows that are

@@ -207,5 +207,3 @@ def as_text(data: bytes) -> str:
 def as_bytes(word: str) -> bytes:
     """Encode a word as `as_text` decoded it."""
     return word.encode("utf-8", "surrogateescape")
-
-

@@ -46,7 +46,11 @@ def encode(words: list[bytes], rows: NDArray[np.float32]) -> bytes:
     lines = b" %b" % json[1:].translate(_COMMA_TO_SPACE)  # " [0.1 0.2] [0.3 0.4]]"
     values = lines.split(b"]")
     return b"".join(
-        [part for word, row in zip(words, values, strict=False) for part in (word, b" ", row[2:], b"\n")]
+        [
+            part
+            for word, row in zip(words, values, strict=False)
+            for part in (word, b" ", row[2:], b"\n")
+        ]
     )
 
 

@@ -11,9 +11,7 @@ from wordbias.threads import blas_threads
 _QUERIES = 64
 
 
-def displacement(
-    before: NDArray[np.float32], after: NDArray[np.float32]
-) -> NDArray[np.float64]:
+def displacement(before: NDArray[np.float32], after: NDArray[np.float32]) -> NDArray[np.float64]:
     """``‖w′ − w‖ / ‖w‖`` of every word, shape ``(n,)``; 0 is unmoved. 0 for a word of length 0."""
     parts = [np.zeros(0)]
     for start, x in zip(range(0, len(before), ROWS), blocks(before), strict=True):

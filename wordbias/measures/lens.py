@@ -73,9 +73,7 @@ def fit_lens(
     embedding: Embedding, attribute: Attribute, *, dims: int = 4, center: bool = True
 ) -> Lens:
     """Fit everything that bias is measured along; what cannot be fitted gets a reason."""
-    first, second = (
-        embedding.take(resolve(words, embedding).found) for words in attribute.members
-    )
+    first, second = (embedding.take(resolve(words, embedding).found) for words in attribute.members)
     direction, direction_reason = axis(embedding, attribute)
     component, pair_reason = _pair_component(embedding, attribute)
     try:

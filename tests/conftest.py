@@ -1,0 +1,82 @@
+"""What all tests share: strict numerics, a cache of their own, the command line, the real data."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wordbias import progress, threads
+from wordbias.cli import run
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = Path(os.environ.get("WORDBIAS_SHARED_DATA", ROOT.parent / "shared" / "data"))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(autouse=True)
+def _strict_numerics() -> Iterator[None]:
+    with np.errstate(all="raise", under="ignore"):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def cache_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give every test an empty cache."""
+    folder = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("WORDBIAS_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Outcome]]:
+    """Run the command line in this process, through the function the entry point calls."""
+
+    def call(*arguments: object) -> Outcome:
+        code = run([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Outcome(code, captured.out, captured.err)
+
+    yield call
+    threads.set_threads(None)
+    progress.set_quiet(False)
+
+
+@pytest.fixture
+def process() -> Callable[..., Outcome]:
+    """Run the command line as a process of its own."""
+
+    def call(*arguments: object, **options: object) -> Outcome:
+        done = subprocess.run(
+            [sys.executable, "-m", "wordbias", *map(str, arguments)],
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+            timeout=120,
+            **options,  # type: ignore[call-overload]
+        )
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    return call
+
+
+@pytest.fixture
+def shared_data() -> Path:
+    """Return the folder of real data, or skip."""
+    if not DATA.is_dir():
+        pytest.skip(f"no real data at {DATA}; set WORDBIAS_SHARED_DATA to its folder")
+    return DATA

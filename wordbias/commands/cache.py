@@ -1,0 +1,69 @@
+"""`wordbias cache`: what is kept, how much of it, and away with it."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from wordbias.commands.options import common_options, format_option, show
+from wordbias.formats import cache
+from wordbias.results import Report, Row, Table
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+class Size(click.ParamType):
+    """A number of bytes such as 500MB or 20G."""
+
+    name = "size"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """Turn the text into bytes."""
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)B?", str(value).strip().upper())
+        if match is None:
+            self.fail(f"{value!r}: expected a size such as 500MB or 20G", param, ctx)
+        return int(float(match[1]) * _UNITS[match[2]])
+
+
+@click.command()
+@click.option("--clear", is_flag=True, help="Remove everything.")
+@click.option("--limit", type=Size(), help="Largest size, now and from now on.")
+@format_option
+@common_options
+def command(clear: bool, limit: int | None, to: str, quiet: bool) -> None:
+    """List, limit or clear the cache of parsed vectors.
+
+    Text vectors are parsed once and memory-mapped afterwards. Least recently used entries make
+    room for new ones. The folder is $WORDBIAS_CACHE, or the user's own for caches.
+
+    \b
+    Examples:
+      wordbias cache
+      wordbias cache --limit 5GB
+      wordbias cache --clear
+    """
+    removed = []
+    if clear:
+        removed += cache.shrink(0)
+    if limit is not None:
+        removed += cache.set_limit(limit)
+    entries = cache.entries()
+    rows = [
+        Row(entry.source, "cached-bytes", entry.size, {"file": str(entry.path)})
+        for entry in entries
+    ]
+    cells = [
+        [entry.source, f"{entry.size / 1e6:,.1f} MB", f"{cache.age(entry):.1f} days"]
+        for entry in entries
+    ]
+    total = sum(entry.size for entry in entries)
+    heading = [f"{len(entries)} entries, {total / 1e6:,.1f} of {cache.limit() / 1e6:,.0f} MB"]
+    if removed:
+        freed = sum(entry.size for entry in removed)
+        heading.insert(0, f"removed {len(removed)} entries, {freed / 1e6:,.1f} MB")
+    table = Table(str(cache.folder()), ["source", "size", "unused for"], cells)
+    arguments = {"clear": clear, "limit": limit}
+    show(Report("cache", arguments, {}, rows, [table], heading), to)

@@ -1,0 +1,57 @@
+"""`wordbias convert`: any format in, any format out."""
+
+from __future__ import annotations
+
+import click
+
+from wordbias.commands.inputs import Reading, open_subject
+from wordbias.commands.options import common_options, reading_options
+from wordbias.debias.transform import Identity
+from wordbias.formats import WRITABLE, Kind, output_format
+
+
+@click.command()
+@click.argument("source")
+@click.argument("target")
+@click.option(
+    "--to",
+    "kind",
+    type=click.Choice(WRITABLE),
+    help="Format to write.  [default: what TARGET's suffix says]",
+)
+@reading_options
+@common_options
+def command(
+    source: str,
+    target: str,
+    kind: Kind | None,
+    skip_bad: bool,
+    allow_pickle: bool,
+    cache: bool,
+    quiet: bool,
+) -> None:
+    """Convert the vectors in SOURCE to TARGET.
+
+    SOURCE is GloVe or word2vec text, word2vec binary, fastText .bin, gensim .kv or safetensors,
+    recognised by its content, perhaps inside .gz, .bz2, .xz or .zip (ARCHIVE.zip::MEMBER).
+    TARGET's suffix chooses the format: .txt GloVe text, .vec word2vec text, .bin word2vec binary,
+    .kv gensim, .safetensors; another .gz, .bz2, .xz or .zip behind it compresses text and binary.
+
+    \b
+    Examples:
+      wordbias convert glove.840B.300d.zip glove.safetensors
+      wordbias convert GoogleNews-vectors-negative300.bin.gz news.vec
+      wordbias convert --allow-pickle my.kv my.txt
+    """
+    subject = open_subject(
+        source,
+        Reading(cache, skip_bad, allow_pickle),
+        head=0,
+        wanted=(),
+        output=target,
+        quiet=quiet,
+        kind=kind,
+    )
+    subject.write(target, Identity(), kind)
+    written = kind or output_format(target, subject.info.format)
+    click.echo(f"{target}: {subject.info.words:,} words × {subject.info.dim} ({written})")

@@ -1,0 +1,80 @@
+"""`wordbias lists`: the word lists that measures and test sets are made of."""
+
+from __future__ import annotations
+
+import click
+
+from wordbias.commands.options import common_options, format_option, show
+from wordbias.results import Report, Row, Table
+from wordbias.wordlists import Attribute, Templates, names
+
+_SETS = {
+    "premises": "A person VERB a/an OBJECT .",
+    "explicit": "premises × 8 gender words",
+    "occupations": "premises × 32 stereotypical occupations",
+    "names": "premises × 64 first names",
+    "dev": "premises × 6 gender words × all occupations (Dev et al. 2020)",
+}
+
+
+@click.command()
+@click.option("--lists", "folder", help="Folder of the published one-word-a-line lists.")
+@click.option("--attribute", "attribute_file", help="TOML file with two groups of words.")
+@format_option
+@common_options
+def command(folder: str | None, attribute_file: str | None, to: str, quiet: bool) -> None:
+    """Show the word lists: what is in them, how many, from where.
+
+    With --lists the verbs, objects, people and occupations are read from a folder in the layout
+    of Dev et al. (2020): nouns/objects/*, nouns/people/*, verbs/*_verbs.
+
+    \b
+    Examples:
+      wordbias lists
+      wordbias lists --lists word_lists/ --format json
+      wordbias lists --attribute age.toml
+    """
+    attribute = Attribute.load(attribute_file)
+    templates = Templates.load(folder)
+    rows = [*_attribute_rows(attribute), *_template_rows(templates)]
+    sizes = templates.sizes()
+    rows += [
+        Row("templates", f"size-{name}", count, {"set": name}) for name, count in sizes.items()
+    ]
+    tables = [
+        Table(
+            f"Lists (attribute {attribute.name}: {attribute.source})",
+            ["list", "entries", "first entries"],
+            [
+                [row.measure, str(row.value), str(row.details["first"])]
+                for row in rows[: -len(sizes)]
+            ],
+        ),
+        Table(
+            "Test sets these lists give",
+            ["set", "pairs", "made of"],
+            [[name, f"{count:,}", _SETS[name]] for name, count in sizes.items()],
+        ),
+    ]
+    show(Report("lists", {"lists": folder, "attribute": attribute_file}, {}, rows, tables), to)
+
+
+def _attribute_rows(attribute: Attribute) -> list[Row]:
+    lists = dict(zip(attribute.groups, attribute.members, strict=True))
+    found = [_row(attribute.name, f"group {group}", words) for group, words in lists.items()]
+    for label, pairs in (("definitional", attribute.pairs), ("equalise", attribute.equalise)):
+        found.append(_row(attribute.name, f"{label} pairs", ["/".join(pair) for pair in pairs]))
+    found.append(_row(attribute.name, "specific words", sorted(attribute.specific)))
+    return found
+
+
+def _template_rows(templates: Templates) -> list[Row]:
+    lists = {f"verbs: {group}": words for group, words in templates.verbs.items()}
+    lists |= {f"objects: {group}": words for group, words in templates.objects.items()}
+    lists |= {"people": templates.people, "occupations": templates.occupations}
+    found = [_row("templates", label, words) for label, words in lists.items()]
+    return [*found, _row("names", "names with share of women", list(names()))]
+
+
+def _row(subject: str, label: str, words: list[str] | tuple[str, ...]) -> Row:
+    return Row(subject, label, len(words), {"first": ", ".join(words[:4])})
