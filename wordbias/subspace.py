@@ -45,7 +45,7 @@ class Subspace:
     def __post_init__(self) -> None:
         if not isinstance(self.basis, np.ndarray):
             return  # made by `like`, from arrays that were checked
-        k, d = self.basis.shape if self.basis.ndim == 2 else (0, 0)
+        k = len(self.basis) if self.basis.ndim == 2 else 0
         if k == 0 or self.weights.shape != (k,):
             raise WordbiasError(
                 "expected a basis of shape (k, d) and k weights, "
@@ -142,11 +142,9 @@ class Subspace:
             if self.basis.dtype == x.dtype:
                 return self
             return Subspace(self.basis.astype(x.dtype), self.weights.astype(x.dtype))
-        import torch
-
-        if isinstance(self.basis, torch.Tensor):
-            return Subspace(self.basis.to(x), self.weights.to(x))
-        return Subspace(torch.from_numpy(self.basis).to(x), torch.from_numpy(self.weights).to(x))
+        if isinstance(self.basis, np.ndarray):  # `new_tensor` saves importing torch here
+            return Subspace(x.new_tensor(self.basis), x.new_tensor(self.weights))
+        return Subspace(self.basis.to(x), self.weights.to(x))
 
     def coordinates(self, x: Any) -> Any:
         """Return ``⟨g_i, x⟩``, shape ``(…, k)``, for `x` of shape ``(…, d)``."""

@@ -13,24 +13,21 @@ from wordbias.results import Report, Row, Table
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
-class Size(click.ParamType):
-    """A number of bytes such as 500MB or 20G."""
-
-    name = "size"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
-        """Turn the text into bytes."""
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)B?", str(value).strip().upper())
-        if match is None:
-            self.fail(f"{value!r}: expected a size such as 500MB or 20G", param, ctx)
-        return int(float(match[1]) * _UNITS[match[2]])
+def parse_size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    """Turn a size such as 500MB or 20G into bytes."""
+    if value is None:
+        return None
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)B?", value.strip().upper())
+    if match is None:
+        raise click.BadParameter(f"{value!r}: expected a size such as 500MB or 20G", ctx, param)
+    return int(float(match[1]) * _UNITS[match[2]])
 
 
 @click.command()
 @click.option("--clear", is_flag=True, help="Remove everything.")
-@click.option("--limit", type=Size(), help="Largest size, now and from now on.")
+@click.option(
+    "--limit", callback=parse_size, metavar="SIZE", help="Largest size, now and from now on."
+)
 @format_option
 @common_options
 def command(clear: bool, limit: int | None, to: str, quiet: bool) -> None:

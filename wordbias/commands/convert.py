@@ -7,7 +7,7 @@ import click
 from wordbias.commands.inputs import Reading, open_subject
 from wordbias.commands.options import common_options, reading_options
 from wordbias.debias.transform import Identity
-from wordbias.formats import WRITABLE, Kind, output_format
+from wordbias.formats import WRITABLE, Kind
 
 
 @click.command()
@@ -52,6 +52,5 @@ def command(
         quiet=quiet,
         kind=kind,
     )
-    subject.write(target, Identity(), kind)
-    written = kind or output_format(target, subject.info.format)
-    click.echo(f"{target}: {subject.info.words:,} words × {subject.info.dim} ({written})")
+    subject.write(Identity())
+    click.echo(f"{target}: {subject.info.words:,} words × {subject.info.dim} ({subject.kind})")

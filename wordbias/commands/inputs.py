@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypeGuard
 
 from wordbias.commands.options import note
 from wordbias.data import sample_path
@@ -14,7 +14,9 @@ from wordbias.formats import (
     ROW_FORMATS,
     FileInfo,
     Kind,
+    RowFormat,
     VectorFile,
+    load,
     output_format,
     scan,
     stream,
@@ -39,21 +41,24 @@ class Subject:
     embedding: Embedding
     info: FileInfo
     reading: Reading
+    output: str | None = None
+    kind: Kind = "glove"
     is_sample: bool = False
     file: VectorFile | None = None
 
-    def write(self, output: str, transform: Transform, kind: Kind | None = None) -> None:
+    def write(self, transform: Transform) -> None:
         """Write the transformed embedding, from file to file if it is not in memory."""
-        kind = kind or output_format(output, self.info.format)
-        if self.file is None:
-            transformed(self.embedding, transform).save(output, kind)
+        if self.output is None:
+            return
+        if self.file is None or not _is_row_format(self.kind):
+            transformed(self.embedding, transform).save(self.output, self.kind)
             return
         with blas_threads(1):
             tally = stream(
                 self.file,
-                output,
+                self.output,
                 transform,
-                to=kind,
+                to=self.kind,
                 rows=self.info.words,
                 skip_bad=self.reading.skip_bad,
             )
@@ -74,36 +79,37 @@ def open_subject(
 
     With an output in a row format the file is streamed: this first pass picks the first `head`
     words and the `wanted` ones, and neither reads nor fills the cache.
+
+    Parameters
+    ----------
+    name
+        The argument; None means the sample.
+    kind
+        Format to write, by default what the suffix of `output` says.
     """
+    file = VectorFile.open(sample_path() if name is None else name)
+    to = kind or output_format(output or "", file.layout.kind)
     if output is not None:
         check_writable(output)
-    if name is None:
-        sample = Embedding.sample()
-        return Subject(sample, _known(sample), reading, is_sample=True)
-    file = VectorFile.open(name)
-    if output is not None and _streams(file, kind or output_format(output, file.layout.kind)):
+    streamed = output is not None and file.layout.is_rows and _is_row_format(to)
+    if streamed:
         loaded = scan(file, head=head, wanted=wanted, skip_bad=reading.skip_bad)
-        embedding = Embedding(loaded.words, loaded.vectors, loaded.name, loaded.info)
-        subject = Subject(embedding, loaded.info, reading, file=file)
     else:
-        embedding = Embedding.load(name, **vars(reading))
-        subject = Subject(embedding, _known(embedding), reading)
-    _tell(subject.info, quiet)
-    return subject
+        loaded = load(file.source.name, **vars(reading))
+    _tell(loaded.info, quiet)
+    return Subject(
+        Embedding(loaded.words, loaded.vectors, loaded.name, loaded.info),
+        loaded.info,
+        reading,
+        output,
+        to,
+        name is None,
+        file if streamed else None,
+    )
 
 
-def input_facts(info: FileInfo) -> dict[str, Any]:
-    """What a report says about an input file."""
-    return info.to_dict()
-
-
-def _streams(file: VectorFile, to: Kind) -> bool:
-    return file.layout.is_rows and to in ROW_FORMATS
-
-
-def _known(embedding: Embedding) -> FileInfo:
-    shape = (len(embedding), embedding.dim)
-    return embedding.info or FileInfo("(memory)", "memory", "", *shape)
+def _is_row_format(kind: Kind) -> TypeGuard[RowFormat]:
+    return kind in ROW_FORMATS
 
 
 def _tell(info: FileInfo, quiet: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 import numpy as np
 
-from wordbias.commands.inputs import Reading, Subject, input_facts, open_subject
+from wordbias.commands.inputs import Reading, Subject, open_subject
 from wordbias.commands.options import (
     common_options,
     format_option,
@@ -67,6 +67,7 @@ class Choices:
 
 
 _VOCAB = "give words this embedding has, one a line"
+_NOT_WRITTEN = "Nothing written; -o FILE writes the result."
 
 
 @click.command()
@@ -93,9 +94,7 @@ _VOCAB = "give words this embedding has, one a line"
 @seed_option
 @format_option
 @common_options
-@click.pass_context
 def command(
-    ctx: click.Context,
     embedding: str | None,
     output: str | None,
     attribute_file: str | None,
@@ -134,11 +133,15 @@ def command(
         output=output,
         quiet=quiet,
     )
-    rows, tables, lines = _study(subject, choices, output, quiet)
+    rows, tables, lines = _study(subject, choices, quiet)
     report = Report(
         "misp",
-        {key: value for key, value in ctx.params.items() if key not in ("to", "quiet")},
-        {subject.embedding.name: input_facts(subject.info)},
+        {
+            key: value
+            for key, value in click.get_current_context().params.items()
+            if key not in ("to", "quiet")
+        },
+        {subject.embedding.name: subject.info.to_dict()},
         rows,
         tables,
         lines,
@@ -148,7 +151,7 @@ def command(
 
 
 def _study(
-    subject: Subject, choices: Choices, output: str | None, quiet: bool
+    subject: Subject, choices: Choices, quiet: bool
 ) -> tuple[list[Row], list[Any], list[str]]:
     whole = subject.embedding
     vocabulary = choices.neutral(whole)
@@ -170,14 +173,13 @@ def _study(
         center=choices.center,
         seed=choices.seed,
     )
-    if output is not None:
-        subject.write(output, projection)
+    subject.write(projection)
     rows = [*_component_rows(part.name, diagnosis, groups), *measured.rows]
     tables = [
         components_table(diagnosis, choices.attribute, choices.center),
         effect_table(measured),
     ]
-    return rows, tables, _lines(subject, choices, groups, vocabulary, measured, output)
+    return rows, tables, _lines(subject, choices, groups, vocabulary, measured)
 
 
 def _component_rows(subject: str, found: Components, groups: misp.Groups) -> list[Row]:
@@ -221,7 +223,6 @@ def _lines(
     groups: misp.Groups,
     vocabulary: Sequence[str],
     measured: Effect,
-    output: str | None,
 ) -> list[str]:
     info = subject.info
     counts = " + ".join(
@@ -238,5 +239,6 @@ def _lines(
         f"Averages over {len(vocabulary):,} neutral words.",
         moved_line(measured),
     ]
-    lines.append(f"Written: {output}" if output else "Nothing written; -o FILE writes the result.")
+    written = f"Written: {subject.output}" if subject.output else _NOT_WRITTEN
+    lines.append(written)
     return lines

@@ -8,7 +8,7 @@ from wordbias.formats.file import Tally, VectorFile
 from wordbias.formats.layout import Kind, Layout
 from wordbias.formats.loading import FileInfo, Loaded, load
 from wordbias.formats.scanning import scan
-from wordbias.formats.streaming import ROW_FORMATS, stream
+from wordbias.formats.streaming import ROW_FORMATS, RowFormat, stream
 from wordbias.formats.writing import WRITABLE, output_format, save
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Kind",
     "Layout",
     "Loaded",
+    "RowFormat",
     "Tally",
     "VectorFile",
     "load",

@@ -76,7 +76,7 @@ class Entry(NamedTuple):
 def _user_folder() -> Path:
     from platformdirs import user_cache_path
 
-    return user_cache_path("wordbias", appauthor=False) / "vectors"
+    return Path(user_cache_path("wordbias", appauthor=False), "vectors")
 
 
 def folder() -> Path:

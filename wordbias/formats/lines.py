@@ -68,7 +68,12 @@ def parse_block(text: bytes, dim: int) -> Block:
     line_ends, starts, lines = line_ends[good], starts[good], lines[good]
     # column j of a line is bounded by the gaps before and behind it
     bounds = gaps[line_ends[:, None] + np.arange(-dim, 1)]
-    words = [text[a:b] for a, b in zip((starts - PAD).tolist(), (bounds[:, 0] - PAD).tolist())]
+    words = [
+        text[a:b]
+        for a, b in zip(
+            *(column.tolist() for column in (starts - PAD, bounds[:, 0] - PAD)), strict=True
+        )
+    ]
     spaced = np.flatnonzero(fields[good] > dim + 1).tolist()
     excess = [i for i in spaced if _is_number(words[i].rpartition(b" ")[2])]
     for i in excess:

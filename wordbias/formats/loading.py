@@ -100,7 +100,7 @@ def load(
 
 
 def first_of_each(words: list[str]) -> NDArray[np.intp] | None:
-    """Indices of the first occurrence of every word; None if all are distinct."""
+    """Return the indices of the first occurrence of every word; None if all are distinct."""
     if len(set(words)) == len(words):
         return None
     first: dict[str, int] = {}
@@ -182,6 +182,13 @@ def _without_duplicates(loaded: Loaded) -> Loaded:
 
 
 def _info_from(kept: dict[str, str], file: VectorFile) -> FileInfo:
-    numbers = {key: int(kept[key]) for key in ("words", "dim", "duplicates", "skipped")}
-    info = FileInfo(file.source.name, file.layout.kind, kept["sha256"], **numbers)
-    return replace(info, first_problem=kept["first_problem"])
+    return FileInfo(
+        file.source.name,
+        file.layout.kind,
+        kept["sha256"],
+        int(kept["words"]),
+        int(kept["dim"]),
+        int(kept["duplicates"]),
+        int(kept["skipped"]),
+        kept["first_problem"],
+    )

@@ -42,7 +42,9 @@ class Source:
             If there is no such file, it is a folder, empty or unreadable, or a zip needs a
             member named.
         """
-        text, _, member = os.fspath(name).partition("::")
+        text, member = os.fspath(name), ""
+        if not os.path.exists(text):
+            text, _, member = text.partition("::")
         path = Path(text)
         with _readable(path), path.open("rb") as file:
             head = file.read(8)

@@ -25,4 +25,4 @@ def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Every row at length one; a row of zeros stays as it is."""
     norm = lengths(vectors)
     norm[norm == 0] = 1
-    return vectors / norm[:, None].astype(np.float32)
+    return np.divide(vectors, norm[:, None], dtype=np.float32)

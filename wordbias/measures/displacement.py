@@ -24,7 +24,7 @@ def displacement(before: NDArray[np.float32], after: NDArray[np.float32]) -> NDA
 def neighbours(
     vectors: NDArray[np.float32], queries: NDArray[np.intp], k: int = 10
 ) -> NDArray[np.intp]:
-    """The `k` nearest rows by cosine of each query row, itself excluded, in no order.
+    """Find the `k` nearest rows by cosine of each query row, itself excluded, in no order.
 
     Parameters
     ----------

@@ -52,8 +52,8 @@ class Lens:
             ("direct-bias", self.direction, self.direction_reason),
             ("direct-bias-pca", self.pair_component, self.pair_reason),
         ):
-            known = along is not None
-            values[name] = Value(direct_bias(vectors, along)) if known else Value(None, reason)
+            undefined = Value(None, reason)
+            values[name] = undefined if along is None else Value(direct_bias(vectors, along))
         return values
 
     def _midb(self, vectors: NDArray[np.float32]) -> dict[str, Value]:

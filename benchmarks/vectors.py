@@ -1,0 +1,247 @@
+"""Time this package beside gensim on one file of GloVe text, everything in one run.
+
+    pip install -e '.[gensim]'
+    python benchmarks/vectors.py glove.6B.100d.txt
+
+Every figure is the median of several runs, each in a process of its own; what is compared runs in
+turn (A, B, A, B, …), so that a machine that slows down slows both. Prints a Markdown table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+PEER_LOAD = """
+import sys, time
+from gensim.models import KeyedVectors
+t = time.perf_counter()
+KeyedVectors.load_word2vec_format(sys.argv[1], no_header=True)
+print(time.perf_counter() - t)
+"""
+OUR_LOAD = """
+import sys, time
+from wordbias.formats import load
+t = time.perf_counter()
+load(sys.argv[1], cache=False)
+print(time.perf_counter() - t)
+"""
+PEER_MISP = """
+import sys
+import numpy as np
+from gensim.models import KeyedVectors
+kv = KeyedVectors.load_word2vec_format(sys.argv[1], no_header=True)
+f, m = (kv[[w for w in group.split() if w in kv]] for group in sys.argv[3:5])
+d = (f[:, None] - m[None]).reshape(-1, kv.vector_size).astype(float)
+_, s, g = np.linalg.svd(d - d.mean(0), full_matrices=False)
+a, g = (s**2 / (s**2).sum())[:4], g[:4]
+kv.vectors = (kv.vectors - (kv.vectors @ g.T * a) @ g).astype(np.float32)
+kv.save_word2vec_format(sys.argv[2], write_header=False)
+"""
+PEER_START = """
+import sys
+from gensim.models import KeyedVectors
+KeyedVectors.load(sys.argv[1], mmap="r")["she"]
+"""
+OUR_START = """
+import sys
+from wordbias import Embedding
+Embedding.load(sys.argv[1])["she"]
+"""
+IN_MEMORY = """
+import sys, time
+from wordbias import Embedding
+from wordbias.debias import misp, transform_rows
+embedding = Embedding.load(sys.argv[1])
+fitted = misp.fit(embedding)
+vectors = embedding.vectors.copy()
+transform_rows(fitted, vectors)
+times = []
+for _ in range(7):
+    t = time.perf_counter()
+    transform_rows(fitted, vectors)
+    times.append(time.perf_counter() - t)
+print(sorted(times)[3])
+"""
+
+
+class Run(NamedTuple):
+    """One process: wall-clock seconds, peak memory in MB, what it printed."""
+
+    seconds: float
+    peak: float
+    printed: str
+
+
+class Line(NamedTuple):
+    """One line of the table."""
+
+    what: str
+    ours: float
+    unit: str
+    peer: float | None = None
+    asked: str = ""
+
+
+def main() -> None:
+    """Run everything and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("glove", type=Path, help="GloVe text, such as glove.6B.100d.txt")
+    parser.add_argument("--runs", type=int, default=3, help="counted runs of each (default 3)")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=arguments.glove.parent) as folder:
+        os.environ["WORDBIAS_CACHE"] = folder
+        lines = measure(arguments.glove, Path(folder), arguments.runs)
+    report(arguments.glove, lines, arguments.runs)
+
+
+def measure(glove: Path, folder: Path, runs: int) -> list[Line]:
+    """Take all figures."""
+    cores = sorted(os.sched_getaffinity(0))
+    ours, peer = inside(runs, OUR_LOAD, PEER_LOAD, glove, cores=cores[:1])
+    lines = [Line("load the text, one core", ours, "s", peer, "≥ 8×")]
+    ours, peer = inside(runs, OUR_LOAD, PEER_LOAD, glove, cores=cores)
+    lines.append(Line(f"load the text, {len(cores)} cores", ours, "s", peer, "≥ 12×"))
+    lines += second_start(glove, folder, runs)
+    found = [float(python(IN_MEMORY, glove).printed) for _ in range(runs)]
+    lines.append(
+        Line("MISP of all rows in memory", statistics.median(found), "s", None, "≤ 0.06 s")
+    )
+    lines += whole_process(glove, folder, runs)
+    helped = [process("-m", "wordbias", "--help").seconds for _ in range(3 * runs)]
+    lines.append(Line("wordbias --help", statistics.median(helped), "s", None, "≤ 0.15 s"))
+    return lines
+
+
+def second_start(glove: Path, folder: Path, runs: int) -> list[Line]:
+    """A process that opens what was parsed before and looks up one word."""
+    kv = folder / "peer.kv"
+    python(
+        "import sys; from gensim.models import KeyedVectors as K; "
+        "K.load_word2vec_format(sys.argv[1], no_header=True).save(sys.argv[2])",
+        glove,
+        kv,
+    )
+    python(OUR_START, glove)
+    pairs = [(python(OUR_START, glove), python(PEER_START, kv)) for _ in range(runs)]
+    ours, peer = (statistics.median(run.seconds for run in side) for side in zip(*pairs))
+    return [Line("second start: open, look up one word", ours, "s", peer, "≤ 0.3 s")]
+
+
+def whole_process(glove: Path, folder: Path, runs: int) -> list[Line]:
+    """`wordbias misp IN -o OUT` beside gensim load, numpy MISP, gensim save."""
+    out, names = folder / "out.txt", common_names()
+    twice = folder / "twice.txt"
+    with twice.open("wb") as file:
+        for _ in range(2):
+            file.write(glove.read_bytes())
+    ours, peers, long = [], [], []
+    for _ in range(runs):
+        ours.append(process("-m", "wordbias", "misp", glove, "-o", out, "-q"))
+        peers.append(python(PEER_MISP, glove, folder / "peer.txt", *names))
+    compare(out, folder / "peer.txt")
+    for _ in range(runs):
+        long.append(process("-m", "wordbias", "misp", twice, "-o", out, "-q"))
+    second = [statistics.median(run.seconds for run in side) for side in (ours, peers, long)]
+    peak = [statistics.median(run.peak for run in side) for side in (ours, peers, long)]
+    return [
+        Line("wordbias misp IN -o OUT, whole process", second[0], "s", second[1], "≥ 8×"),
+        Line("… its peak memory", peak[0], "MB", peak[1], "≤ 350 MB"),
+        Line("… peak memory, a file twice as long", peak[2], "MB", None, "no more"),
+        Line("… seconds, a file twice as long", second[2], "s"),
+    ]
+
+
+def compare(a: Path, b: Path) -> None:
+    """Both results must be the same, or the comparison means nothing."""
+    import numpy as np
+
+    from wordbias.formats import load
+
+    ours, peers = load(a, cache=False), load(b, cache=False)
+    furthest = float(np.abs(ours.vectors - peers.vectors).max())
+    if ours.words != peers.words or furthest > 1e-5:
+        raise SystemExit(f"the results differ by {furthest}")
+    print(f"results of both differ by at most {furthest:.1e}", file=sys.stderr)
+
+
+def common_names() -> list[str]:
+    """Our names in lower case, for the peer."""
+    from wordbias.wordlists import common_names
+
+    return [" ".join(group).lower() for group in common_names()]
+
+
+def inside(runs: int, ours: str, peer: str, glove: Path, cores: list[int]) -> tuple[float, float]:
+    """Medians of what both programs measure themselves, run in turn on the given cores."""
+    pairs = [
+        [float(python(code, glove, cores=cores).printed) for code in (ours, peer)]
+        for _ in range(runs)
+    ]
+    first, second = (statistics.median(side) for side in zip(*pairs))
+    return first, second
+
+
+def python(code: str, *arguments: object, cores: list[int] | None = None) -> Run:
+    """Run a program given as text."""
+    return process("-c", code, *arguments, cores=cores)
+
+
+def process(*arguments: object, cores: list[int] | None = None) -> Run:
+    """Run Python with these arguments and account for it."""
+    pin = (lambda: os.sched_setaffinity(0, cores)) if cores else None
+    with tempfile.TemporaryFile() as output:
+        start = time.perf_counter()
+        child = subprocess.Popen(
+            [sys.executable, *map(str, arguments)], stdout=output, preexec_fn=pin
+        )
+        _, status, usage = os.wait4(child.pid, 0)
+        seconds = time.perf_counter() - start
+        if status:
+            raise SystemExit(f"failed: {arguments}")
+        output.seek(0)
+        return Run(seconds, usage.ru_maxrss / 1024, output.read().decode())
+
+
+def report(glove: Path, lines: list[Line], runs: int) -> None:
+    """Print the table, and what it was taken on."""
+    import gensim
+    import numpy
+
+    size = glove.stat().st_size / 1e6
+    print(f"{glove.name}, {size:.0f} MB; median of {runs} runs; {machine()}")
+    print(
+        f"Python {platform.python_version()}, numpy {numpy.__version__}, "
+        f"gensim {gensim.__version__}\n"
+    )
+    print("| | wordbias | gensim 4 | ratio | asked for |")
+    print("| --- | ---: | ---: | ---: | ---: |")
+    for line in lines:
+        digits = 0 if line.unit == "MB" else 3 if line.ours < 0.1 else 2
+        peer = f"{line.peer:.{digits}f} {line.unit}" if line.peer else ""
+        ratio = f"{line.peer / line.ours:.1f}×" if line.peer else ""
+        print(
+            f"| {line.what} | {line.ours:.{digits}f} {line.unit} | {peer} | {ratio} | {line.asked} |"
+        )
+
+
+def machine() -> str:
+    """Name the processor and count the cores that may be used."""
+    model = "unknown processor"
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        names = [x for x in cpuinfo.read_text().splitlines() if x.startswith("model name")]
+        model = names[0].partition(":")[2].strip() if names else model
+    return f"{model}, {len(os.sched_getaffinity(0))} cores, {platform.system()}"
+
+
+if __name__ == "__main__":
+    main()
