@@ -122,7 +122,7 @@ def measure(glove: Path, folder: Path, runs: int) -> list[Line]:
 
 
 def second_start(glove: Path, folder: Path, runs: int) -> list[Line]:
-    """A process that opens what was parsed before and looks up one word."""
+    """Open, in a new process, what was parsed before, and look up one word."""
     kv = folder / "peer.kv"
     python(
         "import sys; from gensim.models import KeyedVectors as K; "
@@ -132,7 +132,9 @@ def second_start(glove: Path, folder: Path, runs: int) -> list[Line]:
     )
     python(OUR_START, glove)
     pairs = [(python(OUR_START, glove), python(PEER_START, kv)) for _ in range(runs)]
-    ours, peer = (statistics.median(run.seconds for run in side) for side in zip(*pairs))
+    ours, peer = (
+        statistics.median(run.seconds for run in side) for side in zip(*pairs, strict=True)
+    )
     return [Line("second start: open, look up one word", ours, "s", peer, "≤ 0.3 s")]
 
 
@@ -186,7 +188,7 @@ def inside(runs: int, ours: str, peer: str, glove: Path, cores: list[int]) -> tu
         [float(python(code, glove, cores=cores).printed) for code in (ours, peer)]
         for _ in range(runs)
     ]
-    first, second = (statistics.median(side) for side in zip(*pairs))
+    first, second = (statistics.median(side) for side in zip(*pairs, strict=True))
     return first, second
 
 
@@ -228,9 +230,8 @@ def report(glove: Path, lines: list[Line], runs: int) -> None:
         digits = 0 if line.unit == "MB" else 3 if line.ours < 0.1 else 2
         peer = f"{line.peer:.{digits}f} {line.unit}" if line.peer else ""
         ratio = f"{line.peer / line.ours:.1f}×" if line.peer else ""
-        print(
-            f"| {line.what} | {line.ours:.{digits}f} {line.unit} | {peer} | {ratio} | {line.asked} |"
-        )
+        ours = f"{line.ours:.{digits}f} {line.unit}"
+        print(f"| {line.what} | {ours} | {peer} | {ratio} | {line.asked} |")
 
 
 def machine() -> str:

@@ -77,8 +77,8 @@ class Report:
         The values, for machines.
     tables
         The same values, arranged for people.
-    heading
-        Lines above the tables.
+    heading, closing
+        Lines above and below the tables.
     """
 
     command: str
@@ -87,6 +87,7 @@ class Report:
     rows: Sequence[Row]
     tables: Sequence[Table] = ()
     heading: Sequence[str] = ()
+    closing: Sequence[str] = ()
     seed: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -114,9 +115,9 @@ class Report:
             raise WordbiasError(f"format {to!r}: expected one of {', '.join(FORMATS)}")
         draw = {"table": _plain, "md": _markdown, "latex": _latex}[to]
         width = width or min(shutil.get_terminal_size((100, 24)).columns, 100)
-        heading = [_wrap(line, width) for line in self.heading] if to == "table" else []
-        parts = ["\n".join(heading)] if heading else []
-        parts += [draw(table, width) for table in self.tables]
+        parts = [draw(table, width) for table in self.tables]
+        if to == "table":
+            parts = [*_paragraph(self.heading, width), *parts, *_paragraph(self.closing, width)]
         return "\n\n".join(parts) + "\n"
 
 
@@ -152,18 +153,21 @@ def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _plain(table: Table, width: int) -> str:
-    grid = [list(table.columns), *map(list, table.cells)]
-    widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
+    columns = list(zip(table.columns, *table.cells, strict=True))
+    aligned = []
+    for column in columns:
+        w = max(map(len, column))
+        numeric = all(cell[:1] in "-–0123456789" for cell in column[1:])
+        aligned.append([cell.rjust(w) if numeric else cell.ljust(w) for cell in column])
     lines = [table.title]
-    for row in grid:
-        first, *others = (
-            cell.ljust(w) if i == 0 else cell.rjust(w)
-            for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-        )
-        lines.append("  " + "  ".join([first, *others]).rstrip())
+    lines += ["  " + "  ".join(row).rstrip() for row in zip(*aligned, strict=True)]
     if table.note:
         lines.append(_wrap(table.note, width, "  "))
     return "\n".join(lines)
+
+
+def _paragraph(lines: Sequence[str], width: int) -> list[str]:
+    return ["\n".join(_wrap(line, width) for line in lines)] if lines else []
 
 
 def _wrap(text: str, width: int, indent: str = "") -> str:

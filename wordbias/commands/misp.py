@@ -26,7 +26,7 @@ from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.components import DESCRIBES_DIFFERENCE, STABLE, Components, components
 from wordbias.measures.lens import axis
-from wordbias.results import Report, Row
+from wordbias.results import Report, Row, Table
 from wordbias.subspace import Subspace
 from wordbias.vocabulary import SIZE, neutral_vocabulary
 from wordbias.wordlists import Attribute, candidates, resolve, wordlist
@@ -73,7 +73,7 @@ _NOT_WRITTEN = "Nothing written; -o FILE writes the result."
 @click.command()
 @click.argument("embedding", required=False)
 @click.option("-o", "--output", help="Write the debiased vectors; the format is its suffix's.")
-@click.option("--dims", type=click.IntRange(1), default=4, show_default=True, help="Components.")
+@click.option("--dims", type=click.IntRange(1), default=4, show_default=True, help="How many.")
 @click.option(
     "--center/--no-center",
     default=True,
@@ -133,7 +133,7 @@ def command(
         output=output,
         quiet=quiet,
     )
-    rows, tables, lines = _study(subject, choices, quiet)
+    rows, tables, (heading, closing) = _study(subject, choices, quiet)
     report = Report(
         "misp",
         {
@@ -144,7 +144,8 @@ def command(
         {subject.embedding.name: subject.info.to_dict()},
         rows,
         tables,
-        lines,
+        heading,
+        closing,
         choices.seed,
     )
     show(report, to)
@@ -152,7 +153,7 @@ def command(
 
 def _study(
     subject: Subject, choices: Choices, quiet: bool
-) -> tuple[list[Row], list[Any], list[str]]:
+) -> tuple[list[Row], list[Table], tuple[list[str], list[str]]]:
     whole = subject.embedding
     vocabulary = choices.neutral(whole)
     part = whole.subset([*vocabulary, *choices.wanted()])
@@ -223,7 +224,7 @@ def _lines(
     groups: misp.Groups,
     vocabulary: Sequence[str],
     measured: Effect,
-) -> list[str]:
+) -> tuple[list[str], list[str]]:
     info = subject.info
     counts = " + ".join(
         f"{len(group.found)} of {len(group.asked)} {name}"
@@ -237,8 +238,8 @@ def _lines(
         f"{method} on {source}: {info.words:,} words × {info.dim} ({info.format})",
         f"Attribute {choices.attribute.name}: {counts} words found. "
         f"Averages over {len(vocabulary):,} neutral words.",
-        moved_line(measured),
     ]
-    written = f"Written: {subject.output}" if subject.output else _NOT_WRITTEN
-    lines.append(written)
-    return lines
+    return lines, [
+        moved_line(measured),
+        f"Written: {subject.output}" if subject.output else _NOT_WRITTEN,
+    ]

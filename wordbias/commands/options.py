@@ -76,7 +76,9 @@ format_option = click.option(
     help="How to print the result.",
 )
 
-seed_option = click.option("--seed", type=int, default=0, show_default=True, help="Of all chance.")
+seed_option = click.option(
+    "--seed", type=int, default=0, show_default=True, help="Of everything random."
+)
 
 
 def show(report: Report, to: str) -> None:

@@ -27,9 +27,9 @@ def components_table(found: Components, attribute: Attribute, center: bool) -> T
         [
             f"g{i + 1}",
             number(float(weight)),
-            number(float(found.cos_difference[i]), 3),
-            "–" if found.cos_direction is None else number(float(found.cos_direction[i]), 3),
-            number(float(found.stability[i]), 3),
+            f"{found.cos_difference[i]:.3f}",
+            "–" if found.cos_direction is None else f"{found.cos_direction[i]:.3f}",
+            f"{found.stability[i]:.3f}",
         ]
         for i, weight in enumerate(found.weights)
     ]
@@ -49,6 +49,7 @@ def effect_table(measured: Effect) -> Table:
     by_key = {
         (row.measure, row.details.get("stage"), row.details.get("reference")): row
         for row in measured.rows
+        if "word" not in row.details
     }
     cells, reasons = [], []
     for measure in dict.fromkeys(row.measure for row in measured.rows):
@@ -67,7 +68,9 @@ def effect_table(measured: Effect) -> Table:
 
 def moved_line(measured: Effect) -> str:
     """Name the words that moved most."""
-    words = ", ".join(f"{word} {share:.2f}" for word, share in measured.most_moved)
+    words = ", ".join(
+        f"{row.details['word']} {number(row.value, 2)}" for row in measured.most_moved
+    )
     return f"Most moved words, ‖w′−w‖/‖w‖: {words}."
 
 

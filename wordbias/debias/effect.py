@@ -17,6 +17,7 @@ from wordbias.wordlists import Attribute
 
 NEIGHBOURS = 10
 QUERIES = 1000
+MOST_MOVED = 10
 _CONVENTION = {
     "midb": {"neutral": 0.0, "better": "neutral"},
     "midb-abs": {"neutral": 0.0, "better": "lower"},
@@ -29,10 +30,10 @@ _CONVENTION = {
 
 @dataclass(frozen=True)
 class Effect:
-    """Rows of all values, and the words that moved most with how far they did."""
+    """Rows of all values; `most_moved` are those of the ten words that moved furthest."""
 
     rows: list[Row]
-    most_moved: list[tuple[str, float]]
+    most_moved: list[Row]
 
 
 def effect(
@@ -76,11 +77,13 @@ def effect(
         *_rows(before.name, anew.measure(new), n=len(old), stage="after", reference="self"),
     ]
     moved = displacement(old, new)
-    rows.append(_displacement_row(before.name, moved))
+    furthest = np.argsort(-moved, kind="stable")[:MOST_MOVED].tolist()
+    most_moved = [
+        _displacement_row(before.name, moved[[i]], word=before.words[chosen[i]]) for i in furthest
+    ]
+    rows += [_displacement_row(before.name, moved), *most_moved]
     rows += _neighbour_rows(before.name, old, new, seed)
-    furthest = np.argsort(-moved, kind="stable")[:10].tolist()
-    words = [before.words[i] for i in chosen[furthest].tolist()]
-    return Effect(rows, list(zip(words, moved[furthest].tolist(), strict=True)))
+    return Effect(rows, most_moved)
 
 
 def _rows(subject: str, values: dict[str, Value], **details: Any) -> Iterator[Row]:
@@ -89,9 +92,9 @@ def _rows(subject: str, values: dict[str, Value], **details: Any) -> Iterator[Ro
         yield Row(subject, measure, value, {**details, **_CONVENTION[measure], **because})
 
 
-def _displacement_row(subject: str, moved: NDArray[np.float64]) -> Row:
-    details = {"stage": "after", "n": len(moved), "neutral": 0.0, "better": "lower"}
-    return Row(subject, "displacement", float(moved.mean()), details)
+def _displacement_row(subject: str, moved: NDArray[np.float64], **details: Any) -> Row:
+    convention = {"stage": "after", "n": len(moved), "neutral": 0.0, "better": "lower"}
+    return Row(subject, "displacement", float(moved.mean()), {**convention, **details})
 
 
 def _neighbour_rows(
