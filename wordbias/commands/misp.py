@@ -178,7 +178,7 @@ def _study(
     rows = [*_component_rows(part.name, diagnosis, groups), *measured.rows]
     tables = [
         components_table(diagnosis, choices.attribute, choices.center),
-        effect_table(measured),
+        effect_table(measured, choices.attribute),
     ]
     return rows, tables, _lines(subject, choices, groups, vocabulary, measured)
 
@@ -205,7 +205,8 @@ def _warn(found: Components, choices: Choices, quiet: bool) -> None:
     if found.share < DESCRIBES_DIFFERENCE and choices.center:
         note(
             f"these components hold {found.share:.0%} of the difference between the groups: they "
-            "describe variation among names more than that difference; --no-center keeps it",
+            "describe variation within the groups (among names) more than that difference; "
+            "--no-center keeps it",
             quiet,
         )
     noisy = [i + 1 for i, share in enumerate(found.stability) if share < STABLE]

@@ -21,8 +21,7 @@ _TITLES = {
 
 def components_table(found: Components, attribute: Attribute, center: bool) -> Table:
     """One line a component."""
-    axis = "−".join(attribute.direction) if attribute.direction else "axis"
-    columns = ["", "weight a", "cos(g, Δ)", f"cos(g, {axis})", "sign stability"]
+    columns = ["", "weight a", "cos(g, Δ)", f"cos(g, {axis_name(attribute)})", "sign stability"]
     cells = [
         [
             f"g{i + 1}",
@@ -44,13 +43,19 @@ def components_table(found: Components, attribute: Attribute, center: bool) -> T
     )
 
 
-def effect_table(measured: Effect) -> Table:
+def axis_name(attribute: Attribute) -> str:
+    """Name the difference that direct bias is measured along."""
+    return " − ".join(attribute.direction) if attribute.direction else "no axis"
+
+
+def effect_table(measured: Effect, attribute: Attribute) -> Table:
     """One line a measure: before, after along the frozen lens, after along a refitted one."""
     by_key = {
         (row.measure, row.details.get("stage"), row.details.get("reference")): row
         for row in measured.rows
         if "word" not in row.details
     }
+    axis = axis_name(attribute)
     cells, reasons = [], []
     for measure in dict.fromkeys(row.measure for row in measured.rows):
         before = by_key.get((measure, "before", None))
@@ -59,7 +64,11 @@ def effect_table(measured: Effect) -> Table:
         shown = [row for row in (before, frozen, anew) if row is not None]
         reasons += [row.details["reason"] for row in shown if "reason" in row.details]
         cells.append(
-            [_title(shown[0]), *(_cell(row) for row in (before, frozen, anew)), _better(shown[0])]
+            [
+                _title(shown[0], axis),
+                *(_cell(row) for row in (before, frozen, anew)),
+                _better(shown[0]),
+            ]
         )
     columns = ["", "before", "after", "after, refitted", "neutral, better"]
     note = "“after” is measured along what was fitted before, “refitted” along the result's own."
@@ -74,9 +83,9 @@ def moved_line(measured: Effect) -> str:
     return f"Most moved words, ‖w′−w‖/‖w‖: {words}."
 
 
-def _title(row: Row) -> str:
+def _title(row: Row, axis: str) -> str:
     k = row.details.get("setting", "")
-    return _TITLES.get(row.measure, row.measure).format(axis="she − he", k=k)
+    return _TITLES.get(row.measure, row.measure).format(axis=axis, k=k)
 
 
 def _cell(row: Row | None) -> str:

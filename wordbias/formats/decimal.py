@@ -37,7 +37,10 @@ class BadNumber(WordbiasError):
 
 
 def parse_decimals(
-    buffer: NDArray[np.uint8], starts: NDArray[np.intp], ends: NDArray[np.intp]
+    buffer: NDArray[np.uint8],
+    starts: NDArray[np.intp],
+    ends: NDArray[np.intp],
+    bad: list[BadNumber] | None = None,
 ) -> NDArray[np.float32]:
     """Parse the numbers ``buffer[starts[i]:ends[i]]``.
 
@@ -51,6 +54,8 @@ def parse_decimals(
         Bytes of the text; at least `PAD` bytes precede the first number.
     starts, ends
         Half-open bounds of the numbers, shape ``(n,)``.
+    bad
+        Collects what is no number, whose value is then 0; without it the first one is raised.
 
     Returns
     -------
@@ -70,7 +75,13 @@ def parse_decimals(
         if not fast.all():
             slow += (np.flatnonzero(~fast) + i).tolist()
     for i in slow:
-        result[i] = _parse_slowly(buffer[starts[i] : ends[i]].tobytes(), i)
+        try:
+            result[i] = _parse_slowly(buffer[starts[i] : ends[i]].tobytes(), i)
+        except BadNumber as error:
+            if bad is None:
+                raise
+            bad.append(error)
+            result[i] = 0
     return result
 
 

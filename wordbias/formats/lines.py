@@ -51,60 +51,71 @@ def parse_block(text: bytes, dim: int) -> Block:
     if not text:
         return Block([], np.empty((0, dim), np.float32))
     buffer = np.frombuffer(b"0" * PAD + text, np.uint8)
+    split = _split(buffer, dim)
+    begin, end = (split.starts - PAD).tolist(), (split.bounds[:, 0] - PAD).tolist()
+    words = [text[a:b] for a, b in zip(begin, end, strict=True)]
+    unusable = _long_lines(words, split.fields, dim)
+    bad: list[BadNumber] = []
+    starts, ends = split.bounds[:, :-1] + 1, split.bounds[:, 1:]
+    values = parse_decimals(buffer, starts.ravel(), ends.ravel(), bad)
+    for error in bad:
+        row, column = divmod(error.index, dim)
+        unusable.setdefault(row, f"column {column + 2}: {error}")
+    problems = [Problem(int(split.lines[row]), message) for row, message in unusable.items()]
+    return _good_rows(
+        words, values.reshape(-1, dim), unusable, sorted([*split.problems, *problems])
+    )
+
+
+class _Split(NamedTuple):
+    """Lines with enough fields: where each starts, and the `dim + 1` gaps around its values."""
+
+    starts: NDArray[np.intp]
+    bounds: NDArray[np.intp]
+    fields: NDArray[np.intp]
+    lines: NDArray[np.intp]
+    problems: list[Problem]
+
+
+def _split(buffer: NDArray[np.uint8], dim: int) -> _Split:
     gaps = np.flatnonzero(buffer <= _SPACE)
     kind = buffer[gaps]
-    if not ((kind == _SPACE) | (kind == _NEWLINE)).all():
-        gaps = gaps[(kind == _SPACE) | (kind == _NEWLINE)]
-        kind = buffer[gaps]
+    separates = (kind == _SPACE) | (kind == _NEWLINE)
+    if not separates.all():  # other control characters are parts of words
+        gaps, kind = gaps[separates], kind[separates]
     line_ends = np.flatnonzero(kind == _NEWLINE)
     fields = np.diff(line_ends, prepend=-1)
     starts = np.append(PAD, gaps[line_ends[:-1]] + 1)
-    lines = np.arange(len(line_ends))
+    short = np.flatnonzero(fields <= dim)
     problems = [
-        Problem(i, f"expected {dim} values, found {max(fields[i] - 1, 0)}")
-        for i in np.flatnonzero(fields <= dim).tolist()
+        Problem(i, f"expected {dim} values, found {max(int(fields[i]) - 1, 0)}")
+        for i in short.tolist()
     ]
-    good = fields > dim
-    line_ends, starts, lines = line_ends[good], starts[good], lines[good]
-    # column j of a line is bounded by the gaps before and behind it
-    bounds = gaps[line_ends[:, None] + np.arange(-dim, 1)]
-    words = [
-        text[a:b]
-        for a, b in zip(
-            *(column.tolist() for column in (starts - PAD, bounds[:, 0] - PAD)), strict=True
-        )
-    ]
-    spaced = np.flatnonzero(fields[good] > dim + 1).tolist()
-    excess = [i for i in spaced if _is_number(words[i].rpartition(b" ")[2])]
-    for i in excess:
-        found = dim + _trailing_numbers(words[i])
-        problems.append(Problem(int(lines[i]), f"expected {dim} values, found {found}"))
-    keep = np.delete(np.arange(len(words)), excess)
-    return _parse_rows(buffer, words, bounds, lines, keep, problems)
+    good = np.flatnonzero(fields > dim)
+    bounds = gaps[line_ends[good, None] + np.arange(-dim, 1)]
+    return _Split(starts[good], bounds, fields[good], good, problems)
 
 
-def _parse_rows(
-    buffer: NDArray[np.uint8],
+def _long_lines(words: list[bytes], fields: NDArray[np.intp], dim: int) -> dict[int, str]:
+    """Tell words that contain spaces from lines with too many values."""
+    found = {}
+    for row in np.flatnonzero(fields > dim + 1).tolist():
+        if _is_number(words[row].rpartition(b" ")[2]):
+            values = dim + _trailing_numbers(words[row])
+            found[row] = f"expected {dim} values, found {values}"
+    return found
+
+
+def _good_rows(
     words: list[bytes],
-    bounds: NDArray[np.intp],
-    lines: NDArray[np.intp],
-    keep: NDArray[np.intp],
+    rows: NDArray[np.float32],
+    unusable: dict[int, str],
     problems: list[Problem],
 ) -> Block:
-    dim = bounds.shape[1] - 1
-    while True:
-        kept = bounds[keep]
-        try:
-            values = parse_decimals(buffer, (kept[:, :-1] + 1).ravel(), kept[:, 1:].ravel())
-            break
-        except BadNumber as bad:
-            row, column = divmod(bad.index, dim)
-            where = int(lines[keep[row]])
-            problems.append(Problem(where, f"column {column + 2}: {bad}"))
-            keep = np.delete(keep, row)
-    if len(keep) != len(words):
-        words = [words[i] for i in keep.tolist()]
-    return Block(words, values.reshape(-1, dim), sorted(problems))
+    if unusable:
+        keep = [i for i in range(len(words)) if i not in unusable]
+        words, rows = [words[i] for i in keep], rows[keep]
+    return Block(words, rows, problems)
 
 
 def _is_number(token: bytes) -> bool:

@@ -1,0 +1,186 @@
+"""GloVe and word2vec text as it is found in the wild."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wordbias.formats import load
+
+Check = Callable[..., None]
+Write = Callable[..., Path]
+
+
+@pytest.mark.parametrize("header", [False, True])
+def test_odd_words_and_values_are_read(
+    odd: Any, write_text: Write, same_bits: Check, header: bool
+) -> None:
+    words, vectors = odd
+    loaded = load(write_text(words, vectors, header=header), cache=False)
+    assert loaded.words == words
+    same_bits(loaded.vectors, vectors)
+    assert loaded.info.format == ("word2vec" if header else "glove")
+    assert (loaded.info.words, loaded.info.dim) == vectors.shape
+
+
+@pytest.mark.parametrize("header", [False, True])
+@pytest.mark.parametrize(
+    "first", ["nan", "1.5", "2020", "", ". . .", '"', "#", "\x85", "\xa0", "\udcff", "-", "e"]
+)
+def test_any_word_may_stand_in_the_first_line(
+    write_text: Write, same_bits: Check, first: str, header: bool
+) -> None:
+    vectors = np.array([[0.5, -1.25], [2.5, 4.0]], np.float32)
+    loaded = load(write_text([first, "b"], vectors, header=header), cache=False)
+    assert loaded.words == [first, "b"]
+    same_bits(loaded.vectors, vectors)
+
+
+@pytest.mark.parametrize("words", [["fig 2", "b"], ["b", "fig 2"], ["b", "to infinity"]])
+def test_a_header_tells_where_a_word_that_ends_in_a_number_ends(
+    write_text: Write, words: list[str]
+) -> None:
+    path = write_text(words, np.eye(2, 4, dtype=np.float32), header=True)
+    assert load(path, cache=False).words == words
+
+
+@pytest.mark.parametrize("word", ["to infinity", "my nan", "agent 1_000"])
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_word_that_ends_in_what_is_no_decimal_is_a_word(
+    write_text: Write, word: str, place: int
+) -> None:
+    words = ["b"]
+    words.insert(place, word)
+    path = write_text(words, np.eye(2, 4, dtype=np.float32))
+    assert load(path, cache=False).words == words
+
+
+@pytest.mark.parametrize("header", [False, True])
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"end": b"\r\n"},
+        {"end": b" \n"},
+        {"end": b" \r\n"},
+        {"between": b"\t"},
+        {"between": b"\t", "end": b"\t\r\n"},
+        {"start": b"\xef\xbb\xbf"},
+        {"start": b"\xef\xbb\xbf", "end": b"\r\n"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("size", [1 << 19, 3])
+def test_other_line_ends_separators_and_byte_order_marks(
+    write_text: Write,
+    same_bits: Check,
+    chunk: Callable[[int], None],
+    header: bool,
+    form: dict[str, bytes],
+    size: int,
+) -> None:
+    chunk(size)
+    words = ["the", "caf\xe9", "\xa0", "nan", "2020"]
+    vectors = np.random.default_rng(1).standard_normal((5, 3)).astype(np.float32)
+    loaded = load(write_text(words, vectors, header=header, **form), cache=False)
+    assert loaded.words == words
+    same_bits(loaded.vectors, vectors)
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b" \n"])
+def test_the_last_line_feed_may_be_missing(write_text: Write, same_bits: Check, end: bytes) -> None:
+    vectors = np.array([[0.5, -1.25], [2.5, 4.75]], np.float32)
+    path = write_text(["a", "b"], vectors, end=end)
+    path.write_bytes(path.read_bytes().rstrip(b"\r\n"))
+    loaded = load(path, cache=False)
+    assert loaded.words == ["a", "b"]
+    same_bits(loaded.vectors, vectors)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 64])
+@pytest.mark.parametrize("header", [False, True])
+def test_where_chunks_end_does_not_matter(
+    odd: Any,
+    write_text: Write,
+    same_bits: Check,
+    chunk: Callable[[int], None],
+    size: int,
+    header: bool,
+) -> None:
+    path = write_text(*odd, header=header)
+    whole = load(path, cache=False)
+    chunk(size)
+    pieces = load(path, cache=False)
+    assert pieces.words == whole.words == odd[0]
+    same_bits(pieces.vectors, whole.vectors)
+    assert pieces.info == whole.info
+
+
+def test_two_threads_read_what_one_reads(
+    write_text: Write,
+    same_bits: Check,
+    chunk: Callable[[int], None],
+    with_threads: Callable[[int], None],
+) -> None:
+    vectors = np.random.default_rng(2).standard_normal((2000, 7)).astype(np.float32)
+    path = write_text([f"w{i}" for i in range(2000)], vectors)
+    chunk(500)
+    with_threads(1)
+    one = load(path, cache=False)
+    with_threads(2)
+    two = load(path, cache=False)
+    assert one.words == two.words == [f"w{i}" for i in range(2000)]
+    same_bits(one.vectors, two.vectors)
+    same_bits(two.vectors, vectors)
+
+
+def test_the_first_of_duplicated_words_is_kept_and_the_rest_counted(
+    write_text: Write, same_bits: Check
+) -> None:
+    vectors = np.arange(8, dtype=np.float32).reshape(4, 2) + 0.5
+    loaded = load(write_text(["a", "b", "a", "a"], vectors), cache=False)
+    assert loaded.words == ["a", "b"]
+    same_bits(loaded.vectors, vectors[:2])
+    assert (loaded.info.words, loaded.info.duplicates) == (2, 2)
+
+
+def test_duplicates_are_reported(write_text: Write, tmp_path: Path, cli: Any) -> None:
+    path = write_text(["a", "b", "a"], np.ones((3, 2), np.float32))
+    done = cli("convert", path, tmp_path / "out.safetensors")
+    assert done.code == 0
+    assert done.err == f"note: {path}: 1 duplicated words, the first of each kept\n"
+    assert "2 words" in done.out
+
+
+def test_the_hash_is_that_of_the_file(write_text: Write) -> None:
+    import hashlib
+
+    path = write_text(["a", "b"], np.ones((2, 2), np.float32))
+    assert load(path, cache=False).info.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_many_bad_rows_cost_no_more_than_good_ones(
+    write_text: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from wordbias.formats import lines
+
+    rows = 400
+    path = write_text([f"w{i}" for i in range(rows)], np.ones((rows, 4), np.float32))
+    bad = path.read_bytes().replace(b" 1.0\n", b" nan\n").replace(b" nan\n", b" 1.0\n", 1)
+    path.write_bytes(bad)
+    calls, parse = [], lines.parse_decimals
+    monkeypatch.setattr(lines, "parse_decimals", lambda *a: calls.append(len(a[1])) or parse(*a))
+    loaded = load(path, cache=False, skip_bad=True)
+    assert (loaded.info.words, loaded.info.skipped) == (1, rows - 1)
+    assert sum(calls) <= 20 * rows * 4
+
+
+def test_a_file_named_with_two_colons_can_be_read(write_text: Write, tmp_path: Path) -> None:
+    path = write_text(["a", "b"], np.ones((2, 2), np.float32))
+    odd_name = tmp_path / "std::vector.txt"
+    os.replace(path, odd_name)
+    assert load(odd_name, cache=False).words == ["a", "b"]
