@@ -42,16 +42,13 @@ def encode(words: list[bytes], rows: NDArray[np.float32]) -> bytes:
     """
     if not words:
         return b""
-    json = orjson.dumps(rows, option=orjson.OPT_SERIALIZE_NUMPY)
-    lines = b" %b" % json[1:].translate(_COMMA_TO_SPACE)  # " [0.1 0.2] [0.3 0.4]]"
-    values = lines.split(b"]")
-    return b"".join(
-        [
-            part
-            for word, row in zip(words, values, strict=False)
-            for part in (word, b" ", row[2:], b"\n")
-        ]
-    )
+    json = orjson.dumps(rows, option=orjson.OPT_SERIALIZE_NUMPY).translate(_TO_LINES)
+    # "[[0.1 0.2\n [0.3 0.4\n\n": views instead of splitting save half of the time
+    begin = np.flatnonzero(np.frombuffer(json, np.uint8) == ord("["))[1:] + 1
+    end = np.append(begin[1:] - 2, len(json) - 1)
+    view = memoryview(json)
+    bounds = zip(words, begin.tolist(), end.tolist(), strict=True)
+    return b"".join([part for word, i, j in bounds for part in (word, b" ", view[i:j])])
 
 
-_COMMA_TO_SPACE = bytes.maketrans(b",", b" ")
+_TO_LINES = bytes.maketrans(b",]", b" \n")
