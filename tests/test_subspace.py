@@ -39,9 +39,7 @@ def _two(seed: int, n: int, m: int, d: int) -> Two:
     return Two(first, second, rng.normal(size=(6, d)) * 3, 4 * n * m * d * EPS)
 
 
-two = st.builds(
-    _two, seeds, n=st.integers(4, 8), m=st.integers(4, 8), d=st.integers(3, 6)
-)
+two = st.builds(_two, seeds, n=st.integers(4, 8), m=st.integers(4, 8), d=st.integers(3, 6))
 
 
 def _differences(first: Matrix, second: Matrix) -> Matrix:
@@ -90,9 +88,7 @@ def test_centred_fit_is_sklearns_pca_of_all_differences(groups: Two) -> None:
     signs = np.sign((fitted.basis * pca.components_).sum(1))
     off = np.linalg.norm(fitted.basis - signs[:, None] * pca.components_, axis=1)
     assert (off <= turn).all()
-    np.testing.assert_allclose(
-        fitted.weights, pca.explained_variance_ratio_, rtol=0, atol=rounding
-    )
+    np.testing.assert_allclose(fitted.weights, pca.explained_variance_ratio_, rtol=0, atol=rounding)
 
 
 @some
@@ -164,9 +160,7 @@ def test_without_a_difference_the_largest_coordinate_is_positive() -> None:
 
 
 @pytest.mark.parametrize(("cosine", "sign"), [(-0.9e-6, 1), (-1.1e-6, -1), (1.1e-6, 1), (0, 1)])
-def test_an_inner_product_within_rounding_of_zero_does_not_decide(
-    cosine: float, sign: int
-) -> None:
+def test_an_inner_product_within_rounding_of_zero_does_not_decide(cosine: float, sign: int) -> None:
     towards = 7 * np.array([cosine, np.sqrt(1 - cosine**2)])
     assert orient(np.array([[1.0, 0.0]]), towards).tolist() == [[sign, 0]]
     assert orient(np.array([[-1.0, 0.0]]), towards).tolist() == [[sign, 0]]
@@ -207,7 +201,7 @@ def test_midb_after_one_pass(groups: Two, center: bool) -> None:
     fitted = Subspace.from_groups(f, m, 3, center=center)
     a = fitted.weights
     expected = [sum(a * (1 - a) * [g @ word for g in fitted.basis]) for word in x]
-    got = midb_of_words(fitted.remove(x), fitted)  # type: ignore[arg-type]
+    got = midb_of_words(fitted.remove(x), fitted)
     np.testing.assert_allclose(got, expected, rtol=0, atol=rounding * np.abs(x).max())
 
 
@@ -229,7 +223,7 @@ def test_a_flip_changes_signed_midb_and_neither_misp_nor_midb_rms(groups: Two) -
     fitted = Subspace.from_groups(f, m, 2)
     flipped = Subspace(fitted.basis * [[-1.0], [1.0]], fitted.weights)
     np.testing.assert_array_equal(fitted.remove(x), flipped.remove(x))
-    before, after = midb(x, fitted), midb(x, flipped)  # type: ignore[arg-type]
+    before, after = midb(x, fitted), midb(x, flipped)
     assert before.rms == after.rms
     along = 2 * fitted.weights[0] * (x @ fitted.basis[0]).mean()
     bound = rounding * np.abs(x).max()
@@ -255,9 +249,12 @@ def test_a_rotation_of_all_vectors_changes_no_value(groups: Two, center: bool, s
     bound = 8 * (turn.sum() + rounding) * length
     np.testing.assert_allclose(turned.remove(x @ q), fitted.remove(x) @ q, rtol=0, atol=bound)
     np.testing.assert_allclose(
-        midb(x @ q, turned), midb(x, fitted), rtol=0, atol=bound  # type: ignore[arg-type]
+        midb(x @ q, turned),
+        midb(x, fitted),
+        rtol=0,
+        atol=bound,
     )
-    there, here = direct_bias(x @ q, delta @ q), direct_bias(x, delta)  # type: ignore[arg-type]
+    there, here = direct_bias(x @ q, delta @ q), direct_bias(x, delta)
     assert abs(there - here) <= rounding
 
 
@@ -272,8 +269,8 @@ def test_the_order_of_the_words_does_not_matter(groups: Two, center: bool, seed:
     assume(np.abs(fitted.basis @ (f.mean(0) - m.mean(0))).min() > 1e-5)
     assert (np.linalg.norm(shuffled.basis - fitted.basis, axis=1) <= 2 * turn).all()
     bound = 4 * rounding * np.abs(x).max()
-    got = midb(rng.permutation(x), fitted)  # type: ignore[arg-type]
-    np.testing.assert_allclose(got, midb(x, fitted), rtol=0, atol=bound)  # type: ignore[arg-type]
+    got = midb(rng.permutation(x), fitted)
+    np.testing.assert_allclose(got, midb(x, fitted), rtol=0, atol=bound)
 
 
 @some
@@ -292,9 +289,7 @@ def test_pairs_are_fitted_as_debiaswe_does(seed: int, n: int, d: int) -> None:
     signs = np.sign((fitted.basis * pca.components_).sum(1))
     off = np.linalg.norm(fitted.basis - signs[:, None] * pca.components_, axis=1)
     assert (off <= turn).all()
-    np.testing.assert_allclose(
-        fitted.weights, pca.explained_variance_ratio_, rtol=0, atol=rounding
-    )
+    np.testing.assert_allclose(fitted.weights, pca.explained_variance_ratio_, rtol=0, atol=rounding)
     assert fitted.basis[0] @ (a - b).mean(0) > 0
 
 
@@ -389,3 +384,19 @@ def test_an_impossible_number_of_components_is_refused(dims: int) -> None:
     f, m, _, _ = _two(0, 5, 5, 4)
     with pytest.raises(WordbiasError, match=f"{dims} components asked for"):
         Subspace.from_groups(f, m, dims)
+
+
+def test_a_list_is_checked_like_an_array() -> None:
+    with pytest.raises(WordbiasError, match=r"lie in \[0, 1\]"):
+        Subspace([[1.0, 0.0]], [1.5])
+
+
+@pytest.mark.parametrize("second", [np.eye(2, 3), np.eye(1, 3), np.eye(3, 2)])
+def test_pairs_that_do_not_match_are_refused(second: Matrix) -> None:
+    with pytest.raises(WordbiasError, match="shape"):
+        Subspace.from_pairs(np.eye(3) * 2, second)
+
+
+def test_groups_of_different_dimensions_are_refused() -> None:
+    with pytest.raises(WordbiasError, match=r"shape|dimensions"):
+        Subspace.from_groups(np.eye(3), np.eye(4), 1)

@@ -88,6 +88,4 @@ def test_a_subspace_in_torch_comes_back_to_numpy(fitted: Subspace, x: Any) -> No
 def test_a_read_only_basis_serves_torch_without_a_warning(fitted: Subspace, x: Any) -> None:
     fitted.basis.flags.writeable = False
     fitted.weights.flags.writeable = False
-    np.testing.assert_array_equal(
-        Projection(fitted)(torch.from_numpy(x)).numpy().shape, x.shape
-    )
+    np.testing.assert_array_equal(Projection(fitted)(torch.from_numpy(x)).numpy().shape, x.shape)

@@ -81,7 +81,7 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (click.Abort, KeyboardInterrupt):
-        click.echo("\nwordbias: interrupted; no output was changed", err=True)
+        click.echo("wordbias: interrupted; no output was changed", err=True)
         return _INTERRUPTED
     except click.ClickException as error:
         error.show()

@@ -43,13 +43,13 @@ class Embedding:
     """
 
     words: Sequence[str]
-    vectors: NDArray[np.float32]
+    vectors: Any
     name: str = "embedding"
     info: FileInfo | None = None
     index: dict[str, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        words = list(self.words)
+        words = tuple(self.words)
         vectors = np.ascontiguousarray(self.vectors, np.float32).view()
         vectors.flags.writeable = False
         if vectors.ndim != 2 or len(vectors) != len(words):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
 
 _quiet = False
 
@@ -33,3 +35,11 @@ def progress(what: str, total: int | None = None, unit: str = "B") -> Iterator[B
         desc=what, total=total, unit=unit, unit_scale=scale, delay=1, disable=disable, leave=False
     ) as bar:
         yield bar
+
+
+def counted(items: Iterable[T], what: str, total: int) -> Iterator[T]:
+    """Yield the items and show how many of `total` have passed."""
+    with progress(what, total, "block") as bar:
+        for item in items:
+            yield item
+            bar.update(1)

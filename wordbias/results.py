@@ -55,12 +55,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A table for people: cells are text."""
+    """A table for people: cells are text; those of the column `cut` may be cut to fit."""
 
     title: str
     columns: Sequence[str]
     cells: Sequence[Sequence[str]]
     note: str = ""
+    cut: str = ""
 
 
 @dataclass(frozen=True)
@@ -148,22 +149,38 @@ def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
     return out.getvalue()
 
 
+def _cell(value: Any) -> Any:
+    """Write lists as JSON, which can be read back."""
+    return _json(value) if isinstance(value, (list, tuple, dict)) else value
+
+
 def _plain(table: Table, width: int) -> str:
-    columns = list(zip(table.columns, *table.cells, strict=True))
+    columns = [list(column) for column in zip(table.columns, *table.cells, strict=True)]
+    numeric = [all(cell[:1] in "-–0123456789" for cell in column[1:]) for column in columns]
+    _shorten(columns, table.cut, width)
     aligned = []
-    for column in columns:
+    for column, right in zip(columns, numeric, strict=True):
         w = max(map(len, column))
-        numeric = all(cell[:1] in "-–0123456789" for cell in column[1:])
-        aligned.append([cell.rjust(w) if numeric else cell.ljust(w) for cell in column])
-    lines = [table.title]
+        aligned.append([cell.rjust(w) if right else cell.ljust(w) for cell in column])
+    lines = [_wrap(table.title, width)]
     lines += ["  " + "  ".join(row).rstrip() for row in zip(*aligned, strict=True)]
     if table.note:
         lines.append(_wrap(table.note, width, "  "))
     return "\n".join(lines)
+
+
+def _shorten(columns: list[list[str]], cut: str, width: int) -> None:
+    """Cut the cells of the column headed `cut` so that the table fits."""
+    widths = [max(map(len, column)) for column in columns]
+    excess = 2 * len(columns) + sum(widths) - width
+    for i, column in enumerate(columns):
+        if column[0] == cut and excess > 0:
+            room = max(widths[i] - excess, len(cut))
+            columns[i] = [cell if len(cell) <= room else cell[: room - 1] + "…" for cell in column]
 
 
 def _paragraph(lines: Sequence[str], width: int) -> list[str]:
@@ -171,12 +188,23 @@ def _paragraph(lines: Sequence[str], width: int) -> list[str]:
 
 
 def _wrap(text: str, width: int, indent: str = "") -> str:
-    return textwrap.fill(text, width, initial_indent=indent, subsequent_indent=indent)
+    return textwrap.fill(
+        text,
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _markdown(table: Table, width: int) -> str:
     def line(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+        return (
+            "| "
+            + " | ".join(cell.replace("\\", "\\\\").replace("|", "\\|") for cell in cells)
+            + " |"
+        )
 
     rule = "|" + "|".join([" --- ", *[" ---: "] * (len(table.columns) - 1)]) + "|"
     lines = [f"**{table.title}**", "", line(table.columns), rule, *map(line, table.cells)]
@@ -199,6 +227,10 @@ _TEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    "|": r"\textbar{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "′": "$'$",
     "Δ": r"$\Delta$",
     "−": r"$-$",
     "‖": r"$\Vert$",

@@ -5,6 +5,7 @@ Measured along, it is MIDB; removed softly, it is MISP; removed whole, it is a p
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wordbias.errors import WordbiasError
+from wordbias.formats.atomic import replacing
 
 _TIE = 1e-6
+_ORTHONORMAL = 1e-4  # also takes a basis that was stored as float16
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,15 +46,15 @@ class Subspace:
     weights: Any
 
     def __post_init__(self) -> None:
-        if not isinstance(self.basis, np.ndarray):
-            return  # made by `like`, from arrays that were checked
+        for name in ("basis", "weights"):
+            object.__setattr__(self, name, _frozen(getattr(self, name)))
         k = len(self.basis) if self.basis.ndim == 2 else 0
         if k == 0 or self.weights.shape != (k,):
             raise WordbiasError(
                 "expected a basis of shape (k, d) and k weights, "
                 f"got {self.basis.shape} and {self.weights.shape}"
             )
-        if not np.allclose(self.basis @ self.basis.T, np.eye(k), atol=1e-4):
+        if not np.allclose(self.basis @ self.basis.T, np.eye(k), atol=_ORTHONORMAL):
             raise WordbiasError(f"the {k} rows of the basis are not orthonormal")
         if not ((self.weights >= 0) & (self.weights <= 1)).all():
             raise WordbiasError(f"weights must lie in [0, 1], got {self.weights.tolist()}")
@@ -84,15 +87,18 @@ class Subspace:
         WordbiasError
             If a group has fewer than two vectors, `dims` exceeds the rank, or nothing varies.
         """
-        f, m = (np.asarray(group, np.float64) for group in (first, second))
-        for group in (f, m):
-            if group.ndim != 2 or len(group) < 2:
-                raise WordbiasError(f"a group needs at least two vectors, got {group.shape}")
+        f, m = _matrix(first), _matrix(second)
+        if min(len(f), len(m)) < 2 or f.shape[1] != m.shape[1]:
+            raise WordbiasError(
+                "expected two groups of at least two vectors of the same dimension, "
+                f"got the shapes {f.shape} and {m.shape}"
+            )
         f_mean, m_mean = f.mean(0), m.mean(0)
         rows = [(f - f_mean) / np.sqrt(len(f)), (m - m_mean) / np.sqrt(len(m))]
         if not center:
             rows.append((f_mean - m_mean)[None])
-        return cls._principal(np.concatenate(rows), f_mean - m_mean, dims)
+        noise = max(_rounding(first), _rounding(second))
+        return cls._principal(np.concatenate(rows), f_mean - m_mean, dims, noise)
 
     @classmethod
     def from_pairs(cls, first: ArrayLike, second: ArrayLike, dims: int = 1) -> Subspace:
@@ -105,8 +111,13 @@ class Subspace:
         dims
             Number of components `k`.
         """
-        half = (np.asarray(first, np.float64) - np.asarray(second, np.float64)) / 2
-        return cls._principal(half, half.mean(0), dims)
+        a, b = _matrix(first), _matrix(second)
+        if a.shape != b.shape or not len(a):
+            raise WordbiasError(
+                f"expected pairs of vectors, got the shapes {a.shape} and {b.shape}"
+            )
+        half = (a - b) / 2
+        return cls._principal(half, half.mean(0), dims, max(_rounding(first), _rounding(second)))
 
     @classmethod
     def from_direction(cls, direction: ArrayLike, weight: float = 1.0) -> Subspace:
@@ -118,11 +129,44 @@ class Subspace:
         return cls(v[None] / norm, np.array([weight]))
 
     @classmethod
-    def _principal(cls, rows: NDArray[np.float64], towards: NDArray[Any], dims: int) -> Subspace:
-        """Principal components of ``rows.T @ rows``, oriented, weighted by their share of it."""
+    def load(cls, path: str | os.PathLike[str]) -> Subspace:
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        WordbiasError
+            If there is no such file or it holds something else.
+        """
+        from safetensors import SafetensorError
+        from safetensors.numpy import load_file
+
+        try:
+            stored = load_file(path)
+        except (OSError, SafetensorError) as error:
+            raise WordbiasError(f"{path}: cannot be read as a subspace: {error}") from None
+        if set(stored) != {"basis", "weights"}:
+            found = ", ".join(sorted(stored)) or "none"
+            raise WordbiasError(f"{path}: expected the tensors basis and weights, found {found}")
+        return cls(stored["basis"], stored["weights"])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to a safetensors file with the tensors `basis` and `weights`."""
+        from safetensors.numpy import save
+
+        with replacing(path) as file:
+            file.write(save({"basis": self.basis, "weights": self.weights}))
+
+    @classmethod
+    def _principal(
+        cls, rows: NDArray[np.float64], towards: NDArray[Any], dims: int, noise: float
+    ) -> Subspace:
+        """Principal components of ``rows.T @ rows``, oriented, weighted by their share of it.
+
+        What is not longer than `noise`, the rounding of the vectors, is no component.
+        """
         _, s, vt = np.linalg.svd(rows, full_matrices=False)
         variance = s**2
-        rank = int((s > s[0] * max(rows.shape) * np.finfo(float).eps).sum())
+        rank = int((s > max(noise, s[0] * max(rows.shape) * np.finfo(float).eps)).sum())
         if not 1 <= dims <= rank:
             raise WordbiasError(
                 f"{dims} components asked for, but the differences span {rank} of "
@@ -137,14 +181,30 @@ class Subspace:
         return int(self.basis.shape[0])
 
     def like(self, x: Any) -> Subspace:
-        """Return the same subspace in the array library, dtype and device of `x`."""
-        if isinstance(x, np.ndarray):
-            if self.basis.dtype == x.dtype:
-                return self
-            return Subspace(self.basis.astype(x.dtype), self.weights.astype(x.dtype))
-        if isinstance(self.basis, np.ndarray):  # `new_tensor` saves importing torch here
-            return Subspace(x.new_tensor(self.basis), x.new_tensor(self.weights))
-        return Subspace(self.basis.to(x), self.weights.to(x))
+        """Return the same subspace in the array library, dtype and device of `x`.
+
+        Arrays of integers are met with float64.
+        """
+        if hasattr(x, "new_tensor"):  # a torch tensor, without importing torch
+            if hasattr(self.basis, "new_tensor"):
+                return self._cast(self.basis.to(x), self.weights.to(x))
+            # copies, for torch does not take arrays that are read-only
+            return self._cast(x.new_tensor(self.basis.copy()), x.new_tensor(self.weights.copy()))
+        if hasattr(self.basis, "new_tensor"):
+            basis, weights = (t.detach().cpu().double().numpy() for t in (self.basis, self.weights))
+            return self._cast(basis, weights).like(x)
+        dtype = x.dtype if x.dtype.kind == "f" else np.dtype(float)
+        if self.basis.dtype == dtype:
+            return self
+        return self._cast(self.basis.astype(dtype), self.weights.astype(dtype))
+
+    @classmethod
+    def _cast(cls, basis: Any, weights: Any) -> Subspace:
+        """Make one of arrays that were checked before they were cast."""
+        made = object.__new__(cls)
+        object.__setattr__(made, "basis", basis)
+        object.__setattr__(made, "weights", weights)
+        return made
 
     def coordinates(self, x: Any) -> Any:
         """Return ``⟨g_i, x⟩``, shape ``(…, k)``, for `x` of shape ``(…, d)``."""
@@ -168,6 +228,30 @@ class Subspace:
     def with_weights(self, weights: ArrayLike) -> Subspace:
         """Return the same directions with other weights."""
         return Subspace(self.basis, np.asarray(weights, np.float64))
+
+
+def _frozen(values: ArrayLike) -> NDArray[np.float64]:
+    x = np.asarray(values, np.float64)
+    if x is values and not x.flags.writeable:
+        return x
+    x = x.copy()
+    x.flags.writeable = False
+    return x
+
+
+def _matrix(vectors: ArrayLike) -> NDArray[np.float64]:
+    x = np.asarray(vectors, np.float64)
+    if x.ndim != 2:
+        raise WordbiasError(f"expected at least two vectors, shape (n, d), got {x.shape}")
+    return x
+
+
+def _rounding(vectors: ArrayLike) -> float:
+    """Bound what rounding `d` values to the precision of the array can do to a vector."""
+    x = np.asarray(vectors)
+    eps = np.finfo(x.dtype if x.dtype.kind == "f" else float).eps
+    longest = np.linalg.norm(x.astype(float), axis=1).max()
+    return float(x.shape[1] * eps * longest)
 
 
 def orient(basis: NDArray[np.float64], towards: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -61,10 +61,18 @@ def test_more_numbers_than_are_parsed_at_once() -> None:
     assert bits(parse([text.encode() for text in texts])) == bits(expected(texts))
 
 
+@pytest.mark.parametrize("digits", range(12, 19))
+def test_numbers_half_way_between_two_float32(digits: int) -> None:
+    below = np.random.default_rng(digits).uniform(0.1, 9.9, 20_000).astype(np.float32)
+    middle = (below.astype(np.float64) + np.nextafter(below, np.float32(10))) / 2
+    texts = [f"{x:.{digits}f}" for x in middle.tolist()]
+    assert bits(parse([text.encode() for text in texts])) == bits(expected(texts))
+
+
 NO_NUMBERS = """- + . -. +. e5 .e5 1e 1e+ 1.5e- 1..2 1.2.3 1-2 1.5-2 --1 +-1 -+1.5 0x1 0x1p3 1_000
 1_0.5 0.1_5 1,5 1.5f 1.5d 1.5j 0.1234567: 0.123/56 0.:2345678 /.5 :.5 1.23456789: nan NaN -nan inf
--inf +inf Infinity infinity 1e400 -1e400 1e39 3.5e38 word ²  0.5² ١ ١.٥ １.５ 1.٥ 1.5\x00 \x00 1\x00.5
-1.5\t \t1.5 1.5\r \x0b1.5 1.5\x85 (1.5) "1.5" 1.5% ½ −1.5""".replace("\n", " ").split(" ")
+-inf +inf Infinity infinity 1e400 -1e400 1e39 3.5e38 word ²  0.5² ١ ١.٥ １.５ 1.٥ 1.5\x00 \x00
+1\x00.5 1.5\t \t1.5 1.5\r \x0b1.5 1.5\x85 (1.5) "1.5" 1.5% ½ −1.5""".replace("\n", " ").split(" ")
 
 
 @pytest.mark.parametrize("bad", sorted({*NO_NUMBERS, ""}))

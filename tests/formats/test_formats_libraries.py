@@ -50,6 +50,7 @@ def test_what_gensim_writes_is_read(
     same_bits(loaded.vectors, theirs.vectors)
 
 
+@pytest.mark.filterwarnings("ignore")  # gensim leaves the file open
 def test_a_headerless_file_is_read_as_gensim_reads_it(
     keyed: KeyedVectors, tmp_path: Path, same_bits: Check
 ) -> None:
@@ -67,7 +68,9 @@ def test_published_precisions_read_as_gensim_reads_them(
 ) -> None:
     path = tmp_path / "vectors.vec"
     words, vectors = real
-    lines = [f"{word} {' '.join(digits % x for x in row)}\n" for word, row in zip(*real)]
+    lines = [
+        f"{word} {' '.join(digits % x for x in row)}\n" for word, row in zip(*real, strict=True)
+    ]
     path.write_text(f"{len(words)} {vectors.shape[1]}\n" + "".join(lines), "utf-8", newline="\n")
     theirs = KeyedVectors.load_word2vec_format(str(path))
     loaded = load(path, cache=False)

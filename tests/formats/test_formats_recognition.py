@@ -35,6 +35,8 @@ def small() -> tuple[list[str], Any]:
 def test_a_misleading_suffix_misleads_nobody(
     tmp_path: Path, small: Any, same_bits: Check, kind: Kind, name: str
 ) -> None:
+    if (kind, name) == ("gensim", "v.gz"):
+        pytest.skip("gensim itself goes by this suffix")
     save(tmp_path / "plain", *small, kind)
     (tmp_path / "plain").rename(tmp_path / name)
     loaded = load(tmp_path / name, cache=False, allow_pickle=True)
@@ -59,7 +61,7 @@ def test_binary_whose_values_look_like_the_end_of_a_line_of_text(
     value = struct.unpack("<f", (b"\0\x01" + ascii_bytes)[-4:])[0]
     vectors = np.array([[0.5, -1.5, value, 2.5], [1, 2, 3, 4]], np.float32)
     path = tmp_path / "v.bin"
-    path.write_bytes(b"2 4\n" + b"".join(w + v.tobytes() for w, v in zip([b"a ", b"b "], vectors)))
+    path.write_bytes(b"2 4\n" + b"a " + vectors[0].tobytes() + b"b " + vectors[1].tobytes())
     loaded = load(path, cache=False)
     assert loaded.info.format == "word2vec-binary"
     same_bits(loaded.vectors, vectors)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wordbias.formats import load
+from wordbias.formats import load, save
 
 Check = Callable[..., None]
 Write = Callable[..., Path]
@@ -41,21 +42,12 @@ def test_any_word_may_stand_in_the_first_line(
     same_bits(loaded.vectors, vectors)
 
 
-@pytest.mark.parametrize("words", [["fig 2", "b"], ["b", "fig 2"], ["b", "to infinity"]])
-def test_a_header_tells_where_a_word_that_ends_in_a_number_ends(
+@pytest.mark.parametrize(
+    "words", [["b", "my nan"], ["b", "to infinity"], ["to infinity", "b"], ["b", "no 1_0"]]
+)
+def test_a_word_that_ends_in_what_is_no_decimal_is_a_word(
     write_text: Write, words: list[str]
 ) -> None:
-    path = write_text(words, np.eye(2, 4, dtype=np.float32), header=True)
-    assert load(path, cache=False).words == words
-
-
-@pytest.mark.parametrize("word", ["to infinity", "my nan", "agent 1_000"])
-@pytest.mark.parametrize("place", [0, 1])
-def test_a_word_that_ends_in_what_is_no_decimal_is_a_word(
-    write_text: Write, word: str, place: int
-) -> None:
-    words = ["b"]
-    words.insert(place, word)
     path = write_text(words, np.eye(2, 4, dtype=np.float32))
     assert load(path, cache=False).words == words
 
@@ -156,11 +148,12 @@ def test_duplicates_are_reported(write_text: Write, tmp_path: Path, cli: Any) ->
     assert "2 words" in done.out
 
 
-def test_the_hash_is_that_of_the_file(write_text: Write) -> None:
-    import hashlib
-
-    path = write_text(["a", "b"], np.ones((2, 2), np.float32))
-    assert load(path, cache=False).info.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+@pytest.mark.parametrize("name", ["v.txt", "v.bin", "v.txt.gz", "v.txt.zip", "v.safetensors"])
+def test_the_hash_is_that_of_the_file(tmp_path: Path, odd: Any, name: str) -> None:
+    path = tmp_path / name
+    save(path, [f"w{i}" for i in range(len(odd[0]))], odd[1])
+    expected = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert [load(path).info.sha256 for _ in range(2)] == [expected, expected]
 
 
 def test_many_bad_rows_cost_no_more_than_good_ones(

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import TypeGuard
 
 from wordbias.commands.options import note
 from wordbias.data import sample_path
 from wordbias.debias.transform import Transform, transformed
 from wordbias.embedding import Embedding
 from wordbias.formats import (
-    ROW_FORMATS,
     FileInfo,
     Kind,
-    RowFormat,
     VectorFile,
+    check_output,
+    is_row_format,
     load,
     output_format,
     scan,
     stream,
 )
-from wordbias.formats.atomic import check_writable
 from wordbias.threads import blas_threads
 
 
@@ -50,7 +48,7 @@ class Subject:
         """Write the transformed embedding, from file to file if it is not in memory."""
         if self.output is None:
             return
-        if self.file is None or not _is_row_format(self.kind):
+        if self.file is None or not is_row_format(self.kind):
             transformed(self.embedding, transform).save(self.output, self.kind)
             return
         with blas_threads(1):
@@ -90,8 +88,8 @@ def open_subject(
     file = VectorFile.open(sample_path() if name is None else name)
     to = kind or output_format(output or "", file.layout.kind)
     if output is not None:
-        check_writable(output)
-    streamed = output is not None and file.layout.is_rows and _is_row_format(to)
+        check_output(output, to)
+    streamed = output is not None and file.layout.is_rows and is_row_format(to)
     if streamed:
         loaded = scan(file, head=head, wanted=wanted, skip_bad=reading.skip_bad)
     else:
@@ -106,10 +104,6 @@ def open_subject(
         name is None,
         file if streamed else None,
     )
-
-
-def _is_row_format(kind: Kind) -> TypeGuard[RowFormat]:
-    return kind in ROW_FORMATS
 
 
 def _tell(info: FileInfo, quiet: bool) -> None:

@@ -43,17 +43,19 @@ def command(folder: str | None, attribute_file: str | None, to: str, quiet: bool
     ]
     tables = [
         Table(
-            f"Lists (attribute {attribute.name}: {attribute.source})",
+            f"Word lists; attribute {attribute.name}: {attribute.source}",
             ["list", "entries", "first entries"],
             [
                 [row.measure, str(row.value), str(row.details["first"])]
                 for row in rows[: -len(sizes)]
             ],
+            cut="first entries",
         ),
         Table(
             "Test sets these lists give",
             ["set", "pairs", "made of"],
             [[name, f"{count:,}", _SETS[name]] for name, count in sizes.items()],
+            cut="made of",
         ),
     ]
     show(Report("lists", {"lists": folder, "attribute": attribute_file}, {}, rows, tables), to)

@@ -77,8 +77,14 @@ format_option = click.option(
 )
 
 seed_option = click.option(
-    "--seed", type=int, default=0, show_default=True, help="Of everything random."
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of everything random."
 )
+
+
+def given_arguments() -> dict[str, Any]:
+    """Return what the command was called with, for its report."""
+    given = click.get_current_context().params
+    return {key: value for key, value in given.items() if key not in ("to", "quiet")}
 
 
 def show(report: Report, to: str) -> None:

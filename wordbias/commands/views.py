@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wordbias.debias.effect import Effect
-from wordbias.measures.components import Components
+from wordbias.debias.study import Study
 from wordbias.results import Row, Table, number
 from wordbias.wordlists import Attribute
 
@@ -19,8 +19,9 @@ _TITLES = {
 }
 
 
-def components_table(found: Components, attribute: Attribute, center: bool) -> Table:
+def components_table(study: Study, attribute: Attribute, center: bool) -> Table:
     """One line a component."""
+    found = study.diagnosis
     columns = ["", "weight a", "cos(g, Δ)", f"cos(g, {axis_name(attribute)})", "sign stability"]
     cells = [
         [
@@ -48,8 +49,9 @@ def axis_name(attribute: Attribute) -> str:
     return " − ".join(attribute.direction) if attribute.direction else "no axis"
 
 
-def effect_table(measured: Effect, attribute: Attribute) -> Table:
+def effect_table(study: Study, attribute: Attribute) -> Table:
     """One line a measure: before, after along the frozen lens, after along a refitted one."""
+    measured = study.measured
     by_key = {
         (row.measure, row.details.get("stage"), row.details.get("reference")): row
         for row in measured.rows
@@ -70,7 +72,7 @@ def effect_table(measured: Effect, attribute: Attribute) -> Table:
                 _better(shown[0]),
             ]
         )
-    columns = ["", "before", "after", "after, refitted", "neutral, better"]
+    columns = ["", "before", "after", "after, refitted", "ideal"]
     note = "“after” is measured along what was fitted before, “refitted” along the result's own."
     return Table("Bias and change", columns, cells, "; ".join([note, *dict.fromkeys(reasons)]))
 

@@ -157,6 +157,8 @@ def check_dims(dims: int, d: int) -> None:
 
 def _permutation(text: str, k: int) -> list[int]:
     digits = text.removeprefix("perm:")
+    if k > 9:
+        raise WordbiasError(f"weights {text!r}: a permutation names at most 9 components, not {k}")
     if sorted(digits) != [str(i) for i in range(1, k + 1)]:
         example = "".join(str(i) for i in range(k, 0, -1))
         raise WordbiasError(

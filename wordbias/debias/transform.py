@@ -41,7 +41,8 @@ def transform_rows(transform: Transform, vectors: NDArray[np.float32]) -> NDArra
     out = np.empty_like(vectors)
 
     def work(start: int) -> None:
-        out[start : start + _ROWS] = transform(vectors[start : start + _ROWS])
+        with np.errstate(over="ignore", invalid="ignore"):  # refused when it is written
+            out[start : start + _ROWS] = transform(vectors[start : start + _ROWS])
 
     with blas_threads(1):
         for _ in ordered_map(work, range(0, len(vectors), _ROWS)):

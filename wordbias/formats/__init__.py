@@ -9,7 +9,13 @@ from wordbias.formats.layout import Kind, Layout
 from wordbias.formats.loading import FileInfo, Loaded, load
 from wordbias.formats.scanning import scan
 from wordbias.formats.streaming import ROW_FORMATS, RowFormat, stream
-from wordbias.formats.writing import WRITABLE, output_format, save
+from wordbias.formats.writing import (
+    WRITABLE,
+    check_output,
+    is_row_format,
+    output_format,
+    save,
+)
 
 __all__ = [
     "ROW_FORMATS",
@@ -21,6 +27,8 @@ __all__ = [
     "RowFormat",
     "Tally",
     "VectorFile",
+    "check_output",
+    "is_row_format",
     "load",
     "output_format",
     "save",

@@ -36,7 +36,7 @@ def jobs(
     rest, row, skip = b"", 1, layout.skip
     for chunk in source.chunks(what, digest):
         data = rest + chunk[skip:]
-        skip = 0
+        skip = max(0, skip - len(chunk))
         job, end = _cut(data, layout, row)
         rest = data[end:]
         if job.words:
@@ -91,20 +91,7 @@ def parse(job: BinaryJob, dim: int) -> Block:
 
 
 def encode(words: list[bytes], rows: NDArray[np.float32]) -> bytes:
-    """Format rows as GoogleNews has them: no line feed between rows.
-
-    Raises
-    ------
-    WordbiasError
-        If a word contains a space, which ends a word in this format, or begins with a line feed.
-    """
-    for word in words:
-        if b" " in word or word.startswith(b"\n"):
-            shown = word.decode("utf-8", "replace")
-            raise WordbiasError(
-                f"word2vec binary ends a word at its first space and cannot hold {shown!r}; "
-                "write text (.txt, .vec) or .safetensors instead"
-            )
+    """Format rows as GoogleNews has them: no line feed between rows."""
     data = rows.astype("<f4", copy=False).tobytes()
     size = 4 * rows.shape[1]
     parts = [

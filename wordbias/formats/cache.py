@@ -23,6 +23,7 @@ from wordbias.formats.source import Source
 
 _FORMAT = "1"  # of what is stored; raise it when parsing changes, and old entries are not used
 _ENDS = 1 << 16
+_HEADER = 1 << 14  # more than the description of an entry takes
 _DEFAULT_LIMIT = 20 << 30
 
 
@@ -103,9 +104,13 @@ def get(key: Key) -> tuple[list[str], NDArray[np.float32], dict[str, str]] | Non
 def put(key: Key, words: Sequence[str], vectors: NDArray[np.float32], kept: dict[str, str]) -> None:
     """Store an embedding; a full disk or a read-only folder is no failure, only no cache."""
     described = {**kept, **key.describe(), "check": _check(words, vectors)}
+    size = vectors.nbytes + len(tensors.join_words(words)) + _HEADER
+    if size > limit():
+        return
     try:
         folder().mkdir(parents=True, exist_ok=True)
-        shrink(limit() - vectors.nbytes)
+        key.entry.unlink(missing_ok=True)
+        shrink(limit() - size)
         with replacing(key.entry) as file:
             tensors.write(file, words, vectors, described)
     except (OSError, WordbiasError) as error:

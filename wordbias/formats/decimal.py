@@ -25,6 +25,7 @@ _KEEP = np.array([(2**64 - 1) >> (64 - 8 * k) << (64 - 8 * k) for k in range(9)]
 _ZEROS = np.uint64(0x3030303030303030)
 _ABOVE_NINE = np.uint64(0x7676767676767676)
 _HIGH_BITS = np.uint64(0x8080808080808080)
+_TOO_LARGE = 3.4028235677973366e38  # halfway from the largest float32 to the next, rounds up
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -138,16 +139,21 @@ def _eight_digits(
     return x.astype(np.float64), valid
 
 
+def is_decimal(token: bytes) -> bool:
+    """Whether a token is written as a number; Python would also take ``1_0`` and ``infinity``."""
+    return _NUMBER.fullmatch(token) is not None
+
+
 def _parse_slowly(token: bytes, index: int) -> float:
-    shown = token.decode("utf-8", "backslashreplace")
+    shown = repr(token.decode("utf-8", "backslashreplace")[:40])
     try:
         value = float(token)
     except ValueError:
-        raise BadNumber(index, f"{shown[:40]!r} is not a number") from None
+        raise BadNumber(index, f"{shown} is not a number") from None
     if value != value or abs(value) == float("inf"):
-        raise BadNumber(index, f"{shown!r} is not a finite number")
-    if abs(value) > 3.4028235677973366e38:
-        raise BadNumber(index, f"{shown!r} is beyond the range of float32")
-    if not _NUMBER.fullmatch(token):
-        raise BadNumber(index, f"{shown[:40]!r} is not a number")
+        raise BadNumber(index, f"{shown} is not a finite number")
+    if abs(value) >= _TOO_LARGE:
+        raise BadNumber(index, f"{shown} is beyond the range of float32")
+    if not is_decimal(token):
+        raise BadNumber(index, f"{shown} is not a number")
     return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,9 +50,9 @@ def read_fasttext(path: Path) -> tuple[list[str], NDArray[np.float32]]:
         raise WordbiasError(f"{path}: gensim cannot load this fastText model: {error}") from None
 
 
-def write_kv(path: Path, words: Sequence[str], vectors: NDArray[np.float32]) -> None:
+def write_kv(file: IO[bytes], words: Sequence[str], vectors: NDArray[np.float32]) -> None:
     """Write a gensim ``.kv`` file, in one piece."""
-    to_object(words, vectors).save(str(path), separately=[], sep_limit=1 << 62)
+    to_object(words, vectors).save(file)
 
 
 def from_object(vectors: Any) -> tuple[list[str], NDArray[np.float32]]:
@@ -63,6 +63,6 @@ def from_object(vectors: Any) -> tuple[list[str], NDArray[np.float32]]:
 def to_object(words: Sequence[str], vectors: NDArray[np.float32]) -> Any:
     """Make a gensim ``KeyedVectors`` that holds a copy of the vectors."""
     gensim = need("gensim.models", extra="gensim", purpose="A gensim KeyedVectors object")
-    keyed = gensim.KeyedVectors(vectors.shape[1], count=len(words), dtype=np.float32)
+    keyed = gensim.KeyedVectors(vectors.shape[1], dtype=np.float32)
     keyed.add_vectors(list(words), vectors)
     return keyed

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Literal
 
 from wordbias.errors import WordbiasError
+from wordbias.formats.decimal import is_decimal
 from wordbias.formats.source import Source
 
 Kind = Literal["glove", "word2vec", "word2vec-binary", "safetensors", "gensim", "fasttext"]
 
 _HEAD = 1 << 18
 _HEADER = re.compile(rb"[ \t]*(\d+)[ \t]+(\d+)[ \t]*\r?\n")
-_TEXT_VALUES = re.compile(rb"[-+.0-9eEnaifNAIFty \t\r\n]*\Z")
+_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+_LARGEST = 1 << 20
+_VOTERS = 8
 _FASTTEXT_MAGIC = b"\xba\x16\x4f\x2f"
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 _EXPECTED = (
     "expected GloVe or word2vec text, word2vec binary, fastText .bin, gensim .kv or safetensors"
 )
@@ -77,15 +82,19 @@ def detect(source: Source) -> Layout:
         return Layout("gensim")
     if head[8:9] == b"{" and 2 <= int.from_bytes(head[:8], "little") < 1 << 30:
         return Layout("safetensors")
-    skip = len(_BOM) if head.startswith(_BOM) else 0
+    skip = len(BOM) if head.startswith(BOM) else 0
     header = _HEADER.match(head, skip)
     if header is None:
         return _headless(source, head, skip)
     count, dim = int(header[1]), int(header[2])
     if count == 0 or dim == 0:
         raise WordbiasError(f"{source.name}: the header promises {count} words of {dim} values")
+    if dim > _LARGEST:
+        raise WordbiasError(
+            f"{source.name}: the header promises {dim} values a word; no embedding has so many"
+        )
     rows = head[header.end() :]
-    if not _looks_like_text(rows):
+    if not _looks_like_text(rows, dim, count):
         return Layout("word2vec-binary", dim, count, header.end())
     return Layout("word2vec", dim, count, header.end(), _mending(rows))
 
@@ -93,18 +102,28 @@ def detect(source: Source) -> Layout:
 def _headless(source: Source, head: bytes, skip: int) -> Layout:
     rows = head[skip:]
     mend = _mending(rows)
-    line = mended(rows.partition(b"\n")[0] + b"\n", mend)[:-1]
-    values = line.split(b" ")[1:]
-    dim = 0
-    for value in reversed(values):
-        if not value or not _is_value(value):
-            break
-        dim += 1
+    pieces = rows.split(b"\n", _VOTERS)
+    lines = [mended(line + b"\n", mend)[:-1] for line in pieces[:-1] or pieces]
+    dim = _vote([line for line in lines if line])
     if dim < 2:
-        shown = line[:60].decode("utf-8", "replace")
+        shown = lines[0][:60].decode("utf-8", "replace")
         found = repr(shown) if shown.isprintable() else "binary data"
         raise WordbiasError(f"{source.name}: is no embedding: {_EXPECTED}; it begins with {found}")
     return Layout("glove", dim, None, skip, mend)
+
+
+def _vote(lines: list[bytes]) -> int:
+    """Find how many values end most of the lines.
+
+    One line may deceive: its word may end in what could be a value (``to infinity``), or one of
+    its values may be a nan. So each votes twice, with and without such values.
+    """
+    votes: Counter[int] = Counter()
+    for line in lines:
+        values = line.split(b" ")[:0:-1]
+        for is_value in (_is_value, is_decimal):
+            votes[sum(1 for _ in takewhile(is_value, values))] += 1
+    return max(votes, key=lambda dim: (votes[dim], dim), default=0)
 
 
 def _mending(rows: bytes) -> tuple[tuple[bytes, bytes], ...]:
@@ -113,7 +132,7 @@ def _mending(rows: bytes) -> tuple[tuple[bytes, bytes], ...]:
     if ended and first.endswith(b"\r"):
         mend.append((b"\r\n", b"\n"))
         first = first[:-1]
-    if b"\t" in first:
+    if b"\t" in first and b" " not in first.rstrip(b" "):
         mend.append((b"\t", b" "))
         first = first.replace(b"\t", b" ")
     if first.endswith(b" "):
@@ -128,17 +147,27 @@ def mended(text: bytes, mend: tuple[tuple[bytes, bytes], ...]) -> bytes:
     return text
 
 
-def _looks_like_text(rows: bytes) -> bool:
-    line = rows.partition(b"\n")[0].rstrip(b"\r \t")
-    values = line.replace(b"\t", b" ").split(b" ")[1:]
-    return bool(values) and bool(_TEXT_VALUES.match(values[-1])) and _is_value(values[-1])
+def _looks_like_text(rows: bytes, dim: int, count: int) -> bool:
+    """Tell rows of text from binary: `dim` numbers end the first, or nothing in them is binary."""
+    line = mended(rows.partition(b"\n")[0] + b"\n", _mending(rows))[:-1]
+    values = line.split(b" ")[1:][-dim:]
+    if len(values) == dim and all(map(_is_value, values)):
+        return True
+    return not _is_binary(rows, dim, count)
+
+
+def _is_binary(rows: bytes, dim: int, count: int) -> bool:
+    """Whether the rows hold what text does not, or fit the binary form to the last byte."""
+    if _BINARY.search(rows):
+        return True
+    end = 0
+    for _ in range(count):
+        space = rows.find(b" ", end)
+        if space < 0:
+            return False
+        end = space + 1 + 4 * dim
+    return end == len(rows.rstrip(b"\n")) or end == len(rows)
 
 
 def _is_value(token: bytes) -> bool:
-    if not _TEXT_VALUES.match(token):
-        return False
-    try:
-        float(token)
-    except ValueError:
-        return False
-    return True
+    return is_decimal(token) or token.lower().lstrip(b"+-") in (b"nan", b"inf", b"infinity")

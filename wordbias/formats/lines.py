@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.formats.decimal import PAD, BadNumber, parse_decimals
+from wordbias.formats.decimal import PAD, BadNumber, is_decimal, parse_decimals
 
 _SPACE, _NEWLINE = ord(" "), ord("\n")
 
@@ -100,7 +100,7 @@ def _long_lines(words: list[bytes], fields: NDArray[np.intp], dim: int) -> dict[
     """Tell words that contain spaces from lines with too many values."""
     found = {}
     for row in np.flatnonzero(fields > dim + 1).tolist():
-        if _is_number(words[row].rpartition(b" ")[2]):
+        if is_decimal(words[row].rpartition(b" ")[2]):
             values = dim + _trailing_numbers(words[row])
             found[row] = f"expected {dim} values, found {values}"
     return found
@@ -118,13 +118,6 @@ def _good_rows(
     return Block(words, rows, problems)
 
 
-def _is_number(token: bytes) -> bool:
-    try:
-        return float(token) == float(token)
-    except ValueError:
-        return False
-
-
 def _trailing_numbers(word: bytes) -> int:
     """Count the numbers a too long line has before its last `dim` fields, but for its word."""
-    return max(1, sum(map(_is_number, word.split(b" ")[1:])))
+    return max(1, sum(map(is_decimal, word.split(b" ")[1:])))

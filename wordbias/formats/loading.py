@@ -126,7 +126,7 @@ def collect(blocks: Iterable[Block], dim: int, guess: int) -> tuple[list[str], N
 def _load_rows(file: VectorFile, skip_bad: bool) -> Loaded:
     dim, tally = file.layout.dim, Tally()
     blocks = file.blocks(tally, what=f"reading {file.source.path.name}", skip_bad=skip_bad)
-    words, vectors = collect(blocks, dim, file.layout.count or _guess(file))
+    words, vectors = collect(blocks, dim, guess_rows(file))
     info = FileInfo(
         file.source.name,
         file.layout.kind,
@@ -139,11 +139,16 @@ def _load_rows(file: VectorFile, skip_bad: bool) -> Loaded:
     return _without_duplicates(Loaded(words, vectors, info, file.source.stem))
 
 
-def _guess(file: VectorFile) -> int:
-    """Guess the number of rows from the first ones; a wrong guess costs only a resize."""
+def guess_rows(file: VectorFile) -> int:
+    """Guess the number of rows from the first ones; a wrong guess costs only a resize.
+
+    What a header promises is not trusted with memory.
+    """
     head = file.source.head()
-    rows = max(1, head.count(b"\n"))
-    return max(16, int(file.source.path.stat().st_size / len(head) * rows * 1.1))
+    text, binary = len(head) / max(1, head.count(b"\n")), 4 * file.layout.dim + 2
+    row = text if file.layout.is_text else binary
+    guess = max(16, int(file.source.path.stat().st_size / row * 1.1))
+    return min(guess, file.layout.count or guess)
 
 
 def _load_whole(file: VectorFile, allow_pickle: bool) -> Loaded:

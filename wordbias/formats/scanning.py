@@ -11,7 +11,7 @@ from wordbias.formats import binary, text
 from wordbias.formats.binary import BinaryJob
 from wordbias.formats.file import Tally, VectorFile
 from wordbias.formats.lines import Block, Problem, parse_block
-from wordbias.formats.loading import FileInfo, Loaded, collect
+from wordbias.formats.loading import FileInfo, Loaded, collect, guess_rows
 from wordbias.formats.source import as_bytes
 
 
@@ -32,7 +32,8 @@ def scan(file: VectorFile, *, head: int, wanted: Collection[str], skip_bad: bool
         blocks: Iterator[Block] = file.blocks(tally, what=_what(file), skip_bad=True)
     else:
         blocks = _sparse_blocks(file, picked, tally)
-    words, vectors = collect(map(picked.take, blocks), file.layout.dim, head + len(wanted))
+    guess = min(head + len(wanted), guess_rows(file))
+    words, vectors = collect(map(picked.take, blocks), file.layout.dim, guess)
     info = FileInfo(
         file.source.name,
         file.layout.kind,

@@ -94,14 +94,21 @@ class Source:
         try:
             yield
         except DECOMPRESSION_ERRORS as error:
-            raise WordbiasError(
-                f"{self.name}: the compressed data is damaged or cut off ({error}); "
-                "fetch or make the file again"
-            ) from None
+            raise self._damaged(error) from None
+        except OSError as error:
+            if error.errno is not None:
+                raise
+            raise self._damaged(error) from None  # what bz2 raises
         except (NotImplementedError, RuntimeError) as error:
             if self.compression != "zip":
                 raise
             raise WordbiasError(f"{self.name}: cannot be unpacked: {error}") from None
+
+    def _damaged(self, error: Exception) -> WordbiasError:
+        return WordbiasError(
+            f"{self.name}: the compressed data is damaged or cut off ({error}); "
+            "fetch or make the file again"
+        )
 
     def head(self, size: int = 1 << 16) -> bytes:
         """Return the first `size` decompressed bytes."""

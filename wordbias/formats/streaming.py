@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Iterable
+from typing import IO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from wordbias.formats import binary, text
 from wordbias.formats.atomic import compressing, replacing
 from wordbias.formats.file import Tally, VectorFile
+from wordbias.formats.holding import check_rows
+from wordbias.formats.layout import BOM
 from wordbias.formats.lines import Block
 
 RowFormat = Literal["glove", "word2vec", "word2vec-binary"]
@@ -51,23 +53,36 @@ def stream(
     Raises
     ------
     WordbiasError
-        See `VectorFile.map`, `replacing`, and `binary.encode`.
+        See `VectorFile.map`, `replacing` and `check_rows`.
     """
-    room: Any = binary if to == "word2vec-binary" else text
 
     def work(block: Block) -> bytes:
-        encoded: bytes = room.encode(block.words, np.ascontiguousarray(transform(block.rows)))
-        return encoded
+        with np.errstate(over="ignore", invalid="ignore"):  # refused with its word, by `encode`
+            rows = transform(block.rows)
+        return encode(block.words, np.ascontiguousarray(rows), to)
 
     tally = Tally()
     with replacing(output) as raw, compressing(raw, os.fspath(output)) as out:
-        out.write(header(to, rows, file.layout.dim))
         what = f"writing {os.path.basename(output)}"
-        for encoded in file.map(work, tally, what=what, skip_bad=skip_bad):
-            out.write(encoded)
+        encoded = file.map(work, tally, what=what, skip_bad=skip_bad)
+        write_rows(out, encoded, to, rows, file.layout.dim)
     return tally
 
 
-def header(to: RowFormat, rows: int, dim: int) -> bytes:
-    """Return the first line of a format; GloVe has none."""
-    return b"" if to == "glove" else b"%d %d\n" % (rows, dim)
+def encode(words: list[bytes], rows: NDArray[np.float32], to: RowFormat) -> bytes:
+    """Format rows; refuse what the format cannot hold."""
+    check_rows(words, rows, to)
+    encoded: bytes = (binary if to == "word2vec-binary" else text).encode(words, rows)
+    return encoded
+
+
+def write_rows(
+    out: IO[bytes], encoded: Iterable[bytes], to: RowFormat, rows: int, dim: int
+) -> None:
+    """Write a header, where the format has one, and the encoded rows."""
+    if to != "glove":
+        out.write(b"%d %d\n" % (rows, dim))
+    for i, part in enumerate(encoded):
+        if i == 0 and to == "glove" and part.startswith(BOM):
+            out.write(BOM)  # the reader takes one away
+        out.write(part)

@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import TypeGuard, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
-from wordbias.formats import binary, keyed_vectors, tensors, text
+from wordbias.formats import keyed_vectors, tensors
 from wordbias.formats.atomic import check_writable, compressing, replacing
+from wordbias.formats.holding import check_rows
 from wordbias.formats.layout import Kind
 from wordbias.formats.source import as_bytes
-from wordbias.formats.streaming import ROW_FORMATS, header
-from wordbias.progress import progress
+from wordbias.formats.streaming import ROW_FORMATS, RowFormat, encode, write_rows
+from wordbias.progress import counted
 from wordbias.threads import ordered_map
 
 _SUFFIX: dict[str, Kind] = {
@@ -70,44 +71,42 @@ def save(
     """
     kind = kind or output_format(output)
     path = Path(output)
-    check_writable(path)
-    if kind in ROW_FORMATS:
+    check_output(path, kind)
+    if is_row_format(kind):
         _save_rows(path, words, vectors, kind)
         return
-    if path.suffix.lower() in _PACKED:
-        raise WordbiasError(f"{path}: {kind} files are written uncompressed; drop {path.suffix}")
-    if kind == "gensim":
-        _save_gensim(path, words, vectors)
-        return
+    check_rows([as_bytes(word) for word in words], vectors, kind)
     with replacing(path) as file:
-        tensors.write(file, words, vectors)
+        if kind == "gensim":
+            keyed_vectors.write_kv(file, words, vectors)
+        else:
+            tensors.write(file, words, vectors)
 
 
-def _save_rows(path: Path, words: Sequence[str], vectors: NDArray[np.float32], kind: Any) -> None:
-    room: Any = binary if kind == "word2vec-binary" else text
+def check_output(output: str | os.PathLike[str], kind: Kind) -> None:
+    """Refuse early, before hours of work, an output that cannot be written."""
+    path = Path(output)
+    check_writable(path)
+    if path.suffix.lower() in _PACKED and not is_row_format(kind):
+        raise WordbiasError(f"{path}: {kind} files are written uncompressed; drop {path.suffix}")
+
+
+def is_row_format(kind: Kind) -> TypeGuard[RowFormat]:
+    """Whether a format is written row by row, and so can be streamed."""
+    return kind in ROW_FORMATS
+
+
+def _save_rows(
+    path: Path, words: Sequence[str], vectors: NDArray[np.float32], kind: RowFormat
+) -> None:
     step = max(1, (1 << 17) // vectors.shape[1])
 
-    def encode(start: int) -> bytes:
-        chosen = [as_bytes(word) for word in words[start : start + step]]
-        encoded: bytes = room.encode(chosen, np.ascontiguousarray(vectors[start : start + step]))
-        return encoded
+    def work(start: int) -> bytes:
+        part = slice(start, start + step)
+        chosen = [as_bytes(word) for word in words[part]]
+        return encode(chosen, np.ascontiguousarray(vectors[part]), kind)
 
     with replacing(path) as raw, compressing(raw, path.name) as out:
-        out.write(header(kind, *vectors.shape))
-        with progress(f"writing {path.name}", len(words), "word") as bar:
-            for encoded in ordered_map(encode, range(0, len(words), step)):
-                out.write(encoded)
-                bar.update(step)
-
-
-def _save_gensim(path: Path, words: Sequence[str], vectors: NDArray[np.float32]) -> None:
-    """Let gensim, which wants a path and not a file, write to a neighbour that then moves in."""
-    hidden = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        keyed_vectors.write_kv(hidden, words, vectors)
-        os.replace(hidden, path)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise WordbiasError(f"{path}: could not be written: {reason}") from None
-    finally:
-        hidden.unlink(missing_ok=True)
+        encoded = ordered_map(work, range(0, len(words), step))
+        parts = counted(encoded, f"writing {path.name}", -(-len(words) // step))
+        write_rows(out, parts, kind, *vectors.shape)

@@ -23,6 +23,8 @@ def lengths(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
 
 def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Every row at length one; a row of zeros stays as it is."""
-    norm = lengths(vectors)
-    norm[norm == 0] = 1
-    return np.divide(vectors, norm[:, None], dtype=np.float32)
+    out = np.empty_like(vectors)
+    for start, x in zip(range(0, len(vectors), ROWS), blocks(vectors), strict=True):
+        norm = np.linalg.norm(x, axis=1, keepdims=True)
+        out[start : start + ROWS] = x / np.where(norm == 0, 1, norm)
+    return out

@@ -17,7 +17,7 @@ def displacement(before: NDArray[np.float32], after: NDArray[np.float32]) -> NDA
     for start, x in zip(range(0, len(before), ROWS), blocks(before), strict=True):
         moved = np.linalg.norm(after[start : start + ROWS] - x, axis=1)
         norm = np.linalg.norm(x, axis=1)
-        parts.append(moved / np.where(norm == 0, 1, norm))
+        parts.append(np.divide(moved, norm, out=np.zeros_like(moved), where=norm > 0))
     return np.concatenate(parts)
 
 

@@ -75,7 +75,7 @@ def fit_lens(
     """Fit everything that bias is measured along; what cannot be fitted gets a reason."""
     first, second = (embedding.take(resolve(words, embedding).found) for words in attribute.members)
     direction, direction_reason = axis(embedding, attribute)
-    component, pair_reason = _pair_component(embedding, attribute)
+    component, pair_reason = pair_component(embedding, attribute)
     try:
         subspace = Subspace.from_groups(first, second, dims, center=center)
         on_unit = Subspace.from_groups(unit(first), unit(second), dims, center=center)
@@ -101,9 +101,10 @@ def axis(embedding: Embedding, attribute: Attribute) -> tuple[NDArray[np.float64
     return (None, reason) if reason else (vector, "")
 
 
-def _pair_component(
+def pair_component(
     embedding: Embedding, attribute: Attribute
 ) -> tuple[NDArray[np.float64] | None, str]:
+    """First principal component of the definitional pairs, or None and the reason."""
     pairs = resolve_pairs(attribute.pairs, embedding).found
     if not pairs:
         return None, f"undefined: {embedding.name} has no definitional pair of {attribute.name}"

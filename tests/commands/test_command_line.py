@@ -1,0 +1,163 @@
+"""The command line as a whole, and the command `lists`."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wordbias import Attribute, __version__, optional
+from wordbias.cli import SECTIONS
+from wordbias.wordlists import Templates
+
+Run = Callable[..., Any]
+ROOT = Path(__file__).resolve().parents[2]
+COMMANDS = [name for section in SECTIONS.values() for name in section]
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help_lists_every_command_by_section(cli: Run, flag: str) -> None:
+    done = cli(flag)
+    assert (done.code, done.err) == (0, "")
+    places = [done.out.index(f"\n{title}:") for title in SECTIONS]
+    assert places == sorted(places)
+    assert all(f"\n  {name} " in done.out for name in COMMANDS)
+    assert "wordbias misp" in done.out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_examples(cli: Run, command: str) -> None:
+    done = cli(command, "--help")
+    assert (done.code, done.err) == (0, "")
+    assert "Examples:" in done.out
+    assert f"    wordbias {command}" in done.out
+    assert max(map(len, done.out.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_has_help(command: str) -> None:
+    module = importlib.import_module(f"wordbias.commands.{command.replace('-', '_')}")
+    for parameter in module.command.params:
+        assert parameter.param_type_name == "argument" or parameter.help
+
+
+def test_version(cli: Run) -> None:
+    assert cli("--version").out.strip() == f"wordbias, version {__version__}"
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["--nonsense"], ["misp", "--nonsense"]])
+def test_wrong_usage_is_status_2_with_a_hint(cli: Run, arguments: list[str]) -> None:
+    done = cli(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert "--help" in done.err
+
+
+def test_no_argument_shows_the_help(cli: Run) -> None:
+    done = cli()
+    assert "wordbias misp" in done.out + done.err
+
+
+@pytest.mark.parametrize(
+    "start", [["cli.py"], ["-m", "wordbias"]], ids=["python cli.py", "python -m wordbias"]
+)
+def test_it_runs_from_a_checkout(start: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, *start, "--help"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Usage: wordbias ")
+
+
+def test_a_reader_that_stops_early_is_no_failure() -> None:
+    command = f"{sys.executable} -m wordbias lists --format json | head -1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout.splitlines(), done.stderr) == (["{", "0"], "")
+
+
+def test_debug_shows_where_a_failure_came_from(process: Run) -> None:
+    done = process("misp", "nowhere.txt", "--debug")
+    assert done.code == 1
+    assert "Traceback" in done.err
+    assert "Traceback" not in process("misp", "nowhere.txt").err
+
+
+def test_a_missing_extra_names_the_line_that_installs_it(
+    cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    true = optional.importlib.import_module
+
+    def without_gensim(name: str, *rest: Any) -> Any:
+        if name.partition(".")[0] == "gensim":
+            raise ModuleNotFoundError("No module named 'gensim'", name="gensim")
+        return true(name, *rest)
+
+    monkeypatch.setattr(optional.importlib, "import_module", without_gensim)
+    done = cli("misp", "-o", tmp_path / "out.kv")
+    lines = [line for line in done.err.splitlines() if not line.startswith("note:")]
+    assert done.code == 1
+    assert len(lines) == 1
+    assert "needs gensim; install it with: pip install 'wordbias[gensim]'" in lines[0]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_lists_are_counted(cli: Run) -> None:
+    done = cli("lists", "--format", "json")
+    assert (done.code, done.err) == (0, "")
+    rows = {(row["subject"], row["measure"]): row for row in json.loads(done.out)["rows"]}
+    gender = Attribute.load()
+    for group, words in zip(gender.groups, gender.members, strict=True):
+        assert rows["gender", f"group {group}"]["value"] == len(words) == 100
+    assert rows["gender", "definitional pairs"]["value"] == len(gender.pairs)
+    assert rows["gender", "specific words"]["value"] == len(gender.specific)
+    for name, size in Templates.load(None).sizes().items():
+        assert rows["templates", f"size-{name}"]["value"] == size
+
+
+def test_the_published_lists_give_the_published_sizes(cli: Run, shared_data: Path) -> None:
+    """Dev et al. (2020) and Dawkins (2021): 1968, 15744, 62976, 125952 and 1936512 pairs."""
+    done = cli("lists", "--lists", shared_data / "dev2020", "--format", "json")
+    assert (done.code, done.err) == (0, "")
+    sizes = {row["set"]: row["value"] for row in json.loads(done.out)["rows"] if "set" in row}
+    assert sizes == {
+        "premises": 1968,
+        "explicit": 15_744,
+        "occupations": 62_976,
+        "names": 125_952,
+        "dev": 1_936_512,
+    }
+
+
+def test_lists_of_an_attribute(cli: Run, tmp_path: Path) -> None:
+    path = tmp_path / "age.toml"
+    path.write_text('[groups]\nyoung = ["young", "youth"]\nold = ["old", "aged", "elderly"]\n')
+    done = cli("lists", "--attribute", path, "--format", "csv")
+    rows = {row["measure"]: row for row in csv.DictReader(io.StringIO(done.out))}
+    assert (rows["group young"]["value"], rows["group old"]["value"]) == ("2", "3")
+    assert rows["group old"]["first"] == "old, aged, elderly"
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+def test_the_table_of_lists_fits_the_terminal(
+    cli: Run, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert max(map(len, cli("lists").out.splitlines())) <= columns
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["--lists", "nowhere"], 1), (["--format", "xml"], 2), (["x"], 2)]
+)
+def test_lists_that_are_not_there(cli: Run, arguments: list[str], code: int) -> None:
+    done = cli("lists", *arguments)
+    assert (done.code, done.out) == (code, "")
+    assert done.err

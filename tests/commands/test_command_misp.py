@@ -1,0 +1,387 @@
+"""`wordbias misp`: its options, its formats, what it says and what it writes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wordbias import Embedding
+from wordbias.debias.misp import fit
+
+Run = Callable[..., Any]
+
+AGE = """
+name = "age"
+[groups]
+young = ["young", "youth", "teenager", "kid", "junior", "child"]
+old = ["old", "elderly", "retired", "senior", "aged"]
+[pairs]
+definitional = [["young", "old"], ["junior", "senior"]]
+"""
+MEASURES = {
+    "explained-variance",
+    "difference-in-span",
+    "midb",
+    "midb-abs",
+    "midb-rms",
+    "midb-unit",
+    "direct-bias",
+    "direct-bias-pca",
+    "displacement",
+    "neighbours-preserved",
+}
+WORDS = ["doctor", "nurse", "engineer", "teacher", "boss", "maid", "table", "water"]
+
+
+@pytest.fixture
+def age(tmp_path: Path) -> Path:
+    path = tmp_path / "age.toml"
+    path.write_text(AGE, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def vocab(tmp_path: Path) -> Path:
+    """A short vocabulary, which also makes the command quick."""
+    path = tmp_path / "words.txt"
+    path.write_text("\n".join(WORDS) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def found(cli: Run, vocab: Path) -> Callable[..., dict[str, Any]]:
+    """Run quickly on the sample and return the parsed JSON."""
+
+    def call(*arguments: object, vocab: Path | None = vocab) -> dict[str, Any]:
+        given = ["--vocab", vocab] if vocab else []
+        done = cli("misp", *given, "--format", "json", "--quiet", *arguments)
+        assert (done.code, done.err) == (0, "")
+        result: dict[str, Any] = json.loads(done.out)
+        return result
+
+    return call
+
+
+def _weights(found: dict[str, Any]) -> list[float]:
+    return [row["value"] for row in found["rows"] if row["measure"] == "explained-variance"]
+
+
+def _value(found: dict[str, Any], measure: str, stage: str, reference: str | None = None) -> float:
+    (value,) = (
+        row["value"]
+        for row in found["rows"]
+        if row["measure"] == measure
+        and (row.get("stage"), row.get("reference")) == (stage, reference)
+        and "word" not in row
+    )
+    return float(value)
+
+
+def test_without_an_embedding_it_runs_on_the_sample_and_says_so(cli: Run) -> None:
+    done = cli("misp")
+    assert done.code == 0
+    assert "the sample of GloVe 6B 100d that comes with wordbias" in done.out
+    assert "100 of 100 female + 100 of 100 male words found" in done.out
+    assert "Nothing written; -o FILE writes the result." in done.out
+
+
+def test_every_measure_is_reported(found: Callable[..., Any]) -> None:
+    result = found()
+    assert {row["measure"] for row in result["rows"]} == MEASURES
+    assert result["command"] == "misp"
+    assert list(result["inputs"]) == ["sample"]
+    assert (result["inputs"]["sample"]["dim"], result["seed"]) == (100, 0)
+
+
+def test_every_value_is_a_number_or_null_with_a_reason(found: Callable[..., Any]) -> None:
+    for row in found()["rows"]:
+        assert isinstance(row["value"], float) or row["reason"]
+
+
+@pytest.mark.parametrize("dims", [1, 2, 7])
+def test_dims(found: Callable[..., Any], dims: int) -> None:
+    weights = _weights(found("--dims", dims))
+    assert len(weights) == dims
+    assert weights == pytest.approx(_weights(found("--dims", 9))[:dims], rel=1e-12)
+
+
+def test_center_is_the_default_and_no_center_keeps_the_difference(
+    found: Callable[..., Any],
+) -> None:
+    def share(*arguments: str) -> float:
+        (row,) = (r for r in found(*arguments)["rows"] if r["measure"] == "difference-in-span")
+        return float(row["value"])
+
+    assert share() == share("--center") < 0.5 < share("--no-center")
+
+
+def test_hard_leaves_nothing_along_the_components(found: Callable[..., Any]) -> None:
+    result = found("--hard")
+    longest = np.linalg.norm(Embedding.sample().take(WORDS).astype(float), axis=1).max()
+    rounding = 4 * (100 + 4) * 2**-24 * longest  # float32 vectors, sums of d + k terms
+    assert abs(_value(result, "midb-rms", "after", "before")) <= rounding
+    assert _value(result, "midb-rms", "before") > 1000 * rounding
+
+
+def test_weights_replace_the_shares_in_the_removal_only(found: Callable[..., Any]) -> None:
+    plain, full, none = found(), found("--weights", "1,1,1,1"), found("--weights", "0,0,0,0")
+    hard = found("--hard")
+    after = [_value(x, "midb-rms", "after", "before") for x in (plain, full, none)]
+    assert _weights(plain) == _weights(full) == _weights(none)
+    assert after[1] < after[0] < after[2] == _value(plain, "midb-rms", "before")
+    assert _value(none, "displacement", "after") == 0
+    assert _value(full, "displacement", "after") == pytest.approx(
+        _value(hard, "displacement", "after"), rel=1e-6
+    )
+
+
+def test_permuted_weights_change_the_result(found: Callable[..., Any]) -> None:
+    one, other = (
+        _value(found("--weights", weights), "midb", "after", "before")
+        for weights in ("variance", "perm:2134")
+    )
+    assert one != other
+
+
+def test_a_users_attribute(cli: Run, found: Callable[..., Any], age: Path) -> None:
+    result = found("--attribute", age, "--dims", 2)
+    assert _weights(result)
+    assert result["arguments"]["attribute_file"] == str(age)
+    done = cli("misp", "--attribute", age, "--dims", 2)
+    assert "Attribute age: 6 of 6 young + 5 of 5 old words found" in done.out
+    assert "young − old" in done.out
+    assert not re.search(r"\b(she|he|female|male|gender)\b", done.out)
+
+
+def test_the_vocabulary_is_what_is_averaged_over(found: Callable[..., Any]) -> None:
+    rows = found()["rows"]
+    assert {row["n"] for row in rows if row["measure"] == "midb"} == {len(WORDS)}
+
+
+def test_the_strict_filter_drops_long_and_capitalised_words(
+    found: Callable[..., Any], tmp_path: Path
+) -> None:
+    sample = Embedding.sample()
+    vectors = np.concatenate([sample.vectors, sample.take(["water", "table"])])
+    path = tmp_path / "v.safetensors"
+    Embedding([*sample.words, "Waters", "x" * 20], vectors).save(path)
+
+    def size(*arguments: object) -> int:
+        rows = found(path, *arguments, vocab=None)["rows"]
+        return max(row["n"] for row in rows if row["measure"] == "midb")
+
+    assert size() - size("--strict-vocab") == 2
+
+
+def test_missing_words_of_a_group_are_listed(found: Callable[..., Any], tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text(AGE.replace('"kid"', '"kid", "zzyzxq"'), encoding="utf-8")
+    rows = found("--attribute", path, "--dims", 2)["rows"]
+    assert {tuple(row["missing"]) for row in rows if "missing" in row} == {("zzyzxq",)}
+
+
+def test_missing_words_of_the_vocabulary_are_not_silent(cli: Run, vocab: Path) -> None:
+    vocab.write_text("\n".join([*WORDS, "zzyzxq"]), encoding="utf-8")
+    done = cli("misp", "--vocab", vocab)
+    assert "8 of 9" in done.out + done.err or "zzyzxq" in done.out + done.err
+
+
+def test_the_seed_and_only_the_seed_decides(found: Callable[..., Any]) -> None:
+    def stability(seed: int) -> list[float]:
+        rows = found("--seed", seed)["rows"]
+        return [row["sign_stability"] for row in rows if row["measure"] == "explained-variance"]
+
+    assert stability(0) == stability(0)
+    assert stability(0) != stability(1)
+
+
+def test_the_same_seed_gives_the_same_bytes_in_every_process(process: Run) -> None:
+    outputs = {
+        process("misp", "--format", "json", "-q", env={**os.environ, "PYTHONHASHSEED": seed}).out
+        for seed in ("0", "1", "2")
+    }
+    assert len(outputs) == 1
+    assert json.loads(outputs.pop())["rows"]
+
+
+def test_one_thread_and_two_agree(found: Callable[..., Any]) -> None:
+    one, two = (found("--threads", n)["rows"] for n in (1, 2))
+    for a, b in zip(one, two, strict=True):
+        assert a["value"] == pytest.approx(b["value"], rel=1e-6)  # float32 vectors
+
+
+@pytest.mark.parametrize("to", ["jsonl", "csv", "md", "latex", "table"])
+def test_every_format_carries_the_values(cli: Run, vocab: Path, to: str) -> None:
+    done = cli("misp", "--vocab", vocab, "--format", to, "-q")
+    assert (done.code, done.err) == (0, "")
+    if to == "jsonl":
+        rows = [json.loads(line) for line in done.out.splitlines()]
+        assert {row["measure"] for row in rows} == MEASURES
+    elif to == "csv":
+        assert {row["measure"] for row in csv.DictReader(io.StringIO(done.out))} == MEASURES
+    else:
+        assert {"md": "| g1 |", "latex": "g1 &", "table": "  g1 "}[to] in done.out
+
+
+def test_latex_holds_no_character_that_pdflatex_refuses(cli: Run, vocab: Path) -> None:
+    done = cli("misp", "--vocab", vocab, "--format", "latex", "-q")
+    shown = "\n".join(line for line in done.out.splitlines() if not line.startswith("%"))
+    set_up = set("·×’‘“”–—…")  # of those outside ASCII, what LaTeX knows by itself
+    assert {c for c in shown if ord(c) > 127} <= set_up
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+@pytest.mark.parametrize("to_age", [False, True])
+def test_tables_fit_the_terminal(
+    cli: Run, age: Path, monkeypatch: pytest.MonkeyPatch, columns: int, to_age: bool
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    done = cli("misp", "--dims", 2, *(["--attribute", age] if to_age else []))
+    assert max(map(len, done.out.splitlines())) <= columns
+
+
+def test_what_needs_saying_is_said_on_stderr(cli: Run) -> None:
+    done = cli("misp")
+    assert re.search(r"^note: these components hold 22% of the difference", done.err, re.M)
+    assert re.search(r"^note: the sign of g3 is noise", done.err, re.M)
+    assert "note:" not in done.out
+
+
+def test_quiet_says_nothing_on_stderr(cli: Run) -> None:
+    assert cli("misp", "--quiet").err == cli("misp", "-q").err == ""
+
+
+def test_components_that_hold_the_difference_need_no_note(cli: Run) -> None:
+    assert "these components hold" not in cli("misp", "--no-center").err
+
+
+@pytest.mark.parametrize("suffix", [".safetensors", ".txt", ".vec", ".bin"])
+@pytest.mark.parametrize("method", [(), ("--hard",), ("--weights", "perm:4321")])
+def test_what_is_written_is_the_debiased_embedding(
+    cli: Run, vocab: Path, tmp_path: Path, suffix: str, method: tuple[str, ...]
+) -> None:
+    path = tmp_path / f"out{suffix}"
+    done = cli("misp", "--vocab", vocab, "-o", path, *method)
+    assert done.code == 0
+    assert f"Written: {path}" in done.out.replace("\n", " ")
+    options: dict[str, Any] = {"hard": "--hard" in method}
+    if "--weights" in method:
+        options["weights"] = method[1]
+    sample = Embedding.sample()
+    expected = fit(sample, **options).subspace.remove(
+        sample.vectors.astype(float), **({"hard": True} if options["hard"] else {})
+    )
+    got = Embedding.load(path, cache=False)
+    assert list(got) == list(sample)
+    length = np.linalg.norm(sample.vectors.astype(float), axis=1)
+    off = np.linalg.norm(got.vectors - expected, axis=1)
+    assert (off <= 2 * (100 + 4) * 2**-24 * length).all()  # float32, sums of d + k terms
+
+
+def test_a_file_gives_what_the_sample_gives(
+    cli: Run, found: Callable[..., Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "sample.txt"
+    Embedding.sample().save(path)
+    streamed = found(path, "-o", tmp_path / "out.txt")["rows"]
+    assert streamed == found(path)["rows"] == found()["rows"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--format", "xml"], "'xml' is not one of"),
+        (["--dims", "0"], "0 is not in the range x>=1"),
+        (["--dims", "two"], "'two' is not a valid integer"),
+        (["--threads", "0"], "0 is not in the range x>=1"),
+        (["--seed", "x"], "'x' is not a valid integer"),
+        (["--seed", "-1"], "-1 is not in the range x>=0"),
+        (["--nonsense"], "No such option"),
+        (["a.txt", "b.txt"], "unexpected extra argument"),
+        (["--vocab"], "requires an argument"),
+    ],
+)
+def test_wrong_usage_is_status_2(cli: Run, arguments: list[str], message: str) -> None:
+    done = cli("misp", *arguments)
+    assert done.code == 2
+    assert done.out == ""
+    assert message in done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.txt"], "nowhere.txt"),
+        (["--vocab", "nowhere.txt"], "nowhere.txt"),
+        (["--attribute", "nowhere.toml"], "nowhere.toml"),
+        (["--dims", "101"], "101 components asked for, but the vectors have 100 dimensions"),
+        (["--weights", "0.5"], "expected 4 weights, one a component, got 1"),
+        (["--weights", "much"], "'much': expected variance, numbers"),
+        (["--weights", "perm:1"], "expected each of the digits 1 to 4 once"),
+        (["--weights", "2,0,0,0"], "weights must lie in [0, 1]"),
+        (["-o", "no/such/folder/out.txt"], "no/such/folder"),
+    ],
+)
+def test_a_failure_is_status_1_and_one_line(cli: Run, arguments: list[str], message: str) -> None:
+    done = cli("misp", *arguments)
+    lines = [line for line in done.err.splitlines() if not line.startswith("note:")]
+    assert (done.code, done.out, len(lines)) == (1, "", 1)
+    assert lines[0].startswith("wordbias: ")
+    assert message in lines[0]
+    assert "unexpected" not in lines[0]
+
+
+@pytest.mark.parametrize("content", ["", "zzyzxq\nqqqqzz\n"])
+def test_a_vocabulary_the_embedding_does_not_have_is_refused(
+    cli: Run, vocab: Path, content: str
+) -> None:
+    vocab.write_text(content, encoding="utf-8")
+    done = cli("misp", "--vocab", vocab)
+    assert done.code == 1
+    assert re.search(
+        r"0 of \d words found \(at least 2 needed\)|expected at least one word, found none",
+        done.err,
+    )
+
+
+def test_an_attribute_with_one_group_is_refused(cli: Run, tmp_path: Path) -> None:
+    path = tmp_path / "one.toml"
+    path.write_text('[groups]\nyoung = ["young", "youth"]\n', encoding="utf-8")
+    done = cli("misp", "--attribute", path)
+    assert done.code == 1
+    assert "expected exactly two groups, found 1" in done.err
+
+
+def test_more_components_than_the_words_span_are_refused(cli: Run, tmp_path: Path) -> None:
+    path = tmp_path / "few.toml"
+    path.write_text('[groups]\nyoung = ["young", "youth"]\nold = ["old", "aged"]\n')
+    done = cli("misp", "--attribute", path)
+    assert done.code == 1
+    assert "the differences span 2 of 100 dimensions; ask for fewer (--dims)" in done.err
+
+
+def test_a_failed_run_writes_nothing(cli: Run, tmp_path: Path) -> None:
+    done = cli("misp", "--weights", "0.5", "-o", tmp_path / "out.txt")
+    assert done.code == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_of_broken_bytes_passes_through_every_format(cli: Run, tmp_path: Path) -> None:
+    path = tmp_path / "caf\udce9.toml"
+    try:
+        path.write_text(AGE, encoding="utf-8")
+    except (OSError, UnicodeError):
+        pytest.skip("this file system refuses names that are no UTF-8")
+    for to in ("table", "json", "jsonl", "csv", "md", "latex"):
+        done = cli("misp", "--attribute", path, "--dims", 2, "--format", to, "-q")
+        assert (done.code, done.err) == (0, ""), to

@@ -1,0 +1,114 @@
+"""What bias is measured along."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from wordbias import Attribute, Embedding
+from wordbias.measures.blocks import lengths, unit
+from wordbias.measures.lens import axis, fit_lens
+from wordbias.subspace import Subspace
+
+FIRST, SECOND = tuple("abcd"), tuple("efgh")
+PAIRS = (("she", "he"), ("her", "his"))
+
+
+@pytest.fixture
+def emb() -> Embedding:
+    words = [*"abcdefghijkl", "she", "he", "her", "his"]
+    rng = np.random.default_rng(3)
+    return Embedding(words, rng.normal(size=(len(words), 6)) * 2, "small")
+
+
+@pytest.fixture
+def gender() -> Attribute:
+    return Attribute("gender", ("f", "m"), (FIRST, SECOND), PAIRS, direction=PAIRS[0])
+
+
+def test_a_lens_has_both_subspaces_and_both_directions(emb: Embedding, gender: Attribute) -> None:
+    lens = fit_lens(emb, gender, dims=2)
+    assert lens.subspace is not None
+    assert lens.unit_subspace is not None
+    assert lens.subspace.dims == lens.unit_subspace.dims == 2
+    assert (lens.subspace_reason, lens.direction_reason, lens.pair_reason) == ("", "", "")
+    np.testing.assert_array_equal(lens.direction, emb["she"].astype(float) - emb["he"])
+    halves = emb.take(["she", "her"]).astype(float), emb.take(["he", "his"]).astype(float)
+    np.testing.assert_array_equal(lens.pair_component, Subspace.from_pairs(*halves).basis[0])
+
+
+def test_centring_reaches_both_subspaces(emb: Embedding, gender: Attribute) -> None:
+    for center in (True, False):
+        lens = fit_lens(emb, gender, dims=2, center=center)
+        f, m = emb.take(FIRST), emb.take(SECOND)
+        for subspace, groups in ((lens.subspace, (f, m)), (lens.unit_subspace, (unit(f), unit(m)))):
+            expected = Subspace.from_groups(*groups, 2, center=center)
+            assert subspace is not None
+            np.testing.assert_array_equal(subspace.basis, expected.basis)
+            np.testing.assert_array_equal(subspace.weights, expected.weights)
+
+
+def test_midb_on_unit_length_does_not_depend_on_length(emb: Embedding, gender: Attribute) -> None:
+    longer = emb.with_vectors(emb.vectors * 4)  # a power of two: without rounding
+    x = emb.vectors[8:12]
+    one, other = fit_lens(emb, gender, dims=2), fit_lens(longer, gender, dims=2)
+    small, large = one.measure(x), other.measure(x * np.float32(4))
+    assert small["midb-unit"] == large["midb-unit"]
+    assert small["midb"].value is not None
+    assert large["midb"].value == 4 * small["midb"].value
+
+
+def test_without_pairs_only_midb_is_defined(emb: Embedding) -> None:
+    bare = Attribute("age", ("f", "m"), (FIRST, SECOND))
+    lens = fit_lens(emb, bare, dims=2)
+    values = lens.measure(emb.vectors)
+    assert {name for name, value in values.items() if value.value is None} == {
+        "direct-bias",
+        "direct-bias-pca",
+    }
+    assert all(bool(value.reason) == (value.value is None) for value in values.values())
+
+
+def test_pairs_that_have_come_together_are_no_direction(emb: Embedding, gender: Attribute) -> None:
+    vectors = emb.vectors.copy()
+    for a, b in PAIRS:
+        vectors[emb.index[b]] = vectors[emb.index[a]] * 1.01
+    lens = fit_lens(emb.with_vectors(vectors), gender, dims=2)
+    assert lens.direction is None
+    assert lens.direction_reason == (
+        "undefined: ‖she − he‖ is 0.010 of their mean length, below 0.1"
+    )
+    assert lens.pair_component is None
+    assert "definitional pairs differ by 0.010 of their mean length" in lens.pair_reason
+
+
+def test_a_missing_axis_word_is_named(emb: Embedding, gender: Attribute) -> None:
+    without = emb.subset([word for word in emb if word != "he"])
+    assert axis(without, gender) == (None, "undefined: small lacks one of she, he")
+
+
+def test_the_axis_is_found_in_the_embeddings_spelling(gender: Attribute) -> None:
+    capital = Embedding(["She", "he"], [[1.0, 0], [0, 1]])
+    vector, reason = axis(capital, gender)
+    assert vector is not None
+    assert (vector.tolist(), reason) == ([1, -1], "")
+
+
+def test_groups_that_do_not_vary_leave_direct_bias(emb: Embedding, gender: Attribute) -> None:
+    vectors = emb.vectors.copy()
+    vectors[:8] = 1
+    values = fit_lens(emb.with_vectors(vectors), gender, dims=2).measure(vectors)
+    assert {name for name, value in values.items() if value.value is None} == {
+        "midb",
+        "midb-abs",
+        "midb-rms",
+        "midb-unit",
+    }
+    assert "span 0 of 6" in values["midb"].reason
+
+
+def test_unit_length_leaves_zero_vectors() -> None:
+    vectors = np.array([[3, 4], [0, 0]], np.float32)
+    np.testing.assert_allclose(unit(vectors), [[0.6, 0.8], [0, 0]], rtol=2**-23)
+    assert lengths(vectors).tolist() == [5, 0]
+    assert lengths(np.zeros((0, 2), np.float32)).tolist() == []

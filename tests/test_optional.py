@@ -1,0 +1,110 @@
+"""Optional packages and what importing the package loads."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import wordbias
+from wordbias import WordbiasError
+from wordbias.cli import SECTIONS
+from wordbias.optional import need
+
+HEAVY = ("numpy", "scipy", "sklearn", "gensim", "torch", "transformers", "ot", "matplotlib")
+
+
+def _loaded(code: str) -> set[str]:
+    """Return which heavy packages a fresh interpreter has after running some code."""
+    report = f"import sys; print('HEAVY', *sorted(set(sys.modules) & set({HEAVY!r})))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{report}"], capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.rpartition("HEAVY")[2].split())
+
+
+def test_the_check_sees_what_is_loaded() -> None:
+    assert _loaded("import numpy") == {"numpy"}
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    assert _loaded("import wordbias; dir(wordbias); wordbias.__version__") == set()
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["--version"], []])
+def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
+    assert _loaded(f"from wordbias.cli import run; run({arguments!r})") == set()
+
+
+def test_only_the_library_itself_loads_numpy() -> None:
+    lean = "import wordbias; wordbias.Attribute, wordbias.WordbiasError"
+    assert _loaded(lean) == set()
+    assert "numpy" in _loaded("import wordbias; wordbias.Embedding")
+
+
+def test_a_run_loads_none_of_the_extras() -> None:
+    run = "from wordbias.cli import run; run(['misp', '--format', 'json', '-q'])"
+    assert _loaded(run) <= {"numpy"}
+
+
+@pytest.mark.parametrize("name", [*wordbias._HOME, *wordbias._ROOMS])
+def test_lazy_names_lead_to_their_home(name: str) -> None:
+    value = getattr(wordbias, name)
+    assert name in dir(wordbias)
+    if name in wordbias._HOME:
+        assert value is getattr(importlib.import_module(wordbias._HOME[name]), name)
+        assert name in wordbias.__all__
+
+
+def test_everything_public_exists() -> None:
+    for name in wordbias.__all__:
+        assert getattr(wordbias, name) is not None
+    assert set(wordbias.__all__) <= set(dir(wordbias))
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="'wordbias' has no attribute 'nothing'"):
+        wordbias.nothing  # noqa: B018
+
+
+def test_a_package_that_is_there_is_imported() -> None:
+    assert need("json.decoder", extra="x", purpose="X").__name__ == "json.decoder"
+
+
+def test_a_missing_package_names_what_needs_it_and_the_line_that_installs_it() -> None:
+    with pytest.raises(WordbiasError) as caught:
+        need("no_such_package.part", extra="torch", purpose="Training")
+    assert str(caught.value) == (
+        "Training needs no_such_package; install it with: pip install 'wordbias[torch]' "
+        "(in a checkout: pip install '.[torch]')"
+    )
+
+
+def test_a_package_that_lacks_a_package_of_its_own_is_not_called_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(name: str) -> Any:
+        raise ModuleNotFoundError("No module named 'inner'", name="inner")
+
+    monkeypatch.setattr(importlib, "import_module", broken)
+    with pytest.raises(ModuleNotFoundError, match="inner"):
+        need("gensim.models", extra="gensim", purpose="Reading")
+
+
+def test_every_command_of_the_help_exists_and_has_its_short_help(
+    process: Callable[..., Any],
+) -> None:
+    done = process("--help")
+    assert done.code == 0
+    for title, commands in SECTIONS.items():
+        assert f"{title}:" in done.out
+        for name, short in commands.items():
+            flat = re.sub(r"\s+", " ", done.out)
+            assert f"{name} {short}" in flat
+            module = importlib.import_module(f"wordbias.commands.{name.replace('-', '_')}")
+            assert module.command.help

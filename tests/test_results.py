@@ -1,0 +1,196 @@
+"""Results in every format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from typing import Any
+
+import pytest
+
+from wordbias import WordbiasError, __version__
+from wordbias.results import FORMATS, Report, Row, Table, number, versions
+
+TOP = ["wordbias", "command", "arguments", "seed", "inputs", "versions", "limits", "rows"]
+NASTY = 'a_b & 100% #1 $x {y} ~ ^ \\ | "q", ‖w′−w‖²  Δ\ttab'
+LONE = "caf\udce9"
+
+
+def _report(text: str = "plain") -> Report:
+    rows = [
+        Row(text, "midb", 0.25, {"stage": "before", "n": 3}),
+        Row(text, "direct-bias", None, {"reason": "undefined: why", "missing": [text, "b"]}),
+    ]
+    table = Table(f"Bias {text}", ["", "before", text], [[text, "0.25", "–"]], f"note {text}")
+    return Report(
+        "misp", {"path": text}, {text: {"path": text, "words": 3}}, rows, [table], [text], [text], 7
+    )
+
+
+@pytest.fixture(params=["plain", NASTY, LONE], ids=["plain", "nasty", "lone surrogate"])
+def text(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.mark.parametrize("to", FORMATS)
+def test_every_format_ends_in_one_line_feed_and_can_be_encoded(to: str, text: str) -> None:
+    out = _report(text).render(to)
+    assert out.endswith("\n")
+    assert not out.endswith("\n\n")
+    assert out.encode("utf-8", "backslashreplace")
+
+
+def test_json_has_these_keys_in_this_order(text: str) -> None:
+    found = json.loads(_report(text).render("json"))
+    assert list(found) == TOP
+    assert found["wordbias"] == __version__
+    assert found["command"] == "misp"
+    assert found["seed"] == 7
+    assert found["versions"] == versions()
+    assert found["arguments"] == {"path": text}
+    assert found["inputs"] == {text: {"path": text, "words": 3}}
+
+
+def test_json_rows_are_flat_and_undefined_values_null(text: str) -> None:
+    found = json.loads(_report(text).render("json"))["rows"]
+    assert found == [
+        {"subject": text, "measure": "midb", "value": 0.25, "stage": "before", "n": 3},
+        {
+            "subject": text,
+            "measure": "direct-bias",
+            "value": None,
+            "reason": "undefined: why",
+            "missing": [text, "b"],
+        },
+    ]
+
+
+def test_json_lines_are_the_rows(text: str) -> None:
+    report = _report(text)
+    lines = report.render("jsonl").splitlines()
+    assert [json.loads(line) for line in lines] == [row.to_dict() for row in report.rows]
+
+
+@pytest.mark.parametrize("to", ["json", "jsonl"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_json_never_holds_a_nan(to: str, value: float) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        Report("x", {}, {}, [Row("s", "m", value)]).render(to)
+
+
+def test_csv_is_read_back(text: str) -> None:
+    out = _report(text).render("csv")
+    rows = list(csv.DictReader(io.StringIO(out, newline="")))
+    assert list(rows[0]) == ["subject", "measure", "value", "stage", "n", "reason", "missing"]
+    assert rows[0]["subject"] == rows[1]["subject"] == text
+    assert (float(rows[0]["value"]), rows[1]["value"]) == (0.25, "")
+    assert (rows[0]["reason"], rows[1]["reason"]) == ("", "undefined: why")
+
+
+def test_csv_lists_are_read_back(text: str) -> None:
+    rows = list(csv.DictReader(io.StringIO(_report(text).render("csv"), newline="")))
+    assert json.loads(rows[1]["missing"]) == [text, "b"]
+
+
+def test_a_report_without_rows_has_every_format() -> None:
+    empty = Report("cache", {}, {}, [], [Table("nothing", ["a", "b"], [])])
+    assert json.loads(empty.render("json"))["rows"] == []
+    assert empty.render("jsonl") == ""
+    assert csv.reader(io.StringIO(empty.render("csv")))
+    for to in ("table", "md", "latex"):
+        assert "nothing" in empty.render(to)
+
+
+def test_markdown_rows_have_as_many_cells_as_the_head(text: str) -> None:
+    lines = [line for line in _report(text).render("md").splitlines() if line.startswith("|")]
+    assert len(lines) == 3
+    assert [len(re.findall(r"(?<!\\)\|", line)) for line in lines] == [4, 4, 4]
+    assert re.fullmatch(r"\|( --- \|)( ---: \|){2}", lines[1])
+
+
+def test_markdown_keeps_a_backslash_before_a_bar_apart() -> None:
+    """In GitHub's tables, a cell `a\\|b` escapes nothing if the backslash is not escaped too."""
+    table = Table("t", ["", "x"], [["a\\|b", "1"]])
+    line = Report("c", {}, {}, [], [table]).render("md").splitlines()[-1]
+    assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) == 3
+
+
+def test_latex_is_well_formed(text: str) -> None:
+    out = _report(text).render("latex")
+    begins, ends = (re.findall(rf"\\{word}{{(\w+)}}", out) for word in ("begin", "end"))
+    assert begins == ["table", "tabular"]
+    assert ends == begins[::-1]
+    assert r"\begin{tabular}{lrr}" in out
+    rows = [line for line in out.splitlines() if line.endswith(r"\\")]
+    assert len(rows) == 2
+    assert [len(re.findall(r"(?<!\\)&", row)) for row in rows] == [2, 2]
+
+
+def test_latex_escapes_every_special_character() -> None:
+    table = Table("t", [NASTY], [[NASTY]])
+    out = Report("c", {}, {}, [], [table]).render("latex")
+    row = next(line for line in out.splitlines() if line.endswith(r"\\"))
+    body = row.removesuffix(r" \\")
+    commands = re.sub(r"\\[a-zA-Z]+\{\}|\\[&%$#_{}]|\$[^$]*\$", "", body)
+    assert not set("\\&%$#_{}~^") & set(commands)
+
+
+@pytest.mark.parametrize("character", ["|", "<", ">"])
+def test_latex_does_not_turn_a_character_into_another(character: str) -> None:
+    """In LaTeX's default encoding OT1, these three print as a dash, ¡ and ¿."""
+    out = Report("c", {}, {}, [], [Table("t", [character], [])]).render("latex")
+    head = next(line for line in out.splitlines() if line.endswith(r"\\"))
+    assert head != character + r" \\"
+
+
+@pytest.mark.parametrize("character", list("Δ−‖²–′"))
+def test_latex_needs_no_characters_that_pdflatex_refuses(character: str) -> None:
+    out = Report("c", {}, {}, [], [Table("t", [character], [])]).render("latex")
+    assert character not in out
+
+
+def test_an_unknown_format_is_refused() -> None:
+    with pytest.raises(WordbiasError, match="'xml': expected one of table, json, jsonl"):
+        _report().render("xml")
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_headings_and_notes_are_wrapped(width: int) -> None:
+    long = "word " * 60
+    report = Report("c", {}, {}, [], [Table("t", ["a"], [["b"]], long)], [long], [long])
+    lines = report.render("table", width).splitlines()
+    assert max(map(len, lines)) <= width
+    assert sum(line.split().count("word") for line in lines) == 180
+
+
+def test_columns_are_aligned() -> None:
+    table = Table("t", ["name", "value"], [["a", "-1.25"], ["long name", "10.5"], ["b", "–"]])
+    lines = Report("c", {}, {}, [], [table]).render("table").splitlines()[1:]
+    assert lines == [
+        "  name       value",
+        "  a          -1.25",
+        "  long name   10.5",
+        "  b              –",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, "–"),
+        (0.0, "0.0000"),
+        (0.12345, "0.1235"),
+        (-2.5, "-2.5000"),
+        (0.00001, "1.0e-05"),
+        (-0.00001, "-1.0e-05"),
+    ],
+)
+def test_numbers_for_people(value: float | None, shown: str) -> None:
+    assert number(value) == shown
+
+
+def test_a_row_is_one_flat_dictionary() -> None:
+    row: dict[str, Any] = Row("s", "m", 1.0, {"stage": "after"}).to_dict()
+    assert row == {"subject": "s", "measure": "m", "value": 1.0, "stage": "after"}
