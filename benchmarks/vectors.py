@@ -71,6 +71,16 @@ for _ in range(7):
     times.append(time.perf_counter() - t)
 print(sorted(times)[3])
 """
+COMPARE = """
+import sys
+import numpy as np
+from wordbias.formats import load
+ours, peers = (load(path, cache=False) for path in sys.argv[1:3])
+furthest = np.abs(ours.vectors - peers.vectors).max()
+if ours.words != peers.words or furthest > 1e-5:
+    sys.exit(f"the results differ by {furthest}: the comparison means nothing")
+print(furthest)
+"""
 
 
 class Run(NamedTuple):
@@ -149,7 +159,8 @@ def whole_process(glove: Path, folder: Path, runs: int) -> list[Line]:
     for _ in range(runs):
         ours.append(process("-m", "wordbias", "misp", glove, "-o", out, "-q"))
         peers.append(python(PEER_MISP, glove, folder / "peer.txt", *names))
-    compare(out, folder / "peer.txt")
+    furthest = python(COMPARE, out, folder / "peer.txt").printed
+    print(f"results of both differ by at most {furthest.strip()}", file=sys.stderr)
     for _ in range(runs):
         long.append(process("-m", "wordbias", "misp", twice, "-o", out, "-q"))
     second = [statistics.median(run.seconds for run in side) for side in (ours, peers, long)]
@@ -160,19 +171,6 @@ def whole_process(glove: Path, folder: Path, runs: int) -> list[Line]:
         Line("… peak memory, a file twice as long", peak[2], "MB", None, "no more"),
         Line("… seconds, a file twice as long", second[2], "s"),
     ]
-
-
-def compare(a: Path, b: Path) -> None:
-    """Both results must be the same, or the comparison means nothing."""
-    import numpy as np
-
-    from wordbias.formats import load
-
-    ours, peers = load(a, cache=False), load(b, cache=False)
-    furthest = float(np.abs(ours.vectors - peers.vectors).max())
-    if ours.words != peers.words or furthest > 1e-5:
-        raise SystemExit(f"the results differ by {furthest}")
-    print(f"results of both differ by at most {furthest:.1e}", file=sys.stderr)
 
 
 def common_names() -> list[str]:
@@ -198,7 +196,10 @@ def python(code: str, *arguments: object, cores: list[int] | None = None) -> Run
 
 
 def process(*arguments: object, cores: list[int] | None = None) -> Run:
-    """Run Python with these arguments and account for it."""
+    """Run Python with these arguments and account for it.
+
+    A child's peak memory starts at what its parent held, so this program itself stays small.
+    """
     pin = (lambda: os.sched_setaffinity(0, cores)) if cores else None
     with tempfile.TemporaryFile() as output:
         start = time.perf_counter()
@@ -215,14 +216,13 @@ def process(*arguments: object, cores: list[int] | None = None) -> Run:
 
 def report(glove: Path, lines: list[Line], runs: int) -> None:
     """Print the table, and what it was taken on."""
-    import gensim
-    import numpy
+    from importlib.metadata import version
 
     size = glove.stat().st_size / 1e6
     print(f"{glove.name}, {size:.0f} MB; median of {runs} runs; {machine()}")
     print(
-        f"Python {platform.python_version()}, numpy {numpy.__version__}, "
-        f"gensim {gensim.__version__}\n"
+        f"Python {platform.python_version()}, numpy {version('numpy')}, "
+        f"gensim {version('gensim')}\n"
     )
     print("| | wordbias | gensim 4 | ratio | asked for |")
     print("| --- | ---: | ---: | ---: | ---: |")

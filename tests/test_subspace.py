@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
+from wordbias.data import sample_path
 from wordbias.debias.misp import Projection
 from wordbias.errors import WordbiasError
 from wordbias.measures import direct_bias, midb, midb_of_words
@@ -400,3 +402,24 @@ def test_pairs_that_do_not_match_are_refused(second: Matrix) -> None:
 def test_groups_of_different_dimensions_are_refused() -> None:
     with pytest.raises(WordbiasError, match=r"shape|dimensions"):
         Subspace.from_groups(np.eye(3), np.eye(4), 1)
+
+
+def test_a_saved_subspace_comes_back_bit_for_bit(tmp_path: Path) -> None:
+    f, m, _, _ = _two(0, 5, 6, 7)
+    made = Subspace.from_groups(f, m, 3)
+    made.save(tmp_path / "s.safetensors")
+    loaded = Subspace.load(tmp_path / "s.safetensors")
+    assert (loaded.basis == made.basis).all()
+    assert (loaded.weights == made.weights).all()
+
+
+def test_what_is_no_subspace_is_not_loaded(tmp_path: Path) -> None:
+    with pytest.raises(WordbiasError, match="cannot be read as a subspace"):
+        Subspace.load(tmp_path / "absent.safetensors")
+    (tmp_path / "text").write_text("none of it")
+    with pytest.raises(WordbiasError, match="cannot be read as a subspace"):
+        Subspace.load(tmp_path / "text")
+    with pytest.raises(
+        WordbiasError, match="expected the tensors basis and weights, found vectors"
+    ):
+        Subspace.load(sample_path())

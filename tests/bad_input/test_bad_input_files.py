@@ -287,3 +287,9 @@ def test_a_name_that_is_no_utf8_through_a_process(
     refused: Refused, inputs: Path, process: Any
 ) -> None:
     refused("misp", os.fsdecode(bytes(inputs) + b"/caf\xe9.txt"), "-o", "OUT.txt", run=process)
+
+
+def test_a_pipe_is_refused_and_not_waited_for(refused: Refused, inputs: Path) -> None:
+    os.mkfifo(inputs / "pipe")
+    message = refused("misp", inputs / "pipe", "-o", "OUT.txt")
+    assert f"{inputs / 'pipe'}: is no regular file" in message

@@ -91,7 +91,7 @@ def command(
         given_arguments(),
         {found.subject: subject.info.to_dict()},
         found.rows,
-        [components_table(found, attribute, settings["center"]), effect_table(found, attribute)],
+        [components_table(found, attribute), effect_table(found, attribute)],
         _heading(subject, attribute, found, given),
         [moved_line(found.measured), _written(output)],
         settings["seed"],

@@ -19,7 +19,7 @@ _TITLES = {
 }
 
 
-def components_table(study: Study, attribute: Attribute, center: bool) -> Table:
+def components_table(study: Study, attribute: Attribute) -> Table:
     """One line a component."""
     found = study.diagnosis
     columns = ["", "weight a", "cos(g, Δ)", f"cos(g, {axis_name(attribute)})", "sign stability"]
@@ -33,7 +33,7 @@ def components_table(study: Study, attribute: Attribute, center: bool) -> Table:
         ]
         for i, weight in enumerate(found.weights)
     ]
-    kind = "centred" if center else "not centred"
+    kind = "centred" if study.settings.center else "not centred"
     first, second = attribute.groups
     return Table(
         f"Components ({kind})",

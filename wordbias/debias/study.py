@@ -41,6 +41,7 @@ class Study:
     vocabulary: Sequence[str]
     diagnosis: Components
     measured: Effect
+    settings: Settings
 
     @property
     def rows(self) -> list[Row]:
@@ -71,6 +72,7 @@ class Study:
         sizes = {
             "n": sum(len(group.found) for group in self.groups),
             "missing": [word for group in self.groups for word in group.missing],
+            "setting": "centred" if self.settings.center else "not centred",
         }
         along = found.cos_direction
         rows = []
@@ -119,7 +121,7 @@ def study(
         center=settings.center,
         seed=settings.seed,
     )
-    return Study(embedding.name, projection, groups, vocabulary, diagnosis, measured)
+    return Study(embedding.name, projection, groups, vocabulary, diagnosis, measured, settings)
 
 
 def listed_words(attribute: Attribute) -> set[str]:

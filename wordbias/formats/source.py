@@ -46,6 +46,8 @@ class Source:
         if not os.path.exists(text):
             text, _, member = text.partition("::")
         path = Path(text)
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise WordbiasError(f"{path}: is no regular file; vectors are read more than once")
         with _readable(path), path.open("rb") as file:
             head = file.read(8)
         if not head:
