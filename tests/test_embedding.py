@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wordbias import Embedding, WordbiasError
+from wordbias import Attribute, Embedding, WordbiasError, misp
+from wordbias.debias.misp import fit
 
 WORDS = ["she", "he", "table"]
 VECTORS = [[1.0, 2], [3, 4], [5, 6]]
@@ -159,3 +160,30 @@ def test_without_gensim_the_message_says_how_to_get_it(
     monkeypatch.setattr(importlib, "import_module", missing)
     with pytest.raises(WordbiasError, match=r"needs gensim.*pip install 'wordbias\[gensim\]'"):
         emb.to_gensim()
+
+
+def test_a_repr_fits_a_line() -> None:
+    emb = Embedding.sample()
+    fitted = fit(emb)
+    assert repr(emb) == "<Embedding 'sample': 21,780 words × 100>"
+    for thing in (emb, fitted, fitted.subspace, Attribute.load()):
+        assert len(repr(thing)) < 200
+
+
+def test_a_fitted_transform_takes_an_embedding_or_lists() -> None:
+    emb = Embedding.sample()
+    fitted = fit(emb)
+    assert (fitted(emb).vectors == misp(emb).vectors).all()
+    assert fitted(emb["she"].tolist()) == pytest.approx(fitted(emb["she"]), abs=1e-6)
+    with pytest.raises(WordbiasError, match=r"expected rows of 100 values, got shape \(2, 3\)"):
+        fitted(np.zeros((2, 3)))
+
+
+def test_a_path_is_no_embedding_but_names_an_attribute(tmp_path: Path) -> None:
+    with pytest.raises(WordbiasError, match=r"got str; Embedding.load\(path\) reads one"):
+        misp("glove.txt")  # type: ignore[arg-type]
+    path = tmp_path / "colour.toml"
+    path.write_text('[groups]\na = ["red", "blue", "green"]\nb = ["one", "two", "six"]\n')
+    emb = Embedding.sample()
+    fitted = fit(emb, path, dims=2)
+    assert fitted.subspace.dims == 2

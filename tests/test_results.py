@@ -13,7 +13,7 @@ import pytest
 from wordbias import WordbiasError, __version__
 from wordbias.results import FORMATS, Report, Row, Table, number, versions
 
-TOP = ["wordbias", "command", "arguments", "seed", "inputs", "versions", "limits", "rows"]
+TOP = ["wordbias", "command", "arguments", "seed", "inputs", "versions", "limits", "notes", "rows"]
 NASTY = 'a_b & 100% #1 $x {y} ~ ^ \\ | "q", ‖w′−w‖²  Δ\ttab'
 LONE = "caf\udce9"
 

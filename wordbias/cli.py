@@ -16,7 +16,13 @@ from wordbias.errors import WordbiasError
 SECTIONS: dict[str, dict[str, str]] = {
     "An embedding": {
         "misp": "Measure gender bias, remove it softly with MISP, write the result.",
+        "measure": "Measure bias the classic ways: MIDB, clustering, SemBias, GIPE and more.",
+        "weat": "Test which words are nearer to which: WEAT and five related measures.",
+        "quality": "Measure word similarity and analogies, to see what debiasing cost.",
         "convert": "Convert vectors between formats.",
+    },
+    "Many embeddings": {
+        "compare": "Correlate the measures of many embeddings, and draw how they agree.",
     },
     "Data": {
         "lists": "Show the word lists: what is in them, how many, from where.",

@@ -106,6 +106,9 @@ class Embedding:
         """Values a word has."""
         return int(self.vectors.shape[1])
 
+    def __repr__(self) -> str:
+        return f"<Embedding {self.name!r}: {len(self):,} words × {self.dim}>"
+
     def __len__(self) -> int:
         return len(self.words)
 

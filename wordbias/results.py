@@ -80,6 +80,8 @@ class Report:
         The same values, arranged for people.
     heading, closing
         Lines above and below the tables.
+    notes
+        What a reader of the values must know.
     """
 
     command: str
@@ -90,6 +92,7 @@ class Report:
     heading: Sequence[str] = ()
     closing: Sequence[str] = ()
     seed: int | None = None
+    notes: Sequence[str] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the tables."""
@@ -101,6 +104,7 @@ class Report:
             "inputs": {name: dict(facts) for name, facts in self.inputs.items()},
             "versions": versions(),
             "limits": LIMITS,
+            "notes": list(self.notes),
             "rows": [row.to_dict() for row in self.rows],
         }
 
@@ -116,9 +120,13 @@ class Report:
             raise WordbiasError(f"format {to!r}: expected one of {', '.join(FORMATS)}")
         draw = {"table": _plain, "md": _markdown, "latex": _latex}[to]
         width = width or min(shutil.get_terminal_size((100, 24)).columns, 100)
+        said = [*self.closing, *(f"Note: {line}" for line in self.notes)]
         parts = [draw(table, width) for table in self.tables]
-        if to == "table":
+        if to == "table":  # the notes go to stderr
             parts = [*_paragraph(self.heading, width), *parts, *_paragraph(self.closing, width)]
+        else:
+            start = "% " if to == "latex" else ""
+            parts = [*(start + line for line in self.heading), *parts, *(start + x for x in said)]
         return "\n\n".join(parts) + "\n"
 
 
@@ -178,7 +186,7 @@ def _shorten(columns: list[list[str]], cut: str, width: int) -> None:
     widths = [max(map(len, column)) for column in columns]
     excess = 2 * len(columns) + sum(widths) - width
     for i, column in enumerate(columns):
-        if column[0] == cut and excess > 0:
+        if cut and column[0] == cut and excess > 0:
             room = max(widths[i] - excess, len(cut))
             columns[i] = [cell if len(cell) <= room else cell[: room - 1] + "…" for cell in column]
 
@@ -231,6 +239,7 @@ _TEX = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "′": "$'$",
+    "θ": r"$\theta$",
     "Δ": r"$\Delta$",
     "−": r"$-$",
     "‖": r"$\Vert$",

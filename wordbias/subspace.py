@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from wordbias.arrays import frozen, matrix, rounding
 from wordbias.errors import WordbiasError
 from wordbias.formats.atomic import replacing
 
@@ -47,7 +48,7 @@ class Subspace:
 
     def __post_init__(self) -> None:
         for name in ("basis", "weights"):
-            object.__setattr__(self, name, _frozen(getattr(self, name)))
+            object.__setattr__(self, name, frozen(getattr(self, name)))
         k = len(self.basis) if self.basis.ndim == 2 else 0
         if k == 0 or self.weights.shape != (k,):
             raise WordbiasError(
@@ -87,7 +88,7 @@ class Subspace:
         WordbiasError
             If a group has fewer than two vectors, `dims` exceeds the rank, or nothing varies.
         """
-        f, m = _matrix(first), _matrix(second)
+        f, m = matrix(first), matrix(second)
         if min(len(f), len(m)) < 2 or f.shape[1] != m.shape[1]:
             raise WordbiasError(
                 "expected two groups of at least two vectors of the same dimension, "
@@ -97,8 +98,9 @@ class Subspace:
         rows = [(f - f_mean) / np.sqrt(len(f)), (m - m_mean) / np.sqrt(len(m))]
         if not center:
             rows.append((f_mean - m_mean)[None])
-        noise = max(_rounding(first), _rounding(second))
-        return cls._principal(np.concatenate(rows), f_mean - m_mean, dims, noise)
+        noise = max(rounding(first), rounding(second))
+        what = f"the differences of {len(f)} and {len(m)} vectors"
+        return cls._principal(np.concatenate(rows), f_mean - m_mean, dims, noise, what)
 
     @classmethod
     def from_pairs(cls, first: ArrayLike, second: ArrayLike, dims: int = 1) -> Subspace:
@@ -111,13 +113,14 @@ class Subspace:
         dims
             Number of components `k`.
         """
-        a, b = _matrix(first), _matrix(second)
+        a, b = matrix(first), matrix(second)
         if a.shape != b.shape or not len(a):
             raise WordbiasError(
                 f"expected pairs of vectors, got the shapes {a.shape} and {b.shape}"
             )
         half = (a - b) / 2
-        return cls._principal(half, half.mean(0), dims, max(_rounding(first), _rounding(second)))
+        noise = max(rounding(first), rounding(second))
+        return cls._principal(half, half.mean(0), dims, noise, f"{len(a)} differences")
 
     @classmethod
     def from_direction(cls, direction: ArrayLike, weight: float = 1.0) -> Subspace:
@@ -158,7 +161,12 @@ class Subspace:
 
     @classmethod
     def _principal(
-        cls, rows: NDArray[np.float64], towards: NDArray[Any], dims: int, noise: float
+        cls,
+        rows: NDArray[np.float64],
+        towards: NDArray[np.float64],
+        dims: int,
+        noise: float,
+        what: str,
     ) -> Subspace:
         """Principal components of ``rows.T @ rows``, oriented, weighted by their share of it.
 
@@ -169,7 +177,7 @@ class Subspace:
         rank = int((s > max(noise, s[0] * max(rows.shape) * np.finfo(float).eps)).sum())
         if not 1 <= dims <= rank:
             raise WordbiasError(
-                f"{dims} components asked for, but the differences span {rank} of "
+                f"{dims} components asked for, but {what} span {rank} of "
                 f"{rows.shape[1]} dimensions; ask for fewer (--dims) or give more words"
             )
         basis = orient(vt[:dims], towards)
@@ -179,6 +187,10 @@ class Subspace:
     def dims(self) -> int:
         """Number of directions, `k`."""
         return int(self.basis.shape[0])
+
+    def __repr__(self) -> str:
+        weights = ", ".join(f"{float(a):.4f}" for a in self.weights)
+        return f"<Subspace: {self.dims} of {self.basis.shape[1]} dimensions, weights {weights}>"
 
     def like(self, x: Any) -> Subspace:
         """Return the same subspace in the array library, dtype and device of `x`.
@@ -228,30 +240,6 @@ class Subspace:
     def with_weights(self, weights: ArrayLike) -> Subspace:
         """Return the same directions with other weights."""
         return Subspace(self.basis, np.asarray(weights, np.float64))
-
-
-def _frozen(values: ArrayLike) -> NDArray[np.float64]:
-    x = np.asarray(values, np.float64)
-    if x is values and not x.flags.writeable:
-        return x
-    x = x.copy()
-    x.flags.writeable = False
-    return x
-
-
-def _matrix(vectors: ArrayLike) -> NDArray[np.float64]:
-    x = np.asarray(vectors, np.float64)
-    if x.ndim != 2:
-        raise WordbiasError(f"expected at least two vectors, shape (n, d), got {x.shape}")
-    return x
-
-
-def _rounding(vectors: ArrayLike) -> float:
-    """Bound what rounding `d` values to the precision of the array can do to a vector."""
-    x = np.asarray(vectors)
-    eps = np.finfo(x.dtype if x.dtype.kind == "f" else float).eps
-    longest = np.linalg.norm(x.astype(float), axis=1).max()
-    return float(x.shape[1] * eps * longest)
 
 
 def orient(basis: NDArray[np.float64], towards: NDArray[np.float64]) -> NDArray[np.float64]:

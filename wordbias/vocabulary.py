@@ -6,6 +6,10 @@ import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 
+from wordbias.embedding import Embedding
+from wordbias.errors import WordbiasError
+from wordbias.wordlists import Attribute, resolve
+
 SIZE = 50_000
 """Words, from the most frequent on, that are considered (Dawkins 2021, appendix B)."""
 
@@ -34,6 +38,46 @@ def neutral_vocabulary(
     """
     keep = _is_strict if strict else _is_plain
     return [word for word in words[:size] if keep(word) and word.lower() not in specific]
+
+
+def choose_vocabulary(
+    embeddings: Sequence[Embedding],
+    attribute: Attribute,
+    given: Sequence[str] | None = None,
+    *,
+    strict: bool = False,
+) -> list[str]:
+    """Choose V_t: the `given` words, or the frequent neutral ones, that all embeddings have.
+
+    Parameters
+    ----------
+    embeddings
+        At least one; the order of the first is that of frequency.
+    attribute
+        Its specific words are not neutral.
+    given
+        Words to average over; by default the neutral ones of the common vocabulary.
+    strict
+        See `neutral_vocabulary`.
+
+    Raises
+    ------
+    WordbiasError
+        If fewer than two words are left.
+    """
+    names = ", ".join(embedding.name for embedding in embeddings)
+    common = embeddings[0].words if len(embeddings) == 1 else common_words(embeddings)
+    if given is not None:
+        found = resolve(given, frozenset(common), f"{names}: vocabulary")
+        return list(found.at_least(2, "give words it has with --vocab FILE").found)
+    specific = {word.lower() for word in attribute.specific}
+    words = neutral_vocabulary(common, specific, strict=strict)
+    if len(words) < 2:
+        raise WordbiasError(
+            f"{names}: {len(words)} neutral words among the first {SIZE} of {len(common)} common "
+            "words; give words with --vocab FILE"
+        )
+    return words
 
 
 def common_words(vocabularies: Iterable[Collection[str]]) -> list[str]:

@@ -121,7 +121,7 @@ def test_what_is_no_embedding(refusing: Refused, inputs: Path, content: str) -> 
 def test_what_was_expected_is_said(refused: Refused, inputs: Path, content: str) -> None:
     (inputs / "v.txt").write_bytes(CONTENTS[content])
     message = refused("misp", inputs / "v.txt")
-    assert "is no embedding: expected GloVe or word2vec text" in message
+    assert "is not an embedding: expected GloVe or word2vec text" in message
 
 
 @pytest.mark.parametrize("header", [b"99999999999 100", b"2 99999999999", b"9" * 30 + b" 100"])
@@ -280,7 +280,7 @@ def test_a_truncated_pickle_that_may_be_opened(refused: Refused, inputs: Path, p
 def test_through_a_process(refused: Refused, inputs: Path, process: Any, content: str) -> None:
     (inputs / "v.txt").write_bytes(CONTENTS[content])
     message = refused("misp", inputs / "v.txt", "-o", "OUT.txt", run=process)
-    assert "is no embedding" in message
+    assert "is not an embedding" in message
 
 
 def test_a_name_that_is_no_utf8_through_a_process(
@@ -292,4 +292,4 @@ def test_a_name_that_is_no_utf8_through_a_process(
 def test_a_pipe_is_refused_and_not_waited_for(refused: Refused, inputs: Path) -> None:
     os.mkfifo(inputs / "pipe")
     message = refused("misp", inputs / "pipe", "-o", "OUT.txt")
-    assert f"{inputs / 'pipe'}: is no regular file" in message
+    assert f"{inputs / 'pipe'}: is not a regular file" in message

@@ -289,3 +289,23 @@ def test_wrong_usage_through_a_process(process: Any) -> None:
     done = process("misp", "--nothing")
     assert (done.code, done.out) == (2, "")
     assert "--nothing" in done.err
+
+
+@pytest.mark.parametrize("command", [["misp", "-q", "-o"], ["convert", "IN"]])
+def test_a_pipe_is_not_replaced_by_a_file(
+    cli: Any, good: Path, outputs: Path, command: list[str]
+) -> None:
+    pipe = outputs / "pipe"
+    os.mkfifo(pipe)
+    done = cli(*(good if part == "IN" else part for part in command), pipe)
+    assert (done.code, done.out) == (1, "")
+    assert f"{pipe}: is not a regular file" in done.err
+    assert pipe.is_fifo()
+
+
+def test_a_dash_is_no_file(cli: Any, good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(good.parent)
+    done = cli("convert", good, "-")
+    assert (done.code, done.out) == (1, "")
+    assert "not written to standard output" in done.err
+    assert not (good.parent / "-").exists()

@@ -367,7 +367,10 @@ def test_more_components_than_the_words_span_are_refused(cli: Run, tmp_path: Pat
     path.write_text('[groups]\nyoung = ["young", "youth"]\nold = ["old", "aged"]\n')
     done = cli("misp", "--attribute", path)
     assert done.code == 1
-    assert "the differences span 2 of 100 dimensions; ask for fewer (--dims)" in done.err
+    assert (
+        "the differences of 2 and 2 vectors span 2 of 100 dimensions; ask for fewer (--dims)"
+        in done.err
+    )
 
 
 def test_a_failed_run_writes_nothing(cli: Run, tmp_path: Path) -> None:
@@ -385,3 +388,52 @@ def test_a_name_of_broken_bytes_passes_through_every_format(cli: Run, tmp_path: 
     for to in ("table", "json", "jsonl", "csv", "md", "latex"):
         done = cli("misp", "--attribute", path, "--dims", 2, "--format", to, "-q")
         assert (done.code, done.err) == (0, ""), to
+
+
+def test_hard_takes_no_weights(cli: Any) -> None:
+    done = cli("misp", "--hard", "--weights", "1,1,1,1")
+    assert (done.code, done.out) == (2, "")
+    assert "--hard removes the components whole" in done.err
+
+
+def test_what_was_removed_stands_beside_the_weight(cli: Any) -> None:
+    rows = json.loads(cli("misp", "--weights", "perm:2134", "--format", "json").out)["rows"]
+    found = [(row["value"], row["removed"]) for row in rows if "removed" in row]
+    weights = [weight for weight, _ in found]
+    assert [removed for _, removed in found] == [weights[i] for i in (1, 0, 2, 3)]
+
+
+def test_what_did_not_fall_is_said(cli: Any) -> None:
+    done = cli("misp", "--format", "json")
+    result = json.loads(done.out)
+    before, after = (
+        next(
+            row["value"]
+            for row in result["rows"]
+            if row["measure"] == "direct-bias" and (row["stage"], row.get("reference")) == key
+        )
+        for key in (("before", None), ("after", "before"))
+    )
+    said = f"did not fall: direct-bias {before:.4f} → {after:.4f}"
+    assert after > before
+    assert said in result["notes"]
+    assert f"note: {said}" in done.err
+
+
+def test_few_names_are_not_silent(cli: Any, tmp_path: Path) -> None:
+    path = tmp_path / "few.toml"
+    path.write_text(
+        '[groups]\na = ["she", "her", "zzqx", "zzqy", "zzqz", "zzqw"]\nb = ["he", "him", "his"]\n',
+        encoding="utf-8",
+    )
+    done = cli("misp", "--attribute", path, "--dims", "1")
+    assert "group a: only 2 of 6 words found (missing: zzqx, zzqy, zzqz" in done.err
+    assert "group b: only 3 of 3 words found" in done.err
+
+
+@pytest.mark.parametrize("to", ["md", "latex"])
+def test_documents_say_what_was_measured(cli: Any, to: str) -> None:
+    out = cli("misp", "--format", to).out
+    assert "21,780 words × 100" in out
+    assert "100 of 100 female + 100 of 100 male words found" in out
+    assert "did not fall: direct-bias" in out

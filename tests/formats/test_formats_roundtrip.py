@@ -239,5 +239,5 @@ def test_an_empty_zip_is_said_to_be_empty(tmp_path: Path) -> None:
 
 def test_a_member_of_what_is_no_zip(tmp_path: Path) -> None:
     save(tmp_path / "v.txt", ["x", "y"], np.eye(2, dtype=np.float32))
-    with pytest.raises(WordbiasError, match="is no zip archive"):
+    with pytest.raises(WordbiasError, match="is not a zip archive"):
         load(f"{tmp_path / 'v.txt'}::v.txt")

@@ -16,6 +16,7 @@ PACKAGED = (
     "names.toml",
     "occupations.toml",
     "templates.toml",
+    "weat.toml",
 )
 
 

@@ -17,10 +17,12 @@ def parse_size(ctx: click.Context, param: click.Parameter, value: str | None) ->
     """Turn a size such as 500MB or 20G into bytes."""
     if value is None:
         return None
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)B?", value.strip().upper())
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?B|[KMGT])", value.strip().upper())
     if match is None:
-        raise click.BadParameter(f"{value!r}: expected a size such as 500MB or 20G", ctx, param)
-    return int(float(match[1]) * _UNITS[match[2]])
+        raise click.BadParameter(
+            f"{value!r}: expected a size with its unit, such as 500MB or 20G", ctx, param
+        )
+    return int(float(match[1]) * _UNITS[match[2].removesuffix("B")])
 
 
 @click.command()

@@ -34,8 +34,9 @@ def command(
 
     SOURCE is GloVe or word2vec text, word2vec binary, fastText .bin, gensim .kv or safetensors,
     recognised by its content, perhaps inside .gz, .bz2, .xz or .zip (ARCHIVE.zip::MEMBER).
-    TARGET's suffix chooses the format: .txt GloVe text, .vec word2vec text, .bin word2vec binary,
-    .kv gensim, .safetensors; another .gz, .bz2, .xz or .zip behind it compresses text and binary.
+    TARGET's suffix chooses the format: .txt text, with a header if SOURCE has one, .vec word2vec
+    text, .bin word2vec binary, .kv gensim, .safetensors; any other means the format of SOURCE.
+    Another .gz, .bz2, .xz or .zip behind it compresses text and binary.
 
     \b
     Examples:

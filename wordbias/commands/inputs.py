@@ -86,7 +86,8 @@ def open_subject(
         Format to write, by default what the suffix of `output` says.
     """
     file = VectorFile.open(sample_path() if name is None else name)
-    to = kind or output_format(output or "", file.layout.kind)
+    # the sample is a file of ours: what it is stored as says nothing about what a user wants
+    to = kind or output_format(output or "", None if name is None else file.layout.kind)
     if output is not None:
         check_output(output, to)
     streamed = output is not None and file.layout.is_rows and is_row_format(to)

@@ -18,16 +18,26 @@ from wordbias.commands.options import (
     show,
 )
 from wordbias.commands.views import components_table, effect_table, moved_line
-from wordbias.debias.study import Settings, Study, choose_vocabulary, listed_words, study
+from wordbias.debias.study import Settings, Study, listed_words, study
 from wordbias.results import Report
-from wordbias.vocabulary import SIZE
+from wordbias.vocabulary import SIZE, choose_vocabulary
 from wordbias.wordlists import Attribute, candidates, wordlist
 
 
 @click.command()
 @click.argument("embedding", required=False)
-@click.option("-o", "--output", help="Write the debiased vectors; the format is its suffix's.")
-@click.option("--dims", type=click.IntRange(1), default=4, show_default=True, help="How many.")
+@click.option(
+    "-o",
+    "--output",
+    help="Write the debiased vectors, in the format of its suffix, else of EMBEDDING.",
+)
+@click.option(
+    "--dims",
+    type=click.IntRange(1),
+    default=4,
+    show_default=True,
+    help="Components of the subspace.",
+)
 @click.option(
     "--center/--no-center",
     default=True,
@@ -39,7 +49,8 @@ from wordbias.wordlists import Attribute, candidates, wordlist
     "--weights",
     default="variance",
     show_default=True,
-    help="How much of each component to remove: variance, numbers 0.5,0.3,… or perm:2134.",
+    help="How much of each component to remove: its share of the variance, numbers 0.5,0.3,… or "
+    "the shares in another order, perm:2134.",
 )
 @click.option("--attribute", "attribute_file", help="TOML file with two groups of words.")
 @click.option("--vocab", "vocab_file", help="Words to average over, one a line.")
@@ -73,6 +84,8 @@ def command(
       wordbias misp vectors.bin --no-center --dims 2 --format json
       wordbias misp vectors.vec --attribute age.toml -o debiased.vec
     """
+    if settings["hard"] and settings["weights"] != "variance":
+        raise click.UsageError("--hard removes the components whole; it takes no --weights")
     attribute = Attribute.load(attribute_file)
     given = wordlist(vocab_file) if vocab_file else None
     subject = open_subject(
@@ -83,7 +96,7 @@ def command(
         output=output,
         quiet=quiet,
     )
-    vocabulary = choose_vocabulary(subject.embedding, attribute, given, strict=strict_vocab)
+    vocabulary = choose_vocabulary([subject.embedding], attribute, given, strict=strict_vocab)
     found = study(subject.embedding, vocabulary, attribute, Settings(**settings))
     subject.write(found.projection)
     report = Report(
@@ -93,8 +106,9 @@ def command(
         found.rows,
         [components_table(found, attribute), effect_table(found, attribute)],
         _heading(subject, attribute, found, given),
-        [moved_line(found.measured), _written(output)],
+        [moved_line(found.measured), _written(subject)],
         settings["seed"],
+        found.warnings,
     )
     show(report, to)
     for warning in found.warnings:
@@ -121,5 +135,7 @@ def _heading(
     ]
 
 
-def _written(output: str | None) -> str:
-    return f"Written: {output}" if output else "Nothing written; -o FILE writes the result."
+def _written(subject: Subject) -> str:
+    if subject.output is None:
+        return "Nothing written; -o FILE writes the result."
+    return f"Written: {subject.output} ({subject.kind})"

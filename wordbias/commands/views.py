@@ -7,10 +7,28 @@ from wordbias.debias.study import Study
 from wordbias.results import Row, Table, number
 from wordbias.wordlists import Attribute
 
+_MEASURES = {
+    "midb": "MIDB",
+    "midb-abs": "MIDB, mean of |·|",
+    "midb-rms": "MIDB, RMS of components",
+    "midb-unit": "MIDB, unit length",
+    "direct-bias": "direct bias",
+    "direct-bias-pca": "direct bias, PCA",
+    "clustering-accuracy": "clustering, accuracy",
+    "clustering-v": "clustering, v-measure",
+    "recoverability-linear-svm": "recoverability, linear SVM",
+    "recoverability-rbf-svm": "recoverability, RBF SVM",
+    "recoverability-logistic": "recoverability, logistic",
+    "recoverability-mlp": "recoverability, MLP",
+    "sembias-definition": "SemBias, definition",
+    "sembias-none": "SemBias, none",
+    "sembias-stereotype": "SemBias, stereotype",
+    "gipe": "GIPE",
+}
 _TITLES = {
     "midb": "MIDB (signed mean)",
     "midb-abs": "MIDB (mean of |·|)",
-    "midb-rms": "MIDB (root mean square)",
+    "midb-rms": "MIDB (RMS of components)",
     "midb-unit": "MIDB (unit length)",
     "direct-bias": "direct bias ({axis})",
     "direct-bias-pca": "direct bias (PCA of pairs)",
@@ -22,16 +40,24 @@ _TITLES = {
 def components_table(study: Study, attribute: Attribute) -> Table:
     """One line a component."""
     found = study.diagnosis
-    columns = ["", "weight a", "cos(g, Δ)", f"cos(g, {axis_name(attribute)})", "sign stability"]
+    columns = [
+        "",
+        "weight a",
+        "removed",
+        "cos(g, Δ)",
+        f"cos(g, {axis_name(attribute)})",
+        "sign stability",
+    ]
     cells = [
         [
             f"g{i + 1}",
             number(float(weight)),
+            number(float(removed)),
             f"{found.cos_difference[i]:.3f}",
             "–" if found.cos_direction is None else f"{found.cos_direction[i]:.3f}",
             f"{found.stability[i]:.3f}",
         ]
-        for i, weight in enumerate(found.weights)
+        for i, (weight, removed) in enumerate(zip(found.weights, study.removed, strict=True))
     ]
     kind = "centred" if study.settings.center else "not centred"
     first, second = attribute.groups
@@ -75,6 +101,79 @@ def effect_table(study: Study, attribute: Attribute) -> Table:
     columns = ["", "before", "after", "after, refitted", "ideal"]
     note = "“after” is measured along what was fitted before, “refitted” along the result's own."
     return Table("Bias and change", columns, cells, "; ".join([note, *dict.fromkeys(reasons)]))
+
+
+def measures_tables(rows: list[Row]) -> list[Table]:
+    """One line a measure and setting, one column an embedding, three a table."""
+    subjects = list(dict.fromkeys(row.subject for row in rows))
+    return [
+        _measures_table([row for row in rows if row.subject in subjects[start : start + 3]])
+        for start in range(0, len(subjects), 3)
+    ]
+
+
+def _measures_table(rows: list[Row]) -> Table:
+    subjects = list(dict.fromkeys(row.subject for row in rows))
+    interval = _with_interval if len(subjects) == 1 else _with_half_width
+    lines = list(dict.fromkeys(_line_key(row) for row in rows))
+    found = {(_line_key(row), row.subject): row for row in rows}
+    cells, reasons = [], []
+    for key in lines:
+        across = [found.get((key, subject)) for subject in subjects]
+        first = next(row for row in across if row is not None)
+        reasons += [row.details["reason"] for row in across if row and "reason" in row.details]
+        title = _MEASURES.get(first.measure, first.measure)
+        label = f"{title} ({key[1]})" if key[1] else title
+        cells.append([label, *map(interval, across), _ideal(first)])
+    return Table(
+        "Bias, with the 95 % interval over words"
+        + ("" if len(subjects) == 1 else " (± half of it)"),
+        ["", *subjects, "ideal"],
+        cells,
+        "; ".join(dict.fromkeys(reasons)),
+    )
+
+
+def words_tables(rows: list[Row], attribute: Attribute) -> list[Table]:
+    """One table an embedding: one line a word, one column a measure."""
+    first, second = attribute.groups
+    found: dict[str, dict[str, list[str]]] = {}
+    for row in rows:
+        found.setdefault(row.subject, {}).setdefault(row.details["word"], []).append(_cell(row))
+    columns = ["", *dict.fromkeys(row.measure for row in rows)]
+    return [
+        Table(
+            f"Words of {subject}: positive leans to {first}, negative to {second}",
+            columns,
+            [[word, *cells] for word, cells in words.items()],
+        )
+        for subject, words in found.items()
+    ]
+
+
+def _line_key(row: Row) -> tuple[str, str]:
+    variant = row.details.get("set") or (
+        row.details.get("setting") if row.measure == "gipe" else ""
+    )
+    return row.measure, str(variant or "")
+
+
+def _with_interval(row: Row | None) -> str:
+    if row is None or row.value is None or "low" not in row.details:
+        return _cell(row)
+    low, high = number(row.details["low"], 3), number(row.details["high"], 3)
+    return f"{number(row.value, 3)} [{low}, {high}]"
+
+
+def _with_half_width(row: Row | None) -> str:
+    if row is None or row.value is None or "low" not in row.details:
+        return _cell(row)
+    half = (row.details["high"] - row.details["low"]) / 2
+    return f"{number(row.value, 3)} ±{half:.3f}"
+
+
+def _ideal(row: Row) -> str:
+    return _better(row) if "neutral" in row.details else str(row.details.get("better", ""))
 
 
 def moved_line(measured: Effect) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.embedding import Embedding
+from wordbias.errors import WordbiasError
 from wordbias.measures.displacement import displacement, neighbours_preserved
 from wordbias.measures.lens import Value, fit_lens
 from wordbias.results import Row
@@ -68,6 +69,10 @@ def effect(
         ``reference="self"``, what the papers' tables show, along the same recipe fitted anew.
     """
     chosen = before.rows(vocabulary)[0]
+    finite = np.isfinite(after.vectors).all(axis=1)
+    if not finite.all():
+        word = after.words[int(finite.argmin())]
+        raise WordbiasError(f"{after.name}: the vector of {word!r} leaves the range of float32")
     old, new = before.vectors[chosen], after.vectors[chosen]
     frozen = fit_lens(before, attribute, dims=dims, center=center)
     anew = fit_lens(after, attribute, dims=dims, center=center)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +34,14 @@ class Projection:
         return "mhd" if self.hard else "misp"
 
     def __call__(self, x: Any) -> Any:
-        """Return ``x`` of shape ``(…, d)`` with the subspace removed."""
+        """Return ``x``, rows of shape ``(…, d)`` or an `Embedding`, with the subspace removed."""
+        if isinstance(x, Embedding):
+            return transformed(x, self)
+        x = np.asarray(x) if isinstance(x, (list, tuple)) else x
+        if x.shape[-1:] != self.subspace.basis.shape[1:]:
+            raise WordbiasError(
+                f"expected rows of {self.subspace.basis.shape[1]} values, got shape {x.shape}"
+            )
         return self.subspace.like(x).remove(x, self.hard)
 
 
@@ -56,6 +64,10 @@ def find_groups(embedding: Embedding, attribute: Attribute) -> Groups:
     WordbiasError
         If fewer than two words of a group are found.
     """
+    if not isinstance(embedding, Embedding):
+        raise WordbiasError(
+            f"expected an Embedding, got {type(embedding).__name__}; Embedding.load(path) reads one"
+        )
     return Groups(
         *(
             resolve(words, embedding, f"{embedding.name}: group {group}").at_least(2)
@@ -66,7 +78,7 @@ def find_groups(embedding: Embedding, attribute: Attribute) -> Groups:
 
 def fit(
     embedding: Embedding,
-    attribute: Attribute | None = None,
+    attribute: Attribute | str | Path | None = None,
     *,
     dims: int = 4,
     center: bool = True,
@@ -80,7 +92,7 @@ def fit(
     embedding
         Where the groups' vectors come from.
     attribute
-        The two groups; by default gender, 100 + 100 common first names.
+        The two groups, or a file with them; by default gender, 100 + 100 common first names.
     dims
         Components to remove; 4 in the paper, chosen there on the test correlation itself.
     center
@@ -95,7 +107,9 @@ def fit(
     WordbiasError
         If too few words of a group are found, or `dims` or `weights` do not fit.
     """
-    groups = find_groups(embedding, attribute or Attribute.load())
+    if not isinstance(attribute, Attribute):
+        attribute = Attribute.load(attribute)
+    groups = find_groups(embedding, attribute)
     check_dims(dims, embedding.dim)
     subspace = Subspace.from_groups(*groups.vectors(embedding), dims, center=center)
     return Projection(reweighted(subspace, weights), hard)
@@ -103,7 +117,7 @@ def fit(
 
 def misp(
     embedding: Embedding,
-    attribute: Attribute | None = None,
+    attribute: Attribute | str | Path | None = None,
     *,
     dims: int = 4,
     center: bool = True,

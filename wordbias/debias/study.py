@@ -11,13 +11,14 @@ from wordbias.debias.effect import Effect, effect
 from wordbias.debias.misp import Groups, Projection, check_dims, find_groups, reweighted
 from wordbias.debias.transform import transformed
 from wordbias.embedding import Embedding
-from wordbias.errors import WordbiasError
 from wordbias.measures.components import DESCRIBES_DIFFERENCE, STABLE, Components, components
 from wordbias.measures.lens import axis
 from wordbias.results import Row
 from wordbias.subspace import Subspace
-from wordbias.vocabulary import SIZE, neutral_vocabulary
-from wordbias.wordlists import Attribute, candidates, resolve
+from wordbias.wordlists import Attribute, candidates
+
+_FEW = 10
+_STAGES = (("before", None), ("after", "before"))
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,19 @@ class Study:
     """What was fitted, on which words, and what it changed."""
 
     subject: str
+    names: tuple[str, str]
     projection: Projection
     groups: Groups
     vocabulary: Sequence[str]
     diagnosis: Components
     measured: Effect
     settings: Settings
+
+    @property
+    def removed(self) -> list[float]:
+        """How much of each component was removed."""
+        weights: list[float] = self.projection.subspace.weights.tolist()
+        return [1.0] * len(weights) if self.projection.hard else weights
 
     @property
     def rows(self) -> list[Row]:
@@ -53,7 +61,7 @@ class Study:
         """What a reader of the values must know."""
         found = self.diagnosis
         noisy = ", ".join(f"g{i + 1}" for i, share in enumerate(found.stability) if share < STABLE)
-        said = []
+        said = self._about_missing()
         if found.share < DESCRIBES_DIFFERENCE:
             said.append(
                 f"these components hold {found.share:.0%} of the difference between the groups: "
@@ -65,26 +73,54 @@ class Study:
                 f"the sign of {noisy} is noise (bootstrap stability below {STABLE}), and signed "
                 "MIDB with it; midb-rms does not depend on signs"
             )
+        return said + self._about_worse()
+
+    def _about_missing(self) -> list[str]:
+        said = []
+        for name, group in zip(self.names, self.groups, strict=True):
+            if len(group.found) < len(group.asked) / 2 or len(group.found) < _FEW:
+                first = ", ".join(group.missing[:3]) or "none"
+                said.append(
+                    f"group {name}: only {len(group.found)} of {len(group.asked)} words found "
+                    f"(missing: {first}, …); what is fitted on so few is noise"
+                )
         return said
+
+    def _about_worse(self) -> list[str]:
+        """Name what should be lower and is not, along the frozen lens."""
+        found = {
+            (row.measure, row.details.get("stage"), row.details.get("reference")): row.value
+            for row in self.measured.rows
+        }
+        worse = []
+        for measure in ("midb-abs", "midb-rms", "direct-bias", "direct-bias-pca"):
+            before, after = (found.get((measure, *k)) for k in _STAGES)
+            if before is not None and after is not None and after >= before:
+                worse.append(f"{measure} {before:.4f} → {after:.4f}")
+        return [f"did not fall: {', '.join(worse)}"] if worse else []
 
     def _component_rows(self) -> list[Row]:
         found = self.diagnosis
         sizes = {
             "n": sum(len(group.found) for group in self.groups),
-            "missing": [word for group in self.groups for word in group.missing],
             "setting": "centred" if self.settings.center else "not centred",
         }
+        missing = [word for group in self.groups for word in group.missing]
         along = found.cos_direction
         rows = []
         for i, weight in enumerate(found.weights.tolist()):
             details = {
                 "component": i + 1,
+                "removed": self.removed[i],
                 "cos_difference": float(found.cos_difference[i]),
                 "cos_direction": None if along is None else float(along[i]),
                 "sign_stability": float(found.stability[i]),
             }
             rows.append(Row(self.subject, "explained-variance", weight, {**details, **sizes}))
-        return [*rows, Row(self.subject, "difference-in-span", found.share, sizes)]
+        return [
+            *rows,
+            Row(self.subject, "difference-in-span", found.share, {**sizes, "missing": missing}),
+        ]
 
 
 def study(
@@ -121,7 +157,16 @@ def study(
         center=settings.center,
         seed=settings.seed,
     )
-    return Study(embedding.name, projection, groups, vocabulary, diagnosis, measured, settings)
+    return Study(
+        embedding.name,
+        attribute.groups,
+        projection,
+        groups,
+        vocabulary,
+        diagnosis,
+        measured,
+        settings,
+    )
 
 
 def listed_words(attribute: Attribute) -> set[str]:
@@ -129,30 +174,3 @@ def listed_words(attribute: Attribute) -> set[str]:
     pairs = [*attribute.pairs, attribute.direction or ()]
     listed = [*attribute.members[0], *attribute.members[1]]
     return candidates([*listed, *(word for pair in pairs for word in pair)])
-
-
-def choose_vocabulary(
-    embedding: Embedding,
-    attribute: Attribute,
-    given: Sequence[str] | None = None,
-    *,
-    strict: bool = False,
-) -> list[str]:
-    """Choose V_t: the `given` words that the embedding has, or its frequent neutral ones.
-
-    Raises
-    ------
-    WordbiasError
-        If fewer than two words are left.
-    """
-    if given is not None:
-        found = resolve(given, embedding, f"{embedding.name}: vocabulary")
-        return list(found.at_least(2, "give words it has with --vocab FILE").found)
-    specific = {word.lower() for word in attribute.specific}
-    words = neutral_vocabulary(embedding.words, specific, strict=strict)
-    if len(words) < 2:
-        raise WordbiasError(
-            f"{embedding.name}: {len(words)} neutral words among the first {SIZE}; "
-            "give words with --vocab FILE"
-        )
-    return words

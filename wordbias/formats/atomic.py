@@ -51,6 +51,10 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     folder = Path(os.path.realpath(target)).parent
     if target.is_dir():
         raise WordbiasError(f"{target}: is a folder; name the file to write")
+    if target.exists() and not target.is_file():
+        raise WordbiasError(f"{target}: is not a regular file, and is not replaced by one")
+    if str(target) == "-":
+        raise WordbiasError("vectors are not written to standard output; name a file")
     if not folder.is_dir():
         raise WordbiasError(f"{target}: cannot be written, the folder {folder} does not exist")
     if not os.access(folder, os.W_OK):
@@ -97,5 +101,5 @@ def _explained(error: OSError, target: Path) -> WordbiasError:
     reason = error.strerror or str(error)
     return WordbiasError(
         f"{target}: could not be written: {reason}; nothing was changed, "
-        "make room or name another place"
+        "mend that or name another place"
     )

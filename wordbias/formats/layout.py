@@ -108,7 +108,9 @@ def _headless(source: Source, head: bytes, skip: int) -> Layout:
     if dim < 2:
         shown = lines[0][:60].decode("utf-8", "replace")
         found = repr(shown) if shown.isprintable() else "binary data"
-        raise WordbiasError(f"{source.name}: is no embedding: {_EXPECTED}; it begins with {found}")
+        raise WordbiasError(
+            f"{source.name}: is not an embedding: {_EXPECTED}; it begins with {found}"
+        )
     return Layout("glove", dim, None, skip, mend)
 
 

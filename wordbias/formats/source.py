@@ -47,7 +47,7 @@ class Source:
             text, _, member = text.partition("::")
         path = Path(text)
         if path.exists() and not (path.is_file() or path.is_dir()):
-            raise WordbiasError(f"{path}: is no regular file; vectors are read more than once")
+            raise WordbiasError(f"{path}: is not a regular file; vectors are read more than once")
         with _readable(path), path.open("rb") as file:
             head = file.read(8)
         if not head:
@@ -56,7 +56,7 @@ class Source:
         if compression == "zip":
             member = _choose_member(path, member)
         elif member:
-            raise WordbiasError(f"{path}: is no zip archive, so '::{member}' names nothing in it")
+            raise WordbiasError(f"{path}: is not a zip archive, '::{member}' names nothing in it")
         return cls(path, compression, member)
 
     @property
@@ -191,6 +191,8 @@ def _choose_member(path: Path, member: str) -> str:
         return members[0]
     asked = f"has no member {member!r}" if member else f"holds {len(members)} files"
     listed = ", ".join(f"{path.name}::{name}" for name in members[:20])
+    if len(members) > 20:
+        listed += f", … and {len(members) - 20} more"
     raise WordbiasError(f"{path}: {asked}; name one of: {listed or '(it is empty)'}")
 
 

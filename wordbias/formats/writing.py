@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeGuard, get_args
 
@@ -17,6 +18,7 @@ from wordbias.formats.holding import check_rows
 from wordbias.formats.layout import Kind
 from wordbias.formats.source import as_bytes
 from wordbias.formats.streaming import ROW_FORMATS, RowFormat, encode, write_rows
+from wordbias.optional import need
 from wordbias.progress import counted
 from wordbias.threads import ordered_map
 
@@ -87,6 +89,8 @@ def check_output(output: str | os.PathLike[str], kind: Kind) -> None:
     """Refuse early, before hours of work, an output that cannot be written."""
     path = Path(output)
     check_writable(path)
+    if kind == "gensim" and find_spec("gensim") is None:
+        need("gensim", extra="gensim", purpose="Writing a gensim .kv file")
     if path.suffix.lower() in _PACKED and not is_row_format(kind):
         raise WordbiasError(f"{path}: {kind} files are written uncompressed; drop {path.suffix}")
 

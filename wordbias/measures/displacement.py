@@ -6,9 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.measures.blocks import ROWS, blocks, lengths, unit
-from wordbias.threads import blas_threads
-
-_QUERIES = 64
+from wordbias.measures.nearest import nearest
 
 
 def displacement(before: NDArray[np.float32], after: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -23,8 +21,8 @@ def displacement(before: NDArray[np.float32], after: NDArray[np.float32]) -> NDA
 
 def neighbours(
     vectors: NDArray[np.float32], queries: NDArray[np.intp], k: int = 10
-) -> NDArray[np.intp]:
-    """Find the `k` nearest rows by cosine of each query row, itself excluded, in no order.
+) -> NDArray[np.int32]:
+    """Find the `k` nearest rows by cosine of each query row, itself excluded, the nearest first.
 
     Parameters
     ----------
@@ -38,15 +36,7 @@ def neighbours(
     ndarray
         Row numbers, shape ``(q, k)``.
     """
-    x = unit(vectors)
-    found = np.empty((len(queries), k), np.intp)
-    with blas_threads():
-        for start in range(0, len(queries), _QUERIES):
-            rows = queries[start : start + _QUERIES]
-            cosine = x[rows] @ x.T
-            cosine[np.arange(len(rows)), rows] = -np.inf
-            found[start : start + _QUERIES] = np.argpartition(cosine, -k, axis=1)[:, -k:]
-    return found
+    return nearest(unit(vectors), queries, k).rows
 
 
 def neighbours_preserved(

@@ -7,6 +7,9 @@ from wordbias.wordlists.attribute import Attribute as Attribute
 from wordbias.wordlists.names import common_names as common_names
 from wordbias.wordlists.names import names as names
 from wordbias.wordlists.names import test_names as test_names
+from wordbias.wordlists.queries import Query as Query
+from wordbias.wordlists.queries import choose_query as choose_query
+from wordbias.wordlists.queries import load_queries as load_queries
 from wordbias.wordlists.resolve import Resolved as Resolved
 from wordbias.wordlists.resolve import candidates as candidates
 from wordbias.wordlists.resolve import resolve as resolve
@@ -18,10 +21,13 @@ from wordbias.wordlists.text import wordlist as wordlist
 __all__ = [
     "Attribute",
     "Gendered",
+    "Query",
     "Resolved",
     "Templates",
     "candidates",
+    "choose_query",
     "common_names",
+    "load_queries",
     "names",
     "resolve",
     "resolve_pairs",

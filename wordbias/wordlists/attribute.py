@@ -1,7 +1,7 @@
 """An attribute: two groups of words, such as female and male, along which bias is measured."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources.abc import Traversable
 from pathlib import Path, PurePath
@@ -44,11 +44,11 @@ class Attribute:
 
     name: str
     groups: tuple[str, str]
-    members: Members
-    pairs: tuple[Pair, ...] = ()
-    equalise: tuple[Pair, ...] = ()
+    members: Members = field(repr=False)
+    pairs: tuple[Pair, ...] = field(default=(), repr=False)
+    equalise: tuple[Pair, ...] = field(default=(), repr=False)
     direction: Pair | None = None
-    specific: frozenset[str] = frozenset()
+    specific: frozenset[str] = field(default=frozenset(), repr=False)
     source: str = ""
 
     @classmethod

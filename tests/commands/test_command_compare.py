@@ -1,0 +1,236 @@
+"""`wordbias compare`: from files to a matrix, rows and a figure."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+Run = Callable[..., Any]
+
+TABLE = """emb,MIDB,GIPE,"E (dev, test)"
+w2v,.1,.2,.3
+GloVe,.3,.1,.4
+HD,-.1,NA,.2
+INLP,0,.25,.1
+"""
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "table.csv"
+    path.write_text(TABLE, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def wide(tmp_path: Path) -> Path:
+    """Twenty-four measures with long names."""
+    rng = np.random.default_rng(3)
+    path = tmp_path / "wide.csv"
+    heads = ",".join(f"neighbours-preserved-number-{i}" for i in range(24))
+    lines = [f"e{i}," + ",".join(map(str, rng.normal(size=24))) for i in range(6)]
+    path.write_text("\n".join([f"emb,{heads}", *lines]), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three small embeddings of the sample's words, and words to measure on."""
+    from wordbias import Embedding
+
+    folder = tmp_path_factory.mktemp("made")
+    sample = Embedding.sample()
+    for i, scale in enumerate((0.0, 0.3, 0.6)):
+        noise = np.random.default_rng(i).normal(size=sample.vectors.shape) * scale
+        lines = (
+            f"{word} " + " ".join(f"{x:.5f}" for x in row)
+            for word, row in zip(sample.words, sample.vectors + noise, strict=True)
+        )
+        (folder / f"e{i}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "vocab").write_text("doctor\nnurse\nengineer\nteacher\nboss\nmaid\n")
+    return folder
+
+
+def _error(done: Any, code: int = 1) -> str:
+    assert (done.code, done.out) == (code, "")
+    if code == 1:
+        assert done.err.count("\n") == 1
+    return str(done.err)
+
+
+def test_the_matrix_is_the_upper_triangle(cli: Run, table: Path) -> None:
+    done = cli("compare", table)
+    assert (done.code, done.err) == (0, "")
+    lines = done.out.split("\n")
+    assert lines[0] == "Pearson correlation between 3 measures over 4 embeddings."
+    cells = [line.split() for line in lines[4:7]]
+    assert [len(line) for line in cells] == [4, 3, 4]
+    assert cells[0][:2] == ["MIDB", "1"]
+    assert cells[0][3] == f"{np.corrcoef([0.1, 0.3, -0.1, 0], [0.3, 0.4, 0.2, 0.1])[0, 1]:.3f}"
+    assert "not corrected for 3 pairs." in " ".join(done.out.split())
+
+
+def test_rows(cli: Run, table: Path) -> None:
+    found = json.loads(cli("compare", table, "--format", "json", "--method", "spearman").out)
+    assert found["inputs"][str(table)]["format"] == "CSV table"
+    assert found["arguments"]["method"] == "spearman"
+    first = found["rows"][0]
+    assert first.pop("p") == pytest.approx(2 / 6)  # two of the six orders of three are monotone
+    assert first == {
+        "subject": "MIDB – GIPE",
+        "measure": "correlation",
+        "value": -1.0,
+        "x": "MIDB",
+        "y": "GIPE",
+        "n": 3,
+        "method": "spearman",
+        "neutral": 0.0,
+    }
+
+
+def test_every_format_has_the_same_values(cli: Run, table: Path) -> None:
+    said = {
+        to: cli("compare", table, "--format", to).out
+        for to in ("json", "jsonl", "csv", "md", "latex", "table")
+    }
+    rows = json.loads(said["json"])["rows"]
+    assert [json.loads(line) for line in said["jsonl"].splitlines()] == rows
+    values = [float(row["value"]) for row in csv.DictReader(io.StringIO(said["csv"]))]
+    assert values == [row["value"] for row in rows]
+    for to in ("md", "latex", "table"):
+        assert all(f"{value:.3f}" in said[to] for value in values)
+    assert said["md"].count("\n|") == 5
+    assert r"\begin{tabular}{lrrr}" in said["latex"]
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100])
+def test_many_measures_are_numbered_and_fit(
+    cli: Run, wide: Path, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    done = cli("compare", wide)
+    assert max(map(len, done.out.split("\n"))) <= columns
+    assert "  24  neighbours-preserved-number-23" in done.out
+    rows = json.loads(cli("compare", wide, "--format", "json").out)["rows"]
+    assert len(rows) == 24 * 23 // 2
+    shown = done.out.split("measures over")[1].split()
+    for row in rows:
+        assert f"{row['value']:z.3f}" in shown
+
+
+@pytest.mark.parametrize("to", ["json", "jsonl", "csv"])
+def test_what_misp_prints_can_be_compared(cli: Run, made: Path, tmp_path: Path, to: str) -> None:
+    given, want = [], {}
+    for i in range(3):
+        arguments = ("misp", made / f"e{i}.txt", "--vocab", made / "vocab", "-q", "--no-cache")
+        done = cli(*arguments, "--format", to)
+        assert done.code == 0
+        given.append(tmp_path / f"{i}.{to}")
+        given[-1].write_text(done.out, encoding="utf-8")
+        rows = json.loads(cli(*arguments, "--format", "json").out)["rows"]
+        want[i] = {(r["measure"], r.get("stage"), r.get("reference")): r["value"] for r in rows}
+    done = cli("compare", *given, "--format", "json", "--only", "midb,direct-bias")
+    assert done.code == 0
+    found = json.loads(done.out)["rows"]
+    names = {row["x"] for row in found} | {row["y"] for row in found}
+    stages = ["before", "after, before", "after, self"]
+    assert names == {f"{name} ({stage})" for name in ("midb", "direct-bias") for stage in stages}
+    keys = ("midb", "before", None), ("direct-bias", "after", "self")
+    x, y = ([want[i][key] for i in range(3)] for key in keys)
+    (got,) = (
+        row["value"]
+        for row in found
+        if (row["x"], row["y"]) == ("midb (before)", "direct-bias (after, self)")
+    )
+    assert got == pytest.approx(np.corrcoef(x, y)[0, 1])
+
+
+@pytest.mark.parametrize(
+    "only",
+    [
+        ["E (dev, test),MIDB"],
+        ["E (dev, test)", "MIDB"],
+        ["E, MIDB"],
+        ["E (dev, test), MIDB,"],
+    ],
+)
+def test_only(cli: Run, table: Path, only: list[str]) -> None:
+    given = [part for name in only for part in ("--only", name)]
+    (row,) = json.loads(cli("compare", table, *given, "--format", "json").out)["rows"]
+    assert (row["x"], row["y"]) == ("E (dev, test)", "MIDB")
+
+
+def test_x_and_y_choose_the_pair(cli: Run, table: Path) -> None:
+    assert "Chosen pair: GIPE – MIDB, " in cli("compare", table, "--x", "GIPE", "--y", "MIDB").out
+    assert "E (dev, test), r" in cli("compare", table, "--y", "E").out
+    assert "Largest |r|: GIPE – " in cli("compare", table, "--x", "GIPE").out
+
+
+def test_plot(cli: Run, table: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "a.png"
+    with np.errstate(all="warn"):
+        done = cli("compare", table, "--plot", path, "--x", "MIDB", "--y", "E")
+    assert (done.code, done.err) == (0, "")
+    assert "Chosen pair: MIDB – E (dev, test), r = " in done.out
+    assert f"Drawn: {path}." in " ".join(done.out.split())
+    assert path.read_bytes()[:4] == b"\x89PNG"
+
+
+def test_without_matplotlib(
+    cli: Run, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from wordbias import optional
+
+    class Missing:
+        @staticmethod
+        def import_module(name: str) -> None:
+            raise ModuleNotFoundError(name=name)
+
+    monkeypatch.setattr(optional, "importlib", Missing)
+    said = _error(cli("compare", table, "--plot", tmp_path / "a.png"))
+    assert "A figure needs matplotlib; install it with: pip install 'wordbias[plot]'" in said
+    assert cli("compare", table).code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "said"),
+    [
+        (TABLE[: TABLE.index("GloVe")], [], "at least 3 embeddings, found 1: w2v"),
+        ("emb,m\na,1\nb,2\nc,4\n", [], "at least 2 measures, found 1: m"),
+        (TABLE, ["--only", "E"], "at least 2 measures, found 1: E (dev, test)"),
+        (TABLE, ["--only", ","], "at least 2 measures, found 0"),
+        ("emb,m,k\na,1,\nb,2,\nc,3,\nd,,1\n", [], "0 embeddings have both m and k"),
+        (TABLE.replace(".25", ".1").replace(".2,", ".1,"), [], "GIPE is 0.1 for all 3 embeddings"),
+        (TABLE, ["--x", "WEAT"], "no measure 'WEAT'; there are: MIDB, GIPE, E (dev, test)"),
+        (TABLE, ["--only", "MIDB,E", "--y", "GIPE"], "no measure 'GIPE'; there are: MIDB, E ("),
+        (TABLE, ["--plot", "a.gif"], "name a file in .png, .pdf, .svg"),
+        (TABLE, ["--plot", "no/folder/a.png"], "does not exist"),
+        (TABLE.replace(".3,.1", "x,.1"), [], "line 3, column MIDB: expected a number or NA"),
+    ],
+)
+def test_bad_input_is_one_line(
+    cli: Run, table: Path, text: str, arguments: list[str], said: str
+) -> None:
+    table.write_text(text, encoding="utf-8")
+    assert said in _error(cli("compare", table, *arguments))
+
+
+def test_missing_file(cli: Run, tmp_path: Path) -> None:
+    assert "gone.json: cannot be read" in _error(cli("compare", tmp_path / "gone.json"))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["--method", "kendall"], ["--format", "xml"], ["--x", "MIDB", "--y", "MIDB"], ["--z"]],
+)
+def test_wrong_usage(cli: Run, table: Path, arguments: list[str]) -> None:
+    given = [table, *arguments] if arguments else []
+    assert "Error: " in _error(cli("compare", *given), 2)

@@ -1,0 +1,607 @@
+"""`wordbias measure`: its options, its formats, several embeddings at once."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from wordbias import Attribute, Embedding
+from wordbias.measures import direct_bias, midb
+from wordbias.measures.clustering import clustering
+from wordbias.measures.table import FAMILIES
+from wordbias.subspace import Subspace
+from wordbias.threads import blas_threads
+
+Run = Callable[..., Any]
+
+AGE = """
+name = "age"
+[groups]
+young = ["young", "youth", "teenager", "kid", "junior", "child"]
+old = ["old", "elderly", "retired", "senior", "aged"]
+[pairs]
+definitional = [["young", "old"], ["junior", "senior"]]
+"""
+WORDS = ["doctor", "nurse", "engineer", "teacher", "boss", "maid", "table", "water"]
+MEASURES = {
+    "midb": {"midb", "midb-abs", "midb-rms", "midb-unit"},
+    "direct-bias": {"direct-bias", "direct-bias-pca"},
+    "clustering": {"clustering-accuracy", "clustering-v"},
+    "recoverability": {
+        f"recoverability-{name}" for name in ("linear-svm", "rbf-svm", "logistic", "mlp")
+    },
+    "sembias": {"sembias-definition", "sembias-none", "sembias-stereotype"},
+    "gipe": {"gipe"},
+}
+LINEAR = "midb,direct-bias,sembias,gipe"
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fewer restarts of k-means, and no threads that wait for each other on a busy machine."""
+    for name in ("seeds", "n_init"):
+        monkeypatch.setitem(clustering.__kwdefaults__, name, 2)  # type: ignore[arg-type]
+    with blas_threads(1):
+        yield
+
+
+@pytest.fixture(scope="module")
+def few() -> Embedding:
+    """The frequent words of the sample, and those that gender needs."""
+    sample, gender = Embedding.sample(), Attribute.load()
+    listed = [word.lower() for words in gender.members for word in words]
+    listed += [word.lower() for pair in gender.pairs for word in pair]
+    age = re.findall(r'"(\w+)"', AGE)
+    return sample.subset([*sample.words[:4000], *listed, *WORDS, *age])
+
+
+@pytest.fixture
+def saved(few: Embedding, tmp_path: Path) -> Callable[..., Path]:
+    """Write the few words, with these vectors, under a name."""
+
+    def call(name: str, vectors: Any = None, words: Any = None) -> Path:
+        emb = few if words is None else few.subset(words)
+        (emb if vectors is None else emb.with_vectors(vectors)).save(tmp_path / name)
+        return tmp_path / name
+
+    return call
+
+
+@pytest.fixture
+def file(saved: Callable[..., Path]) -> Path:
+    return saved("few.safetensors")
+
+
+@pytest.fixture
+def vocab(tmp_path: Path) -> Path:
+    path = tmp_path / "words.txt"
+    path.write_text("\n".join(WORDS) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def age(tmp_path: Path) -> Path:
+    path = tmp_path / "age.toml"
+    path.write_text(AGE, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def questions(tmp_path: Path, few: Embedding) -> Path:
+    """60 questions as the published test set has them, of words that are here."""
+    words = [word for word in few.words[300:2500] if word.isalpha()]
+    rng = np.random.default_rng(0)
+    lines = []
+    for _ in range(60):
+        drawn = rng.choice(words, 6, replace=False).tolist()
+        pairs = [("man", "woman"), *zip(drawn[::2], drawn[1::2], strict=True)]
+        lines.append("\t".join(":".join(pair) for pair in pairs))
+    path = tmp_path / "SemBias"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def found(cli: Run) -> Callable[..., dict[str, Any]]:
+    """Run and return the parsed JSON."""
+
+    def call(*arguments: object) -> dict[str, Any]:
+        done = cli("measure", "--format", "json", "--quiet", *arguments)
+        assert (done.code, done.err) == (0, "")
+        result: dict[str, Any] = json.loads(done.out)
+        return result
+
+    return call
+
+
+@pytest.fixture
+def rows(found: Callable[..., Any]) -> Callable[..., list[dict[str, Any]]]:
+    return lambda *arguments: found(*arguments)["rows"]
+
+
+def _values(rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], Any]:
+    keys = ("subject", "measure", "set", "setting", "word")
+    values = {tuple(row.get(key) for key in keys): row["value"] for row in rows}
+    assert len(values) == len(rows)
+    return values
+
+
+def test_without_an_embedding_it_runs_on_the_sample(found: Callable[..., Any]) -> None:
+    result = found("--only", "midb,direct-bias")
+    assert list(result["inputs"]) == ["sample"]
+    assert result["command"] == "measure"
+    assert {row["n"] for row in result["rows"]} == {20_451}
+    sample, gender = Embedding.sample(), Attribute.load()
+    assert _values(result["rows"])["sample", "direct-bias", None, "c=1", None] == pytest.approx(
+        0.096, abs=5e-4
+    )
+    names = [sample.take([word.lower() for word in group]) for group in gender.members]
+    assert Subspace.from_groups(*names, 4).dims == 4
+
+
+def test_all_families_are_measured_by_default(rows: Run, file: Path, questions: Path) -> None:
+    got = rows(file, "--sembias", questions)
+    assert {row["measure"] for row in got} == set().union(*MEASURES.values())
+    order = [next(f for f in FAMILIES if row["measure"] in MEASURES[f]) for row in got]
+    assert list(dict.fromkeys(order)) == list(FAMILIES)
+    for row in got:
+        if row["value"] is None:
+            assert row["reason"].startswith("undefined: ")
+        else:
+            assert row["low"] <= row["value"] <= row["high"]
+
+
+@pytest.mark.parametrize("family", [f for f in FAMILIES if f != "recoverability"])
+def test_only_takes_some(rows: Run, file: Path, questions: Path, family: str) -> None:
+    got = rows(file, "--only", family, "--sembias", questions)
+    assert {row["measure"] for row in got} == MEASURES[family]
+
+
+def test_the_values_are_those_of_the_functions(rows: Run, file: Path, vocab: Path) -> None:
+    got = {
+        row["measure"]: row for row in rows(file, "--vocab", vocab, "--only", "midb,direct-bias")
+    }
+    emb, gender = Embedding.load(file, cache=False), Attribute.load()
+    x = emb.take(WORDS)
+    groups = [emb.take([word.lower() for word in group]) for group in gender.members]
+    raw = midb(x, Subspace.from_groups(*groups, 4))
+    for name, value in zip(("midb", "midb-abs", "midb-rms"), raw, strict=True):
+        assert got[name]["value"] == pytest.approx(value, abs=1e-13)
+    delta = emb["she"].astype(float) - emb["he"]
+    assert got["direct-bias"]["value"] == pytest.approx(direct_bias(x, delta), abs=1e-13)
+    assert {row["n"] for row in got.values()} == {len(WORDS)}
+
+
+def test_recoverability_of_the_sample(rows: Run) -> None:
+    got = rows("--only", "recoverability")
+    assert {row["measure"] for row in got} == MEASURES["recoverability"]
+    assert {(row["n"], row["neutral"], row["better"]) for row in got} == {(4000, 0.5, "lower")}
+    assert all(row["value"] > 0.95 for row in got)  # Table 6: 1.000 of GloVe
+
+
+def test_embeddings_of_several_formats_share_one_vocabulary(
+    found: Run, saved: Callable[..., Path], few: Embedding, questions: Path
+) -> None:
+    """The same vectors in another order and format, with words the others do not have."""
+    gender = Attribute.load()
+    needed = {w.lower() for words in (*gender.members, *gender.pairs) for w in words}
+    kept = [word for i, word in enumerate(few.words) if i % 7 or word in needed]
+    files = [
+        saved("one.txt"),
+        saved("two.bin", words=kept[::-1]),
+        saved("three.vec"),
+        saved("four.safetensors"),
+    ]
+    result = found(*files, "--only", "midb,direct-bias")
+    assert list(result["inputs"]) == ["one", "two", "three", "four"]
+    assert {facts["words"] for facts in result["inputs"].values()} == {len(few), len(kept)}
+    by_subject: dict[str, list[Any]] = {}
+    for row in result["rows"]:
+        by_subject.setdefault(row["subject"], []).append((row["measure"], row["value"], row["n"]))
+    assert list(by_subject) == ["one", "two", "three", "four"]
+    assert by_subject["one"] == by_subject["three"] == by_subject["four"]
+    assert len({n for rows in by_subject.values() for _, _, n in rows}) == 1
+    for a, b in zip(by_subject["one"], by_subject["two"], strict=True):
+        assert a[0] == b[0]
+        assert a[1] == pytest.approx(b[1], abs=1e-12)
+    alone = {row["n"] for row in found(files[0], "--only", "direct-bias")["rows"]}
+    assert min(alone) > by_subject["one"][0][2]
+
+
+def test_an_embedding_beside_others_has_its_own_direction(
+    rows: Run, saved: Callable[..., Path], few: Embedding, vocab: Path
+) -> None:
+    turned = np.roll(few.vectors, 3, axis=1)
+    options = ("--vocab", vocab, "--only", "direct-bias")
+    got = rows(saved("one.bin"), saved("two.bin", turned), *options)
+    values = _values(got)
+    for name in MEASURES["direct-bias"]:
+        one, two = (values[subject, name, None, "c=1", None] for subject in ("one", "two"))
+        assert one == pytest.approx(two, abs=1e-12)
+
+
+def test_the_original_gives_labels_and_proximities(
+    rows: Run, file: Path, saved: Callable[..., Path], few: Embedding
+) -> None:
+    g = Subspace.from_direction(few["she"].astype(float) - few["he"])
+    after = saved("after.safetensors", g.remove(few.vectors.astype(float), hard=True))
+    options = ("--only", "clustering,gipe")
+    with_original = rows(after, "--original", file, *options)
+    assert {row["original"] for row in with_original} == {"few"}
+    assert all(row["value"] is not None for row in with_original)
+    alone = rows(after, *options)
+    assert {row["original"] for row in alone} == {"self"}
+    assert all(row["value"] is None for row in alone)  # she − he is gone
+    before = _values(rows(file, *options))
+    values = _values(with_original)
+    for theta in ("θ=0.03", "θ=0.05", "θ=0.07"):
+        assert values["after", "gipe", None, theta, None] < before["few", "gipe", None, theta, None]
+    assert len({value for key, value in values.items() if key[1] == "gipe"}) == 3
+
+
+def test_the_original_is_among_the_inputs(found: Run, file: Path, saved: Run, vocab: Path) -> None:
+    other = saved("after.txt")
+    result = found(other, "--original", file, "--vocab", vocab, "--only", "direct-bias")
+    assert list(result["inputs"]) == ["after", "original: few"]
+    assert result["inputs"]["original: few"]["path"] == str(file)
+    assert re.fullmatch("[0-9a-f]{64}", result["inputs"]["original: few"]["sha256"])
+
+
+@pytest.mark.parametrize(
+    ("recipe", "said"),
+    [
+        ("she-he", "she−he"),
+        ("pca", "pca of definitional pairs"),
+        ("names", "4 components of name differences, centred"),
+    ],
+)
+def test_directions(rows: Run, file: Path, questions: Path, recipe: str, said: str) -> None:
+    got = rows(
+        file, "--direction", recipe, "--only", "clustering,sembias,gipe", "--sembias", questions
+    )
+    assert {row["direction"] for row in got} == {said}
+    defined = {row["measure"] for row in got if row["value"] is not None}
+    assert defined >= MEASURES["sembias"] | MEASURES["gipe"]
+    if recipe != "names":  # centred, these put nearly all words on one side
+        assert defined >= MEASURES["clustering"]
+
+
+def test_a_direction_from_a_file(
+    rows: Run, cli: Run, file: Path, few: Embedding, tmp_path: Path
+) -> None:
+    path = tmp_path / "g.safetensors"
+    Subspace.from_direction(few["she"].astype(float) - few["he"]).save(path)
+    options = (file, "--only", "clustering,gipe", "--direction")
+    assert _values(rows(*options, path)) == _values(rows(*options, "she-he"))
+    Subspace.from_direction(np.ones(7)).save(path)
+    done = cli("measure", *options, path)
+    assert done.code == 1
+    assert "the subspace has 7 dimensions, few has 100" in done.err
+
+
+def test_dims_and_centring_are_those_of_names(rows: Run, file: Path, vocab: Path) -> None:
+    options = (file, "--vocab", vocab, "--only", "midb", "--dims", 2)
+    centred, kept = rows(*options), rows(*options, "--no-center")
+    assert {row["setting"] for row in centred} == {"d=2, centred"}
+    assert {row["setting"] for row in kept} == {"d=2, not centred"}
+    assert centred[2]["value"] < kept[2]["value"]
+    (row, *_) = rows(file, "--direction", "names", "--dims", 2, "--no-center", "--only", "gipe")
+    assert row["direction"] == "2 components of name differences, not centred"
+
+
+def test_single_words_come_alone(rows: Run, file: Path, few: Embedding) -> None:
+    got = rows(file, "--words", "nurse, doctor,")
+    assert [(row["measure"], row["word"]) for row in got] == [
+        (measure, word) for measure in ("midb", "direct-bias") for word in ("nurse", "doctor")
+    ]
+    delta = few["she"].astype(float) - few["he"]
+    for row in got[2:]:
+        x = few[row["word"]].astype(float)
+        cosine = x @ delta / np.linalg.norm(x) / np.linalg.norm(delta)
+        assert row["value"] == pytest.approx(cosine, abs=1e-13)
+        assert row["towards"] == ("female" if cosine > 0 else "male")
+
+
+def test_single_words_and_families_together(rows: Run, file: Path) -> None:
+    got = rows(file, "--words", "nurse", "--only", "direct-bias")
+    assert [row.get("word") for row in got] == [None, None, "nurse", "nurse"]
+
+
+def test_a_word_nobody_has_is_refused(cli: Run, file: Path) -> None:
+    done = cli("measure", file, "--words", "zzyzxq")
+    assert (done.code, done.out) == (1, "")
+    assert "few: --words: 0 of 1 words found" in done.err
+
+
+def test_missing_words_are_not_silent(cli: Run, file: Path) -> None:
+    done = cli("measure", file, "--words", "nurse,zzyzxq")
+    assert done.code == 0
+    assert "zzyzxq" in done.out + done.err
+
+
+def test_missing_words_of_the_vocabulary_are_not_silent(cli: Run, file: Path, vocab: Path) -> None:
+    vocab.write_text("\n".join([*WORDS, "zzyzxq"]), encoding="utf-8")
+    done = cli("measure", file, "--vocab", vocab, "--only", "direct-bias")
+    assert "8 of 9" in done.out + done.err or "zzyzxq" in done.out + done.err
+
+
+def test_extremes_are_those_of_the_vocabulary(rows: Run, file: Path, vocab: Path) -> None:
+    got = [row for row in rows(file, "--extremes", 3, "--vocab", vocab) if row["measure"] != "midb"]
+    values = sorted(row["value"] for row in rows(file, "--words", ",".join(WORDS))[len(WORDS) :])
+    first, second = got[:3], got[3:]
+    assert [row["value"] for row in first] == pytest.approx(values[::-1][:3], abs=1e-14)
+    assert [row["value"] for row in second] == pytest.approx(values[:3], abs=1e-14)
+    assert {row["towards"] for row in first} == {"female"}
+
+
+def test_a_word_that_is_an_extreme_as_well_has_one_row(rows: Run, file: Path, vocab: Path) -> None:
+    _values(rows(file, "--vocab", vocab, "--extremes", 2, "--words", ",".join(WORDS)))
+
+
+def test_isolated_words_can_be_left_out(rows: Run, file: Path, vocab: Path) -> None:
+    vocab.write_text("\n".join([*WORDS, "zone", "percent", "1996", "mr."]), encoding="utf-8")
+    options = (file, "--vocab", vocab, "--only", "gipe")
+    weighed, left_out = (rows(*options, *more) for more in ((), ["--isolated-zero"]))
+    assert [row["isolated"] for row in (*weighed, *left_out)] == [1] * 3 + [0] * 3
+    assert weighed[0]["value"] != left_out[0]["value"]
+
+
+@pytest.mark.parametrize("words", [["water", "judge"], ["doctor", "nurse", "zone"]])
+def test_few_words_and_no_weight_of_the_isolated(
+    rows: Run, file: Path, vocab: Path, words: list[str]
+) -> None:
+    """A mean over no weight at all is undefined, with a reason, and no failure."""
+    vocab.write_text("\n".join(words), encoding="utf-8")
+    for row in rows(file, "--vocab", vocab, "--only", "gipe", "--isolated-zero"):
+        assert row["value"] is not None or row["reason"]
+
+
+def test_the_published_set_on_the_sample(rows: Run, shared_data: Path) -> None:
+    """By a loop over the lines (tests/measures/test_sembias.py): 334, 22 and 84 of 440."""
+    path = shared_data / "sembias" / "SemBias.tsv"
+    values = _values(rows("--only", "sembias", "--sembias", path))
+    got = [values["sample", f"sembias-{name}", "all", None, None]
+           for name in ("definition", "none", "stereotype")]  # fmt: skip
+    assert got == [334 / 440, 22 / 440, 84 / 440]
+
+
+def test_the_test_set_is_counted_in_parts(rows: Run, file: Path, questions: Path) -> None:
+    lines = questions.read_text(encoding="utf-8").splitlines()
+    questions.write_text("\n".join([*lines, lines[0].replace("man:", "zzyzxq:")]), encoding="utf-8")
+    got = rows(file, "--only", "sembias", "--sembias", questions)
+    assert {(row["set"], row["n"], row["missing"]) for row in got} == {
+        ("all", 60, 1),
+        ("last 40", 39, 1),
+    }
+
+
+def test_another_attribute(rows: Run, cli: Run, file: Path, age: Path) -> None:
+    got = rows(file, "--attribute", age, "--dims", 2, "--only", "midb,direct-bias,gipe")
+    assert {row["direction"] for row in got if "direction" in row} == {"young−old"}
+    done = cli("measure", file, "--attribute", age, "--words", "nurse", "--dims", 2)
+    assert "positive leans to young, negative to old" in done.out
+    assert not re.search(r"\b(she|he|female|male|gender)\b", done.out)
+
+
+@pytest.mark.parametrize("to", ["table", "json", "jsonl", "csv", "md", "latex"])
+def test_every_format_carries_the_values(cli: Run, file: Path, questions: Path, to: str) -> None:
+    done = cli(
+        "measure", file, "--only", LINEAR, "--sembias", questions, "--words", "nurse", "--format",
+        to, "-q",
+    )  # fmt: skip
+    assert (done.code, done.err) == (0, "")
+    expected = MEASURES["midb"] | MEASURES["direct-bias"] | MEASURES["sembias"] | {"gipe"}
+    if to == "json":
+        assert {row["measure"] for row in json.loads(done.out)["rows"]} == expected
+    elif to == "jsonl":
+        assert {json.loads(line)["measure"] for line in done.out.splitlines()} == expected
+    elif to == "csv":
+        assert {row["measure"] for row in csv.DictReader(io.StringIO(done.out))} == expected
+    else:
+        assert {"md": "| nurse |", "latex": "nurse &", "table": "  nurse "}[to] in done.out
+        assert done.out.count("GIPE (") == 3
+
+
+def test_latex_holds_no_character_that_pdflatex_refuses(cli: Run, file: Path) -> None:
+    done = cli("measure", file, "--only", LINEAR, "--format", "latex", "-q")
+    shown = "\n".join(line for line in done.out.splitlines() if not line.startswith("%"))
+    assert {c for c in shown if ord(c) > 127} <= set("·×’‘“”–—…")
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+@pytest.mark.parametrize("count", [1, 2])
+def test_tables_fit_the_terminal(
+    cli: Run,
+    saved: Run,
+    questions: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    columns: int,
+    count: int,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    files = [saved("glove.bin"), saved("debiased.bin")][:count]
+    done = cli("measure", *files, "--sembias", questions, "--only", f"clustering,{LINEAR}")
+    assert max(map(len, done.out.splitlines())) <= columns
+    done = cli("measure", *files, "--words", "nurse,doctor", "--extremes", 2)
+    assert max(map(len, done.out.splitlines())) <= columns
+
+
+def test_the_table_of_two_has_a_line_a_measure(
+    cli: Run, saved: Run, few: Embedding, questions: Path
+) -> None:
+    """Also where one of them has no direction."""
+    g = Subspace.from_direction(few["she"].astype(float) - few["he"])
+    gone = saved("gone.bin", g.remove(few.vectors.astype(float), hard=True))
+    done = cli("measure", saved("full.bin"), gone, "--sembias", questions, "--only", LINEAR)
+    lines = [line for line in done.out.splitlines() if re.match("  (SemBias|GIPE|direct)", line)]
+    assert len(lines) == len({re.split("  +", line.strip())[0] for line in lines}) == 2 + 6 + 3
+    for line in lines:
+        if "direct bias, PCA" not in line:
+            assert line.count("–") == 1
+        assert re.search("(lower|higher|closest)$", line)
+
+
+def test_the_same_seed_gives_the_same_bytes_in_every_process(
+    process: Run, file: Path, questions: Path
+) -> None:
+    outputs = {
+        process(
+            "measure", file, "--only", LINEAR, "--sembias", questions, "--format", "json", "-q",
+            env={**os.environ, "PYTHONHASHSEED": seed, "OPENBLAS_NUM_THREADS": "1"},
+        ).out
+        for seed in ("0", "1")
+    }  # fmt: skip
+    assert len(outputs) == 1
+    assert json.loads(outputs.pop())["rows"]
+
+
+def test_the_seed_moves_the_intervals(rows: Run, file: Path) -> None:
+    one, other = (rows(file, "--only", "direct-bias", "--seed", seed) for seed in (0, 1))
+    assert _values(one) == _values(other)
+    assert all(a["low"] != b["low"] for a, b in zip(one, other, strict=True))
+
+
+def test_one_thread_and_two_agree(rows: Run, file: Path, questions: Path) -> None:
+    one, two = (
+        rows(file, "--only", LINEAR, "--sembias", questions, "--threads", n) for n in (1, 2)
+    )
+    for a, b in zip(one, two, strict=True):
+        assert a["value"] == pytest.approx(b["value"], abs=1e-12)
+
+
+def _turned(few: Embedding, exact: bool) -> NDArray[np.float32]:
+    rng = np.random.default_rng(0)
+    if exact:  # a rotation without rounding: coordinates change place and sign
+        return few.vectors[:, rng.permutation(100)] * rng.choice([-1, 1], 100).astype(np.float32)
+    q = np.linalg.qr(rng.normal(size=(100, 100)))[0]
+    return (few.vectors.astype(float) @ q).astype(np.float32)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_rotation_changes_no_deterministic_measure(
+    rows: Run, saved: Run, few: Embedding, questions: Path, exact: bool
+) -> None:
+    """Up to float32: of 200,000 pairs of GIPE a few may be within rounding of θ."""
+    options = ("--only", LINEAR, "--sembias", questions)
+    before = _values(rows(saved("few.bin"), *options))
+    after = _values(rows(saved("few.bin", _turned(few, exact)), *options))
+    longest = float(np.linalg.norm(few.vectors, axis=1).max())
+    for key, value in before.items():
+        allowed = 1e-4 if key[1] == "gipe" else 100 * 2**-24 * longest
+        assert after[key] == pytest.approx(
+            value, abs=1e-12 if exact and key[1] != "gipe" else allowed
+        )
+
+
+def test_twice_the_length_doubles_midb_alone(
+    rows: Run, saved: Run, few: Embedding, questions: Path
+) -> None:
+    """A power of two rounds nothing. Classifiers with a penalty do see the length."""
+    options = ("--only", f"clustering,{LINEAR}", "--sembias", questions)
+    before = _values(rows(saved("few.bin"), *options))
+    after = _values(rows(saved("few.bin", few.vectors * np.float32(2)), *options))
+    for key, value in before.items():
+        factor = 2 if key[1] in ("midb", "midb-abs", "midb-rms") else 1
+        assert after[key] == pytest.approx(factor * value, rel=1e-12), key
+
+
+def test_hard_debiasing_leaves_no_direct_bias_and_less_gipe(
+    rows: Run, saved: Run, file: Path, few: Embedding
+) -> None:
+    """The ideal of GIPE: without the direction no proximity comes from it."""
+    g = Subspace.from_direction(few["she"].astype(float) - few["he"])
+    path = saved("after.safetensors", g.remove(few.vectors.astype(float), hard=True))
+    direction = path.with_name("g.safetensors")
+    g.save(direction)
+    options = ("--only", "gipe", "--direction", direction)
+    assert {row["value"] for row in rows(path, *options)} == {0}
+    assert min(row["value"] for row in rows(file, *options)) > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--format", "xml"], "'xml' is not one of"),
+        (["--dims", "0"], "0 is not in the range x>=1"),
+        (["--extremes", "0"], "0 is not in the range x>=1"),
+        (["--threads", "0"], "0 is not in the range x>=1"),
+        (["--seed", "-1"], "-1 is not in the range x>=0"),
+        (["--nonsense"], "No such option"),
+        (["--sembias"], "requires an argument"),
+    ],
+)
+def test_wrong_usage_is_status_2(cli: Run, arguments: list[str], message: str) -> None:
+    done = cli("measure", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.txt"], "nowhere.txt"),
+        (["--original", "nowhere.txt"], "nowhere.txt"),
+        (["--vocab", "nowhere.txt"], "nowhere.txt"),
+        (["--attribute", "nowhere.toml"], "nowhere.toml"),
+        (["--sembias", "nowhere.tsv"], "nowhere.tsv: cannot be read as SemBias"),
+        (["--direction", "she_he", "--only", "gipe"], "she_he: cannot be read as a subspace"),
+        (["--only", "weat"], "measure 'weat': expected some of midb, direct-bias"),
+        (["--extremes", "100000"], "100000 words a side asked for"),
+    ],
+)
+def test_a_failure_is_status_1_and_one_line(
+    cli: Run, file: Path, arguments: list[str], message: str
+) -> None:
+    given = arguments if arguments[0] == "nowhere.txt" else [file, *arguments]
+    done = cli("measure", *given)
+    lines = done.err.splitlines()
+    assert (done.code, done.out, len(lines)) == (1, "", 1)
+    assert lines[0].startswith("wordbias: ")
+    assert message in lines[0]
+    assert "unexpected" not in lines[0]
+
+
+def test_nothing_to_measure_is_refused(cli: Run, file: Path) -> None:
+    for option in ("--only", "--words"):
+        assert cli("measure", file, option, ",").code == 2
+
+
+def test_too_many_components_have_a_reason(rows: Run, file: Path) -> None:
+    got = rows(file, "--dims", "101", "--only", "midb")
+    assert {row["value"] for row in got} == {None}
+    assert all("101 components asked for" in row["reason"] for row in got)
+
+
+def test_a_bad_line_of_the_test_set_is_named(cli: Run, file: Path, questions: Path) -> None:
+    with questions.open("a", encoding="utf-8") as text:
+        text.write("a:b\tc:d\n")
+    done = cli("measure", file, "--sembias", questions)
+    assert done.code == 1
+    assert f"{questions}: line 61: expected four tab-separated pairs a:b" in done.err
+
+
+def test_two_files_of_one_name_are_refused(cli: Run, saved: Run) -> None:
+    done = cli("measure", saved("few.bin"), saved("few.txt"))
+    assert done.code == 1
+    assert "two embeddings are called 'few'; rename one of the files" in done.err
+
+
+def test_embeddings_without_a_common_word_are_refused(
+    cli: Run, few: Embedding, tmp_path: Path
+) -> None:
+    for name, words in (("one", few.words[500:900]), ("two", few.words[900:1300])):
+        few.subset(words).save(tmp_path / f"{name}.bin")
+    done = cli("measure", tmp_path / "one.bin", tmp_path / "two.bin")
+    assert done.code == 1
+    assert "one, two: 0 neutral words among the first 50000 of 0 common words" in done.err

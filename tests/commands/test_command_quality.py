@@ -1,0 +1,237 @@
+"""`wordbias quality`: its sets, its rows, its tables, what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wordbias import Embedding
+
+Run = Callable[..., Any]
+
+SIMILAR = "man\twoman\t8\nking\tqueen\t9\ncar\tpizza\t1\nsea\tzzyzxq\t4\nsun\tlight\t7\n"
+ANALOGIES = """: family
+man woman king queen
+Man Woman Boy Girl
+zzyzxq woman boy girl
+: gram1-plural
+cat cats dog dogs
+"""
+
+
+@pytest.fixture
+def sets(tmp_path: Path) -> Path:
+    folder = tmp_path / "sets"
+    folder.mkdir()
+    (folder / "mine.tsv").write_text(SIMILAR)
+    (folder / "questions-words.txt").write_text(ANALOGIES)
+    return folder
+
+
+@pytest.fixture
+def found(cli: Run, sets: Path) -> Callable[..., dict[str, Any]]:
+    """Run quietly and return the parsed JSON."""
+
+    def call(*arguments: object) -> dict[str, Any]:
+        done = cli("quality", "--sets", sets, "--format", "json", "-q", *arguments)
+        assert (done.code, done.err) == (0, "")
+        result: dict[str, Any] = json.loads(done.out)
+        return result
+
+    return call
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Path:
+    """The first words of the sample, in a file."""
+    path = tmp_path / "other.txt"
+    Embedding.sample().subset(Embedding.sample().words[:3000]).save(path)
+    return path
+
+
+def test_without_an_embedding_it_measures_the_sample(cli: Run, sets: Path) -> None:
+    done = cli("quality", "--sets", sets)
+    assert (done.code, done.err) == (0, "")
+    assert "the sample of GloVe 6B 100d that comes with wordbias" in done.out
+    for name in ("mine", "google-semantic", "google-syntactic", "google-total"):
+        assert f"\n  {name} " in done.out
+
+
+def test_every_row_has_value_size_and_coverage(found: Callable[..., Any]) -> None:
+    result = found()
+    rows = {row["set"]: row for row in result["rows"]}
+    assert list(rows) == ["google-semantic", "google-syntactic", "google-total", "mine"]
+    assert [row["measure"] for row in rows.values()] == ["analogy"] * 3 + ["similarity"]
+    assert [row["n"] for row in rows.values()] == [2, 1, 3, 4]
+    assert [row["asked"] for row in rows.values()] == [3, 1, 4, 5]
+    assert rows["google-total"]["coverage"] == 0.75
+    assert rows["mine"]["missing"] == rows["google-total"]["missing"] == ["zzyzxq"]
+    assert rows["mine"]["low"] <= rows["mine"]["value"] <= rows["mine"]["high"]
+    assert {row["better"] for row in rows.values()} == {"higher"}
+    assert not any("neutral" in row for row in rows.values())
+    assert (result["command"], result["seed"], list(result["inputs"])) == ("quality", 0, ["sample"])
+
+
+def test_unknown_words_can_be_scored_as_published(found: Callable[..., Any]) -> None:
+    rows = {row["set"]: row for row in found("--oov", "mean")["rows"]}
+    assert [row["n"] for row in rows.values()] == [3, 1, 4, 5]
+    assert rows["mine"]["coverage"] == 0.8
+    assert {row["oov"] for row in rows.values()} == {"mean"}
+
+
+def test_the_method_is_in_the_rows(found: Callable[..., Any]) -> None:
+    rows = found("--method", "mul", "--only", "google")["rows"]
+    assert {row["setting"] for row in rows} == {"mul"}
+
+
+def test_possessives_can_be_asked_for_as_published(found: Callable[..., Any], sets: Path) -> None:
+    (sets / "MSR-syntax.txt").write_text("world's world womens women\n")
+    kept, changed = (found("--only", "msr", *x)["rows"][0] for x in ((), ("--standardise",)))
+    assert (kept["setting"], changed["setting"]) == ("add", "add, standardised")
+    assert "world's" in kept["missing"]
+    assert "world's" not in changed["missing"]
+
+
+def test_only_some_sets(found: Callable[..., Any]) -> None:
+    assert [row["set"] for row in found("--only", "mine")["rows"]] == ["mine"]
+    assert len(found("--only", "mine, google")["rows"]) == 4
+
+
+def test_the_seed_decides_the_interval_and_nothing_else(found: Callable[..., Any]) -> None:
+    one, same, two = (found("--only", "mine", "--seed", n)["rows"][0] for n in (1, 1, 2))
+    assert one == same
+    assert one["value"] == two["value"]
+
+
+def test_several_embeddings_side_by_side(cli: Run, sets: Path, other: Path) -> None:
+    third = other.with_name("third.txt")
+    third.write_bytes(other.read_bytes())
+    done = cli("quality", other, third, "--sets", sets)
+    assert done.code == 0
+    (line,) = (line for line in done.out.splitlines() if line.startswith("  set"))
+    assert line.split() == ["set", "other", "coverage", "third", "coverage"]
+    (line,) = (line for line in done.out.splitlines() if line.startswith("  google-total"))
+    assert line.split()[2] == line.split()[4] == "2/4"
+
+
+def test_more_than_two_take_several_tables(cli: Run, sets: Path, other: Path) -> None:
+    others = [other.with_name(f"{'long-' * 8}{i}.txt") for i in range(3)]
+    for path in others:
+        path.write_bytes(other.read_bytes())
+    done = cli("quality", *others, "--sets", sets)
+    assert done.out.count("\nQuality\n") == 2
+    tables = done.out[done.out.index("\nQuality\n") :]
+    assert max(map(len, tables.splitlines())) <= 100
+
+
+def test_embeddings_of_one_name_go_by_their_path(
+    found: Callable[..., Any], other: Path, tmp_path: Path
+) -> None:
+    twin = tmp_path / "twin" / other.name
+    twin.parent.mkdir()
+    twin.write_bytes(other.read_bytes())
+    result = found(other, twin, "--only", "mine")
+    assert [row["subject"] for row in result["rows"]] == ["other", str(twin)]
+    assert list(result["inputs"]) == ["other", str(twin)]
+
+
+@pytest.mark.parametrize("to", ["jsonl", "csv", "md", "latex", "table"])
+def test_every_format_carries_the_values(cli: Run, sets: Path, to: str) -> None:
+    done = cli("quality", "--sets", sets, "--format", to, "-q")
+    assert (done.code, done.err) == (0, "")
+    if to == "jsonl":
+        assert len([json.loads(line) for line in done.out.splitlines()]) == 4
+    elif to == "csv":
+        rows = list(csv.DictReader(io.StringIO(done.out)))
+        assert [row["coverage"] for row in rows][2:] == ["0.75", "0.8"]
+    else:
+        assert {"md": "| mine |", "latex": "mine &", "table": "  mine "}[to] in done.out
+
+
+def test_latex_holds_no_character_that_pdflatex_refuses(cli: Run, sets: Path) -> None:
+    done = cli("quality", "--sets", sets, "--format", "latex", "-q")
+    shown = "\n".join(line for line in done.out.splitlines() if not line.startswith("%"))
+    assert {c for c in shown if ord(c) > 127} <= set("·×’‘“”–—…")
+
+
+def test_nothing_known_is_a_dash_with_a_reason(cli: Run, sets: Path) -> None:
+    (sets / "lost.txt").write_text("zzyzxq zzyzxr 1\n")
+    done = cli("quality", "--sets", sets, "--only", "lost")
+    assert "0/1" in done.out
+    assert "–" in done.out
+    assert "0 of 1 pairs have words of this embedding" in done.out.replace("\n  ", " ")
+
+
+def test_one_thread_and_two_agree(found: Callable[..., Any]) -> None:
+    assert found("--threads", 1)["rows"] == found("--threads", 2)["rows"]
+
+
+def test_the_published_sets(cli: Run, shared_data: Path) -> None:
+    folders = ["--sets", shared_data / "wordsim", "--sets", shared_data / "analogy"]
+    done = cli("quality", *folders, "--format", "json", "-q")
+    rows = {row["set"]: row for row in json.loads(done.out)["rows"]}
+    assert len(rows) == 8
+    assert rows["simlex-999"]["value"] == pytest.approx(0.3006, abs=5e-5)
+    assert rows["men"]["n"] == 2404
+
+
+def test_without_sets_it_says_what_to_give(cli: Run) -> None:
+    done = cli("quality")
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+    assert "they are not part of wordbias; give --sets FOLDER" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--oov", "zero"], "'zero' is not one of 'skip', 'mean'"),
+        (["--method", "sum"], "'sum' is not one of 'add', 'mul'"),
+        (["--seed", "-1"], "-1 is not in the range"),
+        (["--format", "xml"], "'xml' is not one of"),
+        (["--sets"], "requires an argument"),
+        (["--nonsense"], "No such option"),
+    ],
+)
+def test_wrong_usage_is_status_2(cli: Run, arguments: list[str], message: str) -> None:
+    done = cli("quality", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.txt"], "nowhere.txt"),
+        (["--sets", "nowhere"], "nowhere: no such file or folder"),
+        (["--only", "men"], "no set 'men'; there are google, mine"),
+        (["--only", ","], "--only: expected names of sets"),
+        (["--only", ""], "--only: expected names of sets"),
+    ],
+)
+def test_a_failure_is_status_1_and_one_line(
+    cli: Run, sets: Path, arguments: list[str], message: str
+) -> None:
+    done = cli("quality", "--sets", sets, *arguments)
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+    assert done.err.startswith("wordbias: ")
+    assert message in done.err
+    assert "unexpected" not in done.err
+
+
+def test_a_bad_line_is_named_before_anything_is_loaded(cli: Run, sets: Path) -> None:
+    (sets / "bad.txt").write_text("man woman 8\nking queen\n")
+    done = cli("quality", "nowhere.txt", "--sets", sets)
+    assert done.code == 1
+    assert "bad.txt: line 2: expected two words and a score, found 'king queen'" in done.err
+
+
+def test_an_embedding_given_twice_is_refused(cli: Run, sets: Path, other: Path) -> None:
+    done = cli("quality", other, other, "--sets", sets)
+    assert (done.code, done.out) == (1, "")
+    assert "given twice" in done.err

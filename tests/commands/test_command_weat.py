@@ -1,0 +1,252 @@
+"""`wordbias weat`: its options, its formats, and what it says when something is wrong."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wordbias import Embedding
+from wordbias.results import FORMATS
+from wordbias.wordlists.queries import load_queries
+
+Run = Callable[..., Any]
+
+MINE = """
+[sets]
+jobs = ["engineer", "boss", "zzyzxq"]
+others = ["nurse", "maid"]
+male = ["he", "his"]
+female = ["she", "her"]
+[queries.mine]
+targets = ["jobs", "others"]
+attributes = ["male", "female"]
+"""
+SETS = {"m": ["he", "man"], "f": ["she", "woman"], "s": ["math", "physics"], "a": ["art", "poetry"]}
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.toml"
+    path.write_text(MINE, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def found(cli: Run) -> Callable[..., dict[str, Any]]:
+    """Run with few samples and return the parsed JSON."""
+
+    def call(*arguments: object) -> dict[str, Any]:
+        done = cli("weat", "--samples", 200, "--format", "json", "--quiet", *arguments)
+        assert (done.code, done.err) == (0, "")
+        result: dict[str, Any] = json.loads(done.out)
+        return result
+
+    return call
+
+
+def _refused(cli: Run, *arguments: object) -> str:
+    done = cli("weat", *arguments)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("wordbias: ")
+    assert done.err.count("\n") == 1
+    return str(done.err)
+
+
+def test_without_arguments_it_runs_the_ten_queries_on_the_sample(cli: Run) -> None:
+    done = cli("weat")
+    assert (done.code, done.err) == (0, "")
+    assert "Associations in sample" in done.out
+    for query in load_queries():
+        assert f"  {query.name}  " in done.out
+    assert "1.2814" in done.out
+    assert "one-sided" in done.out
+    assert "ddof 1" in done.out
+
+
+def test_missing_words_are_named_in_the_table(cli: Run) -> None:
+    text = " ".join(cli("weat", "--samples", 10).out.split())
+    assert "weat1 (gladiola), weat3 (Tyree), weat9 (tearful, impermanent" in text
+
+
+def test_one_query_as_json(found: Run) -> None:
+    result = found("--query", "weat7")
+    (row,) = result["rows"]
+    assert row["value"] == pytest.approx(1.2812, abs=5e-4)
+    assert row["p"] == 29 / 12_870
+    assert (row["partitions"], row["method"], row["alternative"]) == (12_870, "exact", "greater")
+    assert row["n"] == {"math": 8, "arts": 8, "male": 8, "female": 8}
+    assert row["missing"] == {}
+    assert row["case"] == {"as written": 32}
+    assert row["set"] == "weat7"
+    assert row["low"] < row["value"] < row["high"]
+    assert result["command"] == "weat"
+    assert result["seed"] == 0
+    assert result["inputs"]["sample"]["dim"] == 100
+
+
+def test_ddof_and_two_sided(found: Run) -> None:
+    (row,) = found("--query", "weat7", "--ddof", 0, "--two-sided")["rows"]
+    assert row["value"] == pytest.approx(1.3232, abs=5e-4)
+    assert row["alternative"] == "two-sided"
+    assert row["p"] > 29 / 12_870
+    assert row["ddof"] == 0
+
+
+def test_samples_and_seed(found: Run) -> None:
+    def p(seed: int) -> float:
+        (row,) = found("--query", "weat3", "--seed", seed)["rows"]
+        assert (row["partitions"], row["method"]) == (200, "sampled")
+        return float(row["low"])
+
+    assert p(0) == p(0) != p(1)
+
+
+def test_swapped_targets_change_the_sign_and_not_the_two_sided_p(found: Run) -> None:
+    sides = [
+        found("--targets", targets, "--attributes", "male,female", "--two-sided")["rows"][0]
+        for targets in ("math,arts", " arts , math")
+    ]
+    assert sides[0]["value"] == pytest.approx(-sides[1]["value"])
+    assert sides[0]["p"] == sides[1]["p"] < 0.01
+    assert sides[1]["set"] == "arts/math × male/female"
+
+
+def test_all_measures(found: Run, cli: Run) -> None:
+    every = ("--query", "weat7", "--measures", "weat,rnd,rnsb,mac,ect,ripa")
+    rows = found(*every)["rows"]
+    assert len(rows) == 10
+    assert {row["neutral"] for row in rows} == {0, 1}
+    out = cli("weat", *every).out
+    for text in ("rnd: distance to X less", "mac: mean cosine", "8 pairs × 8+8", "neutral 1"):
+        assert text in " ".join(out.split())
+
+
+def test_a_users_queries(found: Run, cli: Run, mine: Path) -> None:
+    (row,) = found("--queries", mine)["rows"]
+    assert row["set"] == "mine"
+    assert row["missing"] == {"jobs": ["zzyzxq"]}
+    assert row["n"]["jobs"] == 2
+    assert "missing: mine (zzyzxq)" in cli("weat", "--queries", mine).out
+
+
+def test_wefes_sets_and_wefes_query(found: Run, tmp_path: Path) -> None:
+    path = tmp_path / "sets.json"
+    path.write_text(json.dumps(SETS), encoding="utf-8")
+    (row,) = found("--queries", path, "--targets", "s,a", "--attributes", "m,f")["rows"]
+    query = {
+        "target_sets": [SETS["s"], SETS["a"]],
+        "attribute_sets": [SETS["m"], SETS["f"]],
+        "target_sets_names": ["s", "a"],
+        "attribute_sets_names": ["m", "f"],
+    }
+    path.write_text(json.dumps(query), encoding="utf-8")
+    (same,) = found("--queries", path)["rows"]
+    assert same["value"] == row["value"] > 0
+
+
+def test_several_embeddings(found: Run, cli: Run, tmp_path: Path) -> None:
+    sample = Embedding.sample()
+    words = [word for query in load_queries() for word in query.candidates() if word in sample]
+    part = sample.subset(words)
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        part.save(tmp_path / folder / "v.txt")
+    paths = [tmp_path / folder / "v.txt" for folder in ("a", "b")]
+    result = found("--query", "weat7", *paths, paths[0])
+    assert list(result["inputs"]) == [str(path) for path in paths]
+    assert [row["subject"] for row in result["rows"]] == [str(path) for path in paths]
+    assert len({row["value"] for row in result["rows"]}) == 1
+    (row,) = found("--query", "weat7", paths[0])["rows"]
+    assert row["subject"] == "v"
+    assert cli("weat", *paths).out.count("Associations in") == 2
+
+
+def test_capitals_are_found_in_vectors_with_capitals(found: Run, tmp_path: Path) -> None:
+    sample = Embedding.sample()
+    words = ["math", "algebra", "art", "dance", "He", "His", "She", "Her"]
+    vectors = sample.take([word.lower() for word in words])
+    path = tmp_path / "v.safetensors"
+    Embedding(words, vectors).save(path)
+    (row,) = found("--query", "weat7", path)["rows"]
+    assert row["case"] == {"as written": 4, "capitalised": 4}
+    assert len(row["missing"]["math"]) == 6
+
+
+@pytest.mark.parametrize("to", FORMATS)
+def test_every_format(cli: Run, to: str) -> None:
+    done = cli("weat", "--query", "weat7", "--measures", "weat,rnsb", "--format", to)
+    assert (done.code, done.err) == (0, "")
+    assert "weat7" in done.out
+    if to == "csv":
+        first, second = csv.DictReader(io.StringIO(done.out))
+        assert json.loads(first["n"]) == {"math": 8, "arts": 8, "male": 8, "female": 8}
+        assert second["p"] == ""
+
+
+def test_a_query_without_words_has_a_reason_and_the_rest_is_measured(
+    cli: Run, found: Run, tmp_path: Path
+) -> None:
+    sample = Embedding.sample()
+    seven = next(query for query in load_queries() if query.name == "weat7")
+    path = tmp_path / "few.safetensors"
+    sample.subset(word for word in sorted(seven.candidates()) if word in sample).save(path)
+    rows = found(path)["rows"]
+    assert [row["set"] for row in rows if row["value"] is not None] == ["weat7"]
+    assert all("reason" in row for row in rows if row["value"] is None)
+    text = " ".join(cli("weat", path).out.split())
+    assert "weat1 undefined: few: weat1: flowers: 0 of 25 words found" in text
+    assert "few: weat6: male_names: 0 of 8 words found" in _refused(cli, path, "--query", "weat6")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--query", "weat11"), "no query 'weat11'; choose one of weat1, weat2"),
+        (("--measures", "weat,wat"), "measure 'wat': expected one of weat, rnd"),
+        (("--measures", ","), "no measure named"),
+        (("--targets", "math,arts"), "--attributes: expected the names of two"),
+        (("--targets", "math", "--attributes", "male,female"), "--targets: expected the names"),
+        (("--targets", "a,b", "--attributes", "c,d"), "--targets: no set 'a' in"),
+        (("--queries", "nothere.toml"), "nothere.toml: no such file"),
+        (("nothere.txt",), "nothere.txt"),
+    ],
+)
+def test_bad_input_is_one_line(cli: Run, arguments: tuple[str, ...], message: str) -> None:
+    assert message in _refused(cli, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (MINE.replace('"she", "her"', '"she", "his"'), "found 'his' in both male and female"),
+        (MINE.replace('"nurse", "maid"', '"nurse"'), "others: 1 of 1 words found (at least 2"),
+        (MINE.replace("[queries.mine]", "[query.mine]"), "unknown key 'query'"),
+        ("=", "not valid TOML"),
+    ],
+)
+def test_bad_queries_are_one_line(cli: Run, mine: Path, text: str, message: str) -> None:
+    mine.write_text(text, encoding="utf-8")
+    assert message in _refused(cli, "--queries", mine)
+
+
+@pytest.mark.parametrize("arguments", [("--ddof", 2), ("--samples", 0), ("--seed", -1)])
+def test_impossible_numbers_are_wrong_usage(cli: Run, arguments: tuple[object, ...]) -> None:
+    assert cli("weat", *arguments).code == 2
+
+
+def test_weat_alone_needs_neither_scipy_nor_sklearn() -> None:
+    code = (
+        "import sys\n"
+        "from wordbias.cli import run\n"
+        "assert run(['weat', '--query', 'weat7', '--format', 'jsonl']) == 0\n"
+        "assert not {'scipy', 'sklearn'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, capture_output=True)

@@ -1,0 +1,188 @@
+"""The recipes of a direction, and what projections along it are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wordbias import Attribute, Embedding
+from wordbias.errors import WordbiasError
+from wordbias.measures.clustering import clustering_rows
+from wordbias.measures.direction import find_direction, projections
+from wordbias.measures.gipe import gipe_rows
+from wordbias.measures.means import mean_rows
+from wordbias.measures.panel import Panel
+from wordbias.measures.recoverability import recoverability_rows
+from wordbias.measures.sembias import SemBias, sembias_rows
+from wordbias.subspace import Subspace
+
+FIRST, SECOND = tuple("abcd"), tuple("efgh")
+PAIRS = (("she", "he"), ("her", "his"), ("woman", "man"))
+
+
+@pytest.fixture
+def emb() -> Embedding:
+    words = [*"abcdefghijkl", *(word for pair in PAIRS for word in pair)]
+    rng = np.random.default_rng(3)
+    return Embedding(words, rng.normal(size=(len(words), 7)) * 2, "small")
+
+
+@pytest.fixture
+def gender() -> Attribute:
+    return Attribute("gender", ("f", "m"), (FIRST, SECOND), PAIRS, direction=PAIRS[0])
+
+
+@pytest.fixture
+def together(emb: Embedding) -> Embedding:
+    """The same words, but she ≈ he and all other pairs alike."""
+    vectors = emb.vectors.copy()
+    for a, b in PAIRS:
+        vectors[emb.index[b]] = vectors[emb.index[a]] * 1.01
+    return emb.with_vectors(vectors)
+
+
+def test_she_he_is_the_difference_on_unit_length(emb: Embedding, gender: Attribute) -> None:
+    found = find_direction(emb, gender)
+    delta = emb["she"].astype(float) - emb["he"]
+    assert (found.recipe, found.reason) == ("she−he", "")
+    np.testing.assert_array_equal(found.defined().basis[0], delta / np.linalg.norm(delta))
+    assert found.defined().weights.tolist() == [1]
+
+
+def test_pca_is_the_first_component_of_the_stacked_halves(
+    emb: Embedding, gender: Attribute
+) -> None:
+    """As published: both halves of every pair around its centre, then PCA."""
+    rows = []
+    for a, b in PAIRS:
+        x, y = emb[a].astype(float), emb[b].astype(float)
+        rows += [x - (x + y) / 2, y - (x + y) / 2]
+    values, vectors = np.linalg.eigh(np.cov(np.array(rows).T, ddof=0))
+    found = find_direction(emb, gender, "pca").defined()
+    assert found.dims == 1
+    assert abs(found.basis[0] @ vectors[:, values.argmax()]) == pytest.approx(1, abs=1e-12)
+    assert sum(found.basis[0] @ (emb[a].astype(float) - emb[b]) for a, b in PAIRS) > 0
+    assert found.weights.tolist() == [1]
+
+
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("dims", [1, 3])
+def test_names_are_the_components_of_all_differences(
+    emb: Embedding, gender: Attribute, dims: int, center: bool
+) -> None:
+    pairs = [emb[f].astype(float) - emb[m] for f in FIRST for m in SECOND]
+    d = np.array(pairs) - (np.mean(pairs, axis=0) if center else 0)
+    values, vectors = np.linalg.eigh(d.T @ d)
+    found = find_direction(emb, gender, "names", dims=dims, center=center)
+    subspace = found.defined()
+    np.testing.assert_allclose(
+        subspace.weights, values[::-1][:dims] / values.sum(), rtol=0, atol=1e-12
+    )
+    cosines = np.abs(subspace.basis @ vectors[:, ::-1][:, :dims])
+    np.testing.assert_allclose(cosines, np.eye(dims), rtol=0, atol=1e-7)  # a square root
+    kind = "centred" if center else "not centred"
+    assert found.recipe == f"{dims} components of name differences, {kind}"
+
+
+def test_a_file_is_taken_as_it_is(emb: Embedding, gender: Attribute, tmp_path: Path) -> None:
+    basis = np.linalg.qr(np.random.default_rng(0).normal(size=(7, 2)))[0].T
+    path = tmp_path / "g.safetensors"
+    Subspace(basis, [0.25, 0.5]).save(path)
+    found = find_direction(emb, gender, str(path))
+    assert found.recipe == str(path)
+    np.testing.assert_array_equal(found.defined().basis, basis)
+    assert found.defined().weights.tolist() == [0.25, 0.5]
+
+
+def test_a_file_of_another_dimension_is_refused(
+    emb: Embedding, gender: Attribute, tmp_path: Path
+) -> None:
+    path = tmp_path / "g.safetensors"
+    Subspace.from_direction(np.ones(5)).save(path)
+    with pytest.raises(WordbiasError, match="the subspace has 5 dimensions, small has 7"):
+        find_direction(emb, gender, str(path))
+
+
+@pytest.mark.parametrize("recipe", ["nowhere.safetensors", "She-He", ""])
+def test_what_is_no_recipe_is_a_file(emb: Embedding, gender: Attribute, recipe: str) -> None:
+    with pytest.raises(WordbiasError, match="cannot be read as a subspace"):
+        find_direction(emb, gender, recipe)
+
+
+def test_too_few_names_are_refused(emb: Embedding, gender: Attribute) -> None:
+    with pytest.raises(WordbiasError, match=r"group m: 1 of 4 words found \(at least 2 needed\)"):
+        find_direction(emb.subset([w for w in emb if w not in "fgh"]), gender, "names")
+
+
+@pytest.mark.parametrize(
+    ("recipe", "reason"),
+    [
+        ("she-he", "undefined: ‖she − he‖ is 0.010 of their mean length, below 0.1"),
+        ("pca", "undefined: definitional pairs differ by 0.010 of their mean length, below 0.1"),
+    ],
+)
+def test_pairs_that_have_come_together_give_no_direction(
+    together: Embedding, gender: Attribute, recipe: str, reason: str
+) -> None:
+    found = find_direction(together, gender, recipe)
+    assert (found.subspace, found.reason) == (None, reason)
+    with pytest.raises(WordbiasError, match=re.escape(reason)):
+        found.defined()
+
+
+@pytest.mark.parametrize("recipe", ["she-he", "pca"])
+def test_without_pairs_there_is_a_reason(emb: Embedding, recipe: str) -> None:
+    bare = Attribute("age", ("young", "old"), (FIRST, SECOND))
+    found = find_direction(emb, bare, recipe)
+    assert found.subspace is None
+    assert found.reason.startswith("undefined: ")
+
+
+def test_the_reason_reaches_every_row(together: Embedding, gender: Attribute) -> None:
+    panel = Panel(together, together, list("ijkl"), gender, dims=2)
+    questions = SemBias(((("he", "she"), ("i", "j"), ("k", "l"), ("a", "b")),))
+    rows = [
+        *clustering_rows(panel),
+        *recoverability_rows(panel),
+        *sembias_rows(panel, questions),
+        *gipe_rows(panel, k=2),
+        *(row for row in mean_rows(panel) if row.measure == "direct-bias"),
+    ]
+    assert len(rows) == 2 + 4 + 2 * 3 + 3 + 1
+    for row in rows:
+        assert row.value is None
+        assert row.details["reason"].startswith("undefined: ‖she − he‖ is 0.010")
+
+
+def test_only_what_runs_along_the_originals_direction_needs_it(
+    emb: Embedding, together: Embedding, gender: Attribute
+) -> None:
+    panel = Panel(together, emb, list("ijkl"), gender)
+    assert panel.original_direction.subspace is not None
+    assert [row.value is None for row in gipe_rows(panel, k=2)] == [False] * 3
+    questions = SemBias(((("he", "she"), ("i", "j"), ("k", "l"), ("a", "b")),))
+    assert [row.value for row in sembias_rows(panel, questions)] == [None] * 6
+
+
+def test_a_projection_on_one_direction_is_the_cosine(emb: Embedding, gender: Attribute) -> None:
+    g = find_direction(emb, gender).defined()
+    expected = [float(v @ g.basis[0]) / float(np.linalg.norm(v)) for v in emb.vectors.astype(float)]
+    np.testing.assert_allclose(projections(emb.vectors, g), expected, rtol=0, atol=1e-14)
+
+
+def test_a_projection_on_several_is_their_weighted_sum(emb: Embedding) -> None:
+    basis = np.linalg.qr(np.random.default_rng(0).normal(size=(7, 2)))[0].T
+    found = projections(emb.vectors, Subspace(basis, [0.25, 0.5]))
+    for value, v in zip(found, emb.vectors.astype(float), strict=True):
+        expected = (0.25 * basis[0] @ v + 0.5 * basis[1] @ v) / np.linalg.norm(v)
+        assert value == pytest.approx(expected, abs=1e-14)
+
+
+def test_a_zero_vector_leans_nowhere() -> None:
+    x = np.array([[0, 0], [3, 4]], np.float32)
+    found = projections(x, Subspace.from_direction([1, 0]))
+    assert found.tolist() == pytest.approx([0, 0.6], abs=1e-15)
+    assert projections(x[:0], Subspace.from_direction([1, 0])).shape == (0,)

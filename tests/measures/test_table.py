@@ -1,0 +1,110 @@
+"""The families of measures, picked by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wordbias import Attribute, Embedding
+from wordbias.errors import WordbiasError
+from wordbias.measures import clustering, gipe, recoverability
+from wordbias.measures.panel import Panel
+from wordbias.measures.sembias import SemBias
+from wordbias.measures.table import FAMILIES, table_rows
+from wordbias.threads import blas_threads
+
+PAIRS = (("she", "he"), ("her", "his"))
+GENDER = Attribute("gender", ("f", "m"), (tuple("abcd"), tuple("efgh")), PAIRS, direction=PAIRS[0])
+QUESTIONS = SemBias(((("he", "she"), ("w1", "w2"), ("w3", "w4"), ("w5", "w6")),) * 3)
+MEASURES = {
+    "midb": ["midb", "midb-abs", "midb-rms", "midb-unit"],
+    "direct-bias": ["direct-bias", "direct-bias-pca"],
+    "clustering": ["clustering-accuracy", "clustering-v"],
+    "recoverability": [f"recoverability-{name}" for name in recoverability.CLASSIFIERS],
+    "sembias": ["sembias-definition", "sembias-none", "sembias-stereotype"] * 2,
+    "gipe": ["gipe"] * 3,
+}
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Threads that wait for each other make small products slow on a busy machine."""
+    with blas_threads(1):
+        yield
+
+
+@pytest.fixture
+def panel(monkeypatch: pytest.MonkeyPatch) -> Panel:
+    """A small embedding, and measures that are content with few words."""
+    monkeypatch.setattr(clustering.clustering_rows, "__defaults__", (20,))
+    monkeypatch.setattr(recoverability.recoverability_rows, "__defaults__", (40,))
+    monkeypatch.setitem(gipe.gipe_rows.__kwdefaults__, "k", 5)  # type: ignore[arg-type]
+    words = [*"abcdefgh", "she", "he", "her", "his", *(f"w{i}" for i in range(80))]
+    vectors = np.random.default_rng(0).normal(size=(len(words), 6))
+    emb = Embedding(words, vectors, "small")
+    return Panel(emb, emb, words[12:], GENDER, dims=2)
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:Stochastic Optimizer. Maximum iterations")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_family_has_its_measures(panel: Panel, family: str) -> None:
+    rows = table_rows(panel, [family], sembias=QUESTIONS)
+    assert [row.measure for row in rows] == MEASURES[family]
+    assert all(row.value is not None for row in rows)
+
+
+def test_everything_is_the_families_in_order(panel: Panel) -> None:
+    rows = table_rows(panel, sembias=QUESTIONS)
+    assert [row.measure for row in rows] == [
+        name for family in FAMILIES for name in MEASURES[family]
+    ]
+    picked = table_rows(panel, ["gipe", "midb"], sembias=QUESTIONS)
+    assert [row.measure for row in picked] == MEASURES["midb"] + MEASURES["gipe"]
+    by_name = {(row.measure, row.details.get("setting")): row for row in rows}
+    for row in picked:
+        assert row == by_name[row.measure, row.details.get("setting")]
+
+
+def test_nothing_asked_is_nothing_done(panel: Panel) -> None:
+    assert table_rows(panel, []) == []
+
+
+@pytest.mark.parametrize("only", [["weat"], ["midb", "MIDB"], [""]])
+def test_an_unknown_family_is_refused(panel: Panel, only: Any) -> None:
+    with pytest.raises(WordbiasError, match=f"measure '{only[-1]}': expected some of midb, direct"):
+        table_rows(panel, only)
+
+
+def test_every_row_says_how_it_is_to_be_read(panel: Panel) -> None:
+    """A value with its interval, its ideal, what it is over; or a reason."""
+    for row in table_rows(panel, sembias=QUESTIONS):
+        details = row.details
+        assert details["low"] <= row.value <= details["high"]  # type: ignore[operator]
+        assert details["better"] in ("lower", "higher", "neutral")
+        assert details["n"] > 0
+        if not row.measure.startswith("sembias"):  # whose neutral value nobody defines
+            assert details["neutral"] in (0, 0.5)
+        if row.measure.startswith(("clustering", "recoverability", "gipe")):
+            assert (details["original"], details["direction"]) == ("self", "she−he")
+    for row in table_rows(Panel(panel.embedding, panel.embedding, ["w1"], GENDER, dims=9)):
+        assert (row.value is None) == ("reason" in row.details)
+
+
+def test_the_weight_of_isolated_words_reaches_gipe(panel: Panel) -> None:
+    weighed, left_out = (table_rows(panel, ["gipe"], isolated=alone) for alone in (1.0, 0.0))
+    assert {row.details["isolated"] for row in weighed} == {1}
+    assert {row.details["isolated"] for row in left_out} == {0}
+
+
+def test_without_pairs_nothing_is_silent(panel: Panel) -> None:
+    bare = Attribute("age", ("f", "m"), GENDER.members)
+    rows = table_rows(Panel(panel.embedding, panel.embedding, panel.vocabulary, bare, dims=2))
+    assert [row.measure for row in rows if row.value is not None] == MEASURES["midb"]
+    undefined = [row for row in rows if row.value is None]
+    assert len(undefined) == 2 + 2 + 4 + 3 + 3
+    assert all(row.details["reason"].startswith("undefined: ") for row in undefined)

@@ -1,0 +1,320 @@
+"""WEAT against enumeration, scipy, its own symmetries and the values of real vectors."""
+
+from __future__ import annotations
+
+import time
+from itertools import combinations
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.stats import permutation_test
+
+from wordbias import Embedding, WordbiasError
+from wordbias.measures.bootstrap import percentile_interval
+from wordbias.measures.weat import (
+    Settings,
+    associations,
+    cosines,
+    effect_size,
+    p_value,
+    resampled_effect_sizes,
+    subset_sums,
+    weat,
+)
+from wordbias.wordlists.queries import Query, choose_query, load_queries
+
+Array = NDArray[np.float64]
+SIZES = [(2, 2), (3, 3), (5, 4), (2, 6), (7, 2), (1, 3)]
+
+
+def _rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def _sets(seed: int, sizes: tuple[int, ...] = (5, 4, 3, 6), dim: int = 7) -> list[Array]:
+    rng = _rng(seed)
+    return [rng.normal(size=(n, dim)) + rng.normal(size=dim) for n in sizes]
+
+
+def _scores(seed: int, n: int, m: int) -> tuple[Array, Array]:
+    rng = _rng(seed)
+    return rng.normal(0.5, 1, n), rng.normal(size=m)
+
+
+def _enumerated(x: Array, y: Array, two_sided: bool = False) -> float:
+    """Count all partitions one by one, from the definition."""
+    s = np.concatenate([x, y])
+    statistics = []
+    for chosen in combinations(range(len(s)), len(x)):
+        mask = np.zeros(len(s), bool)
+        mask[list(chosen)] = True
+        statistics.append(s[mask].mean() - s[~mask].mean())
+    values, observed = np.array(statistics), x.mean() - y.mean()
+    if two_sided:
+        values, observed = np.abs(values), abs(observed)
+    return float((values >= observed - 1e-12 * np.abs(s).sum()).mean())
+
+
+@pytest.mark.parametrize(("n", "m"), SIZES)
+@pytest.mark.parametrize("seed", range(4))
+def test_p_counts_every_partition(n: int, m: int, seed: int) -> None:
+    x, y = _scores(seed, n, m)
+    for alternative in ("greater", "two-sided"):
+        found = p_value(x, y, _rng(), alternative=alternative)  # type: ignore[arg-type]
+        assert found.p == pytest.approx(_enumerated(x, y, alternative == "two-sided"), abs=1e-15)
+        assert (found.partitions, found.exact) == (comb(n + m, n), True)
+
+
+@pytest.mark.parametrize(("n", "m"), [(5, 5), (6, 3), (3, 7)])
+@pytest.mark.parametrize("seed", range(3))
+def test_one_sided_p_is_scipys(n: int, m: int, seed: int) -> None:
+    x, y = _scores(seed, n, m)
+    peer = permutation_test(
+        (x, y),
+        lambda a, b, axis: a.mean(axis=axis) - b.mean(axis=axis),
+        permutation_type="independent",
+        n_resamples=np.inf,
+        alternative="greater",
+        vectorized=True,
+    )
+    assert p_value(x, y, _rng()).p == pytest.approx(peer.pvalue, abs=1e-15)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 6))
+@settings(max_examples=60, deadline=None)
+def test_two_sided_p_does_not_see_which_set_is_first(seed: int, n: int, m: int) -> None:
+    x, y = _scores(seed, n, m)
+    one, other = (p_value(*pair, _rng(), alternative="two-sided").p for pair in ((x, y), (y, x)))
+    assert one == other
+    assert one >= 1 / comb(n + m, n)
+
+
+@given(st.integers(0, 10**6), st.floats(-1e3, 1e3), st.floats(1e-3, 1e3))
+@settings(max_examples=60, deadline=None)
+def test_p_and_d_do_not_change_with_origin_and_scale(seed: int, shift: float, scale: float) -> None:
+    x, y = (np.round(s, 3) for s in _scores(seed, 4, 5))
+    moved = (scale * x + shift, scale * y + shift)
+    assert p_value(*moved, _rng()).p == p_value(x, y, _rng()).p
+    assert effect_size(*moved) == pytest.approx(effect_size(x, y), rel=1e-6, abs=1e-9)
+
+
+def test_ties_count_as_at_least_as_large() -> None:
+    x, y = np.array([0.3, 0.1 + 0.2]), np.array([0.3, 0.1, 0.1 + 0.2])
+    assert p_value(x, y, _rng()).p == _enumerated(x, y) == 6 / 10
+    equal = np.full(4, 0.1)
+    assert p_value(equal, equal, _rng(), alternative="two-sided").p == 1
+
+
+def test_p_is_never_zero() -> None:
+    x, y = np.arange(10.0, 18), np.arange(8.0)
+    assert p_value(x, y, _rng()).p == 1 / 12_870
+    few = p_value(x, y, _rng(), max_exact=0, samples=50)
+    assert few.p >= 1 / 51
+    assert not few.exact
+
+
+def test_sampled_p_agrees_with_the_exact_one_and_its_seed_decides() -> None:
+    x, y = _scores(3, 9, 6)
+    exact = p_value(x, y, _rng())
+    sampled = p_value(x, y, _rng(), max_exact=0, samples=100_000)
+    error = np.sqrt(exact.p * (1 - exact.p) / 100_000)
+    assert abs(sampled.p - exact.p) < 5 * error
+    assert (sampled.partitions, sampled.exact) == (100_000, False)
+    assert sampled == p_value(x, y, _rng(), max_exact=0, samples=100_000)
+
+
+def test_every_sampled_partition_has_each_word_once() -> None:
+    s = 2.0 ** np.arange(12)  # a sum of distinct powers of two names its words
+    from wordbias.measures.weat import _sampled
+
+    sums = _sampled(s, 5, _rng(), 5000).astype(int)
+    assert {int(total).bit_count() for total in sums} == {5}
+    assert len(set(sums.tolist())) > 780  # of 792
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (4, 2), (6, 6), (7, 1), (9, 4)])
+def test_subset_sums_are_all_of_them(n: int, k: int) -> None:
+    s = 2.0 ** np.arange(n)
+    expected = sorted(sum(chosen) for chosen in combinations(s.tolist(), k))
+    assert sorted(subset_sums(s, k).tolist()) == expected
+
+
+def test_all_12870_partitions_take_a_hundredth_of_a_second() -> None:
+    x, y = _scores(0, 8, 8)
+    taken = []
+    for _ in range(5):
+        start = time.perf_counter()
+        p_value(x, y, _rng())
+        taken.append(time.perf_counter() - start)
+    assert min(taken) < 0.01
+
+
+def test_s_and_d_are_those_of_the_definition() -> None:
+    x, y, a, b = _sets(1)
+
+    def s(w: Array) -> float:
+        def cos(u: Array, v: Array) -> float:
+            return float(u @ v / np.sqrt((u @ u) * (v @ v)))
+
+        return float(np.mean([cos(w, v) for v in a]) - np.mean([cos(w, v) for v in b]))
+
+    s_x, s_y = [s(w) for w in x], [s(w) for w in y]
+    np.testing.assert_allclose(associations(x, a, b), s_x, rtol=1e-13)
+    for ddof in (0, 1):
+        expected = (np.mean(s_x) - np.mean(s_y)) / np.std([*s_x, *s_y], ddof=ddof)
+        assert effect_size(s_x, s_y, ddof) == pytest.approx(expected, rel=1e-13)
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=40, deadline=None)
+def test_s_does_not_see_rotation_nor_length(seed: int) -> None:
+    sets = _sets(seed)
+    rng = _rng(seed)
+    q = np.linalg.qr(rng.normal(size=(7, 7)))[0]
+    turned = [v @ q * rng.uniform(1e-3, 1e3, (len(v), 1)) for v in sets]
+    x, _, a, b = sets
+    np.testing.assert_allclose(
+        associations(turned[0], turned[2], turned[3]), associations(x, a, b), atol=1e-13
+    )
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=40, deadline=None)
+def test_d_changes_sign_when_either_pair_is_swapped(seed: int) -> None:
+    x, y, a, b = _sets(seed)
+
+    def d(x: Array, y: Array, a: Array, b: Array) -> float:
+        return effect_size(associations(x, a, b), associations(y, a, b))
+
+    assert d(y, x, a, b) == pytest.approx(-d(x, y, a, b), rel=1e-9)
+    assert d(x, y, b, a) == pytest.approx(-d(x, y, a, b), rel=1e-9)
+
+
+def test_a_zero_vector_has_cosine_0() -> None:
+    assert cosines(np.zeros((1, 3)), np.eye(3)).tolist() == [[0, 0, 0]]
+
+
+def test_very_long_and_very_short_float32_vectors_are_no_problem() -> None:
+    x, _, a, b = _sets(2)
+    expected = associations(x, a, b)
+    for scale in (1e-35, 1e35):
+        found = associations(*(np.float32(v * scale) for v in (x, a, b)))
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_d_of_equal_associations_is_undefined() -> None:
+    assert np.isnan(effect_size([0.1, 0.1, 0.1], [0.1, 0.1]))
+    assert np.isnan(effect_size([0.0, 0.0], [0.0, 0.0]))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: effect_size([], [1.0]),
+        lambda: p_value([[1.0]], [1.0], _rng()),
+        lambda: associations(np.zeros(3), np.eye(3), np.eye(3)),
+        lambda: associations(np.zeros((0, 3)), np.eye(3), np.eye(3)),
+    ],
+)
+def test_wrong_shapes_are_refused_in_one_line(call: object) -> None:
+    with pytest.raises(WordbiasError, match="expected") as caught:
+        call()  # type: ignore[operator]
+    assert "\n" not in str(caught.value)
+
+
+def test_one_bootstrap_draw_is_the_effect_size_of_the_words_drawn() -> None:
+    x, y, a, b = _sets(4)
+    c = cosines(np.concatenate([x, y]), np.concatenate([a, b]))
+    sizes = (5, 4, 3, 6)
+    found = resampled_effect_sizes(c, sizes, _rng(), samples=200, ddof=1)
+    rng = _rng()
+    counts = [rng.multinomial(n, np.full(n, 1 / n), 200) for n in sizes]
+    for i in range(0, 200, 37):
+        drawn = [np.repeat(v, k[i], axis=0) for v, k in zip((x, y, a, b), counts, strict=True)]
+        s_x, s_y = (associations(w, drawn[2], drawn[3]) for w in drawn[:2])
+        assert found[i] == pytest.approx(effect_size(s_x, s_y), rel=1e-9)
+
+
+def test_draws_without_deviation_are_left_out() -> None:
+    c = np.array([[1.0, 0.0, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0]])
+    found = resampled_effect_sizes(c, (2, 2, 2, 2), _rng(), samples=500)
+    assert 0 < len(found) < 500
+    assert np.isfinite(found).all()
+    assert percentile_interval(found).low <= percentile_interval(found).high
+
+
+# --- on an embedding -----------------------------------------------------------------------------
+
+
+def _query(name: str = "weat7") -> Query:
+    return choose_query(load_queries(), name)[0]
+
+
+@pytest.mark.parametrize(("ddof", "published"), [(1, 1.2812), (0, 1.3232)])
+def test_the_sample_gives_the_known_values(ddof: int, published: float) -> None:
+    """Known from GloVe 6B 100d; the sample is rounded to float16: 1.28139 and 1.32341 here."""
+    (row,) = weat(Embedding.sample(), _query(), Settings(ddof=ddof))
+    assert row.value == pytest.approx(published, abs=5e-4)
+    assert row.details["p"] == 29 / 12_870  # 0.002253
+    assert (row.details["partitions"], row.details["method"]) == (12_870, "exact")
+    assert row.details["ddof"] == ddof
+
+
+def test_a_row_says_what_was_measured_on_what() -> None:
+    (row,) = weat(Embedding.sample(), _query("weat8"))
+    details = dict(row.details)
+    assert row.measure == "weat"
+    assert details["set"] == "weat8"
+    assert details["n"] == {"science": 8, "arts_8": 8, "male_kin": 8, "female_kin": 8}
+    assert details["missing"] == {}
+    assert details["case"] == {"as written": 29, "lower-cased": 3}  # Einstein, NASA, Shakespeare
+    assert (details["neutral"], details["better"]) == (0.0, "neutral")
+    assert details["low"] < row.value < details["high"]  # type: ignore[operator]
+
+
+def test_missing_words_are_listed_and_nothing_else_is_dropped() -> None:
+    sample = Embedding.sample()
+    for query in load_queries():
+        (row,) = weat(sample, query, Settings(samples=10))
+        for name, words in (*query.targets, *query.attributes):
+            lost = row.details["missing"].get(name, [])
+            assert row.details["n"][name] + len(lost) == len(words)
+            assert not {word.lower() for word in lost} & set(sample.words)
+
+
+def test_sampled_queries_say_so_and_depend_on_the_seed_only() -> None:
+    sample, query = Embedding.sample(), _query("weat3")
+    one, same, other = (
+        weat(sample, query, Settings(samples=2000, seed=seed))[0] for seed in (0, 0, 1)
+    )
+    assert one == same
+    assert (one.details["method"], one.details["partitions"]) == ("sampled", 2000)
+    assert one.value == other.value
+    assert one.details["low"] != other.details["low"]
+
+
+def test_unnormalised_vectors_give_the_same() -> None:
+    sample = Embedding.sample()
+    longer = sample.with_vectors(sample.vectors * np.linspace(0.5, 50, len(sample))[:, None])
+    one, other = (weat(e, _query())[0] for e in (sample, longer))
+    assert other.value == pytest.approx(one.value, rel=1e-5)
+    assert other.details["p"] == one.details["p"]
+
+
+def test_too_few_words_are_refused_with_the_numbers() -> None:
+    few = Embedding.sample().subset(["math", "poetry", "art", "he", "his", "she", "her"])
+    with pytest.raises(WordbiasError, match=r"weat7: math: 1 of 8 words found \(at least 2"):
+        weat(few, _query())
+
+
+def test_words_that_are_all_alike_have_no_effect_size_but_a_reason() -> None:
+    words = ["math", "algebra", "poetry", "art", "he", "his", "she", "her"]
+    same = Embedding(words, np.ones((8, 3)))
+    (row,) = weat(same, _query())
+    assert row.value is None
+    assert row.details["reason"].startswith("undefined")
+    assert row.details["p"] == 1

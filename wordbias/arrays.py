@@ -1,0 +1,34 @@
+"""Arrays as callers give them: checked, frozen, and how far their rounding reaches."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from wordbias.errors import WordbiasError
+
+
+def frozen(values: ArrayLike) -> NDArray[np.float64]:
+    """Return a float64 array that nobody can change: a copy, unless it is one already."""
+    x = np.asarray(values, np.float64)
+    if x is values and not x.flags.writeable:
+        return x
+    x = x.copy()
+    x.flags.writeable = False
+    return x
+
+
+def matrix(vectors: ArrayLike) -> NDArray[np.float64]:
+    """Return vectors as float64, shape ``(n, d)``, or refuse another shape."""
+    x = np.asarray(vectors, np.float64)
+    if x.ndim != 2:
+        raise WordbiasError(f"expected at least two vectors, shape (n, d), got {x.shape}")
+    return x
+
+
+def rounding(vectors: ArrayLike) -> float:
+    """Bound what rounding `d` values to the precision of the array can do to a vector."""
+    x = np.asarray(vectors)
+    eps = np.finfo(x.dtype if x.dtype.kind == "f" else float).eps
+    longest = np.linalg.norm(x.astype(float), axis=1).max()
+    return float(x.shape[1] * eps * longest)

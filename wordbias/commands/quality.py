@@ -1,0 +1,177 @@
+"""`wordbias quality`: word similarity and analogies, to see what debiasing cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import click
+
+from wordbias.commands.inputs import Reading, Subject, open_subject
+from wordbias.commands.options import (
+    common_options,
+    format_option,
+    given_arguments,
+    reading_options,
+    seed_option,
+    show,
+)
+from wordbias.errors import WordbiasError
+from wordbias.quality import Settings, find_sets, quality
+from wordbias.quality.solving import Method
+from wordbias.quality.space import Oov
+from wordbias.results import Report, Row, Table, number
+
+_NO_SETS = (
+    "no test sets: they are not part of wordbias; give --sets FOLDER with the published files "
+    "(RG-65, MTurk-287, MEN, SimLex-999, questions-words.txt, MSR) or others of the same form"
+)
+_BESIDE = 2
+_NAME = 24
+
+
+@click.command()
+@click.argument("embeddings", metavar="[EMBEDDING]...", nargs=-1)
+@click.option("--sets", multiple=True, help="Folder of test sets, or one file; may be repeated.")
+@click.option(
+    "--oov",
+    type=click.Choice(["skip", "mean"]),
+    default="skip",
+    show_default=True,
+    help="Leave out what has unknown words, or use the mean vector as published code does.",
+)
+@click.option(
+    "--method",
+    type=click.Choice(["add", "mul"]),
+    default="add",
+    show_default=True,
+    help="How to answer analogies: 3CosAdd or 3CosMul.",
+)
+@click.option(
+    "--standardise",
+    is_flag=True,
+    help="Delete punctuation in analogies first, as published code does: city's, citys.",
+)
+@click.option("--only", help="Names of the sets to use, with commas: men,google.")
+@reading_options
+@seed_option
+@format_option
+@common_options
+def command(
+    embeddings: tuple[str, ...],
+    sets: tuple[str, ...],
+    oov: Oov,
+    method: Method,
+    standardise: bool,
+    only: str | None,
+    skip_bad: bool,
+    allow_pickle: bool,
+    cache: bool,
+    seed: int,
+    to: str,
+    quiet: bool,
+) -> None:
+    """Measure how good each EMBEDDING is at word similarity and analogies.
+
+    Similarity is Spearman's correlation with people's scores; of analogies the share answered
+    over the whole vocabulary. The test sets are not part of wordbias. Without EMBEDDING the
+    sample that comes with wordbias is used; it is small, look at its coverage.
+
+    \b
+    Examples:
+      wordbias quality glove.txt --sets test_sets/
+      wordbias quality glove.txt debiased.txt --sets test_sets/ --only men,simlex-999
+      wordbias quality vectors.bin --sets MSR-syntax.txt --oov mean --standardise --format json
+    """
+    if not sets:
+        raise WordbiasError(_NO_SETS)
+    twice = next((given for given in embeddings if embeddings.count(given) > 1), None)
+    if twice is not None:
+        raise WordbiasError(f"{twice}: given twice; give each embedding once")
+    found = find_sets(*sets, only=_names(only))
+    settings = Settings(oov, method, standardise, seed)
+    rows: list[Row] = []
+    inputs: dict[str, Mapping[str, object]] = {}
+    heading = []
+    for given in embeddings or (None,):
+        subject = open_subject(
+            given,
+            Reading(cache, skip_bad, allow_pickle),
+            head=0,
+            wanted=(),
+            output=None,
+            quiet=quiet,
+        )
+        name = _unused(subject, inputs)
+        inputs[name] = subject.info.to_dict()
+        heading.append(_source(name, subject))
+        rows += quality(subject.embedding, found, settings, name=name)
+    tables = quality_tables(rows)
+    show(Report("quality", given_arguments(), inputs, rows, tables, heading, seed=seed), to)
+
+
+def quality_tables(rows: Sequence[Row]) -> list[Table]:
+    """One line a set, one pair of columns an embedding, few embeddings a table."""
+    subjects = list(dict.fromkeys(row.subject for row in rows))
+    parts = [subjects[i : i + _BESIDE] for i in range(0, len(subjects), _BESIDE)]
+    return [_table(rows, part) for part in parts]
+
+
+def _table(rows: Sequence[Row], subjects: Sequence[str]) -> Table:
+    by_key = {(row.details["set"], row.subject): row for row in rows}
+    cells = []
+    for name in dict.fromkeys(row.details["set"] for row in rows):
+        of_set = [by_key[name, subject] for subject in subjects]
+        cells.append([name, *(cell for row in of_set for cell in (_score(row), _coverage(row)))])
+    heads = [head for subject in subjects for head in (_short(subject), "coverage")]
+    return Table("Quality", ["set", *heads], cells, _note(rows))
+
+
+def _note(rows: Sequence[Row]) -> str:
+    kept = {"skip": "left out", "mean": "scored with the mean vector"}[rows[0].details["oov"]]
+    setting = next((row.details["setting"] for row in rows if row.measure == "analogy"), "")
+    answered = setting.replace("add", "3CosAdd").replace("mul", "3CosMul")
+    reasons = dict.fromkeys(row.details["reason"] for row in rows if "reason" in row.details)
+    return " ".join(
+        [
+            "Similarity: Spearman's ρ (95 % over pairs). Analogies: share answered. Higher is",
+            "better. Coverage: pairs or questions all of whose words are known; the others are",
+            f"{kept}{f'; analogies answered by {answered}' if setting else ''}.",
+            *reasons,
+        ]
+    )
+
+
+def _score(row: Row) -> str:
+    if "low" not in row.details:
+        return number(row.value)
+    low, high = (number(row.details[key], 2) for key in ("low", "high"))
+    return f"{number(row.value)} ({low} to {high})"
+
+
+def _coverage(row: Row) -> str:
+    known = round(row.details["coverage"] * row.details["asked"])
+    return f"{known:,}/{row.details['asked']:,}"
+
+
+def _names(only: str | None) -> list[str]:
+    names = [name.strip() for name in (only or "").split(",")]
+    if only is not None and not any(names):
+        raise WordbiasError("--only: expected names of sets with commas between them, found none")
+    return [name for name in names if name]
+
+
+def _unused(subject: Subject, used: Mapping[str, object]) -> str:
+    """Name an embedding, by its path if another one has its name."""
+    name = subject.embedding.name
+    return subject.info.path if name in used else name
+
+
+def _source(name: str, subject: Subject) -> str:
+    info = subject.info
+    sample = "the sample of GloVe 6B 100d that comes with wordbias"
+    source = sample if subject.is_sample else info.path
+    return f"{name}: {source}, {info.words:,} words × {info.dim} ({info.format})"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _NAME else f"…{name[1 - _NAME :]}"

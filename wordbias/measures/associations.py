@@ -1,0 +1,168 @@
+"""Any of the association measures on the same queries, as rows.
+
+WEAT compares X and Y in their nearness to A and B. The others take less than four sets, and of a
+query take these:
+
+========  =========================================================================
+weat      X, Y, A and B
+rnsb      all target words; A is positive, B negative
+mac       each target set in turn, both attribute sets
+rnd, ect  X and Y are the two groups; each attribute set in turn the neutral words
+ripa      the same, with pairs: the i-th words of X and Y as listed
+========  =========================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.embedding import Embedding
+from wordbias.errors import WordbiasError
+from wordbias.measures.bootstrap import SAMPLES, percentile_interval
+from wordbias.measures.ect import rank_correlation, similarities
+from wordbias.measures.mac import mac_of_words
+from wordbias.measures.ripa import relation, ripa_of_words
+from wordbias.measures.rnd import rnd_of_words
+from wordbias.measures.rnsb import divergence, negative_probabilities
+from wordbias.measures.weat import Settings, weat_row
+from wordbias.results import Row
+from wordbias.wordlists.queries import FoundQuery, Query
+
+Array = NDArray[np.float64]
+Statistic = Callable[[Array], Array]
+
+_CONVENTION = {
+    "rnd": {"neutral": 0.0, "better": "neutral"},
+    "rnsb": {"neutral": 0.0, "better": "lower"},
+    "mac": {"neutral": 1.0, "better": "neutral"},
+    "ect": {"neutral": 1.0, "better": "higher"},
+    "ripa": {"neutral": 0.0, "better": "neutral"},
+}
+MEASURES = ("weat", *_CONVENTION)
+
+
+def measure_queries(
+    embedding: Embedding,
+    queries: Sequence[Query],
+    measures: Sequence[str] = ("weat",),
+    settings: Settings | None = None,
+) -> list[Row]:
+    """Run queries on an embedding.
+
+    A query for which the embedding lacks words gives rows without a value but with a `reason`.
+
+    Parameters
+    ----------
+    embedding
+        At least the words of the queries.
+    queries, measures
+        What to run; the measures are some of `MEASURES`.
+    settings
+        Of WEAT; its seed is that of every interval.
+
+    Raises
+    ------
+    WordbiasError
+        If no query has enough words, or a measure is not known.
+    """
+    check_measures(measures)
+    settings = settings or Settings()
+    rows, errors = [], []
+    for query in queries:
+        try:
+            found = query.find(embedding, embedding.name)
+        except WordbiasError as error:
+            errors.append(error)
+            details = {"set": query.name, "reason": f"undefined: {error}"}
+            rows += [Row(embedding.name, measure, None, details) for measure in measures]
+        else:
+            rows += [row for name in measures for row in _rows(embedding, found, name, settings)]
+    if errors and len(errors) == len(queries):
+        raise errors[0]
+    return rows
+
+
+def check_measures(measures: Sequence[str]) -> None:
+    """Refuse names that are none of `MEASURES`, and none at all."""
+    known = ", ".join(MEASURES)
+    for measure in measures:
+        if measure not in MEASURES:
+            raise WordbiasError(f"measure {measure!r}: expected one of {known}")
+    if not measures:
+        raise WordbiasError(f"no measure named: expected one or more of {known}")
+
+
+def _rows(
+    embedding: Embedding, found: FoundQuery, measure: str, settings: Settings
+) -> Iterator[Row]:
+    if measure == "weat":
+        yield weat_row(embedding, found, settings)
+        return
+    for words, parts, statistic in _parts(embedding, found, measure):
+        about = {**found.details(), **({"words": words} if words else {})}
+        if measure == "ripa" and found.pairs is not None:
+            about["pairs"] = len(found.pairs.found)
+        value = _value(parts, statistic, settings.seed)
+        yield Row(embedding.name, measure, value.pop("value"), about | value | _CONVENTION[measure])
+
+
+def _parts(
+    embedding: Embedding, found: FoundQuery, measure: str
+) -> Iterator[tuple[str, Array | str, Statistic]]:
+    """Yield the name of the words measured, their parts ``(…, n)`` or why not, and what to do."""
+    x, y, *attributes = (embedding.take(words.found) for words in found.sets)
+    names = found.query.names
+    if measure == "rnsb":
+        yield "", negative_probabilities(np.concatenate([x, y]), *attributes), divergence
+    elif measure == "mac":
+        for name, t in zip(names, (x, y), strict=False):
+            yield name, mac_of_words(t, attributes), _mean
+    else:
+        b = _relation(embedding, found) if measure == "ripa" else ""
+        for name, w in zip(names[2:], attributes, strict=True):
+            if measure == "ect":
+                yield name, similarities(w, x, y), rank_correlation
+            elif measure == "rnd":
+                yield name, rnd_of_words(w, x, y), _mean
+            else:
+                yield name, b if isinstance(b, str) else ripa_of_words(w, b), _mean
+
+
+def _relation(embedding: Embedding, found: FoundQuery) -> Array | str:
+    if found.pairs is None:
+        first, second = (f"{len(words)} {name}" for name, words in found.query.targets)
+        return f"undefined: pairs are the i-th words of both target sets, found {first}, {second}"
+    if not found.pairs.found:
+        return f"undefined: {embedding.name} has both words of none of the pairs"
+    try:
+        return relation(*(embedding.take(words) for words in _columns(found.pairs.found)))
+    except WordbiasError as error:
+        return f"undefined: {error}"
+
+
+def _columns(pairs: Iterable[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    first, second = zip(*pairs, strict=True)
+    return list(first), list(second)
+
+
+def _value(parts: Array | str, statistic: Statistic, seed: int) -> dict[str, Any]:
+    """Return the value and its 95 % interval, the words drawn again with replacement."""
+    if isinstance(parts, str):
+        return {"value": None, "reason": parts}
+    value = float(statistic(parts))
+    if np.isnan(value):
+        return {"value": None, "reason": "undefined: the words do not differ"}
+    n = parts.shape[-1]
+    drawn = np.random.default_rng(seed).integers(n, size=(SAMPLES, n))
+    samples = statistic(parts[..., drawn])
+    interval = percentile_interval(samples[~np.isnan(samples)])
+    return {"value": value, "low": interval.low, "high": interval.high}
+
+
+def _mean(parts: Array) -> Array:
+    mean: Array = parts.mean(axis=-1)
+    return mean

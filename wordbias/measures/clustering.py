@@ -1,0 +1,138 @@
+"""Clustering: does k-means find the biased words' groups again? (Gonen and Goldberg 2019)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.errors import WordbiasError
+from wordbias.measures.biased import most_biased
+from wordbias.measures.bootstrap import Interval, percentile_interval, resampled_cells
+from wordbias.measures.direction import projections
+from wordbias.measures.panel import Panel
+from wordbias.results import Row
+from wordbias.threads import blas_threads
+
+MEASURES = ("clustering-accuracy", "clustering-v")
+WORDS = 1500
+"""Most biased words in all, half of each side, as in the paper's table."""
+SEEDS = 10
+N_INIT = 10
+
+
+class Clustering(NamedTuple):
+    """Agreement of clusters with labels over several seeds; neutral: accuracy .5, v-measure 0.
+
+    Attributes
+    ----------
+    accuracy, v_measure
+        One value a seed, shape ``(s,)``.
+    cells
+        Words of each (label, cluster), shape ``(s, 2, 2)``.
+    """
+
+    accuracy: NDArray[np.float64]
+    v_measure: NDArray[np.float64]
+    cells: NDArray[np.intp]
+
+
+def clustering(
+    vectors: NDArray[np.float32],
+    labels: NDArray[np.bool_],
+    *,
+    seed: int = 0,
+    seeds: int = SEEDS,
+    n_init: int = N_INIT,
+) -> Clustering:
+    """Cluster words into two and compare with their labels.
+
+    Parameters
+    ----------
+    vectors
+        Of the most biased words in the (debiased) embedding, shape ``(n, d)``, not normalised, as
+        in the published code.
+    labels
+        Their lean in the **original** embedding, shape ``(n,)``.
+    seed, seeds
+        k-means runs with the seeds ``seed … seed + seeds − 1``; a single run is unstable.
+    n_init
+        Restarts of each run.
+    """
+    from sklearn.cluster import KMeans
+
+    cells = np.empty((seeds, 2, 2), np.intp)
+    with blas_threads(1):
+        for i in range(seeds):
+            found = KMeans(2, n_init=n_init, random_state=seed + i).fit_predict(vectors)
+            cells[i] = np.bincount(2 * labels + found, minlength=4).reshape(2, 2)
+    return Clustering(accuracy(cells), v_measure(cells), cells)
+
+
+def accuracy(cells: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Alignment accuracy ``max(acc, 1 − acc)`` of ``(…, label, cluster)`` counts."""
+    right = cells[..., 0, 0] + cells[..., 1, 1]
+    share = right / cells.sum((-1, -2))
+    aligned: NDArray[np.float64] = np.maximum(share, 1 - share)
+    return aligned
+
+
+def v_measure(cells: NDArray[np.intp]) -> NDArray[np.float64]:
+    """V-measure (Rosenberg and Hirschberg 2007) of ``(…, label, cluster)`` counts."""
+    joint = cells / cells.sum((-1, -2), keepdims=True)
+    labels, clusters = _entropy(joint.sum(-1)), _entropy(joint.sum(-2))
+    mutual = labels + clusters - _entropy(joint.reshape(*joint.shape[:-2], 4))
+    total = labels + clusters
+    return np.where(total == 0, 1.0, 2 * mutual / np.where(total == 0, 1, total))
+
+
+def intervals(found: Clustering, rng: np.random.Generator) -> tuple[Interval, Interval]:
+    """95 % intervals of mean accuracy and v-measure: bootstrap over words, seeds pooled."""
+    samples = [resampled_cells(cells.ravel(), rng).reshape(-1, 2, 2) for cells in found.cells]
+    return (
+        percentile_interval(np.mean([accuracy(drawn) for drawn in samples], axis=0)),
+        percentile_interval(np.mean([v_measure(drawn) for drawn in samples], axis=0)),
+    )
+
+
+def _entropy(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    positive = np.where(p > 0, p, 1)
+    bits: NDArray[np.float64] = -(positive * np.log(positive)).sum(-1)
+    return bits
+
+
+def clustering_rows(panel: Panel, words: int = WORDS) -> list[Row]:
+    """Cluster the words that lean most in the original, by their vectors in the embedding."""
+    said = {**panel.against(), "seeds": SEEDS, "n_init": N_INIT}
+    direction = panel.original_direction
+    if direction.subspace is None:
+        return panel.undefined(MEASURES, direction.reason, **said)
+    lean = projections(panel.original_vectors, direction.subspace)
+    try:
+        chosen = most_biased(lean, words // 2)
+    except WordbiasError as error:
+        return panel.undefined(MEASURES, f"undefined: {error}", **said)
+    found = clustering(panel.vectors[chosen.rows], chosen.labels, seed=panel.seed)
+    rows = []
+    for name, values, interval, neutral in zip(
+        MEASURES,
+        (found.accuracy, found.v_measure),
+        intervals(found, panel.rng()),
+        (0.5, 0.0),
+        strict=True,
+    ):
+        rows.append(
+            panel.row(
+                name,
+                float(values.mean()),
+                low=interval.low,
+                high=interval.high,
+                spread=float(values.std(ddof=1)),
+                n=len(chosen.rows),
+                neutral=neutral,
+                better="lower",
+                **said,
+            )
+        )
+    return rows

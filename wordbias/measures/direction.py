@@ -1,0 +1,113 @@
+"""The subspace that measures run along: she − he, PCA of pairs, names, or one from a file.
+
+Classically clustering, recoverability, GIPE and SemBias use one direction; with a subspace of
+several weighted ones they become the family that Dawkins (2021, section 4) proposes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.embedding import Embedding
+from wordbias.errors import WordbiasError
+from wordbias.measures.blocks import blocks
+from wordbias.measures.lens import axis, pair_component
+from wordbias.subspace import Subspace
+from wordbias.wordlists import Attribute, resolve
+
+RECIPES = ("she-he", "pca", "names")
+
+
+@dataclass(frozen=True)
+class Direction:
+    """A subspace, how it was made, and why it is undefined if it is."""
+
+    subspace: Subspace | None
+    recipe: str
+    reason: str = ""
+
+    def defined(self) -> Subspace:
+        """Return the subspace.
+
+        Raises
+        ------
+        WordbiasError
+            If it is undefined.
+        """
+        if self.subspace is None:
+            raise WordbiasError(f"direction {self.recipe}: {self.reason}")
+        return self.subspace
+
+
+def find_direction(
+    embedding: Embedding,
+    attribute: Attribute,
+    recipe: str = "she-he",
+    *,
+    dims: int = 4,
+    center: bool = True,
+) -> Direction:
+    """Fit a direction by its recipe.
+
+    Parameters
+    ----------
+    embedding
+        What it is fitted on.
+    attribute
+        The groups and pairs.
+    recipe
+        ``she-he``: the difference of the attribute's axis pair. ``pca``: the first principal
+        component of its definitional pairs. ``names``: the weighted subspace of all pairwise
+        differences between its groups. Anything else: a file, see `Subspace.load`.
+    dims, center
+        For ``names``.
+
+    Raises
+    ------
+    WordbiasError
+        If a group has too few words, or the file does not fit the embedding.
+    """
+    if recipe == "she-he":
+        vector, reason = axis(embedding, attribute)
+        named = "−".join(attribute.direction or ("no", "axis"))
+        return Direction(None if vector is None else Subspace.from_direction(vector), named, reason)
+    if recipe == "pca":
+        vector, reason = pair_component(embedding, attribute)
+        one = None if vector is None else Subspace.from_direction(vector)
+        return Direction(one, "pca of definitional pairs", reason)
+    if recipe == "names":
+        first, second = (
+            embedding.take(resolve(words, embedding, f"group {group}").at_least(2).found)
+            for group, words in zip(attribute.groups, attribute.members, strict=True)
+        )
+        kind = "centred" if center else "not centred"
+        subspace = Subspace.from_groups(first, second, dims, center=center)
+        return Direction(subspace, f"{dims} components of name differences, {kind}")
+    return Direction(_from_file(Path(recipe), embedding), recipe)
+
+
+def projections(vectors: NDArray[np.float32], subspace: Subspace) -> NDArray[np.float64]:
+    """Weighted projection of every vector on unit length: ``Σ a_i ⟨g_i, x⟩ / ‖x‖``, shape ``(n,)``.
+
+    Positive towards the first group. For one direction this is the cosine; 0 for a zero vector.
+    """
+    g = subspace.basis.T @ subspace.weights
+    parts = [np.zeros(0)]
+    for x in blocks(vectors):
+        norm = np.linalg.norm(x, axis=1)
+        parts.append(x @ g / np.where(norm == 0, 1, norm))
+    return np.concatenate(parts)
+
+
+def _from_file(path: Path, embedding: Embedding) -> Subspace:
+    subspace = Subspace.load(path)
+    d = subspace.basis.shape[1]
+    if d != embedding.dim:
+        raise WordbiasError(
+            f"{path}: the subspace has {d} dimensions, {embedding.name} has {embedding.dim}"
+        )
+    return subspace

@@ -1,0 +1,190 @@
+r"""GIPE: how many of the words' neighbours are near for gender's sake? (Kumar et al. 2020).
+
+.. math:: \beta(w, v) = \frac{w \cdot v - \cos(w_\perp, v_\perp)}{w \cdot v}, \quad
+          \eta(w) = \frac{|\{v \in N_k(w) : \beta(w, v) > \theta\}|}{k}, \quad
+          \mathrm{GIPE} = \frac{\sum_w \gamma(w) \eta(w)}{\sum_w \gamma(w)}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.embedding import Embedding
+from wordbias.measures.blocks import unit
+from wordbias.measures.bootstrap import Interval, percentile_interval, resampled_means
+from wordbias.measures.nearest import nearest
+from wordbias.measures.panel import Panel
+from wordbias.results import Row
+from wordbias.subspace import Subspace
+
+THETAS = (0.03, 0.05, 0.07)
+K = 100
+_PAIRS = 1 << 16
+_EPS = float(np.finfo(np.float32).eps)
+
+
+class Gipe(NamedTuple):
+    """Per-word parts of GIPE at one θ; the value is their weighted mean, neutral 0.
+
+    Attributes
+    ----------
+    eta
+        Share of illicit neighbours of every word, shape ``(q,)``.
+    gamma
+        Weight of every word, shape ``(q,)``.
+    """
+
+    eta: NDArray[np.float64]
+    gamma: NDArray[np.float64]
+
+    @property
+    def value(self) -> float:
+        """GIPE; nan without any weight, see `weight`."""
+        if not self.weight:
+            return float("nan")
+        return float((self.gamma * self.eta).sum() / self.weight)
+
+    @property
+    def weight(self) -> float:
+        """Sum of γ; 0 only if every word is isolated and ``isolated=0``."""
+        return float(self.gamma.sum())
+
+    def interval(self, rng: np.random.Generator) -> Interval:
+        """95 % interval: bootstrap over words, each with its γ and η."""
+        parts = resampled_means(np.stack([self.gamma * self.eta, self.gamma], axis=1), rng)
+        weighed = parts[parts[:, 1] > 0]  # a sample may hold only words of weight 0
+        return percentile_interval(weighed[:, 0] / weighed[:, 1])
+
+
+def indirect_bias(
+    unit_vectors: NDArray[np.float32],
+    queries: NDArray[np.intp],
+    neighbours: NDArray[np.int32],
+    subspace: Subspace,
+) -> NDArray[np.float64]:
+    """Compute β of every query with each of its neighbours, shape ``(q, k)``.
+
+    Only the dot products and the coordinates along the subspace are needed: with orthonormal
+    ``g_i``, ``w⊥·v⊥ = w·v − Σ ⟨g_i,w⟩⟨g_i,v⟩``.
+
+    Parameters
+    ----------
+    unit_vectors
+        Of the **original** embedding, shape ``(n, d)``, rows of length one.
+    queries, neighbours
+        Row numbers, shapes ``(q,)`` and ``(q, k)``.
+    subspace
+        Of the original embedding; weights play no part, removal is whole.
+    """
+    along = unit_vectors @ subspace.basis.T.astype(np.float32)
+    left = 1 - (along.astype(np.float64) ** 2).sum(1)
+    # a word within rounding of the subspace has nothing left to be near by
+    rest = np.where(left > unit_vectors.shape[1] * _EPS, np.sqrt(np.maximum(left, 0)), np.inf)
+    beta = np.empty(neighbours.shape)
+    step = max(1, _PAIRS // neighbours.shape[1])
+    for start in range(0, len(queries), step):
+        w, v = queries[start : start + step], neighbours[start : start + step]
+        dot = np.einsum("qd,qkd->qk", unit_vectors[w], unit_vectors[v], dtype=np.float64)
+        removed = np.einsum("qi,qki->qk", along[w], along[v], dtype=np.float64)
+        perpendicular = (dot - removed) / (rest[w][:, None] * rest[v])
+        beta[start : start + step] = (dot - perpendicular) / _away_from_zero(dot)
+    return beta
+
+
+def gipe(
+    beta: NDArray[np.float64],
+    queries: NDArray[np.intp],
+    neighbours: NDArray[np.int32],
+    size: int,
+    theta: float = 0.03,
+    *,
+    isolated: float = 1.0,
+) -> Gipe:
+    """Weigh the words of V_d and their illicit neighbours.
+
+    Parameters
+    ----------
+    beta, queries, neighbours
+        See `indirect_bias`; neighbours are those in the **debiased** embedding.
+    size
+        Words of the vocabulary, `n`.
+    theta
+        β above it is illicit.
+    isolated
+        γ of a word that is nobody's neighbour: 1 by the paper's formula. The published code leaves
+        such words out, by accident of a default: 0.
+    """
+    illicit = beta > theta
+    pointed = np.bincount(neighbours.ravel(), minlength=size)[queries]
+    wrongly = np.bincount(neighbours[illicit], minlength=size)[queries]
+    gamma = 1 + wrongly / np.maximum(pointed, 1)
+    return Gipe(illicit.mean(1), np.where(pointed == 0, isolated, gamma))
+
+
+def _away_from_zero(dot: NDArray[np.float64]) -> NDArray[np.float64]:
+    tiny = np.finfo(np.float32).tiny
+    return np.where(np.abs(dot) < tiny, tiny, dot)
+
+
+def gipe_rows(panel: Panel, *, k: int = K, isolated: float = 1.0) -> list[Row]:
+    """GIPE of the vocabulary at every θ, neighbours among all words that both embeddings have."""
+    said = {**panel.against(), "k": k, "isolated": isolated}
+    direction = panel.original_direction
+    words = _common(panel.embedding, panel.original)
+    reason = direction.reason
+    if len(words) <= k:
+        reason = f"undefined: {len(words)} words are too few for {k} neighbours"
+    if direction.subspace is None or reason:
+        return [_undefined(panel, theta, reason, said) for theta in THETAS]
+    place = {word: i for i, word in enumerate(words)}
+    queries = np.array([place[word] for word in panel.vocabulary], np.intp)
+    debiased = unit(_take(panel.embedding, words))
+    found = nearest(debiased, queries, k)
+    original = debiased if panel.is_own else unit(_take(panel.original, words))
+    beta = indirect_bias(original, queries, found.rows, direction.subspace)
+    return [_row(panel, beta, queries, found.rows, len(words), theta, said) for theta in THETAS]
+
+
+def _row(
+    panel: Panel,
+    beta: NDArray[np.float64],
+    queries: NDArray[np.intp],
+    neighbours: NDArray[np.int32],
+    size: int,
+    theta: float,
+    said: dict[str, Any],
+) -> Row:
+    found = gipe(beta, queries, neighbours, size, theta, isolated=said["isolated"])
+    if not found.weight:
+        reason = "undefined: no word is another's neighbour, and such words weigh nothing"
+        return _undefined(panel, theta, reason, said)
+    interval = found.interval(panel.rng())
+    return panel.row(
+        "gipe",
+        found.value,
+        setting=f"θ={theta:g}",
+        low=interval.low,
+        high=interval.high,
+        n=len(queries),
+        neutral=0.0,
+        better="lower",
+        **said,
+    )
+
+
+def _undefined(panel: Panel, theta: float, reason: str, said: dict[str, Any]) -> Row:
+    return panel.undefined(["gipe"], reason, setting=f"θ={theta:g}", **said)[0]
+
+
+def _common(embedding: Embedding, original: Embedding) -> Sequence[str]:
+    if embedding.words == original.words:
+        return embedding.words
+    return [word for word in embedding.words if word in original]
+
+
+def _take(embedding: Embedding, words: Sequence[str]) -> NDArray[np.float32]:
+    return embedding.vectors if words is embedding.words else embedding.take(words)

@@ -1,0 +1,151 @@
+"""What the classic measures are taken on: an embedding, its original, a vocabulary, a direction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.embedding import Embedding
+from wordbias.errors import WordbiasError
+from wordbias.measures.biased import most_biased
+from wordbias.measures.direction import Direction, find_direction, projections
+from wordbias.results import Row
+from wordbias.vocabulary import choose_vocabulary
+from wordbias.wordlists import Attribute
+
+SELF = "self"
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One embedding, ready to be measured.
+
+    Attributes
+    ----------
+    embedding
+        What is measured.
+    original
+        The embedding before debiasing, from which lean and proximity are taken: an argument,
+        never guessed. `embedding` itself if there is none.
+    vocabulary
+        V_t; every word is in both.
+    attribute
+        The groups and pairs.
+    recipe
+        Of the direction; see `find_direction`.
+    dims, center
+        Of the subspace of names.
+    seed
+        Of everything random.
+    """
+
+    embedding: Embedding
+    original: Embedding
+    vocabulary: Sequence[str]
+    attribute: Attribute = field(default_factory=Attribute.load)
+    recipe: str = "she-he"
+    dims: int = 4
+    center: bool = True
+    seed: int = 0
+
+    @cached_property
+    def own_direction(self) -> Direction:
+        """The direction as the measured embedding has it."""
+        return self._direction(self.embedding)
+
+    @cached_property
+    def original_direction(self) -> Direction:
+        """The direction as the original has it."""
+        return self._direction(self.original)
+
+    @cached_property
+    def vectors(self) -> NDArray[np.float32]:
+        """Vectors of the vocabulary, shape ``(n, d)``."""
+        return self.embedding.take(self.vocabulary)
+
+    @cached_property
+    def original_vectors(self) -> NDArray[np.float32]:
+        """The same words' vectors in the original."""
+        return self.vectors if self.is_own else self.original.take(self.vocabulary)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the embedding is its own original."""
+        return self.embedding is self.original
+
+    def extremes(self, count: int) -> list[str]:
+        """Return the `count` words of the vocabulary that lean most to each group."""
+        lean = projections(self.vectors, self.own_direction.defined())
+        rows = most_biased(lean, count).rows.tolist()
+        return [self.vocabulary[i] for i in rows]
+
+    def rng(self) -> np.random.Generator:
+        """Return a generator that starts anew for every measure."""
+        return np.random.default_rng(self.seed)
+
+    def row(self, measure: str, value: float | None, **details: Any) -> Row:
+        """Make a row about this embedding; details that are None are left out."""
+        said = {key: item for key, item in details.items() if item is not None}
+        return Row(self.embedding.name, measure, value, said)
+
+    def against(self) -> dict[str, Any]:
+        """Return what a row says of the original and the direction."""
+        name = SELF if self.is_own else self.original.name
+        return {"original": name, "direction": self.original_direction.recipe}
+
+    def undefined(self, measures: Iterable[str], reason: str, **details: Any) -> list[Row]:
+        """Make one row a measure that has no value, with the reason."""
+        return [self.row(name, None, reason=reason, **details) for name in measures]
+
+    def _direction(self, embedding: Embedding) -> Direction:
+        return find_direction(
+            embedding, self.attribute, self.recipe, dims=self.dims, center=self.center
+        )
+
+
+def make_panels(
+    embeddings: Sequence[Embedding],
+    original: Embedding | None,
+    attribute: Attribute,
+    given: Sequence[str] | None = None,
+    *,
+    strict: bool = False,
+    **settings: Any,
+) -> list[Panel]:
+    """Put embeddings side by side: one vocabulary, that of all of them and of the original.
+
+    Parameters
+    ----------
+    embeddings, original
+        What is measured, and what it is compared with; without an original, itself.
+    attribute, given, strict
+        See `wordbias.vocabulary.choose_vocabulary`.
+    settings
+        The other fields of `Panel`.
+
+    Raises
+    ------
+    WordbiasError
+        If two embeddings have the same name, or too few words are common.
+    """
+    names = [embedding.name for embedding in embeddings]
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise WordbiasError(f"two embeddings are called {name!r}; rename one of the files")
+    shared = [*embeddings, *([] if original is None else [original])]
+    vocabulary = choose_vocabulary(shared, attribute, given, strict=strict)
+    return [
+        Panel(
+            embedding,
+            embedding if original is None else original,
+            vocabulary,
+            attribute,
+            **settings,
+        )
+        for embedding in embeddings
+    ]

@@ -1,0 +1,131 @@
+"""Recoverability: can a classifier tell the biased words' groups? (Gonen and Goldberg 2019)."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.errors import WordbiasError
+from wordbias.measures.biased import most_biased
+from wordbias.measures.bootstrap import Interval, percentile_interval, resampled_cells
+from wordbias.measures.direction import projections
+from wordbias.measures.panel import Panel
+from wordbias.results import Row
+from wordbias.threads import blas_threads
+
+WORDS = 5000
+"""Most biased words in all, half of each side."""
+CLASSIFIERS = ("linear-svm", "rbf-svm", "logistic", "mlp")
+TRAIN_SHARE = 0.2
+
+
+class Recovered(NamedTuple):
+    """Test accuracy of one classifier, neutral .5, and how many words it was tested on."""
+
+    accuracy: float
+    right: int
+    tested: int
+    converged: bool = True
+
+    def interval(self, rng: np.random.Generator) -> Interval:
+        """95 % interval: bootstrap over the words tested."""
+        cells = np.array([self.right, self.tested - self.right])
+        return percentile_interval(resampled_cells(cells, rng)[:, 0] / self.tested)
+
+
+def recoverability(
+    vectors: NDArray[np.float32],
+    labels: NDArray[np.bool_],
+    *,
+    seed: int = 0,
+    train_share: float = TRAIN_SHARE,
+) -> dict[str, Recovered]:
+    """Train four classifiers on a balanced fifth of the words and test on the others.
+
+    Parameters
+    ----------
+    vectors
+        Of the most biased words in the (debiased) embedding, shape ``(n, d)``.
+    labels
+        Their lean in the **original** embedding, shape ``(n,)``.
+    seed
+        Of the split, which is stratified, and of the classifiers.
+    train_share
+        Share of the words to train on; the paper's .2.
+
+    Returns
+    -------
+    dict
+        One `Recovered` for each of `CLASSIFIERS`. The settings are sklearn's defaults but for
+        what the papers fix: linear kernel, RBF with ``gamma="auto"``, one hidden layer of 100.
+    """
+    from sklearn.model_selection import train_test_split
+
+    train, test = train_test_split(
+        np.arange(len(labels)), train_size=train_share, stratify=labels, random_state=seed
+    )
+    found = {}
+    with blas_threads(1):
+        for name in CLASSIFIERS:
+            model, converged = _fitted(make_classifier(name, seed), vectors[train], labels[train])
+            right = int((model.predict(vectors[test]) == labels[test]).sum())
+            found[name] = Recovered(right / len(test), right, len(test), converged)
+    return found
+
+
+def _fitted(model: Any, x: NDArray[np.float32], y: NDArray[np.bool_]) -> tuple[Any, bool]:
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        model.fit(x, y)
+    return model, not any(issubclass(found.category, ConvergenceWarning) for found in caught)
+
+
+def make_classifier(name: str, seed: int) -> Any:
+    """Build one of `CLASSIFIERS`, untrained."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.neural_network import MLPClassifier
+    from sklearn.svm import SVC
+
+    return {
+        "linear-svm": lambda: SVC(kernel="linear", random_state=seed),
+        "rbf-svm": lambda: SVC(kernel="rbf", gamma="auto", random_state=seed),
+        "logistic": lambda: LogisticRegression(max_iter=1000, random_state=seed),
+        "mlp": lambda: MLPClassifier((100,), max_iter=500, random_state=seed),
+    }[name]()
+
+
+def recoverability_rows(panel: Panel, words: int = WORDS) -> list[Row]:
+    """Tell the words that lean most in the original apart, by their vectors in the embedding."""
+    measures = [f"recoverability-{name}" for name in CLASSIFIERS]
+    said = {**panel.against(), "train_share": TRAIN_SHARE}
+    direction = panel.original_direction
+    if direction.subspace is None:
+        return panel.undefined(measures, direction.reason, **said)
+    lean = projections(panel.original_vectors, direction.subspace)
+    try:
+        chosen = most_biased(lean, words // 2)
+    except WordbiasError as error:
+        return panel.undefined(measures, f"undefined: {error}", **said)
+    found = recoverability(panel.vectors[chosen.rows], chosen.labels, seed=panel.seed)
+    rows = []
+    for name, result in found.items():
+        interval = result.interval(panel.rng())
+        rows.append(
+            panel.row(
+                f"recoverability-{name}",
+                result.accuracy,
+                low=interval.low,
+                high=interval.high,
+                n=result.tested,
+                neutral=0.5,
+                better="lower",
+                converged=None if result.converged else False,
+                **said,
+            )
+        )
+    return rows

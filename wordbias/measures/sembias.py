@@ -1,0 +1,147 @@
+"""SemBias: which of four pairs is most like he − she? (Zhao et al. 2018)."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.errors import WordbiasError
+from wordbias.measures.bootstrap import percentile_interval, resampled_cells
+from wordbias.measures.panel import Panel
+from wordbias.results import Row
+from wordbias.subspace import Subspace
+from wordbias.wordlists import resolve_pairs
+
+CATEGORIES = ("definition", "none", "stereotype")
+COLUMNS = (0, 1, 1, 2)
+"""Category of each of the four columns of the file."""
+CASE = "as written, else lower-cased, else capitalised"
+SUBSET = 40
+"""The last lines of the file, whose pairs GN-GloVe did not see in training."""
+
+
+@dataclass(frozen=True)
+class SemBias:
+    """Questions of four pairs each, male word first, as they stand in the file."""
+
+    questions: tuple[tuple[tuple[str, str], ...], ...]
+
+    @classmethod
+    def load(cls, path: str | Path) -> SemBias:
+        """Read the published form: four tab-separated ``a:b`` a line.
+
+        Raises
+        ------
+        WordbiasError
+            At the first line that is not so, with its number.
+        """
+        try:
+            lines = Path(path).read_text(encoding="utf-8-sig").rstrip("\n").split("\n")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise WordbiasError(f"{path}: cannot be read as SemBias: {reason}") from None
+        return cls(tuple(_question(path, i, line) for i, line in enumerate(lines, 1)))
+
+    @property
+    def words(self) -> list[str]:
+        """Every word of every pair."""
+        return [word for question in self.questions for pair in question for word in pair]
+
+
+def _question(path: str | Path, number: int, line: str) -> tuple[tuple[str, str], ...]:
+    pairs = [tuple(cell.split(":")) for cell in line.rstrip("\r").split("\t")]
+    if len(pairs) != 4 or any(len(pair) != 2 or not all(pair) for pair in pairs):
+        raise WordbiasError(
+            f"{path}: line {number}: expected four tab-separated pairs a:b, found {line[:60]!r}"
+        )
+    return tuple((a, b) for a, b in pairs)
+
+
+def usable_questions(
+    questions: tuple[tuple[tuple[str, str], ...], ...], vocabulary: Container[str]
+) -> tuple[list[list[tuple[str, str]]], int]:
+    """Resolve the words; a question that lacks one is left out and counted.
+
+    Published code either crashes there or leaves the line out as well; the denominator is then
+    the number of questions asked.
+    """
+    found = []
+    for question in questions:
+        pairs = [resolve_pairs([pair], vocabulary).found for pair in question]
+        if all(pairs):
+            found.append([pair[0] for pair in pairs])
+    return found, len(questions) - len(found)
+
+
+def choices(differences: NDArray[np.float64], subspace: Subspace) -> NDArray[np.intp]:
+    """Column of the pair most like the direction in every question; of equals the first.
+
+    Parameters
+    ----------
+    differences
+        ``a − b``, the male word first, shape ``(q, 4, d)``, of vectors as they are.
+    subspace
+        Oriented towards the female side, so that ``−g`` is he − she.
+    """
+    towards = -differences @ (subspace.basis.T @ subspace.weights)
+    length = np.linalg.norm(differences, axis=-1)
+    cosine = towards / np.where(length == 0, 1, length)
+    best: NDArray[np.intp] = cosine.argmax(axis=1)
+    return best
+
+
+def category_counts(best: NDArray[np.intp]) -> NDArray[np.intp]:
+    """How many questions went to definition, none and stereotype."""
+    return np.bincount(np.array(COLUMNS)[best], minlength=len(CATEGORIES))
+
+
+MEASURES = tuple(f"sembias-{name}" for name in CATEGORIES)
+_BETTER = dict(zip(MEASURES, ("higher", "lower", "lower"), strict=True))
+
+
+def sembias_rows(panel: Panel, sembias: SemBias | None) -> list[Row]:
+    """Shares of all questions, and of the last 40, that go to each category."""
+    if sembias is None:
+        reason = "undefined: the test set is not part of the package; give it with --sembias FILE"
+        return panel.undefined(MEASURES, reason)
+    sets = {"all": sembias.questions, f"last {SUBSET}": sembias.questions[-SUBSET:]}
+    return [row for name, questions in sets.items() for row in _set_rows(panel, questions, name)]
+
+
+def _set_rows(
+    panel: Panel,
+    questions: tuple[tuple[tuple[str, str], ...], ...],
+    name: str,
+) -> list[Row]:
+    usable, missing = usable_questions(questions, panel.embedding)
+    said = {"set": name, "n": len(usable), "missing": missing, "ties": "first pair", "case": CASE}
+    subspace, reason = panel.own_direction.subspace, panel.own_direction.reason
+    if subspace is None or not usable:
+        reason = reason or "undefined: no question has all its words"
+        return panel.undefined(MEASURES, reason, **said)
+    a, b = (
+        panel.embedding.take([pair[side] for question in usable for pair in question])
+        for side in (0, 1)
+    )
+    differences = (a.astype(np.float64) - b).reshape(len(usable), 4, -1)
+    counts = category_counts(choices(differences, subspace))
+    drawn = resampled_cells(counts, panel.rng()) / len(usable)
+    rows = []
+    for i, measure in enumerate(MEASURES):
+        interval = percentile_interval(drawn[:, i])
+        rows.append(
+            panel.row(
+                measure,
+                float(counts[i] / len(usable)),
+                low=interval.low,
+                high=interval.high,
+                better=_BETTER[measure],
+                direction=panel.own_direction.recipe,
+                **said,
+            )
+        )
+    return rows

@@ -1,0 +1,182 @@
+"""Reading back the rows that commands print, and tables of published values."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from wordbias.errors import WordbiasError
+
+_UNDEFINED = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "–", "—"})
+_DETAIL = ("word", "component", "layer")
+_ROW = {"subject", "measure", "value"}
+
+Found = Mapping[str, Any]
+
+
+class Source(NamedTuple):
+    """A file of results: its `rows` have a subject, a measure, a value and what tells them apart.
+
+    `kind` is JSON, JSONL, CSV rows or CSV table.
+    """
+
+    path: str
+    kind: str
+    sha256: str
+    rows: Sequence[Found]
+
+
+def read_source(path: Path) -> Source:
+    """Read a file of results; rows about a single word, component or layer are left out.
+
+    Parameters
+    ----------
+    path
+        JSON, JSONL or CSV rows as `wordbias.results.Report.render` writes them, or a CSV table
+        whose first column names the embeddings and whose other columns are measures.
+
+    Raises
+    ------
+    WordbiasError
+        With the line and column, or the row, of what is not usable.
+    """
+    try:
+        data = path.read_bytes()
+    except IsADirectoryError:
+        raise WordbiasError(f"{path}: is a folder; name the files of results in it") from None
+    except OSError as error:
+        raise WordbiasError(f"{path}: cannot be read: {error.strerror or error}") from None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise WordbiasError(f"{path}: not UTF-8 text at byte {error.start}") from None
+    is_json = path.suffix.lower() in (".json", ".jsonl") or text.lstrip()[:1] in ("{", "[")
+    kind, rows = (_json_rows if is_json else _csv_rows)(text, str(path))
+    kept = [row for row in rows if not any(given(row, key) for key in _DETAIL)]
+    if not kept:
+        raise WordbiasError(f"{path}: no values; expected rows with subject, measure and value")
+    return Source(str(path), kind, hashlib.sha256(data).hexdigest(), kept)
+
+
+def _json_rows(text: str, path: str) -> tuple[str, list[Found]]:
+    kind, found = _parsed(text, path)
+    rows = found.get("rows") if isinstance(found, dict) else found
+    if rows is None and isinstance(found, dict) and found.keys() >= _ROW:
+        kind, rows = "JSONL", [found]
+    if not isinstance(rows, list):
+        raise WordbiasError(f'{path}: JSON without "rows"; give what a command prints as JSON')
+    return kind, [_checked(row, f"{path}: row {i}") for i, row in enumerate(rows, 1)]
+
+
+def _parsed(text: str, path: str) -> tuple[str, Any]:
+    try:
+        return "JSON", json.loads(text)
+    except json.JSONDecodeError as error:
+        if error.msg != "Extra data":
+            raise _not_json(error, path) from None
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, 1,000 brackets
+        raise WordbiasError(f"{path}: not usable JSON: {error}") from None
+    lines = enumerate(text.split("\n"))
+    return "JSONL", [_line(line, i, path) for i, line in lines if line.strip()]
+
+
+def _line(text: str, before: int, path: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise _not_json(error, path, before) from None
+    except (ValueError, RecursionError) as error:
+        raise WordbiasError(f"{path}: line {before + 1}: not usable JSON: {error}") from None
+
+
+def _not_json(error: json.JSONDecodeError, path: str, before: int = 0) -> WordbiasError:
+    where = f"line {before + error.lineno}, column {error.colno}"
+    return WordbiasError(f"{path}: not JSON: {where}: {error.msg}")
+
+
+def _checked(row: Any, where: str) -> Found:
+    if not isinstance(row, dict) or not row.keys() >= _ROW:
+        raise WordbiasError(f"{where}: expected an object with subject, measure and value")
+    if not isinstance(row["subject"], str) or not isinstance(row["measure"], str):
+        raise WordbiasError(f"{where}: subject and measure must be text")
+    value = row["value"]
+    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
+        raise WordbiasError(f"{where}: value: expected a number or null, got {value!r:.60}")
+    return {**row, "value": _number("" if value is None else str(value), where)}
+
+
+def _csv_rows(text: str, path: str) -> tuple[str, list[Found]]:
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        lines = [(reader.line_num, cells) for cells in reader if any(map(str.strip, cells))]
+    except csv.Error as error:
+        raise WordbiasError(f"{path}: line {reader.line_num}: not CSV: {error}") from None
+    if not lines:
+        raise WordbiasError(f"{path}: empty; expected results as JSON or CSV")
+    heads = [cell.strip() for cell in lines[0][1]]
+    _check_heads(heads, path)
+    for line, cells in lines[1:]:
+        if len(cells) != len(heads):
+            raise WordbiasError(
+                f"{path}: line {line}: {len(cells)} cells, but the header has {len(heads)}"
+            )
+    is_rows = set(heads) >= _ROW
+    unfold = _listed_rows if is_rows else _table_rows
+    rows = [
+        row for line, cells in lines[1:] for row in unfold(heads, cells, f"{path}: line {line}")
+    ]
+    return "CSV rows" if is_rows else "CSV table", rows
+
+
+def _check_heads(heads: Sequence[str], path: str) -> None:
+    if len(heads) < 2:
+        raise WordbiasError(
+            f"{path}: neither JSON nor CSV with a column of names and columns of measures: "
+            f"line 1 has no comma: {heads[0][:60]!r}"
+        )
+    for i, name in enumerate(heads[1:], 1):
+        if not name:
+            raise WordbiasError(f"{path}: line 1: column {i + 1} has no name")
+        if name in heads[:i]:
+            raise WordbiasError(f"{path}: line 1: two columns are named {name!r}; rename one")
+
+
+def _listed_rows(heads: Sequence[str], cells: Sequence[str], where: str) -> Iterator[Found]:
+    row = dict(zip(heads, cells, strict=True))
+    yield {**row, "value": _number(row["value"], f"{where}, column value")}
+
+
+def _table_rows(heads: Sequence[str], cells: Sequence[str], where: str) -> Iterator[Found]:
+    subject = cells[0].strip()
+    if not subject:
+        raise WordbiasError(f"{where}: the first column does not name the embedding")
+    for name, cell in zip(heads[1:], cells[1:], strict=True):
+        yield {
+            "subject": subject,
+            "measure": name,
+            "value": _number(cell, f"{where}, column {name}"),
+        }
+
+
+def _number(text: str, where: str) -> float | None:
+    text = text.strip()
+    if text.lower() in _UNDEFINED:
+        return None
+    try:
+        value = float(text.replace("−", "-").replace("_", "?"))
+    except ValueError:
+        raise WordbiasError(f"{where}: expected a number or NA, got {text[:60]!r}") from None
+    if not math.isfinite(value):
+        raise WordbiasError(f"{where}: {text[:60]} is not finite; write NA for what is undefined")
+    return value
+
+
+def given(row: Found, key: str) -> bool:
+    """Say whether a row has something under `key`; CSV leaves empty what it does not have."""
+    return row.get(key) not in (None, "")
