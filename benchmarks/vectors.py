@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import shutil
 import statistics
 import subprocess
 import sys
@@ -154,7 +155,8 @@ def whole_process(glove: Path, folder: Path, runs: int) -> list[Line]:
     twice = folder / "twice.txt"
     with twice.open("wb") as file:
         for _ in range(2):
-            file.write(glove.read_bytes())
+            with glove.open("rb") as source:
+                shutil.copyfileobj(source, file)
     ours, peers, long = [], [], []
     for _ in range(runs):
         ours.append(process("-m", "wordbias", "misp", glove, "-o", out, "-q"))
