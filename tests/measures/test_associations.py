@@ -18,7 +18,8 @@ from wordbias.measures.rnd import rnd, rnd_of_words
 from wordbias.measures.rnsb import divergence, negative_probabilities, rnsb
 from wordbias.measures.weat import Settings
 from wordbias.results import Row
-from wordbias.wordlists.queries import Query, choose_query, load_queries
+from wordbias.wordlists.queries import Query, choose_query
+from wordbias.wordlists.query_files import load_queries
 
 Array = NDArray[np.float64]
 NEUTRAL = {"weat": 0, "rnd": 0, "rnsb": 0, "mac": 1, "ect": 1, "ripa": 0}

@@ -15,17 +15,17 @@ from scipy.stats import permutation_test
 
 from wordbias import Embedding, WordbiasError
 from wordbias.measures.bootstrap import percentile_interval
+from wordbias.measures.permutation import p_value, subset_sums
 from wordbias.measures.weat import (
     Settings,
     associations,
     cosines,
     effect_size,
-    p_value,
     resampled_effect_sizes,
-    subset_sums,
     weat,
 )
-from wordbias.wordlists.queries import Query, choose_query, load_queries
+from wordbias.wordlists.queries import Query, choose_query
+from wordbias.wordlists.query_files import load_queries
 
 Array = NDArray[np.float64]
 SIZES = [(2, 2), (3, 3), (5, 4), (2, 6), (7, 2), (1, 3)]
@@ -129,7 +129,7 @@ def test_sampled_p_agrees_with_the_exact_one_and_its_seed_decides() -> None:
 
 def test_every_sampled_partition_has_each_word_once() -> None:
     s = 2.0 ** np.arange(12)  # a sum of distinct powers of two names its words
-    from wordbias.measures.weat import _sampled
+    from wordbias.measures.permutation import _sampled
 
     sums = _sampled(s, 5, _rng(), 5000).astype(int)
     assert {int(total).bit_count() for total in sums} == {5}

@@ -18,9 +18,11 @@ from wordbias.commands.options import (
 )
 from wordbias.embedding import Embedding
 from wordbias.measures.associations import MEASURES, check_measures, measure_queries
-from wordbias.measures.weat import PARTITIONS, Settings
+from wordbias.measures.permutation import PARTITIONS
+from wordbias.measures.weat import Settings
 from wordbias.results import Report, Row, Table, number
-from wordbias.wordlists.queries import Query, choose_query, load_queries
+from wordbias.wordlists.queries import Query, choose_query
+from wordbias.wordlists.query_files import load_queries
 
 _MEANING = {
     "weat": "weat: effect size d of X over Y, nearness to A against B; neutral 0",

@@ -12,8 +12,7 @@ as large. Neutral is d = 0; positive: X goes with A and Y with B.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import comb
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,25 +20,12 @@ from numpy.typing import ArrayLike, NDArray
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.bootstrap import SAMPLES, percentile_interval
+from wordbias.measures.permutation import PARTITIONS, TIE, Alternative, both_sets, p_value
 from wordbias.results import Row
 from wordbias.wordlists.queries import FoundQuery, Query
 
-Alternative = Literal["greater", "two-sided"]
 Array = NDArray[np.float64]
 Sizes = tuple[int, int, int, int]
-
-MAX_EXACT = 200_000
-PARTITIONS = 100_000
-_TIE = 1e-12
-_AT_ONCE = 1 << 18
-
-
-class PValue(NamedTuple):
-    """A p-value, of how many partitions, and whether these are all there are."""
-
-    p: float
-    partitions: int
-    exact: bool
 
 
 @dataclass(frozen=True)
@@ -83,64 +69,12 @@ def effect_size(s_x: ArrayLike, s_y: ArrayLike, ddof: int = 1) -> float:
     allennlp.fairness divide by the deviation of a population, ``ddof=0``, and get a value larger by
     √(N/(N−1)), N = n + m. nan where all words are associated alike.
     """
-    x, y = _both(s_x, s_y)
+    x, y = both_sets(s_x, s_y)
     s = np.concatenate([x, y])
     sd = s.std(ddof=ddof)
-    if sd <= _TIE * np.abs(s).mean():
+    if sd <= TIE * np.abs(s).mean():
         return float("nan")
     return float((x.mean() - y.mean()) / sd)
-
-
-def p_value(
-    s_x: ArrayLike,
-    s_y: ArrayLike,
-    rng: np.random.Generator,
-    *,
-    alternative: Alternative = "greater",
-    max_exact: int = MAX_EXACT,
-    samples: int = PARTITIONS,
-) -> PValue:
-    r"""Permutation test of mean s(X) − mean s(Y), the sets' sizes n and m kept.
-
-    All :math:`\binom{n+m}{n}` partitions are counted if there are at most `max_exact`, the observed
-    one among them, so that p is never 0; otherwise `samples` are drawn, each n words without
-    replacement, and p = (r + 1)/(N + 1). Two-sided counts \|S*\| ≥ \|S\|. Values that differ by
-    less than 1e-12 Σ\|s\| are ties.
-
-    The paper's statistic is the difference of *sums*. For n = m that is the same test; for n ≠ m it
-    is not centred at 0, and its two-sided p means nothing.
-    """
-    x, y = _both(s_x, s_y)
-    s = np.concatenate([x, y])
-    slack = _TIE * np.abs(s).sum()
-    centred = s - s.mean()  # the difference of means is now (1/n + 1/m) · sum over X
-    observed = centred[: len(x)].sum()
-    exact = comb(len(s), len(x)) <= max_exact
-    sums = subset_sums(centred, len(x)) if exact else _sampled(centred, len(x), rng, samples)
-    if alternative == "two-sided":
-        sums, observed = np.abs(sums), abs(observed)
-    r = int(np.count_nonzero(sums >= observed - slack))
-    extra = 0 if exact else 1
-    return PValue((r + extra) / (len(sums) + extra), len(sums), exact)
-
-
-def subset_sums(s: Array, k: int) -> Array:
-    """Sum of each subset of `k` of the values: shape ``(comb(n, k),)``, in no useful order.
-
-    Pascal's rule on arrays: the k-subsets of the first i values are those of the first i − 1, and
-    its (k − 1)-subsets with the i-th value added. Each is one addition of a whole array; what
-    cannot reach size `k` any more is dropped.
-    """
-    n = len(s)
-    sums = {0: np.zeros(1)}
-    nothing = np.zeros(0)
-    for i, value in enumerate(s):
-        sizes = range(max(0, k - (n - i - 1)), min(k, i + 1) + 1)
-        sums = {
-            j: np.concatenate([sums.get(j, nothing), sums.get(j - 1, nothing) + value])
-            for j in sizes
-        }
-    return sums[k]
 
 
 def resampled_effect_sizes(
@@ -174,7 +108,7 @@ def resampled_effect_sizes(
     centred = s - (w * s).sum(axis=1, keepdims=True)
     sd = np.sqrt((w * centred**2).sum(axis=1) * total / (total - ddof))
     gap = (x * s[:, :n]).sum(axis=1) - (y * s[:, n:]).sum(axis=1)
-    usable = sd > _TIE * np.abs(s).mean(axis=1)
+    usable = sd > TIE * np.abs(s).mean(axis=1)
     found: Array = gap[usable] / sd[usable]
     return found
 
@@ -238,25 +172,6 @@ def _interval(c: Array, sizes: Sizes, settings: Settings) -> dict[str, float]:
     rng = np.random.default_rng(settings.seed)
     samples = resampled_effect_sizes(c, sizes, rng, ddof=settings.ddof)
     return percentile_interval(samples)._asdict() if len(samples) else {}
-
-
-def _sampled(s: Array, k: int, rng: np.random.Generator, samples: int) -> Array:
-    parts = []
-    step = max(1, _AT_ONCE // len(s))
-    for start in range(0, samples, step):
-        keys = rng.random((min(step, samples - start), len(s)))
-        parts.append(s[np.argpartition(keys, k, axis=1)[:, :k]].sum(axis=1))
-    return np.concatenate(parts)
-
-
-def _both(s_x: ArrayLike, s_y: ArrayLike) -> tuple[Array, Array]:
-    x, y = np.asarray(s_x, np.float64), np.asarray(s_y, np.float64)
-    if x.ndim != 1 or y.ndim != 1 or not len(x) or not len(y):
-        raise WordbiasError(
-            f"expected one association a word for two sets of words, got the shapes {x.shape} and "
-            f"{y.shape}; compute them with associations(w, a, b)"
-        )
-    return x, y
 
 
 def _unit(vectors: ArrayLike) -> Array:

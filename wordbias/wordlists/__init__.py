@@ -9,7 +9,7 @@ from wordbias.wordlists.names import names as names
 from wordbias.wordlists.names import test_names as test_names
 from wordbias.wordlists.queries import Query as Query
 from wordbias.wordlists.queries import choose_query as choose_query
-from wordbias.wordlists.queries import load_queries as load_queries
+from wordbias.wordlists.query_files import load_queries as load_queries
 from wordbias.wordlists.resolve import Resolved as Resolved
 from wordbias.wordlists.resolve import candidates as candidates
 from wordbias.wordlists.resolve import resolve as resolve

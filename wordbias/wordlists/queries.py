@@ -1,31 +1,16 @@
 """Queries: two sets of target words and two of attribute words, such as those of WEAT."""
 
-import json
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from importlib.resources.abc import Traversable
-from pathlib import Path
 from typing import Any
 
 from wordbias.errors import WordbiasError
-from wordbias.wordlists._toml import (
-    as_table,
-    as_words,
-    complain,
-    packaged,
-    read_text,
-    read_toml,
-    refuse_unknown,
-)
 from wordbias.wordlists.resolve import Resolved, candidates, resolve, resolve_pairs
 
 Words = tuple[str, ...]
 Named = tuple[str, Words]
 Pair = tuple[Named, Named]
 
-_SHAPE = ("target_sets", "attribute_sets", "target_sets_names", "attribute_sets_names")
-_UNUSED = ("query_name", "template")
-_HOW = "name two with --targets A,B and two with --attributes C,D"
 _REMEDY = "give words this embedding has with --queries FILE"
 
 
@@ -108,43 +93,6 @@ class Query:
         return FoundQuery(self, (x, y, a, b), pairs)
 
 
-def load_queries(
-    path: str | Path | None = None,
-    *,
-    targets: Sequence[str] = (),
-    attributes: Sequence[str] = (),
-) -> tuple[Query, ...]:
-    """Read queries from a file; without `path`, WEAT 1-10 of Caliskan et al. (2017).
-
-    A TOML file has a table ``[sets]``, a list of words under each name, and a table
-    ``[queries.NAME]`` for each query with ``targets = [x, y]``, ``attributes = [a, b]``, names of
-    sets, and perhaps ``source = "..."``. A JSON file (suffix ``.json``) has either such word lists
-    by name, as WEFE keeps its own, or what WEFE's ``Query.dict()`` returns, once or in a list.
-
-    Parameters
-    ----------
-    path
-        The file.
-    targets, attributes
-        Names of two sets each: one query is made of them, in place of the file's.
-
-    Raises
-    ------
-    WordbiasError
-        The file cannot be read or something in it is not as described; the message names the
-        file, the key, what was expected and found, and the remedy.
-    """
-    file = packaged("weat.toml") if path is None else Path(path)
-    sets, queries = _from_json(file) if file.name.endswith(".json") else _from_toml(file)
-    if targets or attributes:
-        chosen = {"targets": list(targets), "attributes": list(attributes)}
-        name = f"{'/'.join(targets)} × {'/'.join(attributes)}"
-        return (_query(file, name, chosen, sets, ("--targets", "--attributes"), str(file)),)
-    if not queries:
-        raise WordbiasError(f"{file}: expected queries, found only sets of words; {_HOW}")
-    return queries
-
-
 def choose_query(queries: Sequence[Query], name: str) -> tuple[Query, ...]:
     """Return the query called `name`, or every one for ``"all"``."""
     chosen = tuple(query for query in queries if name in (query.name, "all"))
@@ -152,129 +100,3 @@ def choose_query(queries: Sequence[Query], name: str) -> tuple[Query, ...]:
         known = ", ".join(query.name for query in queries)
         raise WordbiasError(f"no query {name!r}; choose one of {known}, or all")
     return chosen
-
-
-def _from_toml(file: Traversable) -> tuple[dict[str, Words], tuple[Query, ...]]:
-    tables = read_toml(file)
-    refuse_unknown(tables, ("sets", "queries"), str(file))
-    lists = as_table(tables.get("sets"), f"{file}: [sets]")
-    sets = {name: as_words(words, f"{file}: [sets] {name}") for name, words in lists.items()}
-    queries = []
-    for name, value in as_table(tables.get("queries"), f"{file}: [queries]").items():
-        where = f"{file}: [queries.{name}]"
-        fields = as_table(value, where)
-        refuse_unknown(fields, ("targets", "attributes", "source"), where)
-        keys = (f"{where} targets", f"{where} attributes")
-        queries.append(_query(file, name, fields, sets, keys, _source(fields, where, file)))
-    return sets, tuple(queries)
-
-
-def _source(fields: Mapping[str, Any], where: str, file: Traversable) -> str:
-    source = fields.get("source", str(file))
-    if not isinstance(source, str):
-        raise complain(f"{where} source", "a text", source, 'write source = "..." in quotes')
-    return source
-
-
-def _query(
-    file: Traversable,
-    name: str,
-    fields: Mapping[str, Any],
-    sets: Mapping[str, Words],
-    keys: tuple[str, str],
-    source: str,
-) -> Query:
-    x, y = (
-        _two(file, _as_names(fields.get(field), key), sets, key)
-        for field, key in zip(("targets", "attributes"), keys, strict=True)
-    )
-    return _checked(Query(name, x, y, source), str(file))
-
-
-def _as_names(value: object, where: str) -> Words:
-    names = as_words(value, where) if value else ()
-    if len(names) != 2:
-        raise WordbiasError(
-            f"{where}: expected the names of two different sets, found {len(names)}; "
-            'write two, such as "male" and "female"'
-        )
-    return names
-
-
-def _two(file: Traversable, names: Words, sets: Mapping[str, Words], where: str) -> Pair:
-    for name in names:
-        if name not in sets:
-            known = ", ".join(sets) or "none"
-            raise WordbiasError(
-                f"{where}: no set {name!r} in {file}; it has {known}: correct the name"
-            )
-    first, second = names
-    return (first, sets[first]), (second, sets[second])
-
-
-def _checked(query: Query, where: str) -> Query:
-    """Refuse sets that are compared with each other and share a word."""
-    if len(set(query.names)) < 4:
-        raise WordbiasError(
-            f"{where}: {query.name}: expected four different sets, found {', '.join(query.names)}; "
-            "give each another name"
-        )
-    for (first, some), (second, others) in (query.targets, query.attributes):
-        known = {word.lower() for word in some}
-        for word in others:
-            if word.lower() in known:
-                raise WordbiasError(
-                    f"{where}: {query.name}: expected sets without a common word, found {word!r} "
-                    f"in both {first} and {second}; remove it from one"
-                )
-    return query
-
-
-def _from_json(file: Traversable) -> tuple[dict[str, Words], tuple[Query, ...]]:
-    text = read_text(file)
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise WordbiasError(f"{file}: not valid JSON: {error}; correct it there") from None
-    except RecursionError:
-        raise WordbiasError(f"{file}: not a file of queries: nested too deeply") from None
-    if isinstance(value, dict) and not set(_SHAPE[:2]) & value.keys():
-        return {name: as_words(words, f"{file}: {name}") for name, words in value.items()}, ()
-    items = value if isinstance(value, list) else [value]
-    queries = tuple(_from_wefe(item, f"{file}: query {i}") for i, item in enumerate(items, 1))
-    _distinct(queries, file)
-    return {}, queries
-
-
-def _from_wefe(value: object, where: str) -> Query:
-    fields = as_table(value, where)
-    refuse_unknown(fields, (*_SHAPE, *_UNUSED), where)
-    x, y = (
-        _named_lists(fields, sets, names, where)
-        for sets, names in zip(_SHAPE[:2], _SHAPE[2:], strict=True)
-    )
-    name = fields.get("query_name") or f"{x[0][0]}/{x[1][0]} × {y[0][0]}/{y[1][0]}"
-    if not isinstance(name, str):
-        raise complain(f"{where}: query_name", "a text", name, "put it in quotes")
-    return _checked(Query(name, x, y, where), where)
-
-
-def _named_lists(fields: Mapping[str, Any], sets: str, names: str, where: str) -> Pair:
-    lists = fields.get(sets)
-    if not isinstance(lists, list) or len(lists) != 2:
-        remedy = "leave two of them, or make one query of each two"
-        raise complain(f"{where}: {sets}", "two lists of words", lists, remedy)
-    labels = fields.get(names) or [f"{sets[:-1]} 0", f"{sets[:-1]} 1"]
-    first, second = _as_names(labels, f"{where}: {names}")
-    return (
-        (first, as_words(lists[0], f"{where}: {first}")),
-        (second, as_words(lists[1], f"{where}: {second}")),
-    )
-
-
-def _distinct(queries: Iterable[Query], file: Traversable) -> None:
-    seen: set[str] = set()
-    for query in queries:
-        if query.name in seen:
-            raise WordbiasError(f"{file}: two queries {query.name!r}; rename one")
-        seen.add(query.name)
