@@ -165,7 +165,7 @@ def test_without_gensim_the_message_says_how_to_get_it(
 def test_a_repr_fits_a_line() -> None:
     emb = Embedding.sample()
     fitted = fit(emb)
-    assert repr(emb) == "<Embedding 'sample': 21,780 words × 100>"
+    assert repr(emb) == "<Embedding 'sample': 21,791 words × 100>"
     for thing in (emb, fitted, fitted.subspace, Attribute.load()):
         assert len(repr(thing)) < 200
 

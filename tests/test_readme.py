@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from wordbias.cli import SECTIONS
+from wordbias.results import LIMITS
 from wordbias.wordlists import Attribute
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -55,6 +56,10 @@ def test_every_command_of_the_readme_exists() -> None:
     assert called
     assert called <= known
     assert known <= called | {"misp"}
+
+
+def test_the_limits_stand_in_the_readme_as_in_every_result() -> None:
+    assert LIMITS in " ".join(README.split())
 
 
 def test_two_commands_do_all_the_set_up() -> None:

@@ -17,7 +17,7 @@ from safetensors.numpy import load_file
 
 from wordbias import Attribute, Embedding
 from wordbias.data import sample_path
-from wordbias.wordlists import Templates, resolve, resolve_pairs, test_names
+from wordbias.wordlists import Templates, load_queries, resolve, resolve_pairs, test_names
 
 ROOT = Path(__file__).resolve().parents[1]
 WORD = re.compile(r"[^\W\d_]+(?:[-'][^\W\d_]+)*")
@@ -164,3 +164,13 @@ def test_building_it_again_gives_the_same_bytes(
     for suffix in (".safetensors", ".json"):
         built = (tmp_path / "sample.safetensors").with_suffix(suffix)
         assert built.read_bytes() == sample_path().with_suffix(suffix).read_bytes()
+
+
+def test_every_stimulus_that_the_vectors_have_is_there(sample: Embedding) -> None:
+    missing = {
+        word
+        for query in load_queries()
+        for words in query.find(sample, "sample").sets
+        for word in words.missing
+    }
+    assert missing == {"gladiola"}  # in no spelling among the 341,479 words of the package

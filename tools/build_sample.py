@@ -75,8 +75,9 @@ def own(path: Path) -> Iterator[str]:
             yield from value.split()
         elif isinstance(value, dict):
             for key, item in value.items():
-                yield key
-                yield from walk(item)
+                if key != "source":
+                    yield key
+                    yield from walk(item)
         elif isinstance(value, list):
             for item in value:
                 yield from walk(item)

@@ -140,7 +140,7 @@ def test_without_an_embedding_it_runs_on_the_sample(found: Callable[..., Any]) -
     result = found("--only", "midb,direct-bias")
     assert list(result["inputs"]) == ["sample"]
     assert result["command"] == "measure"
-    assert {row["n"] for row in result["rows"]} == {20_451}
+    assert {row["n"] for row in result["rows"]} == {20_461}
     sample, gender = Embedding.sample(), Attribute.load()
     assert _values(result["rows"])["sample", "direct-bias", None, "c=1", None] == pytest.approx(
         0.096, abs=5e-4

@@ -434,6 +434,6 @@ def test_few_names_are_not_silent(cli: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("to", ["md", "latex"])
 def test_documents_say_what_was_measured(cli: Any, to: str) -> None:
     out = cli("misp", "--format", to).out
-    assert "21,780 words × 100" in out
+    assert "21,791 words × 100" in out
     assert "100 of 100 female + 100 of 100 male words found" in out
     assert "did not fall: direct-bias" in out

@@ -73,7 +73,22 @@ def test_without_arguments_it_runs_the_ten_queries_on_the_sample(cli: Run) -> No
 
 def test_missing_words_are_named_in_the_table(cli: Run) -> None:
     text = " ".join(cli("weat", "--samples", 10).out.split())
-    assert "weat1 (gladiola), weat3 (Tyree), weat9 (tearful, impermanent" in text
+    assert "missing: weat1 (gladiola)." in text
+
+
+def test_missing_words_of_several_queries_are_named(cli: Run, tmp_path: Path) -> None:
+    path = tmp_path / "queries.toml"
+    sets = """
+[sets]
+a = ["she", "her", "zzqa"]
+b = ["he", "him", "his"]
+c = ["math", "algebra", "zzqb"]
+d = ["poetry", "art", "dance"]
+"""
+    query = 'targets = ["a", "b"]\nattributes = ["c", "d"]\n'
+    path.write_text(f"{sets}[queries.one]\n{query}[queries.two]\n{query}", encoding="utf-8")
+    text = " ".join(cli("weat", "--queries", path).out.split())
+    assert "missing: one (zzqa, zzqb), two (zzqa, zzqb)" in text
 
 
 def test_one_query_as_json(found: Run) -> None:

@@ -15,6 +15,7 @@ from wordbias.commands.options import (
     reading_options,
     seed_option,
     show,
+    vocabulary_options,
 )
 from wordbias.commands.views import measures_tables, words_tables
 from wordbias.measures.means import word_rows
@@ -58,9 +59,7 @@ def split_names(ctx: click.Context, param: click.Parameter, value: str | None) -
     is_flag=True,
     help="GIPE as in the published code: words that are nobody's neighbour have weight 0, not 1.",
 )
-@click.option("--attribute", "attribute_file", help="TOML file with two groups of words.")
-@click.option("--vocab", "vocab_file", help="Words to average over, one a line.")
-@click.option("--strict-vocab", is_flag=True, help="Gonen and Goldberg's stricter word filter.")
+@vocabulary_options
 @reading_options
 @seed_option
 @format_option

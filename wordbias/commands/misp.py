@@ -16,6 +16,7 @@ from wordbias.commands.options import (
     reading_options,
     seed_option,
     show,
+    vocabulary_options,
 )
 from wordbias.commands.views import components_table, effect_table, moved_line
 from wordbias.debias.study import Settings, Study, listed_words, study
@@ -52,9 +53,7 @@ from wordbias.wordlists import Attribute, candidates, wordlist
     help="How much of each component to remove: its share of the variance, numbers 0.5,0.3,… or "
     "the shares in another order, perm:2134.",
 )
-@click.option("--attribute", "attribute_file", help="TOML file with two groups of words.")
-@click.option("--vocab", "vocab_file", help="Words to average over, one a line.")
-@click.option("--strict-vocab", is_flag=True, help="Gonen and Goldberg's stricter word filter.")
+@vocabulary_options
 @reading_options
 @seed_option
 @format_option

@@ -34,6 +34,12 @@ def _quiet(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
     return value
 
 
+vocabulary_options = stacked(
+    click.option("--attribute", "attribute_file", help="TOML file with two groups of words."),
+    click.option("--vocab", "vocab_file", help="Words to average over, one a line."),
+    click.option("--strict-vocab", is_flag=True, help="Gonen and Goldberg's stricter word filter."),
+)
+
 reading_options = stacked(
     click.option("--skip-bad", is_flag=True, help="Drop and count rows that cannot be used."),
     click.option(

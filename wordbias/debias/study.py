@@ -140,7 +140,7 @@ def study(
         What to fit and remove. MIDB is measured along the weights of the variance, whatever
         weights are removed.
     """
-    part = embedding.subset([*vocabulary, *listed_words(attribute)])
+    part = embedding.subset([*vocabulary, *sorted(listed_words(attribute))])
     groups = find_groups(part, attribute)
     check_dims(settings.dims, part.dim)
     vectors = groups.vectors(part)

@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
-from wordbias.measures.biased import most_biased
 from wordbias.measures.bootstrap import Interval, percentile_interval, resampled_cells
-from wordbias.measures.direction import projections
 from wordbias.measures.panel import Panel
 from wordbias.results import Row
 from wordbias.threads import blas_threads
@@ -105,12 +103,8 @@ def _entropy(p: NDArray[np.float64]) -> NDArray[np.float64]:
 def clustering_rows(panel: Panel, words: int = WORDS) -> list[Row]:
     """Cluster the words that lean most in the original, by their vectors in the embedding."""
     said = {**panel.against(), "seeds": SEEDS, "n_init": N_INIT}
-    direction = panel.original_direction
-    if direction.subspace is None:
-        return panel.undefined(MEASURES, direction.reason, **said)
-    lean = projections(panel.original_vectors, direction.subspace)
     try:
-        chosen = most_biased(lean, words // 2)
+        chosen = panel.most_biased(words)
     except WordbiasError as error:
         return panel.undefined(MEASURES, f"undefined: {error}", **said)
     found = clustering(panel.vectors[chosen.rows], chosen.labels, seed=panel.seed)

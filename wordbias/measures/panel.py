@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.biased import most_biased
+from wordbias.measures.biased import Biased, most_biased
 from wordbias.measures.direction import Direction, find_direction, projections
 from wordbias.results import Row
 from wordbias.vocabulary import choose_vocabulary
@@ -77,6 +77,19 @@ class Panel:
     def is_own(self) -> bool:
         """Whether the embedding is its own original."""
         return self.embedding is self.original
+
+    def most_biased(self, words: int) -> Biased:
+        """Choose the `words` of the vocabulary, half of each side, that lean most in the original.
+
+        Raises
+        ------
+        WordbiasError
+            If the original has no direction, or too few words lean.
+        """
+        direction = self.original_direction
+        if direction.subspace is None:
+            raise WordbiasError(direction.reason.removeprefix("undefined: "))
+        return most_biased(projections(self.original_vectors, direction.subspace), words // 2)
 
     def extremes(self, count: int) -> list[str]:
         """Return the `count` words of the vocabulary that lean most to each group."""

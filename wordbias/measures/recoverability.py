@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
-from wordbias.measures.biased import most_biased
 from wordbias.measures.bootstrap import Interval, percentile_interval, resampled_cells
-from wordbias.measures.direction import projections
 from wordbias.measures.panel import Panel
 from wordbias.results import Row
 from wordbias.threads import blas_threads
@@ -103,12 +101,8 @@ def recoverability_rows(panel: Panel, words: int = WORDS) -> list[Row]:
     """Tell the words that lean most in the original apart, by their vectors in the embedding."""
     measures = [f"recoverability-{name}" for name in CLASSIFIERS]
     said = {**panel.against(), "train_share": TRAIN_SHARE}
-    direction = panel.original_direction
-    if direction.subspace is None:
-        return panel.undefined(measures, direction.reason, **said)
-    lean = projections(panel.original_vectors, direction.subspace)
     try:
-        chosen = most_biased(lean, words // 2)
+        chosen = panel.most_biased(words)
     except WordbiasError as error:
         return panel.undefined(measures, f"undefined: {error}", **said)
     found = recoverability(panel.vectors[chosen.rows], chosen.labels, seed=panel.seed)
