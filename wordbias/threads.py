@@ -43,8 +43,8 @@ def _blas() -> Any:
 def blas_threads(count: int | None = None) -> Iterator[None]:
     """Bound the BLAS threads inside the block to `count`, by default to `threads()`.
 
-    One is right for skinny products (a vocabulary times a few components): there, two BLAS
-    threads on a busy two-core machine were seen 50 to 90 times slower than one.
+    One is right for skinny products (a vocabulary times a few components): there, BLAS threads
+    on a busy machine wait for each other longer than they compute.
     """
     with _blas().limit(limits=count or threads(), user_api="blas"):
         yield

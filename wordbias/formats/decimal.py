@@ -47,7 +47,7 @@ def parse_decimals(
 
     Each is rounded to the nearest float64 and then to float32, as ``np.float32(float(text))`` is.
     One digit before the point and up to 14 behind it is the fast case; any other valid number
-    (an exponent, no point, more digits) is parsed by Python and costs about twenty times more.
+    (an exponent, no point, more digits) is parsed by Python, one at a time.
 
     Parameters
     ----------
