@@ -8,7 +8,8 @@ import click
 
 from wordbias.commands.options import common_options, format_option, show
 from wordbias.formats import cache
-from wordbias.results import Report, Row, Table
+from wordbias.rendering import Table
+from wordbias.results import Report, Row
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 

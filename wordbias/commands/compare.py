@@ -11,8 +11,9 @@ import click
 from wordbias.commands.options import common_options, format_option, given_arguments, show
 from wordbias.comparison import Comparison, read
 from wordbias.correlation import METHODS, Correlation, Correlations, correlations
+from wordbias.rendering import Table
 from wordbias.report.plots import SYMBOLS, check_plot, save_comparison
-from wordbias.results import Report, Row, Table, number
+from wordbias.results import Report, Row, number
 
 _CELL = 8  # "-0.166" and two spaces
 

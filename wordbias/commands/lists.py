@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from wordbias.commands.options import common_options, format_option, show
-from wordbias.results import Report, Row, Table
+from wordbias.rendering import Table
+from wordbias.results import Report, Row
 from wordbias.wordlists import Attribute, Templates, names
 
 _SETS = {

@@ -19,7 +19,8 @@ from wordbias.errors import WordbiasError
 from wordbias.quality import Settings, find_sets, quality
 from wordbias.quality.solving import Method
 from wordbias.quality.space import Oov
-from wordbias.results import Report, Row, Table, number
+from wordbias.rendering import Table
+from wordbias.results import Report, Row, number
 
 _NO_SETS = (
     "no test sets: they are not part of wordbias; give --sets FOLDER with the published files "

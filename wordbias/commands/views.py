@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from wordbias.debias.effect import Effect
 from wordbias.debias.study import Study
-from wordbias.results import Row, Table, number
+from wordbias.rendering import Table
+from wordbias.results import Row, number
 from wordbias.wordlists import Attribute
 
 _MEASURES = {

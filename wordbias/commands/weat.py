@@ -20,7 +20,8 @@ from wordbias.embedding import Embedding
 from wordbias.measures.associations import MEASURES, check_measures, measure_queries
 from wordbias.measures.permutation import PARTITIONS
 from wordbias.measures.weat import Settings
-from wordbias.results import Report, Row, Table, number
+from wordbias.rendering import Table
+from wordbias.results import Report, Row, number
 from wordbias.wordlists.queries import Query, choose_query
 from wordbias.wordlists.query_files import load_queries
 

@@ -1,0 +1,135 @@
+"""Tables and rows as text: for a terminal, a document or a machine."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table for people: cells are text; those of the column `cut` may be cut to fit."""
+
+    title: str
+    columns: Sequence[str]
+    cells: Sequence[Sequence[str]]
+    note: str = ""
+    cut: str = ""
+
+
+def as_json(value: Any, indent: int | None = None) -> str:
+    """Format a value as JSON; undefined values must be None, nan is refused."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False, default=str)
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Format rows as CSV, a column for every key that occurs."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    out = io.StringIO()
+    writer = csv.DictWriter(out, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
+    return out.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """Write lists as JSON, which can be read back."""
+    return as_json(value) if isinstance(value, (list, tuple, dict)) else value
+
+
+def as_text(table: Table, width: int) -> str:
+    """Draw a table for a terminal."""
+    columns = [list(column) for column in zip(table.columns, *table.cells, strict=True)]
+    numeric = [all(cell[:1] in "-–0123456789" for cell in column[1:]) for column in columns]
+    _shorten(columns, table.cut, width)
+    aligned = []
+    for column, right in zip(columns, numeric, strict=True):
+        w = max(map(len, column))
+        aligned.append([cell.rjust(w) if right else cell.ljust(w) for cell in column])
+    lines = [_wrap(table.title, width)]
+    lines += ["  " + "  ".join(row).rstrip() for row in zip(*aligned, strict=True)]
+    if table.note:
+        lines.append(_wrap(table.note, width, "  "))
+    return "\n".join(lines)
+
+
+def _shorten(columns: list[list[str]], cut: str, width: int) -> None:
+    """Cut the cells of the column headed `cut` so that the table fits."""
+    widths = [max(map(len, column)) for column in columns]
+    excess = 2 * len(columns) + sum(widths) - width
+    for i, column in enumerate(columns):
+        if cut and column[0] == cut and excess > 0:
+            room = max(widths[i] - excess, len(cut))
+            columns[i] = [cell if len(cell) <= room else cell[: room - 1] + "…" for cell in column]
+
+
+def paragraph(lines: Sequence[str], width: int) -> list[str]:
+    """Wrap lines into one part of a page, or none if there are none."""
+    return ["\n".join(_wrap(line, width) for line in lines)] if lines else []
+
+
+def _wrap(text: str, width: int, indent: str = "") -> str:
+    return textwrap.fill(
+        text,
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def as_markdown(table: Table, width: int) -> str:
+    """Draw a table in Markdown; the width does not matter."""
+
+    def line(cells: Sequence[str]) -> str:
+        return (
+            "| "
+            + " | ".join(cell.replace("\\", "\\\\").replace("|", "\\|") for cell in cells)
+            + " |"
+        )
+
+    rule = "|" + "|".join([" --- ", *[" ---: "] * (len(table.columns) - 1)]) + "|"
+    lines = [f"**{table.title}**", "", line(table.columns), rule, *map(line, table.cells)]
+    return "\n".join([*lines, *(["", table.note] if table.note else [])])
+
+
+def as_latex(table: Table, width: int) -> str:
+    """Draw a table in LaTeX; the width does not matter."""
+
+    def line(cells: Sequence[str]) -> str:
+        return " & ".join(map(_tex, cells)) + r" \\"
+
+    columns = "l" + "r" * (len(table.columns) - 1)
+    lines = [r"\begin{table}", rf"\caption{{{_tex(table.title)}}}"]
+    lines += [rf"\begin{{tabular}}{{{columns}}}", r"\hline", line(table.columns), r"\hline"]
+    lines += [*map(line, table.cells), r"\hline", r"\end{tabular}"]
+    return "\n".join([*lines, *([f"% {table.note}"] if table.note else []), r"\end{table}"])
+
+
+_TEX = {
+    **{c: "\\" + c for c in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "|": r"\textbar{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "′": "$'$",
+    "θ": r"$\theta$",
+    "Δ": r"$\Delta$",
+    "−": r"$-$",
+    "‖": r"$\Vert$",
+    "²": r"$^2$",
+    "–": "--",
+}
+
+
+def _tex(text: str) -> str:
+    return "".join(_TEX.get(character, character) for character in text)
