@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from wordbias.debias.effect import Effect, effect
-from wordbias.debias.misp import Groups, Projection, check_dims, find_groups, reweighted
+from wordbias.debias.misp import Groups, check_dims, find_groups, reweighted
+from wordbias.debias.projection import Projection
 from wordbias.debias.transform import transformed
 from wordbias.embedding import Embedding
 from wordbias.measures.components import DESCRIBES_DIFFERENCE, STABLE, Components, components

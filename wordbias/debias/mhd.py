@@ -1,0 +1,21 @@
+"""MHD: the components of MISP projected out whole, the control of Dawkins (2021, section 5)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wordbias.debias import misp
+from wordbias.debias.projection import Projection
+from wordbias.embedding import Embedding
+from wordbias.wordlists import Attribute
+
+
+def fit(
+    embedding: Embedding,
+    attribute: Attribute | str | Path | None = None,
+    *,
+    dims: int = 4,
+    center: bool = True,
+) -> Projection:
+    """Fit MHD; see `wordbias.debias.misp.fit`."""
+    return misp.fit(embedding, attribute, dims=dims, center=center, hard=True)
