@@ -16,7 +16,8 @@ from wordbias.data import sample_path
 from wordbias.debias.misp import Projection
 from wordbias.errors import WordbiasError
 from wordbias.measures import direct_bias, midb, midb_of_words
-from wordbias.subspace import Subspace, orient
+from wordbias.principal import orient
+from wordbias.subspace import Subspace
 
 Matrix = NDArray[np.float64]
 EPS = np.finfo(float).eps
@@ -423,3 +424,30 @@ def test_what_is_no_subspace_is_not_loaded(tmp_path: Path) -> None:
         WordbiasError, match="expected the tensors basis and weights, found vectors"
     ):
         Subspace.load(sample_path())
+
+
+@some
+@given(seeds)
+def test_sets_of_two_are_pairs(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    a, b = rng.normal(size=(2, 6, 5)) * np.array([3, 2, 1, 0.5, 0.1])
+    pairs = Subspace.from_pairs(a, b, 2)
+    sets = Subspace.from_sets(list(np.stack([a, b], axis=1)), 2)
+    np.testing.assert_allclose(sets.weights, pairs.weights, atol=1e-10)
+    np.testing.assert_allclose(sets.basis, pairs.basis, atol=1e-6)
+
+
+def test_sets_span_what_their_members_differ_in() -> None:
+    rng = np.random.default_rng(0)
+    sets = [rng.normal(size=(3, 6)) for _ in range(4)]
+    fitted = Subspace.from_sets(sets, 3)
+    centred = np.concatenate([x - x.mean(0) for x in sets])
+    peer = PCA(3, svd_solver="full").fit(centred)  # the rows' mean is zero
+    np.testing.assert_allclose(np.abs((fitted.basis * peer.components_).sum(1)), 1, rtol=1e-10)
+    np.testing.assert_allclose(fitted.weights, peer.explained_variance_ratio_, rtol=1e-10)
+
+
+@pytest.mark.parametrize("sets", [[], [np.ones((1, 3))], [np.ones((2, 3)), np.ones((2, 4))]])
+def test_sets_must_be_sets(sets: list[Matrix]) -> None:
+    with pytest.raises(WordbiasError, match="expected sets of at least two vectors"):
+        Subspace.from_sets(sets, 1)

@@ -6,17 +6,18 @@ Measured along, it is MIDB; removed softly, it is MISP; removed whole, it is a p
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from wordbias.arrays import frozen, matrix, rounding
 from wordbias.errors import WordbiasError
 from wordbias.formats.atomic import replacing
+from wordbias.principal import principal
 
-_TIE = 1e-6
 _ORTHONORMAL = 1e-4  # also takes a basis that was stored as float16
 
 
@@ -100,7 +101,7 @@ class Subspace:
             rows.append((f_mean - m_mean)[None])
         noise = max(rounding(first), rounding(second))
         what = f"the differences of {len(f)} and {len(m)} vectors"
-        return cls._principal(np.concatenate(rows), f_mean - m_mean, dims, noise, what)
+        return cls(*principal(np.concatenate(rows), f_mean - m_mean, dims, noise, what))
 
     @classmethod
     def from_pairs(cls, first: ArrayLike, second: ArrayLike, dims: int = 1) -> Subspace:
@@ -120,7 +121,32 @@ class Subspace:
             )
         half = (a - b) / 2
         noise = max(rounding(first), rounding(second))
-        return cls._principal(half, half.mean(0), dims, noise, f"{len(a)} differences")
+        return cls(*principal(half, half.mean(0), dims, noise, f"{len(a)} differences"))
+
+    @classmethod
+    def from_sets(cls, sets: Sequence[ArrayLike], dims: int = 2) -> Subspace:
+        """Fit to what the members of each set differ in (Manzini et al. 2019).
+
+        The principal components of all vectors, each less the mean of its set. With sets of two
+        this is `from_pairs`. Components point towards the sets' first members.
+
+        Parameters
+        ----------
+        sets
+            Vectors of each set, shape ``(n_i, d)``, n_i ≥ 2.
+        dims
+            Number of components `k`.
+        """
+        vectors = [matrix(x) for x in sets]
+        if not vectors or min(map(len, vectors)) < 2 or len({x.shape[1] for x in vectors}) > 1:
+            shapes = ", ".join(str(x.shape) for x in vectors) or "none"
+            raise WordbiasError(
+                f"expected sets of at least two vectors of one dimension, got the shapes {shapes}"
+            )
+        rows = np.concatenate([x - x.mean(0) for x in vectors])
+        first = np.mean([x[0] - x.mean(0) for x in vectors], axis=0)
+        noise = max(map(rounding, sets))
+        return cls(*principal(rows, first, dims, noise, f"{len(sets)} sets of words"))
 
     @classmethod
     def from_direction(cls, direction: ArrayLike, weight: float = 1.0) -> Subspace:
@@ -158,30 +184,6 @@ class Subspace:
 
         with replacing(path) as file:
             file.write(save({"basis": self.basis, "weights": self.weights}))
-
-    @classmethod
-    def _principal(
-        cls,
-        rows: NDArray[np.float64],
-        towards: NDArray[np.float64],
-        dims: int,
-        noise: float,
-        what: str,
-    ) -> Subspace:
-        """Principal components of ``rows.T @ rows``, oriented, weighted by their share of it.
-
-        What is not longer than `noise`, the rounding of the vectors, is no component.
-        """
-        _, s, vt = np.linalg.svd(rows, full_matrices=False)
-        variance = s**2
-        rank = int((s > max(noise, s[0] * max(rows.shape) * np.finfo(float).eps)).sum())
-        if not 1 <= dims <= rank:
-            raise WordbiasError(
-                f"{dims} components asked for, but {what} span {rank} of "
-                f"{rows.shape[1]} dimensions; ask for fewer (--dims) or give more words"
-            )
-        basis = orient(vt[:dims], towards)
-        return cls(basis, variance[:dims] / variance.sum())
 
     @property
     def dims(self) -> int:
@@ -240,14 +242,3 @@ class Subspace:
     def with_weights(self, weights: ArrayLike) -> Subspace:
         """Return the same directions with other weights."""
         return Subspace(self.basis, np.asarray(weights, np.float64))
-
-
-def orient(basis: NDArray[np.float64], towards: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Fix the sign of each row: towards a vector, or by its largest coordinate on a tie.
-
-    A tie is a cosine below 1e-6, where the sign of the inner product is rounding noise.
-    """
-    inner = basis @ towards
-    largest = basis[np.arange(len(basis)), np.abs(basis).argmax(axis=1)]
-    tie = np.abs(inner) <= _TIE * np.linalg.norm(towards)
-    return basis * np.where(np.where(tie, largest, inner) < 0, -1.0, 1.0)[:, None]

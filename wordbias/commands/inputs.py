@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from wordbias.commands.options import note
 from wordbias.data import sample_path
-from wordbias.debias.transform import Transform, transformed
+from wordbias.debias.fitted import Chain, Reach
+from wordbias.debias.transform import Transform, transformed, width_after
 from wordbias.embedding import Embedding
+from wordbias.errors import WordbiasError
 from wordbias.formats import (
     FileInfo,
     Kind,
@@ -20,6 +25,9 @@ from wordbias.formats import (
     scan,
     stream,
 )
+from wordbias.formats.lines import Block
+from wordbias.formats.source import as_text
+from wordbias.formats.streaming import BlockMap
 from wordbias.threads import blas_threads
 
 
@@ -44,20 +52,58 @@ class Subject:
     is_sample: bool = False
     file: VectorFile | None = None
 
+    def described(self) -> str:
+        """Name the source and its size."""
+        info = self.info
+        sample = "the sample of GloVe 6B 100d that comes with wordbias"
+        source = sample if self.is_sample else info.path
+        return f"{source}: {info.words:,} words × {info.dim} ({info.format})"
+
+    def written(self) -> str:
+        """Say what was written."""
+        if self.output is None:
+            return "Nothing written; -o FILE writes the result."
+        return f"Written: {self.output} ({self.kind})"
+
     def write(self, transform: Transform) -> None:
         """Write the transformed embedding, from file to file if it is not in memory."""
         if self.output is None:
             return
-        if self.file is None or not is_row_format(self.kind):
+        if self.file is None:
             transformed(self.embedding, transform).save(self.output, self.kind)
-            return
+        else:
+            self._stream(lambda block: transform(block.rows), transform)
+
+    def write_words(self, chain: Chain, done: Embedding) -> list[Reach]:
+        """Write the words of a chain; return how many each of its methods reached.
+
+        `done` is what the chain made of the embedding in memory, which may be a part of the file.
+        """
+        if self.output is None or self.file is None:
+            if self.output is not None:
+                done.save(self.output, self.kind)
+            return chain.reach(self.embedding.words)
+        reached: list[list[Reach]] = []
+
+        def work(block: Block) -> NDArray[np.float32]:
+            words = [as_text(word) for word in block.words]
+            reached.append(chain.reach(words))
+            return chain.apply(words, block.rows)
+
+        self._stream(work, chain)
+        return [sum(parts, Reach(0, 0, 0)) for parts in zip(*reached, strict=True)]
+
+    def _stream(self, work: BlockMap, transform: Transform) -> None:
+        if self.file is None or self.output is None or not is_row_format(self.kind):
+            raise WordbiasError(f"{self.kind} files are not written row by row")
         with blas_threads(1):
             tally = stream(
                 self.file,
                 self.output,
-                transform,
+                work,
                 to=self.kind,
                 rows=self.info.words,
+                dim=width_after(transform, self.info.dim),
                 skip_bad=self.reading.skip_bad,
             )
         self.info = replace(self.info, sha256=tally.sha256)  # known after the second pass
@@ -72,6 +118,7 @@ def open_subject(
     output: str | None,
     quiet: bool,
     kind: Kind | None = None,
+    whole: bool = False,
 ) -> Subject:
     """Open what a command works on.
 
@@ -84,13 +131,15 @@ def open_subject(
         The argument; None means the sample.
     kind
         Format to write, by default what the suffix of `output` says.
+    whole
+        Load every word, for a fit that looks at them all.
     """
     file = VectorFile.open(sample_path() if name is None else name)
     # the sample is a file of ours: what it is stored as says nothing about what a user wants
     to = kind or output_format(output or "", None if name is None else file.layout.kind)
     if output is not None:
         check_output(output, to)
-    streamed = output is not None and file.layout.is_rows and is_row_format(to)
+    streamed = not whole and output is not None and file.layout.is_rows and is_row_format(to)
     if streamed:
         loaded = scan(file, head=head, wanted=wanted, skip_bad=reading.skip_bad)
     else:

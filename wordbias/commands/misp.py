@@ -105,7 +105,7 @@ def command(
         found.rows,
         [components_table(found, attribute), effect_table(found, attribute)],
         _heading(subject, attribute, found, given),
-        [moved_line(found.measured), _written(subject)],
+        [moved_line(found.measured), subject.written()],
         settings["seed"],
         found.warnings,
     )
@@ -117,10 +117,7 @@ def command(
 def _heading(
     subject: Subject, attribute: Attribute, found: Study, given: Sequence[str] | None
 ) -> list[str]:
-    info = subject.info
     method = "MHD (hard projection)" if found.projection.hard else "MISP"
-    sample = "the sample of GloVe 6B 100d that comes with wordbias"
-    source = sample if subject.is_sample else info.path
     counts = " + ".join(
         f"{len(group.found)} of {len(group.asked)} {name}"
         for name, group in zip(attribute.groups, found.groups, strict=True)
@@ -129,12 +126,6 @@ def _heading(
     if given is not None:
         over = f"{len(found.vocabulary):,} of {len(given):,} words given"
     return [
-        f"{method} on {source}: {info.words:,} words × {info.dim} ({info.format})",
+        f"{method} on {subject.described()}",
         f"Attribute {attribute.name}: {counts} words found. Averages over {over}.",
     ]
-
-
-def _written(subject: Subject) -> str:
-    if subject.output is None:
-        return "Nothing written; -o FILE writes the result."
-    return f"Written: {subject.output} ({subject.kind})"

@@ -171,6 +171,6 @@ class Chain:
             x = part.apply(words, x)
         return x
 
-    def reach(self, words: Sequence[str]) -> tuple[Reach, ...]:
+    def reach(self, words: Sequence[str]) -> list[Reach]:
         """Count, for each method, the words that are mapped, replaced and left alone."""
-        return tuple(part.reach(words) for part in self.parts)
+        return [part.reach(words) for part in self.parts]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -28,8 +28,8 @@ class Arrays:
     """A frozen dataclass whose fields are arrays, kept as float64 that nobody can change."""
 
     def __post_init__(self) -> None:
-        for name in self.__dataclass_fields__:  # type: ignore[attr-defined]
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+        for field in fields(self):  # type: ignore[arg-type]
+            object.__setattr__(self, field.name, frozen(getattr(self, field.name)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -84,8 +84,8 @@ def refuse_no_change(name: str, before: Embedding, after: Embedding) -> None:
     """
     if not turns(before.vectors, after.vectors):
         raise WordbiasError(
-            f"{name} changed no word of {before.name}: what it removes is not there; is it debiased "
-            "already, or is none of its words within the method's reach?"
+            f"{name} changed no word of {before.name}: what it removes is not there; is that "
+            "debiased already, or is none of its words within the method's reach?"
         )
 
 

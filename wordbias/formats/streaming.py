@@ -18,16 +18,17 @@ from wordbias.formats.lines import Block
 
 RowFormat = Literal["glove", "word2vec", "word2vec-binary"]
 ROW_FORMATS: tuple[RowFormat, ...] = ("glove", "word2vec", "word2vec-binary")
-RowMap = Callable[[NDArray[np.float32]], NDArray[np.float32]]
+BlockMap = Callable[[Block], NDArray[np.float32]]
 
 
 def stream(
     file: VectorFile,
     output: str | os.PathLike[str],
-    transform: RowMap,
+    transform: BlockMap,
     *,
     to: RowFormat,
     rows: int,
+    dim: int,
     skip_bad: bool = False,
 ) -> Tally:
     """Transform every row of a file and write it under another name, or under its own.
@@ -42,11 +43,13 @@ def stream(
     output
         Where they go; compressed if its suffix is .gz, .bz2, .xz or .zip.
     transform
-        Row-wise map ``(n, d) -> (n, d)``; called in several threads.
+        Map of a block of words and rows to new rows; called in several threads.
     to
         Format to write.
     rows
         Number of good rows in the file, for the header of the word2vec formats.
+    dim
+        Values a row has after the transform.
     skip_bad
         Drop and count rows that cannot be used.
 
@@ -58,14 +61,14 @@ def stream(
 
     def work(block: Block) -> bytes:
         with np.errstate(over="ignore", invalid="ignore"):  # refused with its word, by `encode`
-            rows = transform(block.rows)
+            rows = transform(block)
         return encode(block.words, np.ascontiguousarray(rows), to)
 
     tally = Tally()
     with replacing(output) as raw, compressing(raw, os.fspath(output)) as out:
         what = f"writing {os.path.basename(output)}"
         encoded = file.map(work, tally, what=what, skip_bad=skip_bad)
-        write_rows(out, encoded, to, rows, file.layout.dim)
+        write_rows(out, encoded, to, rows, dim)
     return tally
 
 

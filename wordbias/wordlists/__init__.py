@@ -14,6 +14,7 @@ from wordbias.wordlists.resolve import Resolved as Resolved
 from wordbias.wordlists.resolve import candidates as candidates
 from wordbias.wordlists.resolve import resolve as resolve
 from wordbias.wordlists.resolve import resolve_pairs as resolve_pairs
+from wordbias.wordlists.sets import WordSets as WordSets
 from wordbias.wordlists.templates import Gendered as Gendered
 from wordbias.wordlists.templates import Templates as Templates
 from wordbias.wordlists.text import wordlist as wordlist
@@ -24,6 +25,7 @@ __all__ = [
     "Query",
     "Resolved",
     "Templates",
+    "WordSets",
     "candidates",
     "choose_query",
     "common_names",

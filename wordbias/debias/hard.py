@@ -1,0 +1,117 @@
+"""Hard debiasing: neutralise and equalise (Bolukbasi et al. 2016)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wordbias.debias.equalising import cased, equalise_all, remarks
+from wordbias.debias.fitted import Fitted, Replaced
+from wordbias.debias.projection import Projection
+from wordbias.debias.steps import Normalise
+from wordbias.debias.words import as_attribute, as_embedding, listed_words, spellings
+from wordbias.embedding import Embedding
+from wordbias.errors import WordbiasError
+from wordbias.measures.blocks import unit
+from wordbias.measures.direction import find_direction
+from wordbias.results import Row
+from wordbias.subspace import Subspace
+from wordbias.wordlists import Attribute
+
+
+def fit(
+    embedding: Embedding,
+    attribute: Attribute | str | Path | None = None,
+    *,
+    direction: str = "pca",
+    equalise: bool = True,
+) -> Fitted:
+    """Fit hard debiasing.
+
+    All vectors are brought to length one; every word but the attribute's specific ones loses its
+    component along the direction and is brought to length one again; pairs are equalised.
+
+    Parameters
+    ----------
+    embedding
+        Where the vectors come from.
+    attribute
+        Its definitional pairs, equalising pairs and specific words; by default gender.
+    direction
+        ``pca``, as in the paper: the first principal component of the definitional pairs, on
+        unit length. See `wordbias.measures.direction.find_direction` for the others.
+    equalise
+        Equalise the pairs; in the order of the list, see `wordbias.debias.equalising`.
+
+    Raises
+    ------
+    WordbiasError
+        If the direction is undefined for lack of words or of a difference.
+    """
+    embedding, attribute = as_embedding(embedding), as_attribute(attribute)
+    part = on_unit_length(embedding, listed_words(attribute))
+    found = find_direction(part, attribute, direction)
+    settings = {"direction": direction, "equalise": equalise}
+    pairs = attribute.equalise or attribute.pairs
+    return neutralising(
+        "hard", embedding, found.defined(), pairs if equalise else (), attribute.specific, settings
+    )
+
+
+def neutralising(
+    name: str,
+    embedding: Embedding,
+    g: Subspace,
+    sets: Iterable[Sequence[str]],
+    specific: Iterable[str],
+    settings: dict[str, Any],
+) -> Fitted:
+    """Neutralise all but the specific words along a subspace of any dimension, and equalise sets.
+
+    The published code exempts the specific words as they are spelled in its list; here their other
+    capitalisations are exempt too, for a Mother is not more neutral than a mother.
+    """
+    whole = Subspace(g.basis, np.ones(g.dims))
+    steps = (Projection(whole, hard=True), Normalise())
+    fitted = Fitted(name, steps, frozenset(spellings(specific)), (Normalise(),))
+    chosen = cased(sets, embedding)
+    words = list(dict.fromkeys(word for set_ in chosen for word in set_))
+    neutral = fitted.apply(words, embedding.take(words)) if words else np.zeros((0, embedding.dim))
+    vectors = dict(zip(words, neutral.astype(float), strict=True))
+    alike = equalise_all(vectors, chosen, whole)
+    replaced = Replaced(words, _unit([vectors[word] for word in words], embedding.dim))
+    rows = (Row(embedding.name, "equalised-sets", len(chosen) - len(alike), {"n": len(words)}),)
+    return Fitted(
+        name,
+        steps,
+        fitted.exempt,
+        fitted.exempt_steps,
+        replaced,
+        rows,
+        settings,
+        remarks(chosen, alike),
+    )
+
+
+def on_unit_length(embedding: Embedding, words: Iterable[str]) -> Embedding:
+    """Return those of the words that an embedding has, on unit length.
+
+    Raises
+    ------
+    WordbiasError
+        If it has none of them.
+    """
+    part = embedding.subset(sorted(words))
+    if not len(part):
+        raise WordbiasError(
+            f"{embedding.name} has none of the words that define the direction; give words it has "
+            "with --attribute FILE"
+        )
+    return part.with_vectors(unit(part.vectors))
+
+
+def _unit(vectors: list[Any], d: int) -> Any:
+    return Normalise()(np.array(vectors)) if vectors else np.zeros((0, d))
