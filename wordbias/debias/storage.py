@@ -27,6 +27,10 @@ KINDS = {
     "normalise": "steps.Normalise",
     "shift": "steps.Shift",
     "linear": "steps.Linear",
+    "erasure": "leace.Erasure",
+    "last-coordinate": "gn_glove.LastCoordinate",
+    "tanh-encoder": "gender_preserving.TanhEncoder",
+    "graded-rotation": "rotation.GradedRotation",
 }
 """Where the class of every kind of step is."""
 _KEY = "transform"
