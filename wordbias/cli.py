@@ -16,6 +16,8 @@ from wordbias.errors import WordbiasError
 SECTIONS: dict[str, dict[str, str]] = {
     "An embedding": {
         "misp": "Measure gender bias, remove it softly with MISP, write the result.",
+        "debias": "Debias with any method of the field, or several in order.",
+        "apply": "Apply a fitted method to other files of the same vectors.",
         "measure": "Measure bias the classic ways: MIDB, clustering, SemBias, GIPE and more.",
         "weat": "Test which words are nearer to which: WEAT and five related measures.",
         "quality": "Measure word similarity and analogies, to see what debiasing cost.",

@@ -17,6 +17,9 @@ class Bar(Protocol):
     def update(self, n: int = 1) -> bool | None:
         """Advance by `n` units."""
 
+    def set_postfix_str(self, s: str) -> None:
+        """Show a few words behind the rate, such as the loss."""
+
 
 def set_quiet(quiet: bool) -> None:
     """Switch progress bars off for the whole process, or on again."""

@@ -1,0 +1,297 @@
+"""`wordbias debias` and `wordbias apply`: every method, chains, saved transforms, bad calls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wordbias import Attribute, Embedding
+from wordbias.commands.debias import command
+from wordbias.debias.methods import METHODS, fit_chain, settings_of
+from wordbias.debias.storage import load_chain
+from wordbias.debias.words import listed_words
+from wordbias.threads import blas_threads
+from wordbias.wordlists import WordSets
+
+Run = Callable[..., Any]
+
+QUICK = {
+    "double-hard": {"candidates": 3},
+    "inlp": {"iterations": 3},
+    "ran": {"iterations": 3},
+    "gender-preserving": {"pretrain_epochs": 1, "epochs": 1},
+}
+NEEDS = {"leace": "concept_erasure", "gender-preserving": "torch"}
+ROW_WISE = [name for name in METHODS if name != "gn-glove"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_blas_thread() -> Any:
+    with blas_threads(1):
+        yield
+
+
+@pytest.fixture(scope="module")
+def few() -> Embedding:
+    """The frequent words of the sample, and those that are listed."""
+    sample = Embedding.sample()
+    listed = sorted(listed_words(Attribute.load()) | WordSets.load().specific)
+    return sample.subset([*sample.words[:6000], *listed, "nurse", "engineer", "elderly"])
+
+
+def _rounding(embedding: Embedding) -> float:
+    """Bound what the order of sums over d products can change in float32."""
+    longest = float(np.linalg.norm(embedding.vectors, axis=1).max())
+    return embedding.dim * float(np.finfo(np.float32).eps) * longest
+
+
+@pytest.fixture
+def text(few: Embedding, tmp_path: Path) -> Path:
+    few.save(tmp_path / "few.txt")
+    return tmp_path / "few.txt"
+
+
+def _needs(name: str) -> None:
+    package = NEEDS.get(name)
+    if package and find_spec(package) is None:
+        pytest.skip(f"{package} is not installed")
+
+
+def _options(settings: dict[str, Any]) -> list[str]:
+    return [x for key, value in settings.items() for x in (f"--{key.replace('_', '-')}", value)]
+
+
+@pytest.mark.parametrize("name", ROW_WISE)
+def test_every_method_writes_what_python_makes(
+    name: str, cli: Run, few: Embedding, text: Path, tmp_path: Path
+) -> None:
+    _needs(name)
+    quick = QUICK.get(name, {})
+    out, fitted = tmp_path / "out.txt", tmp_path / "fitted.safetensors"
+    done = cli("debias", name, text, "-o", out, "--save-transform", fitted, *_options(quick), "-q")
+    assert (done.code, done.err) == (0, "")
+    written = Embedding.load(out)
+    assert written.words == few.words
+    chain, made = fit_chain([name], few, settings=quick)
+    np.testing.assert_allclose(written.vectors, made.vectors, atol=_rounding(few))
+    assert not np.allclose(written.vectors, few.vectors, atol=1e-3)
+    assert str(out) in done.out
+
+    again = tmp_path / "again.txt"
+    applied = cli("apply", fitted, text, "-o", again, "-q")
+    assert (applied.code, applied.err) == (0, "")
+    # blocks of another height round differently
+    np.testing.assert_allclose(Embedding.load(again).vectors, written.vectors, atol=_rounding(few))
+    assert load_chain(fitted)[1].size == len(few)
+    assert chain.parts[0].name in applied.out
+
+
+def test_words_that_are_left_alone_are_counted(
+    cli: Run, few: Embedding, text: Path, tmp_path: Path
+) -> None:
+    vocabulary = tmp_path / "words.txt"
+    vocabulary.write_text("doctor\nnurse\nengineer\nxyzzy\n")
+    out = tmp_path / "out.txt"
+    done = cli(
+        "debias", "ran", text, "-o", out, "--words", vocabulary, "--iterations", 5,
+        "--format", "json", "-q",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    changed = (Embedding.load(out).vectors != few.vectors).any(axis=1)
+    (row,) = [r for r in json.loads(done.out)["rows"] if r["measure"] == "words-changed"]
+    assert row["value"] == row["replaced"] == changed.sum() == 3
+    assert row["outside"] == len(few) - 3
+
+
+def test_a_chain_is_one_after_the_other(cli: Run, text: Path, tmp_path: Path) -> None:
+    both, first, second = (tmp_path / f"{i}.txt" for i in range(3))
+    assert cli("debias", "hard,misp", text, "-o", both).code == 0
+    assert cli("debias", "hard", text, "-o", first).code == 0
+    assert cli("debias", "misp", first, "-o", second).code == 0
+    np.testing.assert_allclose(
+        Embedding.load(both).vectors, Embedding.load(second).vectors, atol=1e-6
+    )
+    other = tmp_path / "other.txt"
+    assert cli("debias", "misp,hard", text, "-o", other).code == 0
+    assert not np.allclose(Embedding.load(other).vectors, Embedding.load(both).vectors, atol=1e-3)
+
+
+def test_the_chain_is_recorded(cli: Run, text: Path, tmp_path: Path) -> None:
+    fitted = tmp_path / "f.safetensors"
+    done = cli("debias", "hard,mhd", text, "--dims", 2, "--save-transform", fitted)
+    assert done.code == 0
+    chain, origin = load_chain(fitted)
+    assert [part.name for part in chain.parts] == ["hard", "mhd"]
+    assert chain.parts[1].settings["dims"] == 2
+    assert origin.name == "few"
+    assert len(origin.sha256) == 64
+    assert done.out.startswith("hard, then mhd on ")
+
+
+def test_the_output_may_be_safetensors_or_the_input_itself(
+    cli: Run, few: Embedding, text: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.safetensors"
+    assert cli("debias", "hard", text, "-o", out).code == 0
+    assert cli("debias", "hard", text, "-o", text).code == 0
+    np.testing.assert_allclose(
+        Embedding.load(text).vectors, Embedding.load(out).vectors, atol=1e-6
+    )
+
+
+def test_lines_of_a_streamed_file_stay_where_they_are(
+    cli: Run, few: Embedding, tmp_path: Path
+) -> None:
+    few.save(tmp_path / "few.txt")
+    lines = (tmp_path / "few.txt").read_text(encoding="utf-8").splitlines()
+    twice = tmp_path / "twice.txt"
+    twice.write_text("\n".join([*lines, lines[0], lines[7]]) + "\n", encoding="utf-8")
+    out = tmp_path / "out.txt"
+    assert cli("debias", "hard", twice, "-o", out).code == 0
+    written = out.read_text(encoding="utf-8").splitlines()
+    assert [line.rpartition(" ")[0].split(" ")[0] for line in written] == [
+        line.split(" ")[0] for line in [*lines, lines[0], lines[7]]
+    ]
+    for repeated, first in zip(written[-2:], (written[0], written[7]), strict=True):
+        x, y = (np.array(line.split(" ")[-few.dim :], float) for line in (repeated, first))
+        np.testing.assert_allclose(x, y, atol=_rounding(few))
+
+
+def test_measuring_before_and_after(cli: Run, text: Path) -> None:
+    done = cli("debias", "mhd", text, "--measure", "--only", "midb", "--format", "json")
+    assert done.code == 0, done.err
+    rows = [row for row in json.loads(done.out)["rows"] if row["measure"] == "midb-rms"]
+    assert [row["subject"] for row in rows] == ["few", "few.mhd"]
+    assert rows[1]["value"] < rows[0]["value"]
+    table = cli("debias", "mhd", text, "--measure", "--only", "midb").out
+    assert "few.mhd" in table
+    assert "RMS of components" in table
+
+
+def _gn_glove(few: Embedding, path: Path) -> Embedding:
+    """Ordinary vectors with a last coordinate as GN-GloVe has it."""
+    gender = Attribute.load()
+    last = np.random.default_rng(0).normal(0, 0.05, len(few))
+    for sign, side in ((1, 0), (-1, 1)):
+        rows = few.rows([pair[side] for pair in (*gender.pairs, *gender.equalise)])[0]
+        last[rows] += sign
+    made = Embedding(few.words, np.column_stack([few.vectors, last]), "gn")
+    made.save(path)
+    return made
+
+
+def test_gn_glove_is_split(cli: Run, few: Embedding, tmp_path: Path) -> None:
+    source, fitted = tmp_path / "gn.vec", tmp_path / "f.safetensors"
+    vectors = _gn_glove(few, source).vectors
+    zeroed, dropped, again = (tmp_path / name for name in ("zero.vec", "drop.vec", "again.vec"))
+    assert cli("debias", "gn-glove", source, "-o", zeroed).code == 0
+    done = cli(
+        "debias", "gn-glove", source, "--drop-last", "-o", dropped, "--save-transform", fitted
+    )
+    assert done.code == 0, done.err
+    np.testing.assert_array_equal(Embedding.load(zeroed).vectors[:, :-1], vectors[:, :-1])
+    assert (Embedding.load(zeroed).vectors[:, -1] == 0).all()
+    np.testing.assert_array_equal(Embedding.load(dropped).vectors, vectors[:, :-1])
+    assert dropped.read_text(encoding="utf-8").startswith(f"{len(few)} 100\n")
+    assert cli("apply", fitted, source, "-o", again).code == 0
+    assert again.read_bytes() == dropped.read_bytes()
+
+
+def test_ordinary_vectors_are_no_gn_glove(cli: Run, text: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.txt"
+    done = cli("debias", "gn-glove", text, "-o", out)
+    assert done.code == 1
+    assert done.err.startswith("wordbias: ")
+    assert done.err.count("\n") == 1
+    assert not out.exists()
+
+
+def test_applied_twice_changes_nothing_and_fails(cli: Run, text: Path, tmp_path: Path) -> None:
+    out, fitted, twice = (tmp_path / name for name in ("o.txt", "f.safetensors", "t.txt"))
+    assert cli("debias", "mhd", text, "-o", out, "--save-transform", fitted).code == 0
+    done = cli("apply", fitted, out, "-o", twice, "--force")
+    assert done.code == 1
+    assert "changed no word of o" in done.err
+    assert not twice.exists()
+
+
+def test_a_transform_belongs_to_its_vectors(
+    cli: Run, few: Embedding, text: Path, tmp_path: Path
+) -> None:
+    fitted, out = tmp_path / "f.safetensors", tmp_path / "out.txt"
+    assert cli("debias", "misp", text, "--save-transform", fitted).code == 0
+    few.with_vectors(few.vectors[:, ::-1]).save(tmp_path / "other.txt")
+    Embedding(few.words, few.vectors[:, :50]).save(tmp_path / "half.txt")
+    other = cli("apply", fitted, tmp_path / "other.txt", "-o", out)
+    half = cli("apply", fitted, tmp_path / "half.txt", "-o", out)
+    assert (other.code, half.code) == (1, 1)
+    assert "fitted on other vectors than other" in other.err
+    assert "100 dimensions; half has 50" in half.err
+    assert not out.exists()
+    assert cli("apply", fitted, tmp_path / "other.txt", "-o", out, "--force").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["hardd"], 1, "did you mean hard?"),
+        (["hard,"], 1, "method '': expected one of"),
+        (["hard", "--alpha", "3"], 1, "hard: takes no 'alpha'; it is for: half-sibling"),
+        (["misp", "--dims", "0"], 2, "0 is not in the range"),
+        (["misp", "--weights", "2"], 1, "expected 4 weights"),
+        (["misp", "none.txt"], 1, "none.txt"),
+        (["hard", "--direction", "none.toml"], 1, "none.toml"),
+        (["multi-hard", "--sets", "none.toml"], 1, "none.toml"),
+        (["oscar", "--concept", "none.txt"], 1, "none.txt"),
+        (["hard", "--save-transform", "no/such/f.safetensors"], 1, "does not exist"),
+        (["hard", "--measure", "--only", "magic"], 1, "measure 'magic'"),
+        ([], 2, "Missing argument 'METHODS'"),
+    ],
+)
+def test_bad_calls_are_one_clear_line(
+    cli: Run, arguments: list[str], code: int, said: str
+) -> None:
+    done = cli("debias", *arguments)
+    assert done.code == code
+    assert said in done.err
+    assert "Traceback" not in done.err
+    if code == 1:
+        assert done.err.count("\n") == 1
+
+
+def test_apply_says_what_it_needs(cli: Run, text: Path, tmp_path: Path) -> None:
+    assert "Missing option '-o'" in cli("apply", text, text).err
+    done = cli("apply", text, text, "-o", tmp_path / "out.txt")
+    assert done.code == 1
+    assert "cannot be read as a transform" in done.err
+
+
+def test_another_attribute(cli: Run, few: Embedding, text: Path, tmp_path: Path) -> None:
+    age = tmp_path / "age.toml"
+    age.write_text(
+        '[groups]\nyoung = ["young", "youth", "child"]\nold = ["old", "elderly", "senior"]\n'
+        '[pairs]\ndefinitional = [["young", "old"], ["youth", "elderly"]]\n'
+    )
+    out = tmp_path / "out.txt"
+    assert cli("debias", "hard", text, "--attribute", age, "-o", out).code == 0
+    after = Embedding.load(out)
+    gap = after["young"].astype(float) - after["old"]
+    nurse = after["nurse"].astype(float)
+    assert abs(nurse @ gap) < 1e-5
+
+
+def test_every_setting_of_a_method_is_an_option_or_python_only() -> None:
+    """A new setting must be thought about: put it into the options or into this list."""
+    python_only = {
+        "check", "classifier_epochs", "hard", "lambdas", "learning_rate", "method", "neighbours",
+        "per_side", "theta", "weight",
+    }  # fmt: skip
+    options = {parameter.name for parameter in command.params}
+    settings = {key for name in METHODS for key in settings_of(name)}
+    assert settings - options <= python_only

@@ -1,0 +1,96 @@
+"""`wordbias apply`: what was fitted once, on other files of the same vectors."""
+
+from __future__ import annotations
+
+import click
+
+from wordbias.commands.debias_views import reach_rows, reach_table
+from wordbias.commands.inputs import Reading, open_subject
+from wordbias.commands.options import (
+    common_options,
+    format_option,
+    given_arguments,
+    note,
+    reading_options,
+    show,
+)
+from wordbias.debias.fitted import Chain
+from wordbias.debias.origin import Origin
+from wordbias.debias.storage import load_chain
+from wordbias.debias.transform import refuse_no_change
+from wordbias.results import Report
+
+_HEAD = 1000
+
+
+@click.command()
+@click.argument("transform")
+@click.argument("embedding")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    help="Write the debiased vectors, in the format of its suffix, else of EMBEDDING.",
+)
+@click.option("--force", is_flag=True, help="Also to vectors that are not those it was fitted on.")
+@reading_options
+@format_option
+@common_options
+def command(
+    transform: str,
+    embedding: str,
+    output: str,
+    force: bool,
+    skip_bad: bool,
+    allow_pickle: bool,
+    cache: bool,
+    to: str,
+    quiet: bool,
+) -> None:
+    """Apply a TRANSFORM saved by debias --save-transform to EMBEDDING, a file of any size.
+
+    What was fitted on some vectors means nothing for others: the dimensions and a few words are
+    compared first.
+
+    \b
+    Examples:
+      wordbias debias hard,misp glove.50k.txt --save-transform fitted.safetensors
+      wordbias apply fitted.safetensors glove.txt -o debiased.txt
+    """
+    chain, origin = load_chain(transform)
+    replaced = {word for part in chain.parts for word in part.replaced.words}
+    subject = open_subject(
+        embedding,
+        Reading(cache, skip_bad, allow_pickle),
+        head=_HEAD,
+        wanted=replaced.union(origin.words),
+        output=output,
+        quiet=quiet,
+    )
+    before = subject.embedding
+    remark = origin.check(before, transform, force=force)
+    done = chain(before)
+    refuse_no_change(transform, before, done)
+    reached = subject.write_words(chain, done)
+    report = Report(
+        "apply",
+        given_arguments(),
+        {before.name: subject.info.to_dict()},
+        reach_rows(chain, reached, done),
+        [reach_table(chain, reached)],
+        [f"{_names(chain)}, fitted on {_about(origin)}", f"Applied to {subject.described()}"],
+        [subject.written()],
+        notes=[remark] if remark else [],
+    )
+    show(report, to)
+    if remark:
+        note(remark, quiet)
+
+
+def _names(chain: Chain) -> str:
+    return ", then ".join(part.name for part in chain.parts)
+
+
+def _about(origin: Origin) -> str:
+    known = f", sha256 {origin.sha256[:12]}…" if origin.sha256 else ""
+    return f"{origin.name}: {origin.size:,} words × {origin.dim}{known}"

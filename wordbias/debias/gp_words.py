@@ -1,0 +1,179 @@
+"""The words that gender-preserving debiasing learns from: pairs, stereotypes, neutral words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.embedding import Embedding
+from wordbias.errors import WordbiasError
+from wordbias.measures.biased import most_biased
+from wordbias.measures.direction import find_direction, projections
+from wordbias.vocabulary import choose_vocabulary
+from wordbias.wordlists import Attribute, Resolved, Templates, resolve, resolve_pairs, wordlist
+
+Given = Sequence[str] | str | Path | None
+"""Words, a file with words, or None for the default."""
+Rows = NDArray[np.intp]
+
+_FEWEST = 4
+_LEANING = 42  # a side; the published list has 42 + 42 stereotypes
+_NEUTRAL = 1031  # as in the published list
+_NEUTRAL_BELOW = 0.03
+_HELD_OUT = 20
+
+
+@dataclass(frozen=True)
+class Lists:
+    """The words found in an embedding: ``(first, second)`` pairs, stereotypes, neutral words."""
+
+    pairs: Resolved[tuple[str, str]]
+    stereotypes: Resolved[str]
+    neutral: Resolved[str]
+
+
+class Part(NamedTuple):
+    """Row numbers of the words to train on, or of those held out.
+
+    Attributes
+    ----------
+    pairs
+        Shape ``(n, 2)``.
+    stereotypes, neutral
+        Shapes ``(m,)`` and ``(k,)``.
+    """
+
+    pairs: Rows
+    stereotypes: Rows
+    neutral: Rows
+
+
+def find_lists(
+    embedding: Embedding,
+    attribute: Attribute,
+    stereotypes: Given = None,
+    neutral: Given = None,
+    seed: int = 0,
+) -> Lists:
+    """Find the words to learn from.
+
+    Parameters
+    ----------
+    embedding
+        Where they are looked up.
+    attribute
+        Its definitional and equalising pairs are those of the groups.
+    stereotypes
+        By default, for gender, the stereotypical occupations; for another attribute the 42 words
+        of the neutral vocabulary that lean most to each side, or fewer if fewer lean.
+    neutral
+        By default 1,031 words of the neutral vocabulary, or fewer, drawn from those whose cosine
+        with the attribute's axis is below .03; none of them a stereotype.
+    seed
+        Of that draw.
+
+    Raises
+    ------
+    WordbiasError
+        If fewer than four of any kind are found, a word is of two kinds, or the axis is undefined
+        where a default needs it.
+    """
+    pairs = find_pairs(embedding, attribute).at_least(_FEWEST)
+    paired = {word for pair in pairs.found for word in pair}
+    chosen = _stereotypes(embedding, attribute, paired) if stereotypes is None else stereotypes
+    leaning = _found(chosen, embedding, "stereotypes")
+    taken = paired.union(leaning.found)
+    drawn = _neutral(embedding, attribute, taken, seed) if neutral is None else neutral
+    lists = Lists(pairs, leaning, _found(drawn, embedding, "neutral"))
+    _refuse_two_kinds(lists)
+    return lists
+
+
+def find_pairs(embedding: Embedding, attribute: Attribute) -> Resolved[tuple[str, str]]:
+    """Find all pairs of an attribute, or say that it has none."""
+    pairs = [*attribute.pairs, *attribute.equalise]
+    if not pairs:
+        raise WordbiasError(
+            f"the attribute {attribute.name} has no pairs, by which its groups are told apart; "
+            'give it some: [pairs] definitional = [["a", "b"], …]'
+        )
+    return resolve_pairs(pairs, embedding, f"{embedding.name}: pairs of {attribute.name}")
+
+
+def hold_out(embedding: Embedding, lists: Lists, seed: int) -> tuple[Part, Part]:
+    """Split every list at random into words to train on and held-out words.
+
+    A quarter of a list is held out, 20 at most: 20 of each published list.
+    """
+    pairs = embedding.rows(word for pair in lists.pairs.found for word in pair)[0].reshape(-1, 2)
+    words = (embedding.rows(part.found)[0] for part in (lists.stereotypes, lists.neutral))
+    rng = np.random.default_rng([seed, 3])
+    train, dev = [], []
+    for rows in (pairs, *words):
+        order, held = rng.permutation(len(rows)), min(_HELD_OUT, len(rows) // 4)
+        dev.append(rows[order[:held]])
+        train.append(rows[order[held:]])
+    return Part(*train), Part(*dev)
+
+
+def _found(given: Sequence[str] | str | Path, embedding: Embedding, name: str) -> Resolved[str]:
+    words = wordlist(given) if isinstance(given, str | Path) else given
+    found = resolve(words, embedding, f"{embedding.name}: {name}")
+    return found.at_least(_FEWEST, f"give words it has with --{name} FILE")
+
+
+def _stereotypes(embedding: Embedding, attribute: Attribute, paired: set[str]) -> Sequence[str]:
+    if attribute.name == "gender":
+        lists = Templates.load().stereotypes
+        return lists.female + lists.male
+    words, lean = _leans(embedding, attribute, paired)
+    sides = min(int((lean > 0).sum()), int((lean < 0).sum()))
+    return [words[i] for i in most_biased(lean, min(_LEANING, sides)).rows]
+
+
+def _neutral(
+    embedding: Embedding, attribute: Attribute, taken: set[str], seed: int
+) -> Sequence[str]:
+    words, lean = _leans(embedding, attribute, taken)
+    near = np.flatnonzero(np.abs(lean) < _NEUTRAL_BELOW)
+    drawn = np.random.default_rng([seed, 2]).permutation(near)[:_NEUTRAL]
+    return [words[i] for i in np.sort(drawn)]
+
+
+def _leans(
+    embedding: Embedding, attribute: Attribute, without: set[str]
+) -> tuple[list[str], NDArray[np.float64]]:
+    """Return the neutral vocabulary but for some words, and its cosines with the axis."""
+    direction = find_direction(embedding, attribute)
+    if direction.subspace is None:
+        raise WordbiasError(
+            f"{embedding.name}: {direction.recipe}: {direction.reason}; without this axis give the "
+            "lists yourself with --stereotypes FILE --neutral FILE"
+        )
+    vocabulary = choose_vocabulary([embedding], attribute)
+    words = [word for word in vocabulary if word not in without]
+    return words, projections(embedding.take(words), direction.subspace)
+
+
+def _refuse_two_kinds(lists: Lists) -> None:
+    first, second = (set(words) for words in zip(*lists.pairs.found, strict=True))
+    kinds: list[tuple[str, Iterable[str]]] = [
+        ("the first words of the pairs", first),
+        ("the second words of the pairs", second),
+        ("the stereotypes", lists.stereotypes.found),
+        ("the neutral words", lists.neutral.found),
+    ]
+    seen: dict[str, str] = {}
+    for kind, words in kinds:
+        for word in words:
+            if word in seen:
+                raise WordbiasError(
+                    f"{word!r} is among {seen[word]} and among {kind}; it can be of one kind only, "
+                    "remove it from one list"
+                )
+            seen[word] = kind

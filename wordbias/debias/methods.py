@@ -1,0 +1,184 @@
+"""The methods by name: fitted one after the other, each on what the one before left."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from wordbias.debias.fitted import Chain, Fitted
+from wordbias.debias.projection import Projection
+from wordbias.debias.transform import refuse_no_change
+from wordbias.debias.words import listed_words, spellings
+from wordbias.embedding import Embedding
+from wordbias.errors import WordbiasError
+from wordbias.wordlists import Attribute, WordSets
+
+
+@dataclass(frozen=True)
+class Method:
+    """What a user must know to choose a method.
+
+    Attributes
+    ----------
+    summary, paper
+        One line, and where it is from.
+    head
+        Most frequent words that fitting looks at, beside the listed ones; None for every word.
+    """
+
+    summary: str
+    paper: str
+    head: int | None = 0
+
+
+METHODS = {
+    "misp": Method("soft removal of a subspace, weighed by information", "Dawkins 2021"),
+    "mhd": Method("the same subspace removed whole", "Dawkins 2021"),
+    "hard": Method("neutralise one direction, equalise pairs", "Bolukbasi et al. 2016"),
+    "multi-hard": Method("the same for several groups", "Manzini et al. 2019"),
+    "double-hard": Method("remove a frequency component first", "Wang et al. 2020", None),
+    "inlp": Method("remove what linear classifiers find", "Ravfogel et al. 2020", 150_000),
+    "leace": Method("least change that stops linear classifiers", "Belrose et al. 2023", 150_000),
+    "bam": Method("average with an alignment of pairs", "Lauscher et al. 2020"),
+    "oscar": Method("rotate a second concept to 90°", "Dev et al. 2021"),
+    "half-sibling": Method("ridge regression on specific words", "Yang and Feng 2020"),
+    "ran": Method("repel illicit neighbours, attract, neutralise", "Kumar et al. 2020", None),
+    "gender-preserving": Method("autoencoder with classifiers", "Kaneko and Bollegala 2019", None),
+    "gn-glove": Method("split w_a and w_g of GN-GloVe vectors", "Zhao et al. 2018"),
+}
+
+
+def parse_methods(text: str) -> list[str]:
+    """Split ``hard,misp``.
+
+    Raises
+    ------
+    WordbiasError
+        If a name is unknown; the message names the nearest.
+    """
+    names = [name.strip().lower().replace("_", "-") for name in text.split(",")]
+    for name in names:
+        if name not in METHODS:
+            near = difflib.get_close_matches(name, METHODS, 1)
+            guess = f"; did you mean {near[0]}?" if near else ""
+            raise WordbiasError(
+                f"method {name!r}: expected one of {', '.join(METHODS)}, "
+                f"or several with commas between{guess}"
+            )
+    return names
+
+
+def settings_of(name: str) -> dict[str, Any]:
+    """Return the settings that a method takes, with their defaults."""
+    return {
+        key: parameter.default
+        for key, parameter in inspect.signature(_module(name).fit).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY
+    }
+
+
+def fit_method(name: str, embedding: Embedding, attribute: Attribute, **settings: Any) -> Fitted:
+    """Fit one method; see the module of its name."""
+    fitted = _module(name).fit(embedding, attribute, **settings)
+    if isinstance(fitted, Projection):
+        about = {**settings_of(name), **settings}
+        return Fitted(name, (fitted,), settings=about)
+    made: Fitted = fitted
+    return made
+
+
+def fit_chain(
+    names: Sequence[str],
+    embedding: Embedding,
+    attribute: Attribute | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> tuple[Chain, Embedding]:
+    """Fit methods one after the other, each on what the ones before it made.
+
+    Parameters
+    ----------
+    names
+        Some of `METHODS`, in the order in which they are to be applied.
+    embedding
+        What the first is fitted on.
+    attribute
+        The groups; by default gender, for multi-hard its own sets.
+    settings
+        Arguments of the methods; each goes to every method that takes it.
+
+    Returns
+    -------
+    chain, debiased
+        The fitted methods, and what they make of the embedding.
+
+    Raises
+    ------
+    WordbiasError
+        If a setting is taken by none of the methods, or a method changes nothing.
+    """
+    settings = dict(settings or {})
+    refuse_unused(names, settings)
+    parts = []
+    for name in names:
+        own = {key: value for key, value in settings.items() if key in settings_of(name)}
+        fitted = fit_method(name, embedding, attribute or _default(name), **own)
+        debiased = fitted(embedding)
+        refuse_no_change(name, embedding, debiased)
+        parts.append(fitted)
+        embedding = debiased
+    return Chain(tuple(parts)), embedding
+
+
+def debias(
+    embedding: Embedding,
+    names: str | Sequence[str],
+    attribute: Attribute | None = None,
+    **settings: Any,
+) -> Embedding:
+    """Return an embedding debiased by one method or several: ``debias(emb, "hard,misp")``."""
+    chosen = parse_methods(names if isinstance(names, str) else ",".join(names))
+    return fit_chain(chosen, embedding, attribute, settings)[1]
+
+
+def head_of(names: Sequence[str]) -> int | None:
+    """Return how many of the most frequent words methods look at; None for every word."""
+    heads = [METHODS[name].head for name in names]
+    return None if None in heads else max(head for head in heads if head is not None)
+
+
+def wanted_by(names: Sequence[str], attribute: Attribute, settings: Mapping[str, Any]) -> set[str]:
+    """Return every spelling of the words that methods look up, beside the most frequent."""
+    words = listed_words(attribute)
+    if "multi-hard" in names:
+        sets = WordSets.load(settings.get("sets"))
+        words |= spellings(sets.specific)
+    if "oscar" in names:
+        from wordbias.debias.oscar import concept_words
+
+        words |= spellings(concept_words(settings.get("concept")))
+    return words
+
+
+def refuse_unused(names: Sequence[str], settings: Mapping[str, Any]) -> None:
+    """Refuse a setting that none of the methods takes, and name those that do."""
+    taken = {key for name in names for key in settings_of(name)}
+    for key in settings:
+        if key not in taken:
+            others = ", ".join(_takers(key)) or "no method does"
+            raise WordbiasError(f"{', '.join(names)}: takes no {key!r}; it is for: {others}")
+
+
+def _takers(key: str) -> Iterator[str]:
+    return (name for name in METHODS if key in settings_of(name))
+
+
+def _default(name: str) -> Any:
+    return None if name == "multi-hard" else Attribute.load()
+
+
+def _module(name: str) -> Any:
+    return import_module(f"wordbias.debias.{name.replace('-', '_')}")
