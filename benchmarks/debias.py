@@ -57,9 +57,9 @@ RAN = """
 import json, sys, time
 import numpy as np
 from wordbias import Attribute, Embedding
-from wordbias.debias.ran_descent import minimise
-from wordbias.debias.ran_objective import Objective
-from wordbias.debias.ran_sets import repulsion_sets
+from wordbias.debias.ran.descent import minimise
+from wordbias.debias.ran.objective import Objective
+from wordbias.debias.ran.sets import repulsion_sets
 from wordbias.measures.blocks import unit
 from wordbias.measures.direction import find_direction
 from wordbias.progress import set_quiet

@@ -202,13 +202,14 @@ def test_the_probe_is_of_the_training_words(classes: int) -> None:
 
 
 def test_the_first_round_is_sklearns_classifier_on_the_development_words() -> None:
-    words, x = _words(2)
+    words, x = _words(3)
     model = LinearSVC(fit_intercept=False, dual=False, tol=1e-9, max_iter=10_000)
     for as_published, mean in ((False, x[words.train].mean(0)), (True, 0)):
         model.fit(x[words.train] - mean, words.labels[words.train])
-        row, *_ = _rounds(fit(sample(), classes=2, iterations=1, as_published=as_published))
+        row, *_ = _rounds(fit(sample(), iterations=1, as_published=as_published))
         right = model.score(x[words.dev] - mean, words.labels[words.dev])
         assert row.value == pytest.approx(right, abs=1e-15)
+        assert row.value < model.score(x[words.train] - mean, words.labels[words.train])
 
 
 def test_as_published_it_never_stops_early() -> None:

@@ -13,9 +13,9 @@ import pytest
 from wordbias import Attribute, Embedding, WordbiasError
 from wordbias.debias.fitted import Fitted
 from wordbias.debias.ran import fit
-from wordbias.debias.ran_objective import Objective
-from wordbias.debias.ran_outcome import outcome
-from wordbias.debias.ran_sets import repulsion_sets
+from wordbias.debias.ran.objective import Objective
+from wordbias.debias.ran.outcome import outcome
+from wordbias.debias.ran.sets import repulsion_sets
 from wordbias.debias.steps import Normalise
 from wordbias.measures.blocks import unit
 from wordbias.measures.direction import find_direction

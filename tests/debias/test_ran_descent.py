@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wordbias import Attribute, Embedding
-from wordbias.debias import ran_descent
-from wordbias.debias.ran_descent import Pull, descend, minimise
-from wordbias.debias.ran_objective import Objective, Sets
-from wordbias.debias.ran_sets import repulsion_sets
+from wordbias.debias.ran import descent
+from wordbias.debias.ran.descent import Pull, descend, minimise
+from wordbias.debias.ran.objective import Objective, Sets
+from wordbias.debias.ran.sets import repulsion_sets
 from wordbias.measures.blocks import unit
 from wordbias.measures.direction import find_direction
 from wordbias.threads import set_threads
@@ -173,7 +173,7 @@ def test_a_set_is_hardly_ever_looked_at(words: Words, monkeypatch: pytest.Monkey
             super().__init__(*arguments)
             made.append(self)
 
-    monkeypatch.setattr(ran_descent, "Pull", Spy)
+    monkeypatch.setattr(descent, "Pull", Spy)
     minimise(words.objective(), words.rows, words.sets)
     with_set = sum(len(one) > 0 for one in words.sets)
     assert with_set <= sum(one.looks for one in made) < with_set * STEPS / 20
@@ -220,7 +220,7 @@ def test_chunks_order_and_threads_change_no_bit(
     objective = words.objective(published)
     whole = minimise(objective, words.rows, words.sets)
     for values, threads in ((1, 1), (3 * words.vectors.shape[1], 1), (700, 2), (1 << 20, 2)):
-        monkeypatch.setattr(ran_descent, "VALUES", values)
+        monkeypatch.setattr(descent, "VALUES", values)
         set_threads(threads)
         assert minimise(objective, words.rows, words.sets).tobytes() == whole.tobytes()
     back = minimise(objective, words.rows[::-1], list(words.sets)[::-1])
@@ -243,8 +243,8 @@ def test_an_interrupt_leaves_no_thread_behind(
     def interrupted(*arguments: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ran_descent, "VALUES", 1)
-    monkeypatch.setattr(ran_descent, "descend", interrupted)
+    monkeypatch.setattr(descent, "VALUES", 1)
+    monkeypatch.setattr(descent, "descend", interrupted)
     set_threads(2)
     alive = threading.active_count()
     with pytest.raises(KeyboardInterrupt):

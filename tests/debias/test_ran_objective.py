@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wordbias.debias.ran_descent import Pull
-from wordbias.debias.ran_objective import Objective
+from wordbias.debias.ran.descent import Pull
+from wordbias.debias.ran.objective import Objective
 
 D, VOCABULARY = 6, 12
 

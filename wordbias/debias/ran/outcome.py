@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.debias.ran_objective import Floats, Objective, Parts, Sets
-from wordbias.debias.ran_sets import Repelled
+from wordbias.debias.ran.objective import Floats, Objective, Parts, Sets
+from wordbias.debias.ran.sets import Repelled
 from wordbias.errors import WordbiasError
 from wordbias.results import Row
 from wordbias.wordlists import Resolved

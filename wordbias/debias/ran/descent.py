@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.debias.ran_objective import Floats, Objective, Sets, dots
+from wordbias.debias.ran.objective import Floats, Objective, Sets, dots
 from wordbias.progress import progress
 from wordbias.threads import blas_threads, ordered_map
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.debias.fitted import Fitted, Replaced
-from wordbias.debias.ran_descent import minimise
-from wordbias.debias.ran_objective import Objective
-from wordbias.debias.ran_outcome import Outcome, outcome, remarks, rows
-from wordbias.debias.ran_sets import repulsion_sets
+from wordbias.debias.ran.descent import minimise
+from wordbias.debias.ran.objective import Objective
+from wordbias.debias.ran.outcome import Outcome, outcome, remarks, rows
+from wordbias.debias.ran.sets import repulsion_sets
 from wordbias.debias.steps import Normalise
 from wordbias.debias.words import as_attribute, as_embedding
 from wordbias.embedding import Embedding
@@ -41,7 +41,7 @@ def fit(
     """Fit RAN-Debias.
 
     Each word of V_d moves away from the neighbours that it owes to the direction, stays near where
-    it was, and loses its component along the direction; see `wordbias.debias.ran_objective`.
+    it was, and loses its component along the direction; see `wordbias.debias.ran.objective`.
     All other words stay as they are.
 
     Parameters
