@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,6 +14,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 R = TypeVar("R")
 
+_WITH_BLAS = ("scipy.linalg", "scipy.optimize", "sklearn", "torch")
 _requested: int | None = None
 
 
@@ -32,7 +34,8 @@ def threads() -> int:
 
 
 @cache
-def _blas() -> Any:
+def _blas(loaded: tuple[bool, ...]) -> Any:
+    """Find the BLAS libraries; anew where one of these packages, which bring their own, came in."""
     import numpy  # noqa: F401  the controller sees only libraries that are loaded
     from threadpoolctl import ThreadpoolController
 
@@ -46,7 +49,8 @@ def blas_threads(count: int | None = None) -> Iterator[None]:
     One is right for skinny products (a vocabulary times a few components): there, BLAS threads
     on a busy machine wait for each other longer than they compute.
     """
-    with _blas().limit(limits=count or threads(), user_api="blas"):
+    loaded = tuple(name in sys.modules for name in _WITH_BLAS)
+    with _blas(loaded).limit(limits=count or threads(), user_api="blas"):
         yield
 
 
