@@ -12,9 +12,9 @@ import pytest
 from wordbias import Attribute, Embedding
 from wordbias.debias.fitted import Chain, Fitted
 from wordbias.debias.gender_preserving import choose_device, fit
-from wordbias.debias.gp_debiasing import Debiasing
-from wordbias.debias.gp_findings import remarks
-from wordbias.debias.gp_reach import Reach, tanh_reach
+from wordbias.debias.gender_preserving.debiasing import Debiasing
+from wordbias.debias.gender_preserving.findings import remarks
+from wordbias.debias.gender_preserving.reach import Reach, tanh_reach
 from wordbias.debias.origin import Origin
 from wordbias.debias.storage import load_chain, save_chain
 from wordbias.debias.transform import turns

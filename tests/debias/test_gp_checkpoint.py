@@ -11,8 +11,8 @@ import pytest
 from safetensors.numpy import save_file
 
 from wordbias import Embedding
-from wordbias.debias import gp_checkpoint
-from wordbias.debias.gp_checkpoint import Checkpoint, Snapshot
+from wordbias.debias.gender_preserving import checkpoint
+from wordbias.debias.gender_preserving.checkpoint import Checkpoint, Snapshot
 from wordbias.errors import WordbiasError
 
 IDENTITY = {"epochs": 5, "seed": 0, "vectors": "abc"}
@@ -42,7 +42,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(gp_checkpoint, "time", clock)
+    monkeypatch.setattr(checkpoint, "time", clock)
     return clock
 
 

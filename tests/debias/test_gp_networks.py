@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from wordbias.debias.autoencoder import (
+from wordbias.debias.gender_preserving import TanhEncoder
+from wordbias.debias.gender_preserving.autoencoder import (
     Layer,
     Networks,
     by_name,
@@ -21,7 +22,6 @@ from wordbias.debias.autoencoder import (
     initial_networks,
     reconstruction_loss,
 )
-from wordbias.debias.gender_preserving import TanhEncoder
 
 torch = pytest.importorskip("torch", reason="the extra `torch` is not installed")
 

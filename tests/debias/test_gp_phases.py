@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wordbias.debias.autoencoder import (
+from wordbias.debias.gender_preserving.autoencoder import (
     Networks,
     by_name,
     copied,
@@ -18,10 +18,10 @@ from wordbias.debias.autoencoder import (
     initial_networks,
     reconstruction_loss,
 )
-from wordbias.debias.gp_debiasing import Debiasing
-from wordbias.debias.gp_phase import Corpus, Plan
-from wordbias.debias.gp_pretraining import Autoencoding, Classifying
-from wordbias.debias.gp_words import Part
+from wordbias.debias.gender_preserving.debiasing import Debiasing
+from wordbias.debias.gender_preserving.phase import Corpus, Plan
+from wordbias.debias.gender_preserving.pretraining import Autoencoding, Classifying
+from wordbias.debias.gender_preserving.words import Part
 
 torch = pytest.importorskip("torch", reason="the extra `torch` is not installed")
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wordbias.debias import gp_pretraining, gp_training
-from wordbias.debias.autoencoder import Networks, by_name
-from wordbias.debias.gp_debiasing import Debiasing
-from wordbias.debias.gp_phase import Corpus, Plan
-from wordbias.debias.gp_pretraining import Autoencoding, Classifying
-from wordbias.debias.gp_training import Trained, generator, train
-from wordbias.debias.gp_words import Part
+from wordbias.debias.gender_preserving import pretraining, training
+from wordbias.debias.gender_preserving.autoencoder import Networks, by_name
+from wordbias.debias.gender_preserving.debiasing import Debiasing
+from wordbias.debias.gender_preserving.phase import Corpus, Plan
+from wordbias.debias.gender_preserving.pretraining import Autoencoding, Classifying
+from wordbias.debias.gender_preserving.training import Trained, generator, train
+from wordbias.debias.gender_preserving.words import Part
 from wordbias.errors import WordbiasError
 
 torch = pytest.importorskip("torch", reason="the extra `torch` is not installed")
@@ -122,7 +122,7 @@ def test_epochs_are_run_as_asked(uninterrupted: Trained) -> None:
 def test_it_learns_to_reconstruct(
     corpus: Corpus, words: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gp_pretraining, "_RATE", 0.01)
+    monkeypatch.setattr(pretraining, "_RATE", 0.01)
     losses = []
     for epochs in (1, 40):
         trained = train(corpus, words, replace(PLAN, pretrain_epochs=epochs))
@@ -134,7 +134,7 @@ def test_it_learns_to_reconstruct(
 def test_it_learns_to_classify(
     corpus: Corpus, words: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gp_pretraining, "_RATE", 0.01)
+    monkeypatch.setattr(pretraining, "_RATE", 0.01)
     trained = train(corpus, words, replace(PLAN, pretrain_epochs=40, classifier_epochs=10))
     accuracy = trained.phases[1].accuracy(trained.before)
     assert (accuracy > 0.9).all()  # the words differ by construction
@@ -143,7 +143,7 @@ def test_it_learns_to_classify(
 def test_a_large_weight_takes_stereotypes_off_the_difference(
     corpus: Corpus, words: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gp_pretraining, "_RATE", 0.01)
+    monkeypatch.setattr(pretraining, "_RATE", 0.01)
     trained = train(corpus, words, replace(PLAN, pretrain_epochs=40, weight=1.0))
     before, after = (
         trained.phases[2].stereotypes_along(networks)
@@ -315,7 +315,7 @@ def test_between_two_phases(
 def test_an_epoch_at_a_time(
     corpus: Corpus, words: Words, uninterrupted: Trained, tmp_path: Path
 ) -> None:
-    path, epoch, runs = tmp_path / "checkpoint", gp_training._epoch, 0
+    path, epoch, runs = tmp_path / "checkpoint", training._epoch, 0
     trained = None
     while trained is None:
         left, runs = 1, runs + 1
@@ -328,7 +328,7 @@ def test_an_epoch_at_a_time(
             epoch(*arguments)
 
         with pytest.MonkeyPatch.context() as patch, suppress(KeyboardInterrupt):
-            patch.setattr(gp_training, "_epoch", one_only)
+            patch.setattr(training, "_epoch", one_only)
             trained = train(corpus, words, PLAN, path)
     _assert_same(trained, uninterrupted)
     assert runs == 4 + 3 + 3
@@ -398,6 +398,6 @@ def test_a_checkpoint_of_other_words_is_refused(
 def test_the_place_of_the_checkpoint_is_checked_before_the_training(
     corpus: Corpus, words: Words, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gp_training, "_run", lambda *_: pytest.fail("trained"))
+    monkeypatch.setattr(training, "_run", lambda *_: pytest.fail("trained"))
     with pytest.raises(WordbiasError, match="does not exist"):
         train(corpus, words, PLAN, tmp_path / "none" / "checkpoint")

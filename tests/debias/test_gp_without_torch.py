@@ -17,8 +17,18 @@ from wordbias.debias.fitted import Fitted
 from wordbias.debias.gender_preserving import TanhEncoder, fit
 from wordbias.errors import WordbiasError
 
-GP = ["checkpoint", "debiasing", "findings", "phase", "pretraining", "reach", "training", "words"]
-MODULES = ["autoencoder", "gender_preserving", *(f"gp_{name}" for name in GP)]
+GP = [
+    "autoencoder",
+    "checkpoint",
+    "debiasing",
+    "findings",
+    "phase",
+    "pretraining",
+    "reach",
+    "training",
+    "words",
+]
+MODULES = ["gender_preserving", *(f"gender_preserving.{name}" for name in GP)]
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from wordbias import Attribute, Embedding
-from wordbias.debias.gp_words import Lists, find_lists, find_pairs, hold_out
+from wordbias.debias.gender_preserving.words import Lists, find_lists, find_pairs, hold_out
 from wordbias.errors import WordbiasError
 from wordbias.vocabulary import choose_vocabulary
 from wordbias.wordlists import Templates

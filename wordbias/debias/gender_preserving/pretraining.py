@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from wordbias.debias.autoencoder import (
+from wordbias.debias.gender_preserving.autoencoder import (
     Generator,
     Networks,
     Tensor,
@@ -19,8 +19,8 @@ from wordbias.debias.autoencoder import (
     load_torch,
     reconstruction_loss,
 )
-from wordbias.debias.gp_phase import Corpus, Plan
-from wordbias.debias.gp_words import Part, Rows
+from wordbias.debias.gender_preserving.phase import Corpus, Plan
+from wordbias.debias.gender_preserving.words import Part, Rows
 from wordbias.threads import threads
 
 _BATCH = 512

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from wordbias.debias.autoencoder import load_torch, torch_threads
-from wordbias.debias.gp_reach import Reach
-from wordbias.debias.gp_training import Trained
-from wordbias.debias.gp_words import Lists
+from wordbias.debias.gender_preserving.autoencoder import load_torch, torch_threads
+from wordbias.debias.gender_preserving.reach import Reach
+from wordbias.debias.gender_preserving.training import Trained
+from wordbias.debias.gender_preserving.words import Lists
 from wordbias.results import Row
 
 _MUCH = 0.01

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
-from wordbias.debias.autoencoder import (
+from wordbias.debias.gender_preserving.autoencoder import (
     Generator,
     Networks,
     Tensor,
@@ -14,8 +14,8 @@ from wordbias.debias.autoencoder import (
     dropped,
     load_torch,
 )
-from wordbias.debias.gp_phase import Corpus, Plan
-from wordbias.debias.gp_words import Part
+from wordbias.debias.gender_preserving.phase import Corpus, Plan
+from wordbias.debias.gender_preserving.words import Part
 
 _RATE = 0.1
 _DROPOUT = 0.01

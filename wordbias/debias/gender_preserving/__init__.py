@@ -18,13 +18,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from wordbias.arrays import rounding
-from wordbias.debias.autoencoder import load_torch
 from wordbias.debias.fitted import Fitted
-from wordbias.debias.gp_findings import reach_rows, remarks, training_rows, word_rows
-from wordbias.debias.gp_phase import Corpus, Plan
-from wordbias.debias.gp_reach import refuse_mostly_outside, tanh_reach
-from wordbias.debias.gp_training import train
-from wordbias.debias.gp_words import Given, Lists, find_lists, hold_out
+from wordbias.debias.gender_preserving.autoencoder import load_torch
+from wordbias.debias.gender_preserving.findings import reach_rows, remarks, training_rows, word_rows
+from wordbias.debias.gender_preserving.phase import Corpus, Plan
+from wordbias.debias.gender_preserving.reach import refuse_mostly_outside, tanh_reach
+from wordbias.debias.gender_preserving.training import train
+from wordbias.debias.gender_preserving.words import Given, Lists, find_lists, hold_out
 from wordbias.debias.steps import Arrays, Rows, check_width, like
 from wordbias.debias.words import as_attribute, as_embedding
 from wordbias.embedding import Embedding
@@ -92,7 +92,7 @@ def fit(
         gender.
     stereotypes, neutral
         Words, or a file with words, that lose what tells the groups apart; see
-        `wordbias.debias.gp_words.find_lists` for the defaults.
+        `wordbias.debias.gender_preserving.words.find_lists` for the defaults.
     pretrain_epochs, classifier_epochs, epochs
         Of the autoencoder on the whole vocabulary, of the classifiers, and of the main loss.
     weight
@@ -101,12 +101,12 @@ def fit(
         ``cpu``, ``cuda``, …; by default a GPU if there is one.
     checkpoint
         A file to go on from when the training is interrupted; see
-        `wordbias.debias.gp_training.train`.
+        `wordbias.debias.gender_preserving.training.train`.
     as_published
         Train as the published code does: on vectors as they are, although the decoder's tanh
         cannot reach values outside (−1, 1); one epoch less of the autoencoder and the classifiers;
         an epoch of the main loss that ends with the shortest list; and what else
-        `gp_pretraining` and `gp_debiasing` name. The default, where vectors have such values,
+        `.pretraining` and `.debiasing` name. The default, where vectors have such values,
         divides them by one number so that the decoder can reach all, and trains for the epochs
         asked for and on all words of all lists.
     seed

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from wordbias import __version__
-from wordbias.debias.autoencoder import (
+from wordbias.debias.gender_preserving.autoencoder import (
     Generator,
     Networks,
     Tensor,
@@ -21,11 +21,11 @@ from wordbias.debias.autoencoder import (
     load_torch,
     torch_threads,
 )
-from wordbias.debias.gp_checkpoint import Checkpoint, Snapshot
-from wordbias.debias.gp_debiasing import Debiasing
-from wordbias.debias.gp_phase import Corpus, Phase, Plan
-from wordbias.debias.gp_pretraining import Autoencoding, Classifying
-from wordbias.debias.gp_words import Part
+from wordbias.debias.gender_preserving.checkpoint import Checkpoint, Snapshot
+from wordbias.debias.gender_preserving.debiasing import Debiasing
+from wordbias.debias.gender_preserving.phase import Corpus, Phase, Plan
+from wordbias.debias.gender_preserving.pretraining import Autoencoding, Classifying
+from wordbias.debias.gender_preserving.words import Part
 from wordbias.errors import WordbiasError
 from wordbias.progress import progress
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.debias.autoencoder import Generator, Networks, Tensor, load_torch
+from wordbias.debias.gender_preserving.autoencoder import Generator, Networks, Tensor, load_torch
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Corpus:
     device
         To bring rows to.
     scale
-        To divide rows by; see `wordbias.debias.gp_reach`.
+        To divide rows by; see `wordbias.debias.gender_preserving.reach`.
     """
 
     vectors: NDArray[np.float32]
