@@ -52,7 +52,7 @@ def _found_table(fitted: Fitted) -> Table:
     keys = [
         key
         for key in dict.fromkeys(key for row in fitted.found for key in row.details)
-        if key not in _CONVENTIONS
+        if key not in _CONVENTIONS and not _says_title(fitted, key)
     ]
     cells = [
         [row.measure, number(row.value), *(_cell(row.details.get(key)) for key in keys)]
@@ -65,6 +65,12 @@ def _found_table(fitted: Fitted) -> Table:
     )
     title = f"{fitted.name}: {settings}" if settings else fitted.name
     return Table(title, ["", "value", *keys], cells)
+
+
+def _says_title(fitted: Fitted, key: str) -> bool:
+    """Whether all rows only repeat a setting, which the title has."""
+    values = (row.details[key] for row in fitted.found if key in row.details)
+    return key in fitted.settings and all(value == fitted.settings[key] for value in values)
 
 
 def _cell(value: Any) -> str:

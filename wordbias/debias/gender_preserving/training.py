@@ -135,6 +135,7 @@ def _run(phase: Phase, state: State, seed: int, checkpoint: Checkpoint) -> None:
             _keep_best(phase, state)
             if checkpoint.path is not None:
                 checkpoint.offer(_snapshot(state))
+            bar.set_postfix_str(f"best dev loss {float(state.best_loss.mean()):.3g}")
             bar.update()
     best = {"best_epoch": state.best_epoch.tolist(), "dev_loss": state.best_loss.tolist()}
     state.done.append({"phase": phase.name, "epochs": state.epoch, **best})
