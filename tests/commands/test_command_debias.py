@@ -16,6 +16,7 @@ from wordbias.commands.debias import command
 from wordbias.debias.methods import METHODS, fit_chain, settings_of
 from wordbias.debias.storage import load_chain
 from wordbias.debias.words import listed_words
+from wordbias.errors import WordbiasError
 from wordbias.threads import blas_threads
 from wordbias.wordlists import WordSets
 
@@ -140,9 +141,7 @@ def test_the_output_may_be_safetensors_or_the_input_itself(
     out = tmp_path / "out.safetensors"
     assert cli("debias", "hard", text, "-o", out).code == 0
     assert cli("debias", "hard", text, "-o", text).code == 0
-    np.testing.assert_allclose(
-        Embedding.load(text).vectors, Embedding.load(out).vectors, atol=1e-6
-    )
+    np.testing.assert_allclose(Embedding.load(text).vectors, Embedding.load(out).vectors, atol=1e-6)
 
 
 def test_lines_of_a_streamed_file_stay_where_they_are(
@@ -242,7 +241,7 @@ def test_a_transform_belongs_to_its_vectors(
     [
         (["hardd"], 1, "did you mean hard?"),
         (["hard,"], 1, "method '': expected one of"),
-        (["hard", "--alpha", "3"], 1, "hard: takes no 'alpha'; it is for: half-sibling"),
+        (["hard", "--alpha", "3"], 1, "hard: takes no --alpha; it is for: half-sibling"),
         (["misp", "--dims", "0"], 2, "0 is not in the range"),
         (["misp", "--weights", "2"], 1, "expected 4 weights"),
         (["misp", "none.txt"], 1, "none.txt"),
@@ -252,11 +251,12 @@ def test_a_transform_belongs_to_its_vectors(
         (["hard", "--save-transform", "no/such/f.safetensors"], 1, "does not exist"),
         (["hard", "--measure", "--only", "magic"], 1, "measure 'magic'"),
         ([], 2, "Missing argument 'METHODS'"),
+        (["hard", "--only", "midb"], 2, "--only is for --measure"),
+        (["hard", "--strict-vocab"], 2, "--strict-vocab is for --measure"),
+        (["multi-hard", "--sets", "a.toml", "--attribute", "b.toml"], 2, "not both"),
     ],
 )
-def test_bad_calls_are_one_clear_line(
-    cli: Run, arguments: list[str], code: int, said: str
-) -> None:
+def test_bad_calls_are_one_clear_line(cli: Run, arguments: list[str], code: int, said: str) -> None:
     done = cli("debias", *arguments)
     assert done.code == code
     assert said in done.err
@@ -289,9 +289,78 @@ def test_another_attribute(cli: Run, few: Embedding, text: Path, tmp_path: Path)
 def test_every_setting_of_a_method_is_an_option_or_python_only() -> None:
     """A new setting must be thought about: put it into the options or into this list."""
     python_only = {
-        "check", "classifier_epochs", "hard", "lambdas", "learning_rate", "method", "neighbours",
+        "classifier_epochs", "hard", "lambdas", "learning_rate", "method", "neighbours",
         "per_side", "theta", "weight",
     }  # fmt: skip
     options = {parameter.name for parameter in command.params}
     settings = {key for name in METHODS for key in settings_of(name)}
     assert settings - options <= python_only
+
+
+def test_no_file_is_written_over_another(cli: Run, text: Path, tmp_path: Path) -> None:
+    out, words = tmp_path / "same.txt", tmp_path / "words.txt"
+    words.write_text("nurse\nengineer\ndoctor\n")
+    before = text.read_bytes()
+    for arguments in (
+        ("hard", text, "-o", out, "--save-transform", tmp_path / "." / "same.txt"),
+        ("hard", text, "--save-transform", text),
+        ("oscar", text, "--concept", words, "-o", words),
+    ):
+        done = cli("debias", *arguments)
+        assert done.code == 1
+        assert "name two files" in done.err
+    assert not out.exists()
+    assert text.read_bytes() == before
+    assert words.read_text().startswith("nurse")
+
+
+def test_vectors_are_not_replaced_where_the_transform_cannot_be_written(
+    cli: Run, text: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def full(*_: Any) -> None:
+        raise WordbiasError("disk full")
+
+    monkeypatch.setattr("wordbias.commands.debias.save_chain", full)
+    before = text.read_bytes()
+    for out in (text, tmp_path / "out.safetensors"):
+        done = cli("debias", "hard", text, "-o", out, "--save-transform", tmp_path / "f.st")
+        assert (done.code, "disk full" in done.err) == (1, True)
+    assert text.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["few.txt"]
+
+
+def test_hyphens_and_apostrophes_stream_like_the_rest(
+    cli: Run, few: Embedding, tmp_path: Path
+) -> None:
+    odd = ["Great-Ma-Ma", "Great-Pa-Pa", "great-ma-ma", "great-pa-pa", "O'Maid", "O'Man"]
+    rng = np.random.default_rng(0)
+    vectors = np.concatenate([few.vectors, rng.normal(size=(len(odd), few.dim))])
+    Embedding([*few.words, *odd], vectors).save(tmp_path / "odd.txt")
+    attribute = tmp_path / "g.toml"
+    attribute.write_text(
+        '[groups]\nf = ["she", "woman"]\nm = ["he", "man"]\n[pairs]\n'
+        'definitional = [["she", "he"], ["woman", "man"]]\n'
+        'equalise = [["great-ma-ma", "great-pa-pa"], ["o\'maid", "o\'man"]]\n'
+    )
+    for suffix in ("txt", "safetensors"):
+        out = tmp_path / f"out.{suffix}"
+        done = cli("debias", "hard", tmp_path / "odd.txt", "--attribute", attribute, "-o", out)
+        assert done.code == 0, done.err
+        assert " 6 " in done.out.split("Words")[1]
+
+
+def test_methods_are_known_by_either_spelling(few: Embedding) -> None:
+    one, other = (fit_chain(name, few)[0] for name in ("multi_hard", ["multi-hard"]))
+    assert one.parts[0].settings == other.parts[0].settings
+    assert one.parts[0].settings["sets"] == "religion"
+    with pytest.raises(WordbiasError, match="method 'foo'"):
+        fit_chain("foo", few)
+    with pytest.raises(WordbiasError, match="method ''"):
+        fit_chain([], few)
+
+
+def test_misp_says_what_its_components_describe(cli: Run) -> None:
+    done = cli("debias", "misp")
+    assert "difference-in-span" in done.out
+    assert "these components hold 22% of the difference" in done.err
+    assert "not centred" in cli("debias", "misp", "--no-center").out

@@ -218,7 +218,7 @@ def test_constant_vectors_have_no_axis(emb: Embedding) -> None:
         ({"per_class": 9}, "402 candidates: 9 words a class are too few .* at least 10"),
         ({"per_class": 0}, "0 words a class are too few"),
         ({"per_class": 300}, "300 words a side asked for, but only .* ask for fewer"),
-        ({"per_class": 100}, "100 neutral words asked for, but only .* set per_class to fewer"),
+        ({"per_class": 100}, "100 neutral words asked for, but only .* ask for fewer"),
     ],
 )
 def test_what_cannot_be_is_refused(emb: Embedding, options: dict[str, int], message: str) -> None:
@@ -227,5 +227,5 @@ def test_what_cannot_be_is_refused(emb: Embedding, options: dict[str, int], mess
 
 
 def test_a_small_vocabulary_is_refused_with_a_remedy(emb: Embedding) -> None:
-    with pytest.raises(WordbiasError, match=r"100 candidates: 5 words a class .* set per_class"):
+    with pytest.raises(WordbiasError, match=r"100 candidates: 5 words a class .* ask for fewer"):
         labelled_words(emb.subset(WORDS[:100]), COLOUR)

@@ -383,7 +383,7 @@ def test_more_than_one_direction_is_refused(
     [
         (np.nan, "the vector of 'h' is not finite"),
         (np.inf, "the vector of 'h' is not finite"),
-        (0.0, "the vector of 'h' is zero and has no direction; leave the word out"),
+        (0.0, "the vector of 'h' is zero and has no direction; leave it out of the words"),
     ],
 )
 def test_vectors_without_direction_are_named(
@@ -392,7 +392,15 @@ def test_vectors_without_direction_are_named(
     vectors = small.vectors.copy()
     vectors[small.index["h"]] = value
     with pytest.raises(WordbiasError, match=re.escape(said)):
-        fit(small.with_vectors(vectors), colour)
+        fit(small.with_vectors(vectors), colour, words=["e", "f", "g", "h"])
+
+
+def test_words_with_a_zero_vector_are_not_chosen(small: Embedding, colour: Attribute) -> None:
+    vectors = small.vectors.copy()
+    vectors[small.index["h"]] = 0
+    fitted = fit(small.with_vectors(vectors), colour)
+    assert fitted.replaced.words
+    assert "h" not in fitted.replaced.words
 
 
 def test_a_zero_vector_outside_is_no_trouble(small: Embedding, colour: Attribute) -> None:

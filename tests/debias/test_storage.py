@@ -72,24 +72,29 @@ def test_equal_fits_give_equal_files(sample: Embedding, tmp_path: Path) -> None:
 
 def test_other_dimensions_and_other_vectors_are_refused(sample: Embedding) -> None:
     origin = Origin.of(sample)
-    assert origin.check(sample, "f") == ""
-    shorter = sample.subset(sample.words[:500])
-    assert origin.check(shorter, "f") == ""
-    assert origin.check(sample.with_vectors(7 * sample.vectors), "f") == ""
+    origin.check(sample, "f")
+    origin.check(sample.subset(sample.words[:500]), "f")
+    origin.check(sample.subset(sample.words[3000:3400]), "f")
+    longer = sample.with_vectors(7 * sample.vectors)
+    origin.check(longer, "f", by_length=False)
+    with pytest.raises(WordbiasError, match=r"whose vectors are 0.143 times as long as those of s"):
+        origin.check(longer, "f")
     half = Embedding(sample.words, sample.vectors[:, :50], "half")
     with pytest.raises(WordbiasError, match="f: fitted on sample, whose vectors have 100 dim"):
         origin.check(half, "f", force=True)
     other = sample.with_vectors(sample.vectors[:, ::-1], "other")
     with pytest.raises(WordbiasError, match=r"fitted on other vectors than other: its .* --force"):
         origin.check(other, "f")
-    assert origin.check(other, "f", force=True) == ""
+    origin.check(other, "f", force=True)
     strange = Embedding(["xyzzy"], np.ones((1, 100)), "strange")
-    assert "none of the words" in origin.check(strange, "f")
+    with pytest.raises(WordbiasError, match=r"strange has none of the \d+ words by which it knows"):
+        origin.check(strange, "f")
+    origin.check(strange, "f", force=True)
 
 
 def test_rounding_is_not_other_vectors(sample: Embedding) -> None:
     rough = sample.with_vectors(np.round(sample.vectors, 2))
-    assert Origin.of(sample).check(rough, "f") == ""
+    Origin.of(sample).check(rough, "f")
 
 
 def _stored(tmp_path: Path, sample: Embedding) -> tuple[dict[str, np.ndarray], dict[str, object]]:
@@ -122,6 +127,14 @@ def test_what_is_no_transform_is_named(tmp_path: Path, sample: Embedding) -> Non
         (lambda t, j: t.pop("0.step.0.vector"), "TypeError"),
         (lambda t, j: j["origin"].update(dim=7), "do not fit vectors of shape"),
         (lambda t, j: j.update(parts=[1]), "TypeError"),
+        (lambda t, j: j.update(parts=[]), "holds no method"),
+        (lambda t, j: j["parts"][0].update(exempt="she"), "exempt words are no list of words"),
+        (lambda t, j: j["parts"][0].update(name="a\nb"), r"its name is 'a\\nb'"),
+        (lambda t, j: j["origin"].update(size="big"), "not described by texts and numbers"),
+        (lambda t, j: t.update({"0.step.0.vector": np.full(100, np.nan)}), "what is no number"),
+        (lambda t, j: t.update({"0.step.0.vector": np.ones(50)}), "ValueError"),
+        (lambda t, j: t.update({"0.step.0.vector": np.ones((2, 2, 100))}), "to shape"),
+        (lambda t, j: t.update(origin=t["origin"] * np.nan), "no number"),
     ],
 )
 def test_damage_is_one_line(tmp_path: Path, sample: Embedding, spoil: object, said: str) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import click
 
 from wordbias.commands.debias_views import reach_rows, reach_table
-from wordbias.commands.inputs import Reading, open_subject
+from wordbias.commands.inputs import Reading, open_subject, refuse_same
 from wordbias.commands.options import (
     common_options,
     format_option,
     given_arguments,
-    note,
     reading_options,
     show,
 )
@@ -57,6 +56,7 @@ def command(
       wordbias debias hard,misp glove.50k.txt --save-transform fitted.safetensors
       wordbias apply fitted.safetensors glove.txt -o debiased.txt
     """
+    refuse_same({"-o": output}, {"TRANSFORM": transform})
     chain, origin = load_chain(transform)
     replaced = {word for part in chain.parts for word in part.replaced.words}
     subject = open_subject(
@@ -68,7 +68,7 @@ def command(
         quiet=quiet,
     )
     before = subject.embedding
-    remark = origin.check(before, transform, force=force)
+    origin.check(before, transform, by_length=chain.by_length, force=force)
     done = chain(before)
     refuse_no_change(transform, before, done)
     reached = subject.write_words(chain, done)
@@ -80,11 +80,8 @@ def command(
         [reach_table(chain, reached)],
         [f"{_names(chain)}, fitted on {_about(origin)}", f"Applied to {subject.described()}"],
         [subject.written()],
-        notes=[remark] if remark else [],
     )
     show(report, to)
-    if remark:
-        note(remark, quiet)
 
 
 def _names(chain: Chain) -> str:

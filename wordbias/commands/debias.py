@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from wordbias.commands.debias_views import found_tables, reach_rows, reach_table
-from wordbias.commands.inputs import Reading, Subject, open_subject
+from wordbias.commands.inputs import Reading, Subject, open_subject, refuse_same
 from wordbias.commands.measure import split_names
-from wordbias.commands.method_options import given_settings, method_options
+from wordbias.commands.method_options import (
+    FILES,
+    as_option,
+    given_settings,
+    method_options,
+)
 from wordbias.commands.options import (
     common_options,
     format_option,
@@ -103,11 +108,24 @@ def command(
     """
     names = parse_methods(methods)
     chosen = given_settings(names, settings)
-    refuse_unused(names, chosen)
+    refuse_unused(names, chosen, as_option)
+    measuring = {
+        "only": only,
+        "sembias": sembias_file,
+        "vocab": vocab_file,
+        "strict-vocab": strict_vocab,
+    }
+    _check_usage(measure, measuring, bool(attribute_file), chosen)
+    read: dict[str, str | None] = {as_option(key): chosen[key] for key in FILES if key in chosen}
+    read |= {"--attribute": attribute_file, "--sembias": sembias_file, "--vocab": vocab_file}
+    refuse_same({"-o": output}, read)
+    refuse_same(
+        {"--save-transform": save_transform}, {**read, "EMBEDDING": embedding, "-o": output}
+    )
     if save_transform is not None:
         check_writable(save_transform)
     attribute = Attribute.load(attribute_file)
-    measuring = _Measuring(
+    to_measure = _Measuring(
         only or FAMILIES,
         SemBias.load(sembias_file) if sembias_file else None,
         wordlist(vocab_file) if vocab_file else None,
@@ -124,12 +142,13 @@ def command(
     )
     before = subject.embedding
     chain, done = fit_chain(names, before, attribute if attribute_file else None, chosen)
-    measured = measuring.rows(before, done, attribute, settings["seed"]) if measure else []
-    reached = subject.write_words(chain, done)
-    if save_transform is not None:
-        save_chain(
-            save_transform, chain, Origin.of(before, subject.info.words, subject.info.sha256)
-        )
+    measured = to_measure.rows(before, done, attribute, settings["seed"]) if measure else []
+
+    def keep(sha256: str) -> None:
+        if save_transform is not None:
+            save_chain(save_transform, chain, Origin.of(before, subject.info.words, sha256))
+
+    reached = subject.write_words(chain, done, keep)
     rows = [row for part in chain.parts for row in part.found]
     notes = [f"{part.name}: {said}" for part in chain.parts for said in part.warnings]
     report = Report(
@@ -138,7 +157,10 @@ def command(
         {before.name: subject.info.to_dict()},
         [*rows, *reach_rows(chain, reached, done), *measured],
         [*found_tables(chain), reach_table(chain, reached), *measures_tables(measured)],
-        [f"{', then '.join(names)} on {subject.described()}", f"Attribute {attribute.name}."],
+        [
+            f"{', then '.join(names)} on {subject.described()}",
+            *_about(names, attribute, attribute_file),
+        ],
         _closing(subject, save_transform, measure),
         settings["seed"],
         notes,
@@ -146,6 +168,24 @@ def command(
     show(report, to)
     for said in notes:
         note(said, quiet)
+
+
+def _check_usage(
+    measure: bool, measuring: Mapping[str, Any], attribute: bool, settings: Mapping[str, Any]
+) -> None:
+    """Refuse options that would do nothing."""
+    for name, value in measuring.items():
+        if value and not measure:
+            raise click.UsageError(f"--{name} is for --measure, which is not given")
+    if attribute and "sets" in settings:
+        raise click.UsageError("multi-hard takes --sets or the pairs of --attribute, not both")
+
+
+def _about(names: Sequence[str], attribute: Attribute, file: str | None) -> list[str]:
+    """Say what the methods are fitted on; multi-hard has sets of its own."""
+    if file is None and set(names) == {"multi-hard"}:
+        return []
+    return [f"Attribute {attribute.name}."]
 
 
 @dataclass(frozen=True)

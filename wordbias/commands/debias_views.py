@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from wordbias.debias.fitted import Chain, Fitted, Reach
@@ -10,12 +11,18 @@ from wordbias.embedding import Embedding
 from wordbias.rendering import Table
 from wordbias.results import Row, number
 
+_LABELS = {
+    "component": "i",
+    "cos_difference": "cos(g, Δ)",
+    "cos_direction": "cos(g, axis)",
+    "sign_stability": "stability",
+}
 _CONVENTIONS = ("neutral", "better", "missing", "reason")
 
 
 def found_tables(chain: Chain) -> list[Table]:
-    """One table a method that found something out, one line a value."""
-    return [_found_table(part) for part in chain.parts if part.found]
+    """One table a method and kind of row, one line a value; the first is titled with settings."""
+    return [table for part in chain.parts for table in _found_tables(part)]
 
 
 def reach_rows(chain: Chain, reached: Sequence[Reach], done: Embedding) -> list[Row]:
@@ -48,23 +55,45 @@ def _lengths(chain: Chain) -> str:
     return ""
 
 
-def _found_table(fitted: Fitted) -> Table:
-    keys = [
-        key
-        for key in dict.fromkeys(key for row in fitted.found for key in row.details)
-        if key not in _CONVENTIONS and not _says_title(fitted, key)
-    ]
+def _found_tables(fitted: Fitted) -> list[Table]:
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in fitted.found:
+        keys = [key for key in row.details if key not in _CONVENTIONS]
+        groups.setdefault(tuple(key for key in keys if not _says_title(fitted, key)), []).append(
+            row
+        )
+    tables = [_found_table(keys, rows) for keys, rows in groups.items()]
+    titles = [_title(fitted), *(f"{fitted.name}, {rows[0].measure}" for rows in groups.values())]
+    titles[1:] = titles[2:]
+    return [replace(table, title=title) for table, title in zip(tables, titles, strict=True)]
+
+
+def _found_table(keys: Sequence[str], rows: Sequence[Row]) -> Table:
+    """One line a row; what all of them say alike stands below."""
+    first = rows[0].details
+    alike = {
+        key for key in keys if len(rows) > 1 and all(r.details[key] == first[key] for r in rows)
+    }
+    shown = [key for key in keys if key not in alike]
     cells = [
-        [row.measure, number(row.value), *(_cell(row.details.get(key)) for key in keys)]
-        for row in fitted.found
+        [row.measure, number(row.value), *(_cell(row.details[key]) for key in shown)]
+        for row in rows
     ]
+    note = ", ".join(f"{_label(key)} {_cell(first[key])}" for key in keys if key in alike)
+    return Table("", ["", "value", *map(_label, shown)], cells, note)
+
+
+def _label(key: str) -> str:
+    return _LABELS.get(key, key)
+
+
+def _title(fitted: Fitted) -> str:
     settings = ", ".join(
         f"{key} {_cell(value)}"
         for key, value in fitted.settings.items()
         if value is not None and value is not False
     )
-    title = f"{fitted.name}: {settings}" if settings else fitted.name
-    return Table(title, ["", "value", *keys], cells)
+    return f"{fitted.name}: {settings}" if settings else fitted.name
 
 
 def _says_title(fitted: Fitted, key: str) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import os
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from wordbias.errors import WordbiasError
 from wordbias.formats import (
     FileInfo,
     Kind,
+    Tally,
     VectorFile,
     check_output,
     is_row_format,
@@ -74,12 +76,24 @@ class Subject:
         else:
             self._stream(lambda block: transform(block.rows), transform)
 
-    def write_words(self, chain: Chain, done: Embedding) -> list[Reach]:
+    def write_words(
+        self, chain: Chain, done: Embedding, finish: Callable[[str], None] | None = None
+    ) -> list[Reach]:
         """Write the words of a chain; return how many each of its methods reached.
 
-        `done` is what the chain made of the embedding in memory, which may be a part of the file.
+        Parameters
+        ----------
+        chain
+            What is applied.
+        done
+            What it made of the embedding in memory, which may be a part of the file.
+        finish
+            Called with the hash of the input when all that can fail has been done but for this;
+            if it fails, the output is not written.
         """
+        finish = finish or (lambda sha256: None)
         if self.output is None or self.file is None:
+            finish(self.info.sha256)
             if self.output is not None:
                 done.save(self.output, self.kind)
             return chain.reach(self.embedding.words)
@@ -90,10 +104,15 @@ class Subject:
             reached.append(chain.reach(words))
             return chain.apply(words, block.rows)
 
-        self._stream(work, chain)
+        self._stream(work, chain, lambda tally: finish(tally.sha256))
         return [sum(parts, Reach(0, 0, 0)) for parts in zip(*reached, strict=True)]
 
-    def _stream(self, work: BlockMap, transform: Transform) -> None:
+    def _stream(
+        self,
+        work: BlockMap,
+        transform: Transform,
+        finish: Callable[[Tally], None] | None = None,
+    ) -> None:
         if self.file is None or self.output is None or not is_row_format(self.kind):
             raise WordbiasError(f"{self.kind} files are not written row by row")
         with blas_threads(1):
@@ -105,6 +124,7 @@ class Subject:
                 rows=self.info.words,
                 dim=width_after(transform, self.info.dim),
                 skip_bad=self.reading.skip_bad,
+                finish=finish,
             )
         self.info = replace(self.info, sha256=tally.sha256)  # known after the second pass
 
@@ -154,6 +174,29 @@ def open_subject(
         name is None,
         file if streamed else None,
     )
+
+
+def refuse_same(written: Mapping[str, str | None], read: Mapping[str, str | None]) -> None:
+    """Refuse to write two things to one file, or over a file that is read.
+
+    Parameters
+    ----------
+    written, read
+        Files by what they are called on the command line; None is none.
+
+    Raises
+    ------
+    WordbiasError
+        Naming both.
+    """
+    known: dict[str, str] = {}
+    for what, path in (*read.items(), *written.items()):
+        if path is None:
+            continue
+        real = os.path.realpath(path)
+        if real in known and what in written:
+            raise WordbiasError(f"{path}: is both {known[real]} and {what}; name two files")
+        known[real] = what
 
 
 def _tell(info: FileInfo, quiet: bool) -> None:

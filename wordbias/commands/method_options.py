@@ -14,6 +14,8 @@ def _setting(name: str, help: str, **attributes: Any) -> Any:
     return click.option(name, default=None, help=help, **attributes)
 
 
+FILES = ("direction", "sets", "concept", "words", "stereotypes", "neutral", "checkpoint")
+"""Settings that may name a file."""
 _COUNT = click.IntRange(1)
 _CLASSIFIERS = click.Choice(["svm", "logistic"])
 
@@ -39,6 +41,7 @@ method_options = stacked(
     _setting("--device", "gender-preserving: cpu or cuda."),
     _setting("--checkpoint", "gender-preserving: FILE to resume an interrupted training from."),
     _setting("--drop-last", "gn-glove: take w_g off, not only set it to 0.", is_flag=True),
+    _setting("--check/--no-check", "gn-glove: make sure that the last coordinate is w_g."),
     _setting("--as-published", "As the paper's released code, bugs and all.", is_flag=True),
 )
 
@@ -49,3 +52,8 @@ def given_settings(names: list[str], given: dict[str, Any]) -> dict[str, Any]:
     if any("seed" in settings_of(name) for name in names):
         settings["seed"] = given["seed"]
     return settings
+
+
+def as_option(setting: str) -> str:
+    """Return what the command line calls a setting."""
+    return f"--{setting.replace('_', '-')}"

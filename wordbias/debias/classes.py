@@ -179,12 +179,12 @@ def _chosen(
     if count < FEWEST:
         raise WordbiasError(
             f"{what}: {count} words a class are too few to learn from, at least {FEWEST} are "
-            "needed; give a larger vocabulary or set per_class"
+            "needed; give a larger vocabulary or ask for fewer (--per-class)"
         )
     try:
         first, second = most_biased(lean, count).rows.reshape(2, count)
     except WordbiasError as error:
-        raise WordbiasError(f"{what}: {error} (per_class)") from None
+        raise WordbiasError(f"{what}: {error} (--per-class)") from None
     if classes == 2:
         return np.concatenate([first, second])
     free = np.abs(lean) < NEUTRAL_BELOW
@@ -193,7 +193,7 @@ def _chosen(
     if len(near) < count:
         raise WordbiasError(
             f"{what}: {count} neutral words asked for, but only {len(near)} of the others have a "
-            f"cosine below {NEUTRAL_BELOW} with the axis; set per_class to fewer, ask for 2 "
+            f"cosine below {NEUTRAL_BELOW} with the axis; ask for fewer (--per-class), ask for 2 "
             "classes, or give a larger vocabulary"
         )
     return np.concatenate([first, second, np.sort(rng.choice(near, count, replace=False))])

@@ -166,10 +166,14 @@ def _components(embedding: Embedding, whole: Moments, candidates: int) -> list[S
     # what rounding makes of vectors that do not vary
     noise = embedding.dim * np.finfo(float).eps * (variance[0] + whole.mean @ whole.mean)
     rank = int((variance > noise).sum())
-    if rank < _LEAST or not 1 <= candidates <= rank:
+    if rank < _LEAST:
+        raise WordbiasError(
+            f"{embedding.name} varies along {rank} components; double-hard needs at least {_LEAST}"
+        )
+    if not 1 <= candidates <= rank:
         raise WordbiasError(
             f"{candidates} candidates asked for, but {embedding.name} varies along {rank} "
-            f"components (at least {_LEAST} needed); ask for 1 to {rank} (--candidates)"
+            f"components; ask for 1 to {rank} (--candidates)"
         )
     basis = orient(vectors.T[:candidates], whole.mean)
     shares = variance / variance.sum()

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.arrays import frozen
+from wordbias.debias.projection import Projection
 from wordbias.debias.steps import Step
 from wordbias.debias.transform import transform_rows
 from wordbias.embedding import Embedding
@@ -18,6 +19,8 @@ from wordbias.errors import WordbiasError
 from wordbias.results import Row
 
 Float32 = NDArray[np.float32]
+
+_HOMOGENEOUS = {"projection", "normalise", "linear", "graded-rotation", "last-coordinate"}
 
 
 class Reach(NamedTuple):
@@ -111,6 +114,13 @@ class Fitted:
         """Whether the map depends on the word."""
         return bool(self.exempt or len(self.replaced))
 
+    @property
+    def by_length(self) -> bool:
+        """Whether longer vectors are mapped to anything but longer ones."""
+        kinds = {step.kind for step in self.steps}
+        lengths = bool(self.replaced.words) and "normalise" not in kinds
+        return lengths or not kinds <= _HOMOGENEOUS
+
     def reach(self, words: Sequence[str]) -> Reach:
         """Count the words that are mapped, replaced and left alone."""
         replaced = sum(word in self.replaced.index for word in words) if self.replaced.words else 0
@@ -150,9 +160,15 @@ class Fitted:
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """Fitted methods, applied one after the other."""
+    """Fitted methods, applied one after the other; a bare projection is made one."""
 
     parts: tuple[Fitted, ...]
+
+    def __post_init__(self) -> None:
+        parts = (
+            Fitted(one.name, (one,)) if isinstance(one, Projection) else one for one in self.parts
+        )
+        object.__setattr__(self, "parts", tuple(parts))
 
     @property
     def name(self) -> str:
@@ -170,6 +186,11 @@ class Chain:
         for part in self.parts:
             x = part.apply(words, x)
         return x
+
+    @property
+    def by_length(self) -> bool:
+        """Whether one of them is."""
+        return any(part.by_length for part in self.parts)
 
     def reach(self, words: Sequence[str]) -> list[Reach]:
         """Count, for each method, the words that are mapped, replaced and left alone."""

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
+from wordbias.debias.diagnosis import cautions, component_rows
 from wordbias.debias.fitted import Chain, Fitted
+from wordbias.debias.misp import find_groups
 from wordbias.debias.projection import Projection
 from wordbias.debias.transform import refuse_no_change
 from wordbias.debias.words import listed_words, spellings
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
+from wordbias.measures.components import components
+from wordbias.measures.lens import axis
+from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute, WordSets
 
 
@@ -48,7 +55,7 @@ METHODS = {
     "half-sibling": Method("ridge regression on specific words", "Yang and Feng 2020"),
     "ran": Method("repel illicit neighbours, attract, neutralise", "Kumar et al. 2020", None),
     "gender-preserving": Method("autoencoder with classifiers", "Kaneko and Bollegala 2019", None),
-    "gn-glove": Method("split w_a and w_g of GN-GloVe vectors", "Zhao et al. 2018"),
+    "gn-glove": Method("split w_a and w_g of GN-GloVe vectors", "Zhao et al. 2018", None),
 }
 
 
@@ -85,14 +92,13 @@ def fit_method(name: str, embedding: Embedding, attribute: Attribute, **settings
     """Fit one method; see the module of its name."""
     fitted = _module(name).fit(embedding, attribute, **settings)
     if isinstance(fitted, Projection):
-        about = {**settings_of(name), **settings}
-        return Fitted(name, (fitted,), settings=about)
+        return _diagnosed(name, fitted, embedding, attribute, {**settings_of(name), **settings})
     made: Fitted = fitted
     return made
 
 
 def fit_chain(
-    names: Sequence[str],
+    names: str | Sequence[str],
     embedding: Embedding,
     attribute: Attribute | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -102,7 +108,7 @@ def fit_chain(
     Parameters
     ----------
     names
-        Some of `METHODS`, in the order in which they are to be applied.
+        Some of `METHODS`, in the order in which they are to be applied, or with commas between.
     embedding
         What the first is fitted on.
     attribute
@@ -120,6 +126,7 @@ def fit_chain(
     WordbiasError
         If a setting is taken by none of the methods, or a method changes nothing.
     """
+    names = parse_methods(names if isinstance(names, str) else ",".join(names))
     settings = dict(settings or {})
     refuse_unused(names, settings)
     parts = []
@@ -133,6 +140,28 @@ def fit_chain(
     return Chain(tuple(parts)), embedding
 
 
+def _diagnosed(
+    name: str,
+    projection: Projection,
+    embedding: Embedding,
+    attribute: Attribute,
+    settings: dict[str, Any],
+) -> Fitted:
+    """Add what MISP's components describe."""
+    groups = find_groups(embedding, attribute)
+    direction = axis(embedding, attribute)[0]
+    rng = np.random.default_rng(0)
+    variance = Subspace.from_groups(
+        *groups.vectors(embedding), projection.subspace.dims, center=settings["center"]
+    )
+    found = components(variance, *groups.vectors(embedding), direction, rng)
+    weights = projection.subspace.weights.tolist()
+    removed = [1.0] * len(weights) if projection.hard else weights
+    rows = component_rows(embedding.name, found, groups, removed, settings["center"])
+    warnings = tuple(cautions(found, attribute.groups, groups))
+    return Fitted(name, (projection,), found=tuple(rows), settings=settings, warnings=warnings)
+
+
 def debias(
     embedding: Embedding,
     names: str | Sequence[str],
@@ -140,8 +169,7 @@ def debias(
     **settings: Any,
 ) -> Embedding:
     """Return an embedding debiased by one method or several: ``debias(emb, "hard,misp")``."""
-    chosen = parse_methods(names if isinstance(names, str) else ",".join(names))
-    return fit_chain(chosen, embedding, attribute, settings)[1]
+    return fit_chain(names, embedding, attribute, settings)[1]
 
 
 def head_of(names: Sequence[str]) -> int | None:
@@ -163,13 +191,18 @@ def wanted_by(names: Sequence[str], attribute: Attribute, settings: Mapping[str,
     return words
 
 
-def refuse_unused(names: Sequence[str], settings: Mapping[str, Any]) -> None:
-    """Refuse a setting that none of the methods takes, and name those that do."""
+def refuse_unused(
+    names: Sequence[str], settings: Mapping[str, Any], spelled: Callable[[str], str] = str
+) -> None:
+    """Refuse a setting that none of the methods takes, and name those that do.
+
+    `spelled` turns its name into what the user wrote.
+    """
     taken = {key for name in names for key in settings_of(name)}
     for key in settings:
         if key not in taken:
-            others = ", ".join(_takers(key)) or "no method does"
-            raise WordbiasError(f"{', '.join(names)}: takes no {key!r}; it is for: {others}")
+            others = ", ".join(_takers(key)) or "no method"
+            raise WordbiasError(f"{', '.join(names)}: takes no {spelled(key)}; it is for: {others}")
 
 
 def _takers(key: str) -> Iterator[str]:

@@ -134,6 +134,8 @@ def reweighted(subspace: Subspace, weights: str | Sequence[float]) -> Subspace:
 
 def check_dims(dims: int, d: int) -> None:
     """Refuse more components than the vectors have dimensions."""
+    if isinstance(dims, bool) or not isinstance(dims, (int, np.integer)):
+        raise WordbiasError(f"dims: expected a whole number of components, got {dims!r}")
     if not 1 <= dims <= d:
         raise WordbiasError(
             f"{dims} components asked for, but the vectors have {d} dimensions; "

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from wordbias.debias.fitted import Fitted
 from wordbias.debias.hard import neutralising, on_unit_length
+from wordbias.debias.misp import check_dims
 from wordbias.debias.words import as_attribute, as_embedding
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
@@ -53,6 +54,7 @@ def fit(
     found = _found(sets, embedding)
     part = on_unit_length(embedding, {word for words in found for word in words})
     k = max(map(len, found)) - 1 if dims is None else dims
+    check_dims(k, embedding.dim)
     g = Subspace.from_sets([part.take(words) for words in found], k)
     settings = {"sets": sets.name, "dims": k, "equalise": equalise}
     chosen = sets.equalise if equalise else ()
@@ -63,6 +65,8 @@ def _found(sets: WordSets, embedding: Embedding) -> list[tuple[str, ...]]:
     """Keep the definitional sets whose words the embedding has all, as it spells them."""
     resolved = [resolve(words, embedding) for words in sets.definitional]
     whole = [one.found for one in resolved if len(one.found) == len(one.asked)]
+    if not resolved:
+        raise WordbiasError(f"{sets.name} has no definitional sets or pairs; give some in its file")
     if not whole:
         missing = ", ".join(word for one in resolved for word in one.missing[:1])
         raise WordbiasError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,10 +13,10 @@ from wordbias.arrays import frozen
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 
-_FIRST = 16
-_SPREAD = 16
+_FIRST = 64
+_SPREAD = 192
 _ALIKE = 0.99
-"""Cosine; what rounding to float16 or to four decimals leaves far above it."""
+"""Cosine, and ratio of lengths; what rounding to float16 or four decimals leaves far above it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +40,8 @@ class Origin:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "vectors", frozen(self.vectors))
+        if not np.isfinite(self.vectors).all():
+            raise WordbiasError("a vector by which its words are known again is no number")
         if self.vectors.shape != (len(self.words), self.dim):
             raise WordbiasError(
                 f"{len(self.words)} words of {self.dim} dimensions do not fit vectors of shape "
@@ -48,8 +51,9 @@ class Origin:
     @classmethod
     def of(cls, embedding: Embedding, size: int | None = None, sha256: str = "") -> Origin:
         """Describe an embedding, or the part of one of `size` words."""
-        spread = np.linspace(0, len(embedding) - 1, _SPREAD, dtype=int).tolist()
-        rows = list(dict.fromkeys([*range(min(_FIRST, len(embedding))), *spread]))
+        n = len(embedding)  # spaced ever wider: a part of a file is most often its beginning
+        spread = np.geomspace(1, n, _SPREAD).astype(int) - 1
+        rows = list(dict.fromkeys([*range(min(_FIRST, n)), *spread.tolist()]))
         words = tuple(embedding.words[i] for i in rows)
         known = embedding.info.sha256 if embedding.info else ""
         return cls(
@@ -61,7 +65,9 @@ class Origin:
             embedding.vectors[rows],
         )
 
-    def check(self, embedding: Embedding, what: str, *, force: bool = False) -> str:
+    def check(
+        self, embedding: Embedding, what: str, *, by_length: bool = True, force: bool = False
+    ) -> None:
         """Refuse vectors of other dimensions, and others that have the same words.
 
         Parameters
@@ -70,39 +76,60 @@ class Origin:
             What the transform is to be applied to, or a part of it with `words`.
         what
             The transform, for the message.
+        by_length
+            Also refuse the same directions at other lengths.
         force
             Only compare dimensions.
-
-        Returns
-        -------
-        str
-            A remark, if no word could be compared.
 
         Raises
         ------
         WordbiasError
-            If the transform does not belong to these vectors.
+            If the transform does not belong to these vectors, or no word tells.
         """
         if embedding.dim != self.dim:
             raise WordbiasError(
                 f"{what}: fitted on {self.name}, whose vectors have {self.dim} dimensions; "
                 f"{embedding.name} has {embedding.dim}; fit it anew on {embedding.name}"
             )
-        shared = [i for i, word in enumerate(self.words) if word in embedding]
         if force:
-            return ""
+            return
+        shared = [i for i, word in enumerate(self.words) if word in embedding]
         if not shared:
-            return f"none of the words by which {what} knows {self.name} is in {embedding.name}"
-        words = [self.words[i] for i in shared]
-        cosine = _cosines(self.vectors[shared], embedding.take(words).astype(float))
-        if np.median(cosine) < _ALIKE:
+            raise WordbiasError(
+                f"{what}: {embedding.name} has none of the {len(self.words)} words by which it "
+                f"knows the vectors of {self.name} again; if these are the same vectors, --force"
+            )
+        x, words = self.vectors[shared], [self.words[i] for i in shared]
+        self._compare(x, embedding.take(words).astype(float), words, embedding.name, what)
+        ratio = np.median(_ratios(embedding.take(words).astype(float), x))
+        if by_length and not _ALIKE <= ratio <= 1 / _ALIKE:
+            raise WordbiasError(
+                f"{what}: fitted on {self.name}, whose vectors are {1 / ratio:.3g} times as long "
+                f"as those of {embedding.name}, and what it does depends on lengths; fit it anew "
+                f"on {embedding.name}, or apply it all the same with --force"
+            )
+
+    def _compare(
+        self,
+        x: NDArray[np.float64],
+        y: NDArray[np.float64],
+        words: Sequence[str],
+        name: str,
+        what: str,
+    ) -> None:
+        cosine = _cosines(x, y)
+        if not np.median(cosine) >= _ALIKE:
             worst = int(cosine.argmin())
             raise WordbiasError(
-                f"{what}: fitted on other vectors than {embedding.name}: its {words[worst]!r} has "
-                f"the cosine {cosine[worst]:.2f} with that of {self.name}; fit it anew on "
-                f"{embedding.name}, or apply it all the same with --force"
+                f"{what}: fitted on other vectors than {name}: its {words[worst]!r} has the cosine "
+                f"{cosine[worst]:.2f} with that of {self.name}; fit it anew on {name}, or apply it "
+                "all the same with --force"
             )
-        return ""
+
+
+def _ratios(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    a, b = (np.linalg.norm(rows, axis=1) for rows in (x, y))
+    return np.where((a == 0) | (b == 0), 1, a / np.where(b == 0, 1, b))
 
 
 def _cosines(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -46,7 +46,7 @@ def save_chain(path: str | os.PathLike[str], chain: Chain, origin: Origin) -> No
     """
     from safetensors.numpy import save
 
-    tensors: Tensors = {"origin": origin.vectors}
+    tensors: Tensors = {"origin": origin.vectors.astype(np.float32)}
     about = {key: getattr(origin, key) for key in ("name", "sha256", "size", "dim", "words")}
     parts = [_pack(part, f"{i}", tensors) for i, part in enumerate(chain.parts)]
     text = json.dumps({"wordbias": __version__, "origin": about, "parts": parts}, default=str)
@@ -70,14 +70,43 @@ def load_chain(path: str | os.PathLike[str]) -> tuple[Chain, Origin]:
         words = tuple(about.pop("words"))
         origin = Origin(**about, words=words, vectors=tensors["origin"])
         parts = tuple(_unpack(part, f"{i}", tensors) for i, part in enumerate(stored["parts"]))
+        chain = Chain(parts)
+        check_chain(chain, origin)
     except WordbiasError as error:
-        raise WordbiasError(f"{path}: {error}") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise WordbiasError(f"{path}: is damaged, or was made by hand: {error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         raise WordbiasError(
             f"{path}: is no transform that this version reads ({type(error).__name__}: {error}); "
             "save it anew with: wordbias debias --save-transform"
         ) from None
-    return Chain(parts), origin
+    return chain, origin
+
+
+def check_chain(chain: Chain, origin: Origin) -> None:
+    """Refuse what could not have been fitted on the origin.
+
+    Raises
+    ------
+    WordbiasError
+        If rows of its dimensions cannot be mapped, are mapped to more, or to what is no number.
+    """
+    if not isinstance(origin.size, int) or not all(
+        isinstance(text, str) for text in (origin.name, origin.sha256, *origin.words)
+    ):
+        raise WordbiasError("what it was fitted on is not described by texts and numbers")
+    if not chain.parts:
+        raise WordbiasError("it holds no method")
+    width = origin.dim
+    for part in chain.parts:
+        with np.errstate(all="ignore"):
+            mapped = part(np.eye(1, width, dtype=np.float32))
+        if mapped.ndim != 2 or not 0 < mapped.shape[1] <= width:
+            raise WordbiasError(f"{part.name} maps rows of {width} values to shape {mapped.shape}")
+        width = mapped.shape[1]
+        if len(part.replaced) and part.replaced.vectors.shape[1] != width:
+            raise WordbiasError(f"{part.name} gives words vectors that do not have {width} values")
+        if not (np.isfinite(mapped).all() and np.isfinite(part.replaced.vectors).all()):
+            raise WordbiasError(f"{part.name} maps numbers to what is no number")
 
 
 def _read(path: str | os.PathLike[str]) -> tuple[Tensors, str]:
@@ -87,7 +116,7 @@ def _read(path: str | os.PathLike[str]) -> tuple[Tensors, str]:
         with safe_open(path, "numpy") as file:
             text = (file.metadata() or {}).get(_KEY)
             tensors = {name: file.get_tensor(name) for name in file.keys()} if text else {}  # noqa: SIM118
-    except (OSError, SafetensorError) as error:
+    except (OSError, SafetensorError, TypeError, AttributeError) as error:
         raise WordbiasError(f"{path}: cannot be read as a transform: {error}") from None
     if text is None:
         raise WordbiasError(
@@ -113,6 +142,11 @@ def _pack(fitted: Fitted, at: str, tensors: Tensors) -> dict[str, Any]:
 
 
 def _unpack(stored: Mapping[str, Any], at: str, tensors: Tensors) -> Fitted:
+    for key in ("exempt", "replaced"):
+        if not isinstance(stored[key], list) or not all(isinstance(x, str) for x in stored[key]):
+            raise WordbiasError(f"its {key} words are no list of words")
+    if not isinstance(stored["name"], str) or not stored["name"].isprintable():
+        raise WordbiasError(f"its name is {stored['name']!r}")
     replaced = Replaced()
     if stored["replaced"]:
         replaced = Replaced(stored["replaced"], tensors[f"{at}.replaced"])

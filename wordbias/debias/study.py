@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wordbias.debias.diagnosis import cautions, component_rows
 from wordbias.debias.effect import Effect, effect
 from wordbias.debias.misp import Groups, check_dims, find_groups, reweighted
 from wordbias.debias.projection import Projection
 from wordbias.debias.transform import transformed
 from wordbias.embedding import Embedding
-from wordbias.measures.components import DESCRIBES_DIFFERENCE, STABLE, Components, components
+from wordbias.measures.components import Components, components
 from wordbias.measures.lens import axis
 from wordbias.results import Row
 from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute, candidates
 
-_FEW = 10
 _STAGES = (("before", None), ("after", "before"))
 
 
@@ -55,37 +55,15 @@ class Study:
     @property
     def rows(self) -> list[Row]:
         """All values, the components' first."""
-        return [*self._component_rows(), *self.measured.rows]
+        own = component_rows(
+            self.subject, self.diagnosis, self.groups, self.removed, self.settings.center
+        )
+        return [*own, *self.measured.rows]
 
     @property
     def warnings(self) -> list[str]:
         """What a reader of the values must know."""
-        found = self.diagnosis
-        noisy = ", ".join(f"g{i + 1}" for i, share in enumerate(found.stability) if share < STABLE)
-        said = self._about_missing()
-        if found.share < DESCRIBES_DIFFERENCE:
-            said.append(
-                f"these components hold {found.share:.0%} of the difference between the groups: "
-                "they describe variation within the groups (among names) more than that "
-                "difference; --no-center keeps it"
-            )
-        if noisy:
-            said.append(
-                f"the sign of {noisy} is noise (bootstrap stability below {STABLE}), and signed "
-                "MIDB with it; midb-rms does not depend on signs"
-            )
-        return said + self._about_worse()
-
-    def _about_missing(self) -> list[str]:
-        said = []
-        for name, group in zip(self.names, self.groups, strict=True):
-            if len(group.found) < len(group.asked) / 2 or len(group.found) < _FEW:
-                first = ", ".join(group.missing[:3]) or "none"
-                said.append(
-                    f"group {name}: only {len(group.found)} of {len(group.asked)} words found "
-                    f"(missing: {first}, …); what is fitted on so few is noise"
-                )
-        return said
+        return [*cautions(self.diagnosis, self.names, self.groups), *self._about_worse()]
 
     def _about_worse(self) -> list[str]:
         """Name what should be lower and is not, along the frozen lens."""
@@ -99,29 +77,6 @@ class Study:
             if before is not None and after is not None and after >= before:
                 worse.append(f"{measure} {before:.4f} → {after:.4f}")
         return [f"did not fall: {', '.join(worse)}"] if worse else []
-
-    def _component_rows(self) -> list[Row]:
-        found = self.diagnosis
-        sizes = {
-            "n": sum(len(group.found) for group in self.groups),
-            "setting": "centred" if self.settings.center else "not centred",
-        }
-        missing = [word for group in self.groups for word in group.missing]
-        along = found.cos_direction
-        rows = []
-        for i, weight in enumerate(found.weights.tolist()):
-            details = {
-                "component": i + 1,
-                "removed": self.removed[i],
-                "cos_difference": float(found.cos_difference[i]),
-                "cos_direction": None if along is None else float(along[i]),
-                "sign_stability": float(found.stability[i]),
-            }
-            rows.append(Row(self.subject, "explained-variance", weight, {**details, **sizes}))
-        return [
-            *rows,
-            Row(self.subject, "difference-in-span", found.share, {**sizes, "missing": missing}),
-        ]
 
 
 def study(

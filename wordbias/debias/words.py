@@ -12,6 +12,10 @@ from wordbias.wordlists import Attribute
 
 def as_attribute(attribute: Attribute | str | Path | None) -> Attribute:
     """Return an attribute, read from a file if it is one's name; by default gender."""
+    if not isinstance(attribute, (Attribute, str, Path, type(None))):
+        raise WordbiasError(
+            f"expected an Attribute or a TOML file with one, got {type(attribute).__name__}"
+        )
     return attribute if isinstance(attribute, Attribute) else Attribute.load(attribute)
 
 
@@ -25,10 +29,9 @@ def as_embedding(embedding: object) -> Embedding:
 
 
 def spellings(words: Iterable[str]) -> set[str]:
-    """Return words as written, in lower case, Capitalised and in UPPER CASE."""
-    return {
-        form for word in words for form in (word, word.lower(), word.capitalize(), word.upper())
-    }
+    """Return words as written and in lower case, Capitalised, Title-Case and UPPER CASE."""
+    forms = (str, str.lower, str.capitalize, str.title, str.upper)
+    return {form(word) for word in words for form in forms}
 
 
 def listed_words(attribute: Attribute) -> set[str]:

@@ -30,6 +30,7 @@ def stream(
     rows: int,
     dim: int,
     skip_bad: bool = False,
+    finish: Callable[[Tally], None] | None = None,
 ) -> Tally:
     """Transform every row of a file and write it under another name, or under its own.
 
@@ -52,6 +53,8 @@ def stream(
         Values a row has after the transform.
     skip_bad
         Drop and count rows that cannot be used.
+    finish
+        Called when all is written but has no name yet; if it fails, nothing gets one.
 
     Raises
     ------
@@ -65,10 +68,13 @@ def stream(
         return encode(block.words, np.ascontiguousarray(rows), to)
 
     tally = Tally()
-    with replacing(output) as raw, compressing(raw, os.fspath(output)) as out:
-        what = f"writing {os.path.basename(output)}"
-        encoded = file.map(work, tally, what=what, skip_bad=skip_bad)
-        write_rows(out, encoded, to, rows, dim)
+    with replacing(output) as raw:
+        with compressing(raw, os.fspath(output)) as out:
+            what = f"writing {os.path.basename(output)}"
+            encoded = file.map(work, tally, what=what, skip_bad=skip_bad)
+            write_rows(out, encoded, to, rows, dim)
+        if finish is not None:
+            finish(tally)
     return tally
 
 

@@ -138,10 +138,12 @@ def _choose(
 ) -> Resolved[str]:
     """Resolve V_d against the embedding."""
     if words is None:
-        words = choose_vocabulary([embedding], attribute)
+        neutral = choose_vocabulary([embedding], attribute)
+        # a vector of zeros has no direction to lose
+        words = [neutral[i] for i in np.flatnonzero((embedding.take(neutral) != 0).any(axis=1))]
     given = wordlist(words) if isinstance(words, (str, Path)) else words
     found = resolve(given, embedding, f"{embedding.name}: words to debias")
-    return found.at_least(1, "give words it has with words=...")
+    return found.at_least(1, "give words it has (--words FILE)")
 
 
 def _on_unit_length(embedding: Embedding, words: Sequence[str]) -> Embedding:
@@ -158,7 +160,7 @@ def _on_unit_length(embedding: Embedding, words: Sequence[str]) -> Embedding:
     if len(zero):
         raise WordbiasError(
             f"{embedding.name}: the vector of {words[zero[0]]!r} is zero and has no direction; "
-            "leave the word out of the words to debias (words=...)"
+            "leave it out of the words to debias (--words FILE)"
         )
     return units
 
@@ -168,13 +170,13 @@ def _direction(units: Embedding, attribute: Attribute, recipe: str) -> Subspace:
     found = find_direction(units, attribute, recipe, dims=1)
     if found.subspace is None:
         raise WordbiasError(
-            f"{found.recipe}: {found.reason}; give another direction (direction=...), or an "
+            f"{found.recipe}: {found.reason}; give another direction (--direction), or an "
             "attribute with pairs that the embedding has"
         )
     if found.subspace.dims != 1:
         raise WordbiasError(
             f"{recipe}: RAN neutralises one direction, this has {found.subspace.dims}; give "
-            "another (direction=...)"
+            "another (--direction)"
         )
     return found.subspace
 

@@ -1,0 +1,64 @@
+"""What the components of a fitted subspace describe, and what a reader must know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wordbias.debias.misp import Groups
+from wordbias.measures.components import DESCRIBES_DIFFERENCE, STABLE, Components
+from wordbias.results import Row
+
+_FEW = 10
+
+
+def component_rows(
+    subject: str, found: Components, groups: Groups, removed: Sequence[float], center: bool
+) -> list[Row]:
+    """One row a component, and the share of the groups' difference that lies in their span."""
+    sizes = {
+        "n": sum(len(group.found) for group in groups),
+        "setting": "centred" if center else "not centred",
+    }
+    missing = [word for group in groups for word in group.missing]
+    along = found.cos_direction
+    rows = []
+    for i, weight in enumerate(found.weights.tolist()):
+        details = {
+            "component": i + 1,
+            "removed": removed[i],
+            "cos_difference": float(found.cos_difference[i]),
+            "cos_direction": None if along is None else float(along[i]),
+            "sign_stability": float(found.stability[i]),
+        }
+        rows.append(Row(subject, "explained-variance", weight, {**details, **sizes}))
+    return [*rows, Row(subject, "difference-in-span", found.share, {**sizes, "missing": missing})]
+
+
+def cautions(found: Components, names: Sequence[str], groups: Groups) -> list[str]:
+    """Say where too few words were found, the difference is left out, or a sign is noise."""
+    said = _about_missing(names, groups)
+    if found.share < DESCRIBES_DIFFERENCE:
+        said.append(
+            f"these components hold {found.share:.0%} of the difference between the groups: "
+            "they describe variation within the groups (among names) more than that "
+            "difference; --no-center keeps it"
+        )
+    noisy = ", ".join(f"g{i + 1}" for i, share in enumerate(found.stability) if share < STABLE)
+    if noisy:
+        said.append(
+            f"the sign of {noisy} is noise (bootstrap stability below {STABLE}), and signed "
+            "MIDB with it; midb-rms does not depend on signs"
+        )
+    return said
+
+
+def _about_missing(names: Sequence[str], groups: Groups) -> list[str]:
+    said = []
+    for name, group in zip(names, groups, strict=True):
+        if len(group.found) < len(group.asked) / 2 or len(group.found) < _FEW:
+            first = ", ".join(group.missing[:3]) or "none"
+            said.append(
+                f"group {name}: only {len(group.found)} of {len(group.asked)} words found "
+                f"(missing: {first}, …); what is fitted on so few is noise"
+            )
+    return said
