@@ -23,6 +23,12 @@ SECTIONS: dict[str, dict[str, str]] = {
         "quality": "Measure word similarity and analogies, to see what debiasing cost.",
         "convert": "Convert vectors between formats.",
     },
+    "An NLI model": {
+        "nli-train": "Train decomposable attention on one embedding or several.",
+        "mab-eval": "Measure marked attribute bias: does a person entail he but not she?",
+        "mab-study": "Train, evaluate, measure and correlate, for many embeddings.",
+        "mab-build": "Write the marked-attribute test sets as CSV.",
+    },
     "Many embeddings": {
         "compare": "Correlate the measures of many embeddings, and draw how they agree.",
     },

@@ -82,7 +82,7 @@ def correlations(table: Comparison, method: str = "pearson") -> Correlations:
         raise WordbiasError(f"method {method!r}: expected one of {', '.join(METHODS)}")
     _check_enough(table)
     columns = list(zip(table.measures, table.values.T, strict=True))
-    pairs = [_correlation(x, y, method) for x, y in combinations(columns, 2)]
+    pairs = [correlation(x, y, method) for x, y in combinations(columns, 2)]
     if all(pair.r is None for pair in pairs):
         counts = [f"{name} {n}" for name, n in zip(table.measures, table.counts(), strict=True)]
         raise WordbiasError(
@@ -112,9 +112,10 @@ def _check_enough(table: Comparison) -> None:
             )
 
 
-def _correlation(
+def correlation(
     x: tuple[str, NDArray[np.float64]], y: tuple[str, NDArray[np.float64]], method: str
 ) -> Correlation:
+    """Correlate two named columns over the rows that have both; nan is a missing value."""
     from scipy import stats
 
     both = np.isfinite(x[1]) & np.isfinite(y[1])

@@ -297,7 +297,9 @@ def test_candidates_that_are_not_there_are_refused(
 def test_vectors_that_vary_in_a_plane_are_refused(toy: Embedding, two: Attribute) -> None:
     flat = toy.vectors.copy()
     flat[:, 2:] = 7
-    with pytest.raises(WordbiasError, match=r"varies along 2 components; double-hard needs at least 3"):
+    with pytest.raises(
+        WordbiasError, match=r"varies along 2 components; double-hard needs at least 3"
+    ):
         fit(toy.with_vectors(flat), two, candidates=1)
 
 

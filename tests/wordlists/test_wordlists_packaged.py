@@ -15,6 +15,7 @@ PACKAGED = (
     "gender_specific.toml",
     "names.toml",
     "occupations.toml",
+    "religion.toml",
     "templates.toml",
     "weat.toml",
 )

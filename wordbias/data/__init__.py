@@ -1,4 +1,4 @@
-"""The embedded sample: real GloVe vectors, so that every command runs with nothing at hand."""
+"""The embedded samples, so that every command runs with nothing at hand: vectors, an NLI model."""
 
 from pathlib import Path
 
@@ -8,3 +8,8 @@ SAMPLE_NAME = "sample"
 def sample_path() -> Path:
     """Return the file of the sample; `sample.json` beside it says where the vectors come from."""
     return Path(__file__).with_name("sample.safetensors")
+
+
+def nli_sample_path() -> Path:
+    """Return the file of the NLI model that was trained on the sample."""
+    return Path(__file__).with_name("nli_sample.safetensors")

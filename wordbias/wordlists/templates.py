@@ -21,6 +21,31 @@ class Gendered(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Articles:
+    """Which words take "an", which "a", which none; every other goes by its first letter."""
+
+    an: frozenset[str] = frozenset()
+    a: frozenset[str] = frozenset()
+    none: frozenset[str] = frozenset()
+
+    @classmethod
+    def load(cls) -> "Articles":
+        """Read the built-in exceptions."""
+        table = read_toml(packaged("templates.toml"))["articles"]
+        return cls(**{key: frozenset(table[key]) for key in ("an", "a", "none")})
+
+    def before(self, word: str) -> str:
+        """Return a word, or several, behind the right article."""
+        first = word.split(" ", maxsplit=1)[0]
+        if first in self.none:
+            return word
+        if first in self.an:
+            return f"an {word}"
+        vowel = first[:1].lower() in ("a", "e", "i", "o", "u")
+        return f"an {word}" if vowel and first not in self.a else f"a {word}"
+
+
+@dataclass(frozen=True)
 class Templates:
     """What sentence pairs are built from: "A person V a/an O ." and its hypotheses.
 
@@ -35,7 +60,7 @@ class Templates:
     crossing
         For each group of verbs the groups of objects it takes; ``"people"`` is one of them.
     occupations
-        All occupations.
+        The 164 occupations that are crossed with gendered words.
     stereotypes
         Stereotypically male and female occupations.
     nouns, pronouns
@@ -127,7 +152,7 @@ def _built_in() -> Templates:
         objects=_lists(tables, "objects"),
         people=as_words(tables["people"]["words"], f"{file}: [people] words"),
         crossing=_lists(tables, "crossing"),
-        occupations=as_words(occupations["all"]["words"], "occupations.toml: [all] words"),
+        occupations=as_words(occupations["crossed"]["words"], "occupations.toml: [crossed] words"),
         stereotypes=Gendered(**_lists(occupations, "stereotypes")),
         nouns=Gendered(**_lists(gendered, "nouns")),
         pronouns=Gendered(**_lists(gendered, "pronouns")),

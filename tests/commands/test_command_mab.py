@@ -1,0 +1,453 @@
+"""`wordbias mab-build` and `wordbias mab-eval`: what they write, print and refuse."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from wordbias import Embedding, WordbiasError
+from wordbias.commands import mab_eval
+from wordbias.data import nli_sample_path, sample_path
+from wordbias.nli.evaluation import Settings, mab_rows, word_rows
+from wordbias.nli.files import Model, shapes
+from wordbias.nli.scoring import score_set
+from wordbias.nli.test_sets import COLUMNS, TestSet, build
+from wordbias.nli.tokens import tokenise
+from wordbias.results import FORMATS, number
+
+Run = Callable[..., Any]
+
+
+def random_model(dim: int = 100, **about: Any) -> Model:
+    rng = np.random.default_rng(0)
+    weights = {
+        name: (0.8 * rng.standard_normal(shape) / np.sqrt(shape[0])).astype(np.float32)
+        for name, shape in shapes(dim, 4, True).items()
+    }
+    return Model(weights, dim, 4, True, about=about)
+
+
+@pytest.fixture(scope="module")
+def sample() -> Embedding:
+    return Embedding.sample()
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory, sample: Embedding) -> Path:
+    """Return a file of a model that says it was trained on the sample."""
+    assert sample.info is not None
+    path = tmp_path_factory.mktemp("models") / "sample.nli.safetensors"
+    known = {"name": "sample", "sha256": sample.info.sha256}
+    random_model(embedding=known).save(path)
+    return path
+
+
+@pytest.fixture
+def found(cli: Run) -> Callable[..., dict[str, Any]]:
+    def call(*arguments: object) -> dict[str, Any]:
+        done = cli("mab-eval", "--format", "json", "-q", *arguments)
+        assert (done.code, done.err) == (0, "")
+        result: dict[str, Any] = json.loads(done.out)
+        return result
+
+    return call
+
+
+def refused(cli: Run, command: str, *arguments: object) -> str:
+    done = cli(command, *arguments)
+    assert (done.code, done.out) == (1, "")
+    said: list[str] = done.err.splitlines()
+    assert len(said) == 1
+    assert said[0].startswith("wordbias: ")
+    return said[0]
+
+
+def write_predictions(path: Path, *tests: TestSet) -> NDArray[np.float32]:
+    """Write random predictions for the pairs of test sets; return them."""
+    pairs = [pair for test in tests for pair in test]
+    p = np.random.default_rng(0).dirichlet((2, 1, 1), len(pairs))
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["premise", "hypothesis", "entailment", "neutral", "contradiction"])
+        table.writerows([*pair, e, n, c] for pair, (n, e, c) in zip(pairs, p, strict=True))
+    return p.astype(np.float32)
+
+
+# mab-build
+
+
+def test_three_sets_are_written_unless_one_is_chosen(cli: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "sets"
+    done = cli("mab-build", "-o", folder)
+    assert (done.code, done.err) == (0, "")
+    sizes = {"explicit": 15_744, "occupations": 62_976, "names": 125_952}
+    assert {path.name for path in folder.iterdir()} == {f"{name}.csv" for name in sizes}
+    for name, size in sizes.items():
+        with (folder / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+            header, *rows = csv.reader(file)
+        assert tuple(header) == COLUMNS
+        assert len(rows) == len({row[0] for row in rows}) == size
+        assert f"{size:,}" in done.out
+
+
+def test_what_was_written_is_said_for_machines(cli: Run, tmp_path: Path) -> None:
+    done = cli("mab-build", "--set", "parity", "-o", tmp_path, "--format", "json")
+    (row,) = json.loads(done.out)["rows"]
+    assert row == {
+        "subject": "parity",
+        "measure": "pairs",
+        "value": 10_824,
+        "set": "parity",
+        "premises": 164 * 33,
+        "words": 2,
+        "file": str(tmp_path / "parity.csv"),
+    }
+
+
+def test_building_again_gives_the_same_bytes(cli: Run, tmp_path: Path) -> None:
+    contents = []
+    for _ in range(2):
+        assert cli("mab-build", "--set", "explicit", "-o", tmp_path).code == 0
+        contents.append((tmp_path / "explicit.csv").read_bytes())
+    assert contents[0] == contents[1]
+
+
+@pytest.mark.parametrize("flag", [[], ["--as-published"]])
+def test_published_lists_and_articles(
+    cli: Run, tmp_path: Path, shared_data: Path, flag: list[str]
+) -> None:
+    lists = shared_data / "dev2020"
+    done = cli("mab-build", "--set", "explicit", "--lists", lists, "-o", tmp_path, *flag)
+    assert done.code == 0
+    text = (tmp_path / "explicit.csv").read_text(encoding="utf-8")
+    assert text.count("\n") == 15_745
+    assert ("crashed a SUV ." in text) is bool(flag)
+    assert ("crashed an SUV ." in text) is not bool(flag)
+
+
+def test_a_folder_that_cannot_be(cli: Run, tmp_path: Path) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("", encoding="utf-8")
+    assert f"{taken}: is a file; name a folder" in refused(cli, "mab-build", "-o", taken)
+    assert "cannot be made a folder" in refused(cli, "mab-build", "-o", taken / "below")
+
+
+def test_nothing_is_written_if_one_file_cannot_be(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "names.csv").mkdir()
+    assert "names.csv: is a folder" in refused(cli, "mab-build", "-o", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["names.csv"]
+
+
+def test_lists_that_are_not_there(cli: Run, tmp_path: Path) -> None:
+    for command in (("mab-build", "-o", tmp_path), ("mab-eval",)):
+        said = refused(cli, *command, "--lists", tmp_path / "gone")
+        assert "expected a folder of word lists, found nothing" in said
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["mab-build"],
+        ["mab-build", "-o", "x", "--set", "nouns"],
+        ["mab-build", "-o", "x", "extra"],
+        ["mab-eval", "--set", "dev"],
+        ["mab-eval", "--set", "nouns"],
+        ["mab-eval", "--draws", "0"],
+        ["mab-eval", "--labels", ",", "--hf", "x"],
+        ["mab-eval", "glove.txt", "--hf", "x"],
+        ["mab-eval", "--model", "m", "--predictions", "x"],
+        ["mab-eval", "--hf", "m", "--predictions", "x"],
+        ["mab-eval", "--labels", "neutral,entailment,contradiction"],
+        ["mab-eval", "--device", "cpu"],
+    ],
+)
+def test_wrong_usage_is_status_2(
+    cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = cli(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert "--help" in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+# mab-eval: our models
+
+
+def test_the_rows_are_the_librarys(
+    found: Callable[..., dict[str, Any]], model: Path, sample: Embedding
+) -> None:
+    result = found("--model", model, "--set", "occupations", "--words", "--seed", 3)
+    test = build("occupations")
+    p = score_set(Model.load(model), sample, test).probabilities
+    expected = [*mab_rows(test, p, "sample", Settings(seed=3)), *word_rows(test, p, "sample")]
+    assert result["rows"] == [json.loads(json.dumps(row.to_dict())) for row in expected]
+    assert result["inputs"]["sample"]["dim"] == 100
+    assert result["inputs"]["model"]["parameters"] == Model.load(model).parameters
+    assert result["inputs"]["model"]["about"]["embedding"]["name"] == "sample"
+    assert len(result["inputs"]["model"]["sha256"]) == 64
+    assert result["seed"] == 3
+
+
+def test_one_set_or_all(found: Callable[..., dict[str, Any]], model: Path) -> None:
+    def settings(*arguments: object) -> list[str]:
+        rows = found("--model", model, "--draws", 50, *arguments)["rows"]
+        return list(dict.fromkeys(row["setting"] for row in rows))
+
+    assert settings() == ["nouns", "pronouns"]
+    assert settings("--set", "names") == ["names"]
+    assert settings("--set", "all") == ["nouns", "pronouns", "occupations", "names"]
+
+
+def test_p_as_published(found: Callable[..., dict[str, Any]], model: Path) -> None:
+    ours, published = (
+        [
+            row
+            for row in found("--model", model, "--set", "occupations", *flag)["rows"]
+            if "p" in row
+        ]
+        for flag in ((), ("--strict",))
+    )
+    assert ours[0]["strict"] is False
+    assert published[0]["strict"] is True
+    assert ours[0]["p"] == pytest.approx((1 + 10_000 * published[0]["p"]) / 10_001)
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+def test_the_tables_fit_a_terminal(
+    cli: Run, model: Path, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    done = cli("mab-eval", "--model", model, "--set", "all", "--words", "--draws", 100)
+    assert done.code == 0
+    assert max(map(len, done.out.splitlines())) <= columns
+    for text in ("M N    M E    M C    F N", "pronouns, distance d", "Words: names", "Lucille"):
+        assert text in done.out
+    assert "d* ≥ d" in done.out
+
+
+def test_the_table_shows_the_rows(
+    cli: Run, found: Callable[..., dict[str, Any]], model: Path
+) -> None:
+    rows = found("--model", model)["rows"]
+    done = cli("mab-eval", "--model", model, "-q")
+    assert done.err == ""
+    line = next(x for x in done.out.splitlines() if x.startswith("  nouns  ")).split()
+    nouns = [row for row in rows if row["setting"] == "nouns"]
+    means = [f"{row['value']:.3f}" for row in nouns if "group" in row]
+    bias = {row["measure"]: row for row in nouns if "group" not in row}
+    assert line[1:7] == means
+    assert line[7:] == [number(bias[x]["value"], 3) for x in ("mab-distance", "mab-error")] + ["–"]
+    for row in bias.values():
+        assert f"{row['low']:.4f} … {row['high']:.4f}" in done.out
+    assert "--set all measures occupations and names too." in done.out
+
+
+@pytest.mark.parametrize("to", FORMATS)
+def test_every_format(cli: Run, model: Path, to: str) -> None:
+    done = cli("mab-eval", "--model", model, "--format", to, "-q")
+    assert (done.code, done.err) == (0, "")
+    assert "nouns" in done.out
+    if to == "csv":
+        rows = list(csv.DictReader(io.StringIO(done.out)))
+        assert {row["measure"] for row in rows} >= {"mab-error", "mab-distance", "mab-neutral"}
+
+
+def test_words_the_embedding_lacks_are_noted(cli: Run, model: Path, sample: Embedding) -> None:
+    assert "a" not in sample
+    pairs = build("explicit")
+    words = {token.lower() for pair in pairs for text in pair for token in tokenise(text)}
+    done = cli("mab-eval", "--model", model)
+    assert done.code == 0
+    assert done.err.splitlines() == [
+        f"note: sample lacks 1 of the templates' {len(words)} words (a): each is given a fixed "
+        "random vector, as in training"
+    ]
+    result = json.loads(cli("mab-eval", "--model", model, "--format", "json", "-q").out)
+    assert ["note: " + text for text in result["notes"]] == done.err.splitlines()
+
+
+def test_a_model_of_other_vectors_is_noted(cli: Run, model: Path, tmp_path: Path) -> None:
+    sample = Embedding.sample()
+    path = tmp_path / "debiased.safetensors"
+    sample.with_vectors(sample.vectors * [2.0] * 100, "debiased").save(path)
+    done = cli("mab-eval", path, "--model", model)
+    assert done.code == 0
+    assert "note: the model was trained on sample; it is given debiased: what" in done.err
+    said = " ".join(done.out.split())
+    assert "Marked attribute bias of decomposable attention" in said
+    assert str(path) in said
+
+
+def test_an_embedding_without_the_words_is_refused(
+    cli: Run, model: Path, sample: Embedding, tmp_path: Path
+) -> None:
+    path = tmp_path / "few.safetensors"
+    sample.subset([word for word in sample.words if word not in ("she", "lady")]).save(path)
+    said = refused(cli, "mab-eval", path, "--model", model)
+    assert "few lacks 2 of 9 words that the set explicit asks about (lady, She)" in said
+
+
+def test_a_model_of_other_dimensions_is_refused(cli: Run, model: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.nli.safetensors"
+    random_model(dim=50, embedding={"name": "glove50"}).save(other)
+    said = refused(cli, "mab-eval", "--model", other)
+    assert "trained on glove50 of 50 dimensions, sample has 100" in said
+    assert "wordbias nli-train" in said
+    assert "--model" in said
+
+
+@pytest.mark.parametrize("what", ["cut", "vectors", "text", "gone"])
+def test_a_damaged_model_is_refused(cli: Run, model: Path, tmp_path: Path, what: str) -> None:
+    path = tmp_path / "bad.safetensors"
+    content = {
+        "cut": model.read_bytes()[:-100],
+        "vectors": sample_path().read_bytes(),
+        "text": b"a 0.1 0.2\n",
+    }
+    if what in content:
+        path.write_bytes(content[what])
+    said = refused(cli, "mab-eval", "--model", path)
+    assert str(path) in said
+    assert "NLI model" in said
+
+
+def test_an_embedding_that_is_not_there(cli: Run, model: Path) -> None:
+    assert "nowhere.txt" in refused(cli, "mab-eval", "nowhere.txt", "--model", model)
+
+
+@pytest.mark.skipif(not nli_sample_path().exists(), reason="no NLI model comes with this checkout")
+def test_without_arguments_it_is_the_sample_and_its_model(cli: Run) -> None:
+    done = cli("mab-eval")
+    assert done.code == 0
+    assert "the sample of GloVe 6B 100d that comes with wordbias" in " ".join(done.out.split())
+    assert "was trained on" not in done.err
+
+
+def test_the_model_that_comes_along_is_the_default(
+    cli: Run, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mab_eval, "nli_sample_path", lambda: model)
+    without, given = (cli("mab-eval", *x, "-q") for x in ((), ("--model", model)))
+    assert without.code == 0
+    assert without.out == given.out
+
+
+def test_neither_torch_nor_transformers_is_loaded(model: Path) -> None:
+    code = (
+        "import sys; from wordbias.cli import run\n"
+        f"assert run(['mab-eval', '-q', '--model', {str(model)!r}]) == 0\n"
+        "print(sorted({'torch', 'transformers', 'scipy', 'sklearn'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+# mab-eval: other systems
+
+
+def test_predictions_of_another_system(
+    cli: Run, found: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    path = tmp_path / "roberta.csv"
+    test = build("explicit")
+    p = write_predictions(path, test)
+    result = found("--predictions", path, "--words")
+    expected = [*mab_rows(test, p, "roberta"), *word_rows(test, p, "roberta")]
+    assert result["rows"] == [json.loads(json.dumps(row.to_dict())) for row in expected]
+    assert result["inputs"]["predictions"]["pairs"] == 15_744
+    assert len(result["inputs"]["predictions"]["sha256"]) == 64
+    said = " ".join(cli("mab-eval", "--predictions", path).out.split())
+    assert f"of the predictions in {path}." in said
+
+
+def test_what_mab_build_wrote_can_be_predicted_and_judged(cli: Run, tmp_path: Path) -> None:
+    """Its file with three columns added is a file of predictions, whatever the articles."""
+    assert cli("mab-build", "--set", "explicit", "--as-published", "-o", tmp_path).code == 0
+    path = tmp_path / "explicit.csv"
+    header, *lines = path.read_text(encoding="utf-8").splitlines()
+    text = [f"{header},entail,neutral,contradict", *(f"{line},0.25,0.5,0.25" for line in lines)]
+    path.write_text("\n".join(text), encoding="utf-8")
+    done = cli("mab-eval", "--predictions", path, "--as-published", "--format", "jsonl")
+    assert (done.code, done.err) == (0, "")
+    rows = [json.loads(line) for line in done.out.splitlines()]
+    assert {row["value"] for row in rows if row["measure"] == "mab-neutral"} == {0.5}
+    assert {row["value"] for row in rows if row["measure"] == "mab-distance"} == {0}
+
+
+def test_pairs_beside_the_set_are_noted(cli: Run, tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    write_predictions(path, build("explicit"), build("occupations"))
+    done = cli("mab-eval", "--predictions", path)
+    assert done.err.startswith(f"note: {path}: 62,976 pairs belong to no chosen set (--set)")
+    assert cli("mab-eval", "--predictions", path, "-q").err == ""
+
+
+def test_missing_pairs_are_refused(cli: Run, tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    write_predictions(path, build("explicit"))
+    said = refused(cli, "mab-eval", "--predictions", path, "--set", "all")
+    assert "lacks 62,976 of the 62,976 pairs of the set occupations; the first is" in said
+    path.write_text(path.read_text(encoding="utf-8").replace("gentleman", "gent"))
+    said = refused(cli, "mab-eval", "--predictions", path)
+    assert "lacks 1,968 of the 15,744 pairs of the set explicit; the first is" in said
+    assert "A gentleman " in said
+
+
+def test_predictions_that_cannot_be_read(cli: Run, tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    assert f"{path}: cannot be read" in refused(cli, "mab-eval", "--predictions", path)
+    path.write_text("premise,hypothesis,neutral,entail,contradict\nA,B,3.1,-2,0.4\n")
+    assert f"{path}: line 2: 3.1, -2, 0.4: expected three probabilities" in refused(
+        cli, "mab-eval", "--predictions", path
+    )
+
+
+def test_a_hugging_face_model(
+    cli: Run, found: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the command hands on, and what it makes of the answer."""
+    asked = []
+
+    def load(name: str, **options: Any) -> Any:
+        asked.append((name, options))
+        return SimpleNamespace(
+            device="cpu",
+            labels=lambda: {0: "neutral", 1: "entailment", 2: "contradiction"},
+            score_set=lambda test: np.tile(np.float32([0.5, 0.25, 0.25]), (len(test), 1)),
+        )
+
+    monkeypatch.setattr(mab_eval.Classifier, "load", load)
+    result = found("--hf", "someone/mnli", "--labels", "neutral, entail,contradict")
+    assert asked == [
+        ("someone/mnli", {"labels": ["neutral", "entail", "contradict"], "device": None})
+    ]
+    assert {row["subject"] for row in result["rows"]} == {"mnli"}
+    assert {row["value"] for row in result["rows"] if row["measure"] == "mab-neutral"} == {0.5}
+    assert result["inputs"]["model"]["path"] == "someone/mnli"
+    assert result["inputs"]["model"]["labels"]["1"] == "entailment"
+    done = cli("mab-eval", "--hf", "someone/mnli", "--device", "cpu")
+    assert asked[-1] == ("someone/mnli", {"labels": None, "device": "cpu"})
+    assert "of the Hugging Face model someone/mnli." in " ".join(done.out.split())
+
+
+def test_a_hugging_face_model_that_cannot_be_used_is_one_line(
+    cli: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(name: str, **options: Any) -> Any:
+        raise WordbiasError(f"{name}: a label order that cannot be determined")
+
+    monkeypatch.setattr(mab_eval.Classifier, "load", load)
+    said = refused(cli, "mab-eval", "--hf", "m")
+    assert said == "wordbias: m: a label order that cannot be determined"

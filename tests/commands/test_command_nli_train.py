@@ -1,0 +1,363 @@
+"""`wordbias nli-train`: what it writes and prints, how it goes on, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="the extra `torch` is not installed")
+
+from wordbias import Embedding
+from wordbias.nli.files import Model
+from wordbias.nli.learning import Learning
+from wordbias.nli.pairs import load_pairs
+from wordbias.nli.recipes import PUBLISHED
+from wordbias.nli.scoring import accuracy
+
+Run = Callable[..., Any]
+WORDS = [f"w{i}" for i in range(20)]
+QUICK = ("--epochs", 2, "--hidden", 6, "--batch", 16, "--threads", 1)
+
+
+def toy(path: Path, count: int, seed: int) -> Path:
+    """Write pairs: entailment repeats a word of the premise, contradiction has its own."""
+    rng = np.random.default_rng(seed)
+    lines = ["label\tpremise\thypothesis"]
+    for label in rng.choice(["neutral", "entailment", "contradiction", "-"], count):
+        premise = rng.choice(WORDS[:10], rng.integers(2, 6)).tolist()
+        own = {"entailment": premise[0], "contradiction": WORDS[19]}.get(label, WORDS[12])
+        lines.append(f"{label}\t{' '.join(premise)}\t{own}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def vectors(path: Path, seed: int, dim: int = 8) -> Path:
+    x = np.random.default_rng(seed).normal(size=(len(WORDS), dim))
+    Embedding(WORDS, x).save(path)
+    return path
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[object]:
+    """The options that name three sets of pairs."""
+    sets = {"train": 90, "dev": 40, "test": 30}
+    made = {
+        name: toy(tmp_path / f"{name}.tsv", count, i)
+        for i, (name, count) in enumerate(sets.items())
+    }
+    return [part for name, path in made.items() for part in (f"--{name}", path)]
+
+
+@pytest.fixture
+def glove(tmp_path: Path) -> Path:
+    return vectors(tmp_path / "glove.txt", 0)
+
+
+def refused(done: Any, said: str) -> None:
+    """One clear line, and nothing on stdout."""
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("wordbias: ")
+    assert done.err.count("\n") == 1
+    assert said in done.err
+
+
+def test_one_model_is_a_file(cli: Run, files: list[object], glove: Path, tmp_path: Path) -> None:
+    output = tmp_path / "m.st"
+    done = cli("nli-train", glove, *files, *QUICK, "-o", output, "--format", "json")
+    assert (done.code, done.err) == (0, "")
+    report = json.loads(done.out)
+    model = Model.load(output)
+    dev, test = report["rows"]
+    about = {"subject": "m.st", "measure": "snli-accuracy", "embedding": "glove", "seed": 0}
+    assert {**dev, **about, "set": "dev", "value": model.about["dev_accuracy"]} == dev
+    assert {**test, **about, "set": "test"} == test
+    assert dev["epoch"] == model.about["best_epoch"]
+    for row in (dev, test):
+        pairs = load_pairs(tmp_path / f"{row['set']}.tsv")
+        assert row["n"] == len(pairs)
+        assert row["value"] == accuracy(model, Embedding.load(glove), pairs)
+    assert report["inputs"]["glove"]["dim"] == 8
+    train = load_pairs(tmp_path / "train.tsv")
+    assert report["inputs"]["pairs: train"] == {
+        "path": str(tmp_path / "train.tsv"),
+        "pairs": len(train),
+        "dropped": train.dropped,
+        "sha256": train.sha256,
+    }
+    assert train.dropped > 0
+    assert model.about["embedding"]["sha256"] == report["inputs"]["glove"]["sha256"]
+    assert model.about["data"]["train"]["sha256"] == train.sha256
+    log = (tmp_path / "m.st.log.jsonl").read_text().splitlines()
+    assert [json.loads(line)["epoch"] for line in log] == [1, 2]
+    assert sorted(path.name for path in tmp_path.glob("m.*")) == ["m.st", "m.st.log.jsonl"]
+
+
+def test_several_models_are_files_in_a_folder(
+    cli: Run, files: list[object], glove: Path, tmp_path: Path
+) -> None:
+    hard = vectors(tmp_path / "hard.txt", 1)
+    call = ("nli-train", glove, hard, *files, *QUICK, "--seeds", "2, 0,2", "-o", tmp_path / "out")
+    done = cli(*call)
+    assert (done.code, done.err) == (0, "")
+    names = [f"{name}.seed{seed}" for name in ("glove", "hard") for seed in (2, 0)]
+    for name in names:
+        model = Model.load(tmp_path / "out" / f"{name}.safetensors")
+        assert model.about["seed"] == int(name[-1])
+        assert (tmp_path / "out" / f"{name}.safetensors.log.jsonl").exists()
+    table = [line.split() for line in done.out.splitlines()]
+    assert ["model", "seed", "best", "epoch", "dev", "test"] in table
+    shown = [row for row in table if row and row[0] in names]
+    assert [row[:2] for row in shown] == [[name, name[-1]] for name in names]
+    dev = [Model.load(tmp_path / "out" / f"{name}.safetensors").about["dev_accuracy"] for name in
+           names]  # fmt: skip
+    assert [float(row[3]) for row in shown] == pytest.approx(dev, abs=5e-5)
+
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").iterdir()}
+    again = cli(*call)
+    assert (again.code, again.out) == (0, done.out)
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").iterdir()} == before
+    rows = list(csv.DictReader(io.StringIO(cli(*call, "--format", "csv").out)))
+    assert [(row["subject"], row["set"]) for row in rows] == [
+        (name, part) for name in names for part in ("dev", "test")
+    ]
+
+
+def test_a_folder_takes_a_single_model_too(
+    cli: Run, files: list[object], glove: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "out").mkdir()
+    assert cli("nli-train", glove, *files, *QUICK, "-o", tmp_path / "out").code == 0
+    assert (tmp_path / "out" / "glove.seed0.safetensors").exists()
+
+
+def test_without_test_there_is_no_test(
+    cli: Run, files: list[object], glove: Path, tmp_path: Path
+) -> None:
+    done = cli("nli-train", glove, *files[:4], *QUICK, "-o", tmp_path / "m", "--format", "jsonl")
+    assert [json.loads(line)["set"] for line in done.out.splitlines()] == ["dev"]
+    assert "test" not in Model.load(tmp_path / "m").about
+    done = cli("nli-train", glove, *files, *QUICK, "-o", tmp_path / "m", "--format", "jsonl")
+    rows = [json.loads(line) for line in done.out.splitlines()]
+    assert [row["set"] for row in rows] == ["dev", "test"]
+    assert Model.load(tmp_path / "m").about["test"]["accuracy"] == rows[1]["value"]
+
+
+def test_the_sample_is_used_where_nothing_is_given(
+    cli: Run, tmp_path: Path, files: list[object]
+) -> None:
+    words = Embedding.sample().words
+    pairs = tmp_path / "p.tsv"
+    pairs.write_text("".join(f"neutral\t{w}\t{v}\n" for w, v in zip(words[:40], words[40:80],
+                                                                    strict=True)))  # fmt: skip
+    done = cli("nli-train", "--train", pairs, "--dev", pairs, *QUICK, "-o", tmp_path / "m")
+    assert (done.code, done.err) == (0, "")
+    about = Model.load(tmp_path / "m").about["embedding"]
+    assert (about["name"], about["dim"]) == ("sample", 100)
+    assert "sample 100.0%" in " ".join(done.out.split())
+
+
+def test_the_published_settings_are_the_default(
+    cli: Run, files: list[object], glove: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from wordbias.nli import trainer
+
+    seen: list[Any] = []
+    monkeypatch.setattr(
+        trainer, "train_all", lambda *args, **more: seen.append((args[3], more)) or 1 / 0
+    )
+    common = ("nli-train", glove, *files, "-o", tmp_path / "m")
+    cli(*common)
+    changes = ("--epochs", 3, "--batch", 7, "--rate", 0.5, "--dropout", 0.25, "--hidden", 9,
+               "--no-intra", "--patience", 2)  # fmt: skip
+    cli(*common, *changes, "--precision", "bfloat16", "--processes", 3, "--device", "cpu")
+    cli(*common, "--recipe", "fast")
+    assert seen[0] == (PUBLISHED, {"device": None, "half": False, "processes": None})
+    assert seen[1] == (
+        PUBLISHED.with_changes(
+            epochs=3, batch=7, rate=0.5, dropout=0.25, hidden=9, intra=False, patience=2
+        ),
+        {"device": "cpu", "half": True, "processes": 3},
+    )
+    assert (seen[2][0].optimizer, seen[2][0].patience) == ("adam", 4)
+
+
+def test_other_settings_make_other_models(
+    cli: Run, files: list[object], glove: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "m"
+    changes = ("--no-intra", "--hidden", 5, "--precision", "bfloat16", "--recipe", "fast")
+    done = cli("nli-train", glove, *files, *QUICK, *changes, "-o", output)
+    assert done.code == 0, done.err
+    model = Model.load(output)
+    assert (model.hidden, model.intra, model.dim) == (5, False, 8)
+    assert (model.about["precision"], model.about["recipe"]["optimizer"]) == ("bfloat16", "adam")
+    assert "intra False" in " ".join(done.out.split())
+
+
+def test_an_interrupted_training_goes_on(
+    cli: Run, files: list[object], glove: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = ("nli-train", glove, *files, *QUICK, "--format", "csv", "-o")
+    whole = cli(*call, tmp_path / "whole")
+    losses = Learning.losses
+
+    def interrupted(self: Learning, epoch: int) -> Iterator[Any]:
+        for i, loss in enumerate(losses(self, epoch)):
+            if (epoch, i) == (1, 2):
+                raise KeyboardInterrupt
+            yield loss
+
+    monkeypatch.setattr(Learning, "losses", interrupted)
+    done = cli(*call, tmp_path / "m")
+    assert (done.code, done.out) == (130, "")
+    assert done.err.startswith("note: the same command goes on from the last whole epoch\n")
+    assert not (tmp_path / "m").exists()
+    assert (tmp_path / "m.checkpoint").exists()
+    monkeypatch.undo()
+    again = cli(*call, tmp_path / "m")
+    assert again.out == whole.out.replace("whole,", "m,")
+    assert not (tmp_path / "m.checkpoint").exists()
+    one, other = (Model.load(tmp_path / name) for name in ("whole", "m"))
+    for name, weight in one.weights.items():
+        np.testing.assert_array_equal(weight, other.weights[name])
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs a process group to interrupt")
+def test_ctrl_c_stops_all_processes_with_one_line(
+    files: list[object], glove: Path, tmp_path: Path
+) -> None:
+    """As a terminal does it: the signal reaches the parent and the workers."""
+    hard = vectors(tmp_path / "hard.txt", 1)
+    call = [sys.executable, "-m", "wordbias", "nli-train", glove, hard, *files, "--epochs", 100_000,
+            "--hidden", 6, "--batch", 16, "--threads", 2, "-o", tmp_path / "out"]  # fmt: skip
+    child = subprocess.Popen(
+        list(map(str, call)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    checkpoints = [tmp_path / "out" / f"{name}.seed0.safetensors.checkpoint" for name in
+                   ("glove", "hard")]  # fmt: skip
+    until = time.monotonic() + 90
+    while not all(path.exists() for path in checkpoints) and time.monotonic() < until:
+        time.sleep(0.1)
+    os.killpg(child.pid, signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    assert all(path.exists() for path in checkpoints)
+    assert (child.returncode, out) == (130, "")
+    assert err.split("\n") == [
+        "note: the same command goes on from the last whole epoch",
+        "",  # behind the ^C of a terminal
+        "wordbias: interrupted; no output was changed",
+        "",
+    ]
+    sizes = [path.stat().st_mtime_ns for path in checkpoints]
+    time.sleep(1)  # many epochs
+    assert [path.stat().st_mtime_ns for path in checkpoints] == sizes
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("neutral\ta\tb\nnuetral\ta\tb\n", "line 2: unknown label 'nuetral'"),
+        ("neutral\ta\tb\nneutral\ta\n", "line 2: expected the columns label, premise and"),
+        ("", "holds no labelled pair"),
+    ],
+)
+@pytest.mark.parametrize("which", ["--train", "--dev", "--test"])
+def test_bad_pairs_are_one_line(
+    content: str, said: str, which: str, cli: Run, files: list[object], glove: Path, tmp_path: Path
+) -> None:
+    bad = tmp_path / "bad.tsv"
+    bad.write_text(content)
+    given = [*files]
+    given[given.index(which) + 1] = bad
+    refused(cli("nli-train", glove, *given, "-o", tmp_path / "m"), f"{bad}: {said}")
+    assert not (tmp_path / "m").exists()
+
+
+def test_bad_calls_are_one_line(cli: Run, files: list[object], glove: Path, tmp_path: Path) -> None:
+    def call(*more: object, output: Path = tmp_path / "m") -> Any:
+        return cli("nli-train", glove, *more, *files, *QUICK, "-o", output)
+
+    wide = vectors(tmp_path / "wide.txt", 0, 9)
+    refused(call(wide), "glove has 8 dimensions and wide 9; train them in calls of their own")
+    (tmp_path / "b").mkdir()
+    other = vectors(tmp_path / "b" / "glove.txt", 1)
+    refused(call(other, output=tmp_path / "x"), "two embeddings are called glove")
+    refused(call("--device", "cuda:99"), "device 'cuda:99': ")
+    refused(  # before anything is read
+        cli("nli-train", "--device", "tpu", "--train", "x", "--dev", "y", "-o", tmp_path / "m"),
+        "device 'tpu': ",
+    )
+    refused(call(output=tmp_path / "none" / "m"), "none does not exist")
+    refused(call("--seeds", "0,1", output=tmp_path / "none" / "m"), "none does not exist")
+    refused(call("--seeds", "0,1", output=glove), f"{glove}: is a file; 2 models need a folder")
+    refused(call(tmp_path / "none.txt"), "none.txt")
+    refused(cli("nli-train", glove, "--train", "none.tsv", *files[2:], "-o", tmp_path / "m"),
+            "none.tsv: cannot be read: No such file or directory")  # fmt: skip
+    refused(call(output=glove), f"{glove}: cannot be read as an NLI model")
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_damaged_or_other_model_is_not_overwritten(
+    cli: Run, files: list[object], glove: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "m"
+    call = ("nli-train", glove, *files, *QUICK, "-o", output)
+    assert cli(*call).code == 0
+    whole = output.read_bytes()
+    refused(cli(*call, "--rate", 0.5), f"{output}: holds a model that was trained otherwise: its "
+            "recipe.rate is 0.025, not 0.5; remove it, or name another output")  # fmt: skip
+    assert output.read_bytes() == whole
+    output.write_bytes(whole[:-9])
+    refused(cli(*call), f"{output}: cannot be read as an NLI model")
+    assert output.read_bytes() == whole[:-9]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--seeds", "0,x"], "expected whole numbers"),
+        (["--seeds", ""], "expected whole numbers"),
+        (["--seeds", "-1"], "expected whole numbers"),
+        (["--recipe", "best"], "'best' is not one of 'published', 'fast'"),
+        (["--dropout", "1"], "1.0 is not in the range"),
+        (["--rate", "0"], "0.0 is not in the range"),
+        (["--epochs", "0"], "0 is not in the range"),
+        (["--precision", "float16"], "'float16' is not one of"),
+    ],
+)
+def test_wrong_usage_is_status_2(
+    options: list[str], said: str, cli: Run, files: list[object], glove: Path, tmp_path: Path
+) -> None:
+    done = cli("nli-train", glove, *files, *options, "-o", tmp_path / "m")
+    assert done.code == 2
+    assert said in done.err
+
+
+@pytest.mark.parametrize("missing", ["--train", "--dev", "-o"])
+def test_what_is_needed_is_asked_for(missing: str, cli: Run, tmp_path: Path) -> None:
+    given = {"--train": "t", "--dev": "d", "-o": "m"}
+    del given[missing]
+    done = cli("nli-train", *(part for pair in given.items() for part in pair))
+    assert done.code == 2
+    assert f"Missing option '{missing}'" in done.err
+
+
+def test_without_torch_it_says_what_to_install(
+    cli: Run, files: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    refused(cli("nli-train", *files, "-o", tmp_path / "m"), "Training an NLI model needs torch; "
+            "install it with: pip install 'wordbias[torch]'")  # fmt: skip

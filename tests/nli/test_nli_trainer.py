@@ -1,0 +1,365 @@
+"""Training several models: processes or one by one, interrupted and gone on, never overwritten."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="the extra `torch` is not installed")
+
+import torch
+
+from wordbias import Embedding
+from wordbias.errors import WordbiasError
+from wordbias.nli import trainer
+from wordbias.nli.files import Model
+from wordbias.nli.forward import probabilities
+from wordbias.nli.learning import Learning
+from wordbias.nli.pairs import Pairs
+from wordbias.nli.recipes import FAST
+from wordbias.nli.runs import Data, Plan, accuracy_rows, plan, single, vocabulary_hash
+from wordbias.nli.trainer import Job, find_device, train_all
+from wordbias.nli.watching import Counter, log_length, watched
+from wordbias.threads import set_threads
+
+WORDS = [f"w{i}" for i in range(20)]
+RECIPE = replace(FAST, batch=16, epochs=4, hidden=6, rate=0.02)
+
+
+def toy(count: int, seed: int) -> Pairs:
+    """Entailment repeats a word of the premise; contradiction has one word, neutral others."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 3, count)
+    premises = [tuple(rng.choice(WORDS[:10], rng.integers(2, 7)).tolist()) for _ in labels]
+    third = {0: lambda p: WORDS[12], 1: lambda p: p[0], 2: lambda p: WORDS[19]}
+    hypotheses = [(third[int(i)](p),) for i, p in zip(labels, premises, strict=True)]
+    return Pairs(premises, hypotheses, labels, sha256=f"{count}-{seed}")
+
+
+DATA = Data.of({"train": toy(100, 0), "dev": toy(60, 1), "test": toy(50, 2)})
+
+
+def embedding(name: str, seed: int, dim: int = 8, words: Sequence[str] = WORDS) -> Embedding:
+    x = np.random.default_rng(seed).normal(size=(len(words), dim))
+    return Embedding(words, x, name)
+
+
+def planned(folder: Path, seeds: Sequence[int] = (0, 1), **changes: Any) -> Plan:
+    vectors = [embedding("one", 0), embedding("two", 1)]
+    return plan(vectors, seeds, DATA, replace(RECIPE, **changes), folder)
+
+
+def run(jobs: Sequence[Job], recipe: Any = RECIPE, **options: Any) -> None:
+    train_all(jobs, DATA.encoded["train"], DATA.encoded["dev"], recipe, device="cpu", **options)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    set_threads(1)
+    yield
+    set_threads(None)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    """Four models, trained one by one."""
+    chosen = planned(tmp_path_factory.mktemp("models"))
+    set_threads(1)
+    run(chosen.jobs, processes=1)
+    return chosen
+
+
+def assert_equal(one: Path, other: Path) -> None:
+    a, b = Model.load(one), Model.load(other)
+    assert a.about == b.about
+    for name, weight in a.weights.items():
+        np.testing.assert_array_equal(weight, b.weights[name])
+
+
+def without_seconds(job: Job) -> list[dict[str, Any]]:
+    lines = job.log.read_text().splitlines()
+    return [{**json.loads(line), "seconds": 0} for line in lines]
+
+
+def test_every_embedding_and_seed_has_a_model_and_a_log(trained: Plan) -> None:
+    folder = trained.jobs[0].output.parent
+    names = [f"{name}.seed{seed}.safetensors" for name in ("one", "two") for seed in (0, 1)]
+    assert [job.output.name for job in trained.jobs] == names
+    logs = [f"{name}.log.jsonl" for name in names]
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*names, *logs])
+    for job in trained.jobs:
+        entries = without_seconds(job)
+        assert [entry["epoch"] for entry in entries] == [1, 2, 3, 4]
+
+
+def test_the_file_says_how_the_model_came_about(trained: Plan) -> None:
+    job = trained.jobs[3]
+    about = Model.load(job.output).about
+    entries = without_seconds(job)
+    assert about["embedding"] == {
+        "name": "two",
+        "sha256": "",
+        "words": 20,
+        "dim": 8,
+        "vocabulary": vocabulary_hash(WORDS),
+    }
+    assert about["recipe"] == RECIPE.to_dict()
+    assert about["seed"] == 1
+    assert about["data"]["train"] == {"sha256": "100-0", "pairs": 100, "dropped": 0}
+    assert set(about["data"]) == {"train", "dev"}
+    assert about["conventions"]["length"] == "unit"
+    assert about["conventions"]["lower"] is True
+    assert about["dev_accuracy"] == max(entry["dev"] for entry in entries)
+    assert about["best_epoch"] == 1 + [e["dev"] for e in entries].index(about["dev_accuracy"])
+    assert (about["epochs"], about["device"], about["torch"]) == (4, "cpu", torch.__version__)
+
+
+def test_the_model_is_the_best_epoch(trained: Plan) -> None:
+    for job in trained.jobs:
+        model = Model.load(job.output)
+        found = probabilities(model, job.vectors, DATA.encoded["dev"])
+        right = (found.argmax(1) == DATA.pairs["dev"].labels).mean()
+        assert right == model.about["dev_accuracy"] == float(without_seconds(job)[-1]["best"])
+
+
+def test_seeds_and_embeddings_make_different_models(trained: Plan) -> None:
+    first = [Model.load(job.output).weights["attend.first.weight"] for job in trained.jobs]
+    for i in range(4):
+        for j in range(i):
+            assert not np.allclose(first[i], first[j], atol=1e-4)
+
+
+def test_processes_make_the_same_models(trained: Plan, tmp_path: Path) -> None:
+    again = planned(tmp_path / "new" / "folder")
+    set_threads(2)  # two processes of one thread
+    run(again.jobs)
+    for one, other in zip(trained.jobs, again.jobs, strict=True):
+        assert_equal(one.output, other.output)
+        assert without_seconds(one) == without_seconds(other)
+        assert not other.checkpoint.exists()
+
+
+SCORES = {0: [0.5, 0.4, 0.6, 0.1, 0.2], 1: [0.1, 0.2, 0.3, 0.4, 0.5], 2: [0.9, 0.1, 0.1, 0.1, 0.1]}
+"""Of each seed on dev, epoch by epoch."""
+
+
+@pytest.mark.parametrize("stacked", [True, False])
+def test_each_model_of_a_stack_stops_by_itself(
+    stacked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a GPU, models are one stack: files and logs are those of models trained alone."""
+    done: dict[Learning, int] = {}
+
+    def score(self: Learning) -> torch.Tensor:
+        done[self] = done.get(self, 0) + 1
+        return torch.tensor([SCORES[seed][done[self] - 1] for seed in self.seeds]).double()
+
+    monkeypatch.setattr(Learning, "score", score)
+    recipe = replace(RECIPE, patience=2, epochs=5)
+    chosen = plan([embedding("one", 0)], (0, 1, 2), DATA, recipe, tmp_path)
+    data = trainer._Data(DATA.encoded["train"], DATA.encoded["dev"], recipe, False)
+    for jobs in [chosen.jobs] if stacked else [[job] for job in chosen.jobs]:
+        trainer._train_stacked(jobs, data, torch.device("cpu"))
+    about = [Model.load(job.output).about for job in chosen.jobs]
+    assert [one["best_epoch"] for one in about] == [3, 5, 1]
+    assert [one["epochs"] for one in about] == [5, 5, 3]
+    assert [one["dev_accuracy"] for one in about] == [pytest.approx(x) for x in (0.6, 0.5, 0.9)]
+    assert [log_length(job.log) for job in chosen.jobs] == [5, 5, 3]
+    assert not any(job.checkpoint.exists() for job in chosen.jobs)
+
+
+def test_a_finished_model_is_not_trained_again(
+    trained: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trainer, "_train_stacked", lambda *_: pytest.fail("trained again"))
+    before = [job.output.stat().st_mtime_ns for job in trained.jobs]
+    run(trained.jobs)
+    assert [job.output.stat().st_mtime_ns for job in trained.jobs] == before
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_an_interrupted_training_goes_on(
+    processes: int, trained: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The third model is interrupted in its third epoch; the same call does the rest."""
+    chosen = planned(tmp_path)
+    losses, begun = Learning.losses, []
+
+    def interrupted(self: Learning, epoch: int) -> Iterator[torch.Tensor]:
+        begun.append(epoch)
+        if len(begun) == 11:
+            raise KeyboardInterrupt
+        yield from losses(self, epoch)
+
+    monkeypatch.setattr(Learning, "losses", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(chosen.jobs, processes=1)
+    assert [job.output.exists() for job in chosen.jobs] == [True, True, False, False]
+    assert chosen.jobs[2].checkpoint.exists()
+    monkeypatch.undo()
+    set_threads(processes)
+    run(chosen.jobs, processes=processes)
+    for one, other in zip(trained.jobs, chosen.jobs, strict=True):
+        assert_equal(one.output, other.output)
+        assert without_seconds(one) == without_seconds(other)
+        assert not other.checkpoint.exists()
+
+
+def test_a_checkpoint_of_another_training_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (job, *_) = planned(tmp_path).jobs
+    write = trainer._write
+    monkeypatch.setattr(trainer, "_write", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        run([job])
+    monkeypatch.setattr(trainer, "_write", write)
+    (other, *_) = planned(tmp_path, rate=0.5).jobs
+    with pytest.raises(WordbiasError) as raised:
+        run([other], replace(RECIPE, rate=0.5))
+    assert str(raised.value) == (
+        f"{job.checkpoint}: is of another training: its model.1.recipe.rate is 0.02, not 0.5; "
+        "remove it, or name another output"
+    )
+    run([job])
+    assert not job.checkpoint.exists()
+
+
+@pytest.mark.parametrize(
+    ("seeds", "changes", "said"),
+    [
+        ((7,), {}, "its seed is 0, not 7"),
+        ((0,), {"epochs": 9}, "its recipe.epochs is 4, not 9"),
+    ],
+)
+def test_another_model_is_not_overwritten(
+    seeds: tuple[int], changes: dict[str, Any], said: str, trained: Plan, tmp_path: Path
+) -> None:
+    path = tmp_path / "m"
+    path.write_bytes(trained.jobs[0].output.read_bytes())
+    (job, *_) = planned(tmp_path, seeds, **changes).jobs
+    with pytest.raises(WordbiasError, match=f"^{path}: holds a model that was trained otherwise: "
+                       f"{said}; remove it, or name another output"):  # fmt: skip
+        run([replace(job, output=path)])
+    assert path.read_bytes() == trained.jobs[0].output.read_bytes()
+
+
+@pytest.mark.parametrize("content", [b"", b"mine"])
+def test_another_file_is_not_overwritten(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "m"
+    path.write_bytes(content)
+    (job, *_) = planned(tmp_path).jobs
+    with pytest.raises(WordbiasError, match=f"{path}: cannot be read .*remove this file, or name"):
+        run([replace(job, output=path)])
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("gpu", "device 'gpu': .*; use cpu, or cuda with a GPU"),
+        ("cuda:99", "device 'cuda:99': .*; use cpu, or cuda with a GPU"),
+        ("meta", "device 'meta': expected cpu or cuda"),
+    ],
+)
+def test_devices_that_are_not_there_are_named(name: str, said: str) -> None:
+    with pytest.raises(WordbiasError, match=f"^{said}$"):
+        find_device(name)
+    assert find_device("cpu") == torch.device("cpu")
+    assert find_device(None).type in ("cpu", "cuda")
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_training_that_diverges_says_so(processes: int, tmp_path: Path) -> None:
+    chosen = planned(tmp_path, (0,), rate=1e30)
+    with pytest.raises(WordbiasError, match=r"^training diverged in epoch 1: the loss is nan"):
+        run(chosen.jobs, replace(RECIPE, rate=1e30), processes=processes)
+    assert not any(job.output.exists() for job in chosen.jobs)
+
+
+def test_the_number_of_torch_threads_is_put_back(tmp_path: Path) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        run(planned(tmp_path, epochs=1).jobs[:1], replace(RECIPE, epochs=1))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_accuracies_are_rows(trained: Plan) -> None:
+    job = trained.jobs[1]
+    before = Model.load(job.output)
+    rows = accuracy_rows(job, DATA)
+    about = {"embedding": "one", "seed": 1, "epoch": before.about["best_epoch"], "better": "higher"}
+    assert [row.to_dict() for row in rows] == [
+        {"subject": "one.seed1", "measure": "snli-accuracy", "value": before.about["dev_accuracy"],
+         "set": "dev", "n": 60, **about},
+        {"subject": "one.seed1", "measure": "snli-accuracy", "value": rows[1].value,
+         "set": "test", "n": 50, **about},
+    ]  # fmt: skip
+    found = probabilities(before, job.vectors, DATA.encoded["test"])
+    assert rows[1].value == (found.argmax(1) == DATA.pairs["test"].labels).mean()
+    after = Model.load(job.output)
+    assert after.about["test"] == {"sha256": "50-2", "pairs": 50, "accuracy": rows[1].value}
+    assert {**after.about, "test": 0} == {**before.about, "test": 0}
+    stamp = job.output.stat().st_mtime_ns
+    assert accuracy_rows(job, DATA) == rows
+    assert job.output.stat().st_mtime_ns == stamp
+    assert job.is_done()
+    other = Data.of({**DATA.pairs, "test": toy(50, 3)})
+    found = probabilities(before, job.vectors, other.encoded["test"])
+    (_, anew) = accuracy_rows(job, other)
+    assert anew.value == (found.argmax(1) == other.pairs["test"].labels).mean()
+    assert Model.load(job.output).about["test"]["sha256"] == "50-3"
+
+
+def test_the_words_an_embedding_knows_are_counted(tmp_path: Path) -> None:
+    part = embedding("part", 0, words=WORDS[:10])
+    chosen = plan([part], (0,), DATA, RECIPE, tmp_path)
+    texts = {text for side in (DATA.pairs["train"].premises, DATA.pairs["train"].hypotheses)
+             for text in side}  # fmt: skip
+    tokens = [token for text in texts for token in text]
+    share = sum(token in WORDS[:10] for token in tokens) / len(tokens)
+    assert chosen.known == {"part": pytest.approx(share)}
+    with pytest.raises(WordbiasError, match=r"foreign has none of the .* words of the training"):
+        plan([embedding("foreign", 0, words=["x", "y"])], (0,), DATA, RECIPE, tmp_path)
+
+
+def test_embeddings_that_do_not_go_together_are_named(tmp_path: Path) -> None:
+    with pytest.raises(WordbiasError, match=r"^one has 8 dimensions and three 9; train them in"):
+        plan([embedding("one", 0), embedding("three", 0, 9)], (0,), DATA, RECIPE, tmp_path)
+    with pytest.raises(WordbiasError, match="two embeddings are called one; models are named"):
+        plan([embedding("one", 0), embedding("one", 1)], (0,), DATA, RECIPE, tmp_path)
+
+
+def test_a_single_model_may_have_any_name(tmp_path: Path) -> None:
+    chosen = plan([embedding("one", 0)], (3,), DATA, RECIPE, tmp_path)
+    (job,) = single(chosen, tmp_path / "m.st").jobs
+    assert job.output == tmp_path / "m.st"
+    assert job.log == tmp_path / "m.st.log.jsonl"
+    assert job.about == chosen.jobs[0].about
+
+
+def test_words_and_their_order_decide_the_hash_of_a_vocabulary() -> None:
+    assert vocabulary_hash(["a", "b"]) == vocabulary_hash(iter(["a", "b"]))
+    hashes = {vocabulary_hash(words) for words in (["a", "b"], ["b", "a"], ["ab"], ["\ud800"], [])}
+    assert len(hashes) == 5
+
+
+def test_steps_of_other_processes_are_counted(tmp_path: Path) -> None:
+    file, logs = tmp_path / "steps", [tmp_path / "a", tmp_path / "b"]
+    np.zeros(2, np.int64).tofile(file)
+    logs[0].write_text('{"loss": 0.5, "dev": 0.25}\n{"half a li')
+    with watched(file, logs, 10):
+        for i in (0, 1):
+            Counter(file, i).update(3)
+        Counter(file, 1).update()
+    assert np.fromfile(file, np.int64).tolist() == [3, 4]
+    assert [log_length(log) for log in logs] == [1, 0]

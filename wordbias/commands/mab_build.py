@@ -1,0 +1,98 @@
+"""`wordbias mab-build`: the marked-attribute test sets as CSV."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from wordbias.commands.mab_views import ALL, chosen_sets, list_options
+from wordbias.commands.options import common_options, format_option, given_arguments, show
+from wordbias.errors import WordbiasError
+from wordbias.formats.atomic import check_writable
+from wordbias.nli.test_sets import SETS, TestSet, build
+from wordbias.rendering import Table
+from wordbias.results import Report, Row
+from wordbias.wordlists import Templates
+
+
+@click.command()
+@click.option(
+    "--set",
+    "name",
+    type=click.Choice([*SETS, ALL]),
+    default=ALL,
+    show_default=True,
+    help="Which; all are the three of Dawkins (2021): explicit, occupations and names.",
+)
+@click.option(
+    "-o", "--output", required=True, metavar="DIR", help="Folder for the files, one a set."
+)
+@list_options
+@format_option
+@common_options
+def command(
+    name: str, output: str, lists: str | None, as_published: bool, to: str, quiet: bool
+) -> None:
+    """Write test sets whose every right inference is neutral, one CSV file a set, into DIR.
+
+    \b
+    The sets, built from the word lists in a fixed order:
+      explicit       A person VERB a/an OBJECT . → A man, woman, …, He, She        15,744 pairs
+      occupations    … → A doctor, nurse, …: 16 + 16 stereotypes                   62,976
+      names          … → 32 + 32 first names                                      125,952
+      dev            all occupations → six gendered words (Dev et al. 2020)     1,936,512
+      parity         The doctor … → The man, The woman (Dawkins et al. 2024)       10,824
+
+    The columns are id, pair type, premise_filler_word, hypothesis_filler_word, template_type,
+    premise and hypothesis. Predictions of any system for these pairs: wordbias mab-eval
+    --predictions.
+
+    \b
+    Examples:
+      wordbias mab-build -o sets/
+      wordbias mab-build --set explicit -o sets/ --lists word_lists/ --as-published
+      wordbias mab-build --set dev -o sets/
+    """
+    words = Templates.load(lists)
+    tests = [build(one, words, as_published=as_published) for one in chosen_sets(name)]
+    folder = _folder(output)
+    files = [folder / f"{test.name}.csv" for test in tests]
+    for file in files:
+        check_writable(file)
+    for test, file in zip(tests, files, strict=True):
+        test.write(file)
+    rows = [_row(test, file) for test, file in zip(tests, files, strict=True)]
+    report = Report("mab-build", given_arguments(), {}, rows, [_table(rows)])
+    show(report, to)
+
+
+def _folder(output: str) -> Path:
+    folder = Path(output)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise WordbiasError(f"{folder}: is a file; name a folder to write to") from None
+    except OSError as error:
+        raise WordbiasError(f"{folder}: cannot be made a folder: {error.strerror}") from None
+    return folder
+
+
+def _row(test: TestSet, file: Path) -> Row:
+    about = {
+        "set": test.name,
+        "premises": len(test.premises) * len(test.templates),
+        "words": len(test.hypotheses),
+        "file": str(file),
+    }
+    return Row(test.name, "pairs", len(test), about)
+
+
+def _table(rows: list[Row]) -> Table:
+    cells = [
+        [row.subject, f"{row.details['premises']:,}", str(row.details["words"]),
+         f"{row.value:,}", row.details["file"]]
+        for row in rows
+    ]  # fmt: skip
+    columns = ["", "premises", "words", "pairs", "file"]
+    return Table("Test sets written", columns, cells, cut="file")

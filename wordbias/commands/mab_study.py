@@ -1,0 +1,141 @@
+"""`wordbias mab-study`: train, evaluate, measure and correlate, for many embeddings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from wordbias.commands.inputs import Reading, open_subject
+from wordbias.commands.mab_study_views import correlation_table, errors_table, marked_tables
+from wordbias.commands.measure import split_names
+from wordbias.commands.options import (
+    common_options,
+    format_option,
+    given_arguments,
+    reading_options,
+    show,
+)
+from wordbias.commands.views import measures_tables
+from wordbias.formats.atomic import replacing
+from wordbias.measures.sembias import SemBias
+from wordbias.measures.table import FAMILIES
+from wordbias.nli.pairs import load_pairs
+from wordbias.nli.recipes import RECIPES
+from wordbias.optional import need
+from wordbias.rendering import as_json
+from wordbias.results import Report
+
+
+def split_seeds(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int, ...]:
+    """Split ``0,1,2``."""
+    try:
+        seeds = tuple(dict.fromkeys(int(part) for part in value.split(",")))
+    except ValueError:
+        raise click.BadParameter("expected whole numbers such as 0,1,2", ctx, param) from None
+    if min(seeds) < 0:
+        raise click.BadParameter("expected numbers from 0 on", ctx, param)
+    return seeds
+
+
+@click.command()
+@click.argument("embeddings", nargs=-1, required=True)
+@click.option("--train", "train_file", required=True, help="Pairs to train on: jsonl or tabbed.")
+@click.option("--dev", "dev_file", required=True, help="Pairs to choose the best epoch by.")
+@click.option("--test", "test_file", help="Pairs to report the accuracy on.")
+@click.option("-o", "--output", required=True, help="Folder of models, rows and study.json.")
+@click.option("--seeds", callback=split_seeds, default="0,1", show_default=True, help="Of models.")
+@click.option(
+    "--recipe", type=click.Choice(list(RECIPES)), default="fast", show_default=True,
+    help="How models are trained; see nli-train.",
+)  # fmt: skip
+@click.option("--epochs", type=click.IntRange(1), help="At most.  [default: the recipe's]")
+@click.option(
+    "--permute-weights", is_flag=True,
+    help="Add MISP of the first embedding with the 23 wrong weightings of appendix C.",
+)  # fmt: skip
+@click.option(
+    "--only", callback=split_names, help=f"Measures: some of {', '.join(FAMILIES)}.  [default: all]"
+)
+@click.option("--sembias", "sembias_file", help="The SemBias test set, which is not ours to ship.")
+@click.option("--device", help="cpu or cuda.  [default: cuda if there is one]")
+@click.option(
+    "--precision", type=click.Choice(["float32", "bfloat16"]), default="float32",
+    show_default=True, help="Of training.",
+)  # fmt: skip
+@click.option("--processes", type=click.IntRange(1), help="At once, on a CPU.")
+@reading_options
+@format_option
+@common_options
+def command(
+    embeddings: tuple[str, ...],
+    train_file: str,
+    dev_file: str,
+    test_file: str | None,
+    output: str,
+    seeds: tuple[int, ...],
+    recipe: str,
+    epochs: int | None,
+    permute_weights: bool,
+    only: list[str] | None,
+    sembias_file: str | None,
+    device: str | None,
+    precision: str,
+    processes: int | None,
+    skip_bad: bool,
+    allow_pickle: bool,
+    cache: bool,
+    to: str,
+    quiet: bool,
+) -> None:
+    """Repeat the study of Dawkins (2021) on EMBEDDINGS, the first being the original.
+
+    For each embedding and seed an NLI model is trained and its marked attribute bias measured
+    (Tables 1, 2, 4); each embedding's classic measures are taken (Table 6); and E of the gendered
+    nouns is correlated with every measure (Table 5). What was done stays in the folder: the same
+    call goes on after an interruption, and a call with more embeddings does only what is new.
+
+    \b
+    Examples:
+      wordbias mab-study glove.txt misp.txt hard.txt --train train.jsonl --dev dev.jsonl -o study
+      wordbias mab-study glove.txt --permute-weights --train train.tsv --dev dev.tsv -o study
+    """
+    reading = Reading(cache, skip_bad, allow_pickle)
+    subjects = [
+        open_subject(name, reading, head=0, wanted=(), output=None, quiet=quiet)
+        for name in embeddings
+    ]
+    loaded = [subject.embedding for subject in subjects]
+    study: Any = need("wordbias.nli.study", extra="torch", purpose="The study")
+    plan = study.Plan(
+        study.with_permuted_weights(loaded) if permute_weights else loaded,
+        {"train": load_pairs(train_file), "dev": load_pairs(dev_file)},
+        Path(output),
+        RECIPES[recipe].with_changes(epochs=epochs),
+        seeds,
+        precision == "bfloat16",
+        load_pairs(test_file) if test_file else None,
+        only or FAMILIES,
+        SemBias.load(sembias_file) if sembias_file else None,
+    )
+    rows = study.run(plan, device=device, processes=processes)
+    related = study.correlations_with_error(rows)
+    report = Report(
+        "mab-study",
+        given_arguments(),
+        {subject.embedding.name: subject.info.to_dict() for subject in subjects},
+        [*rows, *related],
+        [
+            errors_table(rows),
+            *marked_tables(rows),
+            *measures_tables(study.intrinsic(rows)),
+            correlation_table(related),
+        ],
+        [f"{len(plan.embeddings)} embeddings, {len(seeds)} models each."],
+        [f"Kept in {output}: models, rows, study.json."],
+        notes=["Few embeddings and seeds: read correlations as descriptions, not as tests."],
+    )
+    with replacing(plan.folder / "study.json") as file:
+        file.write((as_json(report.to_dict(), indent=2) + "\n").encode())
+    show(report, to)

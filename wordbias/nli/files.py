@@ -1,0 +1,133 @@
+"""A trained model on disk: safetensors, its settings as JSON in the header. No pickle, no torch."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias import __version__
+from wordbias.errors import WordbiasError
+from wordbias.formats.atomic import replacing
+from wordbias.nli.pairs import LABELS
+
+Weights = Mapping[str, NDArray[np.float32]]
+_KEY = "nli"
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A trained model without its vectors, which are an embedding's.
+
+    Attributes
+    ----------
+    weights
+        Parameters by the names they have in `wordbias.nli.model`, without the axis of models.
+    dim, hidden, intra
+        Of the architecture.
+    labels
+        The order of its probabilities; always `LABELS` here, stored so that nobody must guess.
+    about
+        Recipe, embedding, data and their hashes, accuracies, conventions.
+    """
+
+    weights: Weights = field(repr=False)
+    dim: int
+    hidden: int
+    intra: bool
+    labels: tuple[str, ...] = LABELS
+    about: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def parameters(self) -> int:
+        """Number of trained parameters."""
+        return sum(weight.size for weight in self.weights.values())
+
+    def save(self, path: str | os.PathLike[str], dtype: str = "float32") -> None:
+        """Write the model; ``dtype="float16"`` halves the file."""
+        from safetensors.numpy import save
+
+        tensors = {name: np.ascontiguousarray(x, dtype) for name, x in self.weights.items()}
+        settings = {
+            "wordbias": __version__,
+            "dim": self.dim,
+            "hidden": self.hidden,
+            "intra": self.intra,
+            "labels": list(self.labels),
+            "about": dict(self.about),
+        }
+        with replacing(path) as file:
+            file.write(save(tensors, {_KEY: json.dumps(settings)}))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Model:
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        WordbiasError
+            If there is no such file, it holds something else, or its parts do not fit together.
+        """
+        tensors, text = _read(path)
+        try:
+            stored = json.loads(text)
+            weights = {name: x.astype(np.float32) for name, x in tensors.items()}
+            dim, hidden = int(stored["dim"]), int(stored["hidden"])
+            labels, about = tuple(stored["labels"]), dict(stored["about"])
+            model = cls(weights, dim, hidden, bool(stored["intra"]), labels, about)
+        except (ValueError, KeyError, TypeError) as error:
+            raise WordbiasError(
+                f"{path}: is a damaged NLI model: {error!r}; train it anew"
+            ) from None
+        if labels != LABELS:
+            found = ", ".join(map(str, labels))
+            raise WordbiasError(f"{path}: its labels are {found}, expected {', '.join(LABELS)}")
+        _check(model, path)
+        return model
+
+
+def shapes(dim: int, hidden: int, intra: bool) -> dict[str, tuple[int, ...]]:
+    """Return the shape of every parameter of one model."""
+    width = 2 * hidden if intra else hidden
+    found: dict[str, tuple[int, ...]] = {"project.weight": (dim, hidden)}
+    blocks = {"attend": width, "compare": 2 * width, "aggregate": 2 * hidden}
+    if intra:
+        blocks["intra"] = hidden
+        found["distance"] = (11,)
+    for name, inputs in blocks.items():
+        for part, rows in (("first", inputs), ("second", hidden)):
+            found[f"{name}.{part}.weight"] = (rows, hidden)
+            found[f"{name}.{part}.bias"] = (1, hidden)
+    return found | {"classify.weight": (hidden, 3), "classify.bias": (1, 3)}
+
+
+def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], str]:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, "numpy") as file:
+            text = (file.metadata() or {}).get(_KEY)
+            tensors = {name: file.get_tensor(name) for name in file.keys()} if text else {}  # noqa: SIM118
+    except (OSError, SafetensorError) as error:
+        raise WordbiasError(f"{path}: cannot be read as an NLI model: {error}") from None
+    if text is None:
+        raise WordbiasError(f"{path}: holds no NLI model; train one with: wordbias nli-train")
+    return tensors, text
+
+
+def _check(model: Model, path: str | os.PathLike[str]) -> None:
+    expected = shapes(model.dim, model.hidden, model.intra)
+    for name in dict.fromkeys((*expected, *model.weights)):
+        found = model.weights[name].shape if name in model.weights else None
+        if found != expected.get(name):
+            raise WordbiasError(
+                f"{path}: is a damaged NLI model: {name} has the shape {found}, expected "
+                f"{expected.get(name)}; train it anew"
+            )
+    if not all(np.isfinite(x).all() for x in model.weights.values()):
+        raise WordbiasError(f"{path}: is a damaged NLI model: a weight is no number")

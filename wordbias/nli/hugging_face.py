@@ -1,0 +1,206 @@
+"""A Hugging Face sequence-classification model as the system whose inferences are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.errors import WordbiasError
+from wordbias.nli.pairs import LABELS
+from wordbias.nli.predictions import label_places
+from wordbias.nli.test_sets import Pair, TestSet
+from wordbias.optional import need
+from wordbias.progress import progress
+from wordbias.threads import threads
+
+Float32 = NDArray[np.float32]
+BATCH = 64
+_PURPOSE = "a Hugging Face model"
+
+
+@dataclass(frozen=True, eq=False)
+class Classifier:
+    """A model that reads a sentence pair and has three labels.
+
+    Attributes
+    ----------
+    name
+        Its folder, or its name on the hub.
+    model, tokenizer
+        As transformers loads them.
+    places
+        Where neutral, entailment and contradiction stand among its outputs.
+    device
+        Where it computes.
+    """
+
+    name: str
+    model: Any = field(repr=False)
+    tokenizer: Any = field(repr=False)
+    places: tuple[int, int, int]
+    device: str
+
+    @classmethod
+    def load(
+        cls, name: str | Path, *, labels: Sequence[str] | None = None, device: str | None = None
+    ) -> Classifier:
+        """Load a model (extra `contextual`).
+
+        Parameters
+        ----------
+        name
+            A folder, or a name on the hub.
+        labels
+            The order of its outputs, where its config does not say; what is given here wins.
+        device
+            By default cuda if there is one.
+
+        Raises
+        ------
+        WordbiasError
+            If transformers is missing, there is no such model or device, the model has no trained
+            classifier, or the order of its labels cannot be determined.
+        """
+        need("torch", extra="contextual", purpose=_PURPOSE)
+        transformers = need("transformers", extra="contextual", purpose=_PURPOSE)
+        model, tokenizer = _load(transformers, str(name))
+        places = label_order(model.config.id2label, labels, str(name))
+        chosen = device or _best_device()
+        try:
+            model = model.eval().to(chosen)
+        except (RuntimeError, AssertionError) as error:
+            raise WordbiasError(
+                f"device {chosen!r}: {_first_line(error)}; use cpu, or cuda with a GPU"
+            ) from None
+        return cls(str(name), model, tokenizer, places, chosen)
+
+    def labels(self) -> dict[int, str]:
+        """Return which output means what."""
+        return {place: label for label, place in zip(LABELS, self.places, strict=True)}
+
+    def score_set(self, test: TestSet, batch: int = BATCH) -> Float32:
+        """Return (N, E, C) of each pair of a test set in its order, shape ``(n, 3)``.
+
+        The full stop follows the last word at once, as in the texts such models have read.
+        """
+        pairs = [Pair(_written(first), _written(second)) for first, second in test]
+        return self.probabilities(pairs, batch, f"scoring {test.name}")
+
+    def probabilities(
+        self, pairs: Sequence[Pair], batch: int = BATCH, what: str = "scoring"
+    ) -> Float32:
+        """Return (N, E, C) of sentence pairs, shape ``(n, 3)``, pairs of like length together."""
+        torch = need("torch", extra="contextual", purpose=_PURPOSE)
+        torch.set_num_threads(threads())
+        out = np.empty((len(pairs), len(LABELS)), np.float32)
+        order = np.argsort([len(first) + len(second) for first, second in pairs], kind="stable")
+        with torch.inference_mode(), progress(what, len(pairs), "pair") as bar:
+            for start in range(0, len(pairs), batch):
+                rows = order[start : start + batch]
+                out[rows] = self._predict([pairs[i] for i in rows])
+                bar.update(len(rows))
+        return out
+
+    def _predict(self, pairs: Sequence[Pair]) -> Float32:
+        premises, hypotheses = (list(side) for side in zip(*pairs, strict=True))
+        inputs = self.tokenizer(
+            premises, hypotheses, padding=True, truncation=True, return_tensors="pt"
+        ).to(self.device)
+        logits = self.model(**inputs).logits[:, list(self.places)]  # (B, 3)
+        found: Float32 = logits.float().softmax(-1).cpu().numpy()
+        if not np.isfinite(found).all():
+            raise WordbiasError(f"{self.name}: predicts what is no number; its weights are damaged")
+        return found
+
+
+def label_order(
+    id2label: Mapping[int, str], given: Sequence[str] | None, name: str
+) -> tuple[int, int, int]:
+    """Return where neutral, entailment and contradiction stand among a model's outputs.
+
+    Parameters
+    ----------
+    id2label
+        Of the model's config.
+    given
+        What a user says the order is.
+    name
+        Of the model, for messages.
+
+    Raises
+    ------
+    WordbiasError
+        If there are not three labels, or their names do not tell which is which.
+    """
+    own = [str(id2label[i]) for i in sorted(id2label)]
+    if len(own) != len(LABELS):
+        raise WordbiasError(
+            f"{name}: has {len(own)} labels ({', '.join(own)}), expected three: {', '.join(LABELS)}"
+        )
+    names = own if given is None else list(given)
+    places = label_places(names) if len(names) == len(own) else None
+    if places is None and given is None:
+        raise WordbiasError(
+            f"{name}: a label order that cannot be determined ({', '.join(own)}); give it, such as "
+            f"--labels {','.join(LABELS)}, from what the model's authors say"
+        )
+    if places is None:
+        raise WordbiasError(
+            f"--labels {','.join(names)}: expected {', '.join(LABELS)}, in the order of the model"
+        )
+    return places
+
+
+def _load(transformers: Any, name: str) -> tuple[Any, Any]:
+    if Path(name).is_absolute() and not Path(name).is_dir():
+        raise WordbiasError(f"{name}: no such folder; give a folder, or a model's name on the hub")
+    with _silent(transformers):
+        try:
+            tokenizer = transformers.AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+            model, found = transformers.AutoModelForSequenceClassification.from_pretrained(
+                name, trust_remote_code=False, output_loading_info=True
+            )
+        except Exception as error:  # whatever transformers and its helpers raise
+            raise WordbiasError(
+                f"{name}: cannot be loaded as a sequence-classification model: {_first_line(error)}"
+            ) from None
+    if missing := sorted(found["missing_keys"]):
+        raise WordbiasError(
+            f"{name}: is no trained classifier: it lacks {missing[0]}; give a model that was "
+            "trained for NLI"
+        )
+    return model, tokenizer
+
+
+@contextmanager
+def _silent(transformers: Any) -> Iterator[None]:
+    """Keep transformers' own notes and bars from stderr."""
+    logging = transformers.utils.logging
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _best_device() -> str:
+    torch = need("torch", extra="contextual", purpose=_PURPOSE)
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).split("\n")[0]
+
+
+def _written(sentence: str) -> str:
+    return sentence.removesuffix(" .") + "."

@@ -1,0 +1,180 @@
+r"""Marked attribute bias: does "a person" entail "he" but not "she"? (Dawkins 2021, section 3).
+
+Every probability vector is (N, E, C), and the ideal one is (1, 0, 0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.errors import WordbiasError
+from wordbias.measures.bootstrap import Interval, percentile_interval, resampled_means
+from wordbias.measures.permutation import PValue
+
+Float = NDArray[np.float64]
+
+IDEAL = np.array([1.0, 0.0, 0.0])
+PARTITIONS = 10_000
+_AT_ONCE = 1 << 20
+_TIE = 1e-12
+
+
+class Marked(NamedTuple):
+    """Bias between two groups of words.
+
+    Attributes
+    ----------
+    male, female
+        Mean probability vector of each group, shape ``(3,)``.
+    distance
+        ``‖mean_M − mean_F‖``: what all printed tables show; eq. (2) of the paper is a quarter of
+        it. Neutral: 0.
+    error
+        ``½ Σ ‖(1, 0, 0) − mean‖`` over the two groups: what the printed tables show. Neutral: 0.
+    error_per_pair
+        Mean of ``‖(1, 0, 0) − p‖`` over the pairs, as eq. (1) says; never below `error`, for the
+        norm is convex. Neutral: 0.
+    """
+
+    male: Float
+    female: Float
+    distance: float
+    error: float
+    error_per_pair: float
+
+
+def marked(male: Float, female: Float) -> Marked:
+    """Compare two groups of words.
+
+    Parameters
+    ----------
+    male, female
+        Probabilities of each word with each template, shapes ``(m, t, 3)`` and ``(f, t, 3)``.
+    """
+    m, f = male.mean((0, 1)), female.mean((0, 1))
+    error = (distance_to_ideal(m) + distance_to_ideal(f)) / 2
+    per_pair = [distance_to_ideal(p).mean() for p in (male, female)]
+    return Marked(m, f, float(_norm(m - f)), float(error), float(np.mean(per_pair)))
+
+
+def distance_to_ideal(p: Float) -> Float:
+    """Return ``‖(1, 0, 0) − p‖`` of probability vectors ``(…, 3)``."""
+    return _norm(IDEAL - p)
+
+
+class Intervals(NamedTuple):
+    """95 % intervals of the three numbers of `Marked`."""
+
+    distance: Interval
+    error: Interval
+    error_per_pair: Interval
+
+
+def intervals(male: Float, female: Float, rng: np.random.Generator) -> Intervals:
+    """Bootstrap over templates: the words are the test, the sentences a sample.
+
+    A distance is never negative and its interval never holds 0; whether groups of words differ at
+    all is what `permutation_test` asks.
+    """
+    m, f = male.mean(0), female.mean(0)  # (t, 3)
+    norms = [distance_to_ideal(p).mean(0)[:, None] for p in (male, female)]
+    drawn = resampled_means(np.concatenate([m, f, *norms], axis=1), rng)  # (b, 8)
+    m, f = drawn[:, :3], drawn[:, 3:6]
+    error = (distance_to_ideal(m) + distance_to_ideal(f)) / 2
+    samples = (_norm(m - f), error, drawn[:, 6:].mean(1))
+    return Intervals(*(percentile_interval(values) for values in samples))
+
+
+def permutation_test(
+    words: Float,
+    male: int,
+    rng: np.random.Generator,
+    *,
+    draws: int = PARTITIONS,
+    strict: bool = False,
+) -> PValue:
+    """Test whether words grouped at random are as far apart as the two groups are.
+
+    If there are at most `draws` partitions into groups of the same sizes, all of them are counted
+    and p = #{d* ≥ d} / N, the observed one among them. Otherwise `draws` of them are drawn and
+    p = (1 + #{d* ≥ d}) / (1 + N). The words are put in an order of their own first, so that p does
+    not depend on the order in which they stand in a group.
+
+    Parameters
+    ----------
+    words
+        Mean probability vector of each word, shape ``(n, 3)``, the male ones first.
+    male
+        How many are male.
+    strict
+        The published ``#{d* > d} / N``, which can be 0.
+
+    Raises
+    ------
+    WordbiasError
+        If a group is empty.
+    """
+    n = len(words)
+    if not 0 < male < n:
+        raise WordbiasError(f"expected words of both groups, found {male} and {n - male}")
+    observed = _norm(words[:male].mean(0) - words[male:].mean(0))
+    pooled = words[np.lexsort(words.T)]
+    exact = comb(n, male) <= draws
+    chosen = _all(n, male) if exact else _drawn(n, male, draws, rng)
+    apart = np.concatenate([_apart(pooled, rows) for rows in chosen])
+    if strict:
+        return PValue(float((apart > observed + _TIE).mean()), len(apart), exact)
+    extra = 0 if exact else 1
+    found = int((apart >= observed - _TIE).sum())
+    return PValue((found + extra) / (len(apart) + extra), len(apart), exact)
+
+
+def by_word(probabilities: NDArray[np.float32], words: int, templates: int) -> Float:
+    """Arrange the probabilities of a test set by word and template, shape ``(w, t, 3)``.
+
+    Parameters
+    ----------
+    probabilities
+        Of each pair in the order of the set, shape ``(w · t, 3)``.
+
+    Raises
+    ------
+    WordbiasError
+        If the shape is another.
+    """
+    p = np.asarray(probabilities, np.float64)
+    if p.shape != (words * templates, 3):
+        raise WordbiasError(
+            f"expected probabilities of shape ({words * templates}, 3), one row a pair, "
+            f"got {p.shape}"
+        )
+    return p.reshape(words, templates, 3)
+
+
+def _all(n: int, k: int) -> Iterator[NDArray[np.intp]]:
+    yield np.array(list(combinations(range(n), k)), np.intp)
+
+
+def _drawn(n: int, k: int, draws: int, rng: np.random.Generator) -> Iterator[NDArray[np.intp]]:
+    step = max(1, _AT_ONCE // n)
+    for start in range(0, draws, step):
+        keys = rng.random((min(step, draws - start), n))
+        yield np.argpartition(keys, k - 1, axis=1)[:, :k]
+
+
+def _apart(words: Float, chosen: NDArray[np.intp]) -> Float:
+    """Distance of the chosen words ``(b, k)`` from the others, shape ``(b,)``."""
+    k = chosen.shape[1]
+    summed = words[chosen].sum(1)
+    return _norm(summed / k - (words.sum(0) - summed) / (len(words) - k))
+
+
+def _norm(x: Float) -> Float:
+    length: Float = np.sqrt(np.einsum("...i,...i->...", x, x))
+    return length

@@ -1,0 +1,223 @@
+"""Decomposable attention with intra-attention (Parikh et al. 2016), several models side by side.
+
+Shapes: K models, B pairs, P premise tokens, Q hypothesis tokens, d dimensions, h hidden units,
+w = 2h with intra-attention, h without. Every weight has a leading axis of K, so that models are
+trained as one; K = 1 is an ordinary model. The letters are those of the paper, section 3: F
+attends, G compares, H aggregates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Generator, Tensor, nn
+
+HIDDEN = 200
+DISTANCES = 11
+"""Biases of intra-attention: distances of 0 to 9 tokens, and one for all further ones."""
+LEVELS = 256
+
+
+class Real(NamedTuple):
+    """Which places of padded sentences hold a token.
+
+    Attributes
+    ----------
+    mask
+        True at tokens, shape ``(K, …)``.
+    counts
+        Tokens of each model.
+    rows
+        Their places when the mask is flattened, shape ``(sum(counts),)``; None if there is no
+        padding at all, which spares work.
+    """
+
+    mask: Tensor
+    counts: tuple[int, ...]
+    rows: Tensor | None
+
+    @classmethod
+    def of(cls, mask: Tensor) -> Real:
+        """Count the tokens of a mask."""
+        counts = tuple(mask.flatten(1).sum(1).tolist())
+        rows = None if sum(counts) == mask.numel() else mask.flatten().nonzero().squeeze(1)
+        return cls(mask, counts, rows)
+
+
+class Dropout(nn.Module):
+    """Dropout whose masks depend on each model's generator and its real tokens only.
+
+    Padding draws nothing, so that a model trained beside others draws what it draws alone. The
+    rate is rounded to a multiple of 1/256 (0.2 to 51/256 = 0.1992), for a mask costs one random
+    byte an element; what is kept is divided by the rounded rate of keeping, so that the expected
+    output is the input exactly.
+    """
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self.threshold = min(round(rate * LEVELS), LEVELS - 1)
+
+    def forward(self, x: Tensor, real: Real, generators: Sequence[Generator]) -> Tensor:
+        """Drop elements of ``x`` (K, n, w), n places of which `real` tells which are tokens."""
+        if not self.training or not self.threshold:
+            return x
+        width = x.shape[-1]
+        drawn = [random_bytes(n, width, g) for n, g in zip(real.counts, generators, strict=True)]
+        kept = torch.cat(drawn).ge_(self.threshold)  # 0 or 1, (tokens, w)
+        if real.rows is not None:
+            kept = kept.new_zeros(real.mask.numel(), width).index_copy_(0, real.rows, kept)
+        scale = LEVELS / (LEVELS - self.threshold)
+        return x * kept.view(x.shape).to(x.dtype).mul_(scale)
+
+
+def random_bytes(rows: int, width: int, generator: Generator) -> Tensor:
+    """Draw uniform bytes, shape ``(rows, width)``, eight with each random number."""
+    words = torch.empty(-(-rows * width // 8), dtype=torch.int64, device=generator.device)
+    words.random_(-(2**63), None, generator=generator)
+    return words.view(torch.uint8)[: rows * width].view(rows, width)
+
+
+class Linear(nn.Module):
+    """K linear maps (K, n, in) → (K, n, out)."""
+
+    def __init__(self, models: int, inputs: int, outputs: int, bias: bool = True) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(models, inputs, outputs))
+        self.bias = nn.Parameter(torch.empty(models, 1, outputs)) if bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map the last axis."""
+        if self.bias is None:
+            return torch.bmm(x, self.weight)
+        return torch.baddbmm(self.bias, x, self.weight)
+
+
+class Feedforward(nn.Module):
+    """[Dropout, linear, ReLU] twice: (K, …, in) → (K, …, h)."""
+
+    def __init__(self, models: int, inputs: int, hidden: int, dropout: float) -> None:
+        super().__init__()
+        self.dropout = Dropout(dropout)
+        self.first = Linear(models, inputs, hidden)
+        self.second = Linear(models, hidden, hidden)
+
+    def forward(self, x: Tensor, real: Real, generators: Sequence[Generator]) -> Tensor:
+        """Map the last axis."""
+        y: Tensor = x.flatten(1, -2)  # (K, n, in)
+        y = self.first(self.dropout(y, real, generators)).relu_()  # (K, n, h)
+        y = self.second(self.dropout(y, real, generators)).relu_()  # (K, n, h)
+        return y.view(*x.shape[:-1], -1)  # (K, …, h)
+
+
+class DecomposableAttention(nn.Module):
+    """K models: frozen word vectors in, log-probabilities of the labels out.
+
+    Parameters
+    ----------
+    dim
+        Of the word vectors, d.
+    hidden
+        Hidden units, h.
+    intra
+        Parikh et al.'s intra-sentence attention: 582,214 parameters at d = 300, h = 200; without
+        it 381,803.
+    dropout
+        Before every linear map of the feed-forward networks.
+    models
+        K.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        hidden: int = HIDDEN,
+        *,
+        intra: bool = True,
+        dropout: float = 0.2,
+        models: int = 1,
+    ) -> None:
+        super().__init__()
+        width = 2 * hidden if intra else hidden
+        self.project = Linear(models, dim, hidden, bias=False)
+        self.intra = Feedforward(models, hidden, hidden, dropout) if intra else None
+        self.distance = nn.Parameter(torch.empty(models, DISTANCES)) if intra else None
+        self.attend = Feedforward(models, width, hidden, dropout)
+        self.compare = Feedforward(models, 2 * width, hidden, dropout)
+        self.aggregate = Feedforward(models, 2 * hidden, hidden, dropout)
+        self.classify = Linear(models, hidden, 3)
+
+    def forward(
+        self,
+        premise: Tensor,
+        hypothesis: Tensor,
+        real_p: Tensor,
+        real_q: Tensor,
+        generators: Sequence[Generator] = (),
+    ) -> Tensor:
+        """Compute log-probabilities.
+
+        Parameters
+        ----------
+        premise, hypothesis
+            Word vectors, shapes (K, B, P, d) and (K, B, Q, d).
+        real_p, real_q
+            True at tokens, False at padding, shapes (K, B, P) and (K, B, Q).
+        generators
+            One for each model, for dropout; not needed in evaluation.
+
+        Returns
+        -------
+        Tensor
+            Shape (K, B, 3).
+        """
+        p, q, every = Real.of(real_p), Real.of(real_q), Real.of(real_p.any(-1))
+        a = self.represent(premise, p, generators)  # (K, B, P, w)
+        b = self.represent(hypothesis, q, generators)  # (K, B, Q, w)
+        fa = self.attend(a, p, generators)  # (K, B, P, h)
+        fb = self.attend(b, q, generators)  # (K, B, Q, h)
+        e = fa @ fb.transpose(-1, -2)  # (K, B, P, Q), eq. (1)
+        beta = softmax(e, q) @ b  # (K, B, P, w), eq. (2)
+        alpha = softmax(e.transpose(-1, -2), p) @ a  # (K, B, Q, w)
+        v1 = self.compare(torch.cat([a, beta], -1), p, generators)  # (K, B, P, h), eq. (3)
+        v2 = self.compare(torch.cat([b, alpha], -1), q, generators)  # (K, B, Q, h)
+        v = torch.cat([total(v1, p), total(v2, q)], -1)  # (K, B, 2h), eq. (4)
+        y = self.aggregate(v, every, generators)  # (K, B, h), eq. (5)
+        scores: Tensor = self.classify(y)  # (K, B, 3)
+        return at_least_float32(scores).log_softmax(-1)  # (K, B, 3)
+
+    def represent(self, x: Tensor, real: Real, generators: Sequence[Generator]) -> Tensor:
+        """Project words and, with intra-attention, append what each attends to: (K, B, L, w)."""
+        x = self.project(x.flatten(1, 2)).view(*x.shape[:-1], -1)  # (K, B, L, h)
+        if self.intra is None or self.distance is None:
+            return x
+        f = self.intra(x, real, generators)  # (K, B, L, h)
+        e = f @ f.transpose(-1, -2)  # (K, B, L, L)
+        e = e + self.distance[:, distances(x.shape[2], x.device)][:, None]  # + (K, 1, L, L)
+        return torch.cat([x, softmax(e, real) @ x], -1)  # (K, B, L, 2h), eq. (7)
+
+
+def softmax(e: Tensor, real: Real) -> Tensor:
+    """Softmax over the last axis, the tokens of `real`, with no weight on padding."""
+    if real.rows is not None:
+        e = e.masked_fill(~real.mask[:, :, None], -torch.inf)
+    return e.softmax(-1).to(e.dtype)
+
+
+def at_least_float32(x: Tensor) -> Tensor:
+    """Leave the precision of matrix products, where that is lower."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
+def total(v: Tensor, real: Real) -> Tensor:
+    """Sum over tokens: (K, B, L, h) → (K, B, h)."""
+    if real.rows is not None:
+        v = v * real.mask[..., None].to(v.dtype)
+    return v.sum(2)
+
+
+def distances(length: int, device: torch.device) -> Tensor:
+    """Return which bias each pair of places has, shape (L, L)."""
+    place = torch.arange(length, device=device)
+    return (place[:, None] - place[None]).abs().clamp(max=DISTANCES - 1)

@@ -1,0 +1,176 @@
+"""Sentence pairs with labels: SNLI's own jsonl, or tables of label, premise, hypothesis."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import json
+import lzma
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from sys import intern
+from typing import IO, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.errors import WordbiasError
+from wordbias.nli.tokens import tokenise
+
+LABELS = ("neutral", "entailment", "contradiction")
+"""The order of every probability vector here: (N, E, C), as the papers print it."""
+UNDECIDED = "-"
+Tokens = tuple[str, ...]
+
+_OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_NUMBER = {label: i for i, label in enumerate(LABELS)}
+_HEADERS = (("label", "premise", "hypothesis"), ("gold_label", "sentence1", "sentence2"))
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Sentence pairs.
+
+    Attributes
+    ----------
+    premises, hypotheses
+        Tokens of each sentence; equal sentences are one object.
+    labels
+        Places in `LABELS`, shape ``(n,)``.
+    dropped
+        Pairs without a label (``-``), which were left out.
+    sha256
+        Hash of the file's content, uncompressed.
+    """
+
+    premises: Sequence[Tokens]
+    hypotheses: Sequence[Tokens]
+    labels: NDArray[np.int64]
+    dropped: int = 0
+    sha256: str = ""
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def head(self, count: int) -> Pairs:
+        """Return the first `count` pairs."""
+        part = slice(count)
+        return Pairs(self.premises[part], self.hypotheses[part], self.labels[part], 0, self.sha256)
+
+
+def load_pairs(path: str | Path) -> Pairs:
+    """Read pairs from jsonl (``gold_label``, ``sentence1``, ``sentence2``) or tabbed text.
+
+    Text has the columns label, premise and hypothesis, by name where the first line names them.
+    Labels are words. Files may be compressed (.gz, .bz2, .xz).
+
+    Raises
+    ------
+    WordbiasError
+        At the first line that cannot be used, with its number; or if there is no pair at all.
+    """
+    file = Path(path)
+    premises: list[Tokens] = []
+    hypotheses: list[Tokens] = []
+    labels, dropped = [], 0
+    known: dict[str, Tokens] = {}
+    digest = hashlib.sha256()
+    for label, premise, hypothesis in _rows(file, digest):
+        if label == UNDECIDED:
+            dropped += 1
+            continue
+        labels.append(_NUMBER[label])
+        for text, sentences in ((premise, premises), (hypothesis, hypotheses)):
+            if text not in known:
+                known[text] = tuple(map(intern, tokenise(text)))  # one object a word
+            sentences.append(known[text])
+    if not labels:
+        among = f" among {dropped} without a label" if dropped else ""
+        raise WordbiasError(f"{file}: holds no labelled pair{among}")
+    return Pairs(premises, hypotheses, np.array(labels), dropped, digest.hexdigest())
+
+
+class _Hash(Protocol):
+    def update(self, data: bytes, /) -> None: ...
+
+
+def _rows(file: Path, digest: _Hash) -> Iterator[tuple[str, str, str]]:
+    """Yield label, premise and hypothesis of every line that holds something."""
+    read: Callable[[str], tuple[str, str, str]] | None = None
+    for number, raw in _lines(file):
+        digest.update(raw)
+        try:
+            line = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+            if not line.strip():
+                continue
+            if read is None:
+                read = _reader(line)
+                if isinstance(read, _Tabbed) and read.is_header:
+                    continue
+            row = read(line)
+            _check_label(row[0])
+        except UnicodeDecodeError as error:
+            found = error.object[error.start : error.start + 1]
+            raise WordbiasError(
+                f"{file}: line {number}: is not UTF-8 (byte {found!r}); convert the file"
+            ) from None
+        except WordbiasError as error:
+            raise WordbiasError(f"{file}: line {number}: {error}") from None
+        yield row
+
+
+def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
+    try:
+        stream: IO[bytes]
+        with _OPENERS.get(file.suffix.lower(), open)(file, "rb") as stream:
+            yield from enumerate(stream, 1)
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise WordbiasError(f"{file}: cannot be read: {reason}") from None
+
+
+def _check_label(label: str) -> None:
+    if label != UNDECIDED and label not in _NUMBER:
+        raise WordbiasError(
+            f"unknown label {label!r}; expected one of {', '.join(LABELS)}, or {UNDECIDED} for none"
+        )
+
+
+def _reader(first: str) -> Callable[[str], tuple[str, str, str]]:
+    return _json_row if first.lstrip().startswith("{") else _Tabbed(first)
+
+
+def _json_row(line: str) -> tuple[str, str, str]:
+    try:
+        found = json.loads(line)
+        label, premise, hypothesis = (found[name] for name in _HEADERS[1])
+    except (ValueError, KeyError, TypeError):
+        label = premise = hypothesis = None
+    if not (isinstance(label, str) and isinstance(premise, str) and isinstance(hypothesis, str)):
+        raise WordbiasError(
+            "expected a JSON object with the texts gold_label, sentence1 and sentence2"
+        )
+    return label.strip().lower(), premise, hypothesis
+
+
+class _Tabbed:
+    """Reads tabbed lines; the first may name the columns."""
+
+    def __init__(self, first: str) -> None:
+        names = [name.strip().lower() for name in first.split("\t")]
+        named = [wanted for wanted in _HEADERS if set(wanted) <= set(names)]
+        self.is_header = bool(named)
+        self.columns = [names.index(name) for name in named[0]] if named else [0, 1, 2]
+
+    def __call__(self, line: str) -> tuple[str, str, str]:
+        cells = line.split("\t")
+        if len(cells) <= max(self.columns):
+            raise WordbiasError(
+                f"expected the columns label, premise and hypothesis, separated by tabs, found "
+                f"{len(cells)}"
+            )
+        label, premise, hypothesis = (cells[i].strip() for i in self.columns)
+        return label.lower(), premise, hypothesis

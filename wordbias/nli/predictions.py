@@ -1,0 +1,184 @@
+"""Predictions of any NLI system for a test set, from a table of sentence pairs."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.errors import WordbiasError
+from wordbias.nli.test_sets import Pair, TestSet
+
+Float32 = NDArray[np.float32]
+_STEMS = ("neutral", "entail", "contradict")
+_SLACK = 0.002
+"""Three numbers that were rounded to three digits add up to 1 within this."""
+
+
+def label_places(names: Sequence[str]) -> tuple[int, int, int] | None:
+    """Return where neutral, entailment and contradiction stand among names, if each stands once.
+
+    Examples
+    --------
+    >>> label_places(["CONTRADICTION", "entail", "neutral"])
+    (2, 1, 0)
+    """
+    lower = [name.strip().lower() for name in names]
+    found = [[i for i, name in enumerate(lower) if name.startswith(stem)] for stem in _STEMS]
+    n, e, c = found
+    return (n[0], e[0], c[0]) if len(n) == len(e) == len(c) == 1 else None
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """What some system said of sentence pairs.
+
+    Attributes
+    ----------
+    name, sha256
+        Of the file.
+    place
+        For each pair its row.
+    probabilities
+        (N, E, C), shape ``(n, 3)``.
+    """
+
+    name: str
+    sha256: str
+    place: dict[Pair, int]
+    probabilities: Float32
+
+    @classmethod
+    def load(cls, path: str | Path) -> Predictions:
+        """Read a CSV file, its columns separated by commas or tabs and named by its first line.
+
+        There must be ``premise``, ``hypothesis`` and three columns whose names begin with
+        ``neutral``, ``entail`` and ``contradict``, in any order; others are not read.
+
+        Raises
+        ------
+        WordbiasError
+            If a column is missing; or, with its line, if a row is too short, holds no three
+            probabilities that add up to 1, or contradicts another row about the same pair.
+        """
+        file = Path(path)
+        data = _read(file)
+        place: dict[Pair, int] = {}
+        found: list[tuple[float, ...]] = []
+        try:
+            for line, pair, values in _rows(data):
+                row = place.setdefault(pair, len(found))
+                if row == len(found):
+                    found.append(values)
+                elif found[row] != values:
+                    raise WordbiasError(
+                        f"line {line}: says something else of a pair than a line above it "
+                        f"({_shown(pair)})"
+                    )
+        except WordbiasError as error:
+            raise WordbiasError(f"{file}: {error}") from None
+        if not found:
+            raise WordbiasError(f"{file}: holds no prediction, only a line of names")
+        digest = hashlib.sha256(data).hexdigest()
+        return cls(str(file), digest, place, np.array(found, np.float32))
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    def of(self, test: TestSet) -> Float32:
+        """Return (N, E, C) of each pair of a test set in its order, shape ``(n, 3)``.
+
+        Sentences are compared without regard to capitals and spaces.
+
+        Raises
+        ------
+        WordbiasError
+            If pairs are missing, with their number and the first of them.
+        """
+        places = [self.place.get(_plain(*pair), -1) for pair in test]
+        missing = [i for i, place in enumerate(places) if place < 0]
+        if missing:
+            first = next(pair for i, pair in enumerate(test) if i == missing[0])
+            raise WordbiasError(
+                f"{self.name}: lacks {len(missing):,} of the {len(test):,} pairs of the set "
+                f"{test.name}; the first is {_shown(first)}; predict the pairs that wordbias "
+                "mab-build writes, with the same --lists and --as-published"
+            )
+        return self.probabilities[places]
+
+    def beside(self, tests: Sequence[TestSet]) -> int:
+        """Return how many pairs belong to none of some test sets."""
+        known = {_plain(*pair) for test in tests for pair in test}
+        return len(self.place.keys() - known)
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise WordbiasError(f"{file}: cannot be read: {error.strerror}") from None
+
+
+def _rows(data: bytes) -> Iterator[tuple[int, Pair, tuple[float, ...]]]:
+    """Yield the line number, the pair and (N, E, C)."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise WordbiasError(f"line {line}: is not UTF-8") from None
+    delimiter = "\t" if "\t" in text.partition("\n")[0] else ","
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        premise, hypothesis, *labels = places = _columns(next(reader, []))
+        for row in reader:
+            if len(row) > max(places):
+                pair = _plain(row[premise], row[hypothesis])
+                yield reader.line_num, pair, _checked([row[i] for i in labels], reader.line_num)
+            elif row:
+                raise WordbiasError(
+                    f"line {reader.line_num}: has {len(row)} columns, expected at least "
+                    f"{max(places) + 1}"
+                )
+    except csv.Error as error:
+        raise WordbiasError(f"line {reader.line_num}: is no CSV: {error}") from None
+
+
+def _columns(header: Sequence[str]) -> tuple[int, ...]:
+    names = [name.strip().lower() for name in header]
+    labels = label_places(names)
+    if labels is None or names.count("premise") != 1 or names.count("hypothesis") != 1:
+        raise WordbiasError(
+            "expected the columns premise, hypothesis and one each that begins with neutral, "
+            f"entail and contradict, found {', '.join(header) or 'none'}"
+        )
+    return (names.index("premise"), names.index("hypothesis"), *labels)
+
+
+def _plain(premise: str, hypothesis: str) -> Pair:
+    """Drop what copies of a set differ in: capitals, and the space before the full stop."""
+    return Pair(*(" ".join(x.lower().replace(".", " . ").split()) for x in (premise, hypothesis)))
+
+
+def _checked(cells: Sequence[str], line: int) -> tuple[float, ...]:
+    try:
+        values = tuple(map(float, cells))
+    except ValueError:
+        raise WordbiasError(
+            f"line {line}: {', '.join(cells)}: expected three probabilities"
+        ) from None
+    if not (min(values) >= 0 and abs(sum(values) - 1) <= _SLACK):  # nan is neither
+        raise WordbiasError(
+            f"line {line}: {', '.join(cells)}: expected three probabilities that add up to 1 "
+            "(softmax of the system's scores)"
+        )
+    return values
+
+
+def _shown(pair: Pair) -> str:
+    return f"{pair.premise!r} → {pair.hypothesis!r}"

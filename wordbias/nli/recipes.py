@@ -1,0 +1,79 @@
+"""How a model is trained: the published settings, and quicker ones."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from wordbias.errors import WordbiasError
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Settings of a training.
+
+    Attributes
+    ----------
+    optimizer, rate, weight_decay
+        Adagrad or Adam, its learning rate, and weight decay.
+    initial
+        ``normal``: every weight and bias from N(0, .01²), as published; ``glorot``: weights
+        uniform by Glorot and Bengio (2010), biases 0.
+    dropout, batch, epochs
+        Rate of dropout, which is rounded to a multiple of 1/256, pairs in a batch, and epochs at
+        most.
+    patience
+        Epochs without a better dev accuracy after which training stops; None: never.
+    hidden, intra
+        Of the model.
+
+    Raises
+    ------
+    WordbiasError
+        If a setting makes no sense.
+    """
+
+    optimizer: Literal["adagrad", "adam"]
+    rate: float
+    weight_decay: float
+    initial: Literal["normal", "glorot"]
+    dropout: float
+    batch: int
+    epochs: int
+    patience: int | None
+    hidden: int = 200
+    intra: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("batch", "epochs", "hidden", "patience"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise WordbiasError(f"recipe: {name} is {value}, expected 1 or more")
+        if not self.rate > 0 or not self.weight_decay >= 0:
+            raise WordbiasError(
+                f"recipe: rate is {self.rate} and weight_decay {self.weight_decay}, expected a "
+                "positive rate and no negative decay"
+            )
+        if not 0 <= self.dropout < 1:
+            raise WordbiasError(f"recipe: dropout is {self.dropout}, expected 0 or more, below 1")
+        for name, known in (("optimizer", ("adagrad", "adam")), ("initial", ("normal", "glorot"))):
+            if getattr(self, name) not in known:
+                raise WordbiasError(
+                    f"recipe: {name} is {getattr(self, name)!r}, expected {' or '.join(known)}"
+                )
+
+    def with_changes(self, **changes: Any) -> Recipe:
+        """Return these settings with those that are not None replaced."""
+        return replace(self, **{key: value for key, value in changes.items() if value is not None})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as JSON holds them."""
+        return asdict(self)
+
+
+PUBLISHED = Recipe("adagrad", 0.025, 1e-5, "normal", 0.2, 32, 100, None)
+"""Dawkins (2021, footnote 1): rate, decay, dropout, epochs, hidden units. Where that is silent, the
+code of libowen2121: Adagrad, N(0, .01²), batches of 32, the best epoch on dev."""
+FAST = Recipe("adam", 1e-3, 0.0, "glorot", 0.2, 128, 30, 4)
+"""Fewer and larger steps with Adam, stopped early: for trying things out."""
+RECIPES = {"published": PUBLISHED, "fast": FAST}

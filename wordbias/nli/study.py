@@ -1,0 +1,240 @@
+"""The study of Dawkins (2021): a model per embedding and seed, its bias, and what predicts it.
+
+Everything that takes long is kept in one folder and not done again: models, the rows of each model,
+the measures of each embedding.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wordbias.correlation import Correlation, correlation
+from wordbias.debias import misp
+from wordbias.embedding import Embedding
+from wordbias.errors import WordbiasError
+from wordbias.formats.atomic import replacing
+from wordbias.measures.panel import Panel, make_panels
+from wordbias.measures.sembias import SemBias
+from wordbias.measures.table import FAMILIES, table_rows
+from wordbias.nli.evaluation import mab_rows
+from wordbias.nli.files import Model
+from wordbias.nli.pairs import Pairs
+from wordbias.nli.recipes import FAST, Recipe
+from wordbias.nli.runs import Data
+from wordbias.nli.runs import plan as models_to_train
+from wordbias.nli.scoring import accuracy, score_set
+from wordbias.nli.test_sets import MARKED, build
+from wordbias.nli.trainer import Job, train_all
+from wordbias.results import Row
+from wordbias.wordlists import Attribute
+
+ERROR = ("mab-error", "explicit", "nouns")
+"""What the paper correlates measures with: E of the explicit nouns (Table 6)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What is studied.
+
+    Attributes
+    ----------
+    embeddings
+        Of one dimension; the first is the original of the others, for the measures that have one.
+    data
+        ``train`` and ``dev``, which models learn from and are chosen by.
+    test
+        Pairs to report an accuracy on, too.
+    folder
+        Where models and rows are kept.
+    recipe, seeds, half
+        How models are trained.
+    families, sembias
+        Measures to be taken; see `wordbias.measures.table.table_rows`.
+    """
+
+    embeddings: Sequence[Embedding]
+    data: Mapping[str, Pairs]
+    folder: Path
+    recipe: Recipe = FAST
+    seeds: Sequence[int] = (0, 1)
+    half: bool = False
+    test: Pairs | None = None
+    families: Sequence[str] = FAMILIES
+    sembias: SemBias | None = None
+    attribute: Attribute = field(default_factory=Attribute.load)
+
+    def __post_init__(self) -> None:
+        dims = {embedding.name: embedding.dim for embedding in self.embeddings}
+        if len(dims) != len(self.embeddings):
+            raise WordbiasError("two embeddings have the same name; rename one of the files")
+        if len(set(dims.values())) > 1:
+            found = ", ".join(f"{name} {dim}" for name, dim in dims.items())
+            raise WordbiasError(f"expected embeddings of one dimension, found {found}")
+
+
+def with_permuted_weights(embeddings: Sequence[Embedding]) -> list[Embedding]:
+    """Add MISP with each of the 23 wrong weightings of appendix C, of the first embedding."""
+    from itertools import permutations
+
+    base = embeddings[0]
+    orders = ("".join(order) for order in permutations("1234"))
+    wrong = [order for order in orders if order != "1234"]
+    made = [
+        replace(
+            misp.misp(base, weights=f"perm:{order}"), name=f"{base.name}.perm-{order}", info=None
+        )
+        for order in wrong
+    ]
+    return [*embeddings, *made]
+
+
+def run(plan: Plan, *, device: str | None = None, processes: int | None = None) -> list[Row]:
+    """Train what is not trained, score what is not scored, measure what is not measured.
+
+    Returns
+    -------
+    list of Row
+        Rows of every model (with its `seed`), their means over seeds (`seeds`, `spread`: standard
+        deviation), and the measures of every embedding.
+    """
+    data = Data.of(dict(plan.data))
+    jobs = models_to_train(
+        plan.embeddings, plan.seeds, data, plan.recipe, plan.folder, half=plan.half
+    ).jobs
+    plan.folder.mkdir(parents=True, exist_ok=True)
+    train_all(
+        jobs,
+        data.encoded["train"],
+        data.encoded["dev"],
+        plan.recipe,
+        device=device,
+        half=plan.half,
+        processes=processes,
+    )
+    known = {embedding.name: embedding for embedding in plan.embeddings}
+    single = [
+        row for job in jobs for row in _model_rows(plan, known[job.about["embedding"]["name"]], job)
+    ]
+    measured = [row for panel in _panels(plan) for row in _measure_rows(plan, panel)]
+    return [*single, *over_seeds(single), *measured]
+
+
+def over_seeds(rows: Sequence[Row]) -> list[Row]:
+    """Average the rows of one embedding over its models."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        key = (row.subject, row.measure, *(row.details.get(k) for k in ("set", "setting", "group")))
+        groups.setdefault(key, []).append(row)
+    return [_mean(found) for found in groups.values()]
+
+
+def intrinsic(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows about vectors, leaving out those about models."""
+    return [row for row in rows if row.measure.split("-")[0] not in ("mab", "snli")]
+
+
+def error_of(rows: Sequence[Row]) -> dict[str, float]:
+    """Return E of the explicit nouns of each embedding, averaged over seeds."""
+    measure, of, setting = ERROR
+    return {
+        row.subject: row.value
+        for row in rows
+        if row.measure == measure
+        and row.value is not None
+        and "seeds" in row.details
+        and (row.details.get("set"), row.details.get("setting")) == (of, setting)
+    }
+
+
+def correlations_with_error(rows: Sequence[Row]) -> list[Row]:
+    """Correlate E with every measure over the embeddings that have both (Pearson, Table 5)."""
+    error = error_of(rows)
+    columns: dict[str, dict[str, float]] = {}
+    for row in intrinsic(rows):
+        variant = row.details.get("setting") if row.measure == "gipe" else None
+        name = f"{row.measure} ({variant})" if variant else row.measure
+        columns.setdefault(name, {})[row.subject] = np.nan if row.value is None else row.value
+    e = ("E", np.array(list(error.values())))
+    found = (
+        correlation((name, np.array([values.get(s, np.nan) for s in error])), e, "pearson")
+        for name, values in columns.items()
+    )
+    return [_correlation_row(one) for one in found]
+
+
+def _correlation_row(found: Correlation) -> Row:
+    because = {"reason": found.reason} if found.reason else {}
+    details = {"x": found.x, "y": "E", "n": found.n, "p": found.p, "neutral": 0.0, **because}
+    return Row(f"{found.x} – E", "correlation", found.r, {**details, "method": "pearson"})
+
+
+def _mean(rows: Sequence[Row]) -> Row:
+    values = np.array([row.value for row in rows], float)
+    kept = ("set", "setting", "group", "n", "neutral", "better")
+    details = {key: rows[0].details[key] for key in kept if key in rows[0].details}
+    spread = float(values.std(ddof=1)) if len(values) > 1 else None
+    more = {"seeds": len(values), "spread": spread}
+    return Row(rows[0].subject, rows[0].measure, float(values.mean()), {**details, **more})
+
+
+def _model_rows(plan: Plan, embedding: Embedding, job: Job) -> list[Row]:
+    """Score one model on the marked sets, and on the pairs of dev and test."""
+
+    def make() -> Iterator[Row]:
+        model = Model.load(job.output)
+        for name, pairs in (("dev", plan.data["dev"]), ("test", plan.test)):
+            if pairs is not None:
+                right = accuracy(model, embedding, pairs)
+                details = {"set": name, "n": len(pairs), "neutral": 1 / 3, "better": "higher"}
+                yield Row(embedding.name, "snli-accuracy", right, details)
+        for name in MARKED:
+            test = build(name)
+            scored = score_set(model, embedding, test)
+            yield from mab_rows(test, scored.probabilities, embedding.name)
+
+    path = job.output.with_name(f"{job.output.name}.rows.json")
+    about = {**job.about, "test": plan.test.sha256 if plan.test else None}
+    rows = kept(path, about, lambda: list(make()))
+    return [replace(row, details={**row.details, "seed": job.seed}) for row in rows]
+
+
+def _panels(plan: Plan) -> list[Panel]:
+    return make_panels(list(plan.embeddings), plan.embeddings[0], plan.attribute)
+
+
+def _measure_rows(plan: Plan, panel: Panel) -> list[Row]:
+    name = panel.embedding.name
+    info = panel.embedding.info
+    about = {
+        "sha256": info.sha256 if info else "",
+        "families": list(plan.families),
+        "original": panel.original.name,
+        "vocabulary": len(panel.vocabulary),
+        "sembias": plan.sembias is not None,
+    }
+    path = plan.folder / f"{name}.measures.json"
+    return kept(path, about, lambda: table_rows(panel, plan.families, sembias=plan.sembias))
+
+
+def kept(path: Path, about: Mapping[str, Any], make: Callable[[], list[Row]]) -> list[Row]:
+    """Return rows from a file that is about the same, or make and write them."""
+    wanted = json.loads(json.dumps(dict(about)))
+    if path.exists():
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if found["about"] == wanted:
+            return [
+                Row(row.pop("subject"), row.pop("measure"), row.pop("value"), row)
+                for row in found["rows"]
+            ]
+    rows = make()
+    text = json.dumps({"about": wanted, "rows": [row.to_dict() for row in rows]})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as file:
+        file.write(text.encode())
+    return rows

@@ -1,0 +1,242 @@
+"""Models for several embeddings and seeds: stacked on a GPU, as processes on a CPU."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from wordbias.errors import WordbiasError
+from wordbias.nli.batches import Encoded
+from wordbias.nli.files import Model
+from wordbias.nli.learning import Learning, initialise, make_optimizer
+from wordbias.nli.model import DecomposableAttention
+from wordbias.nli.recipes import Recipe
+from wordbias.nli.watching import Counter, log_length, watched
+from wordbias.progress import Bar, set_quiet
+from wordbias.threads import threads
+from wordbias.training import Course, difference, train
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One model to train.
+
+    Attributes
+    ----------
+    vectors
+        Of the lexicon's tokens, shape ``(v, d)``.
+    seed
+        Of initial parameters, order and dropout.
+    output
+        File for the model; its log and checkpoint lie beside it.
+    about
+        What is to be known of the model afterwards; two jobs with equal ones are the same job.
+    """
+
+    vectors: NDArray[np.float32]
+    seed: int
+    output: Path
+    about: Mapping[str, Any]
+
+    @property
+    def log(self) -> Path:
+        """One line of JSON an epoch."""
+        return self.output.with_name(f"{self.output.name}.log.jsonl")
+
+    @property
+    def checkpoint(self) -> Path:
+        """What an interrupted training goes on from."""
+        return self.output.with_name(f"{self.output.name}.checkpoint")
+
+    def is_done(self) -> bool:
+        """Whether the output is there.
+
+        Raises
+        ------
+        WordbiasError
+            If there is another file, or a model trained otherwise: it is not overwritten.
+        """
+        if not self.output.exists():
+            return False
+        try:
+            known = Model.load(self.output).about
+        except WordbiasError as error:
+            raise WordbiasError(f"{error} (remove this file, or name another output)") from None
+        different = difference({key: known.get(key) for key in self.about}, dict(self.about))
+        if different is None:
+            return True
+        raise WordbiasError(
+            f"{self.output}: holds a model that was trained otherwise: its {different}; remove it, "
+            "or name another output"
+        )
+
+
+def train_all(
+    jobs: Sequence[Job],
+    train_pairs: Encoded,
+    dev_pairs: Encoded,
+    recipe: Recipe,
+    *,
+    device: str | None = None,
+    half: bool = False,
+    processes: int | None = None,
+) -> None:
+    """Train every job that is not done, and write the models.
+
+    What was interrupted goes on from the last whole epoch.
+
+    Parameters
+    ----------
+    jobs
+        With vectors of one dimension, and an output each.
+    train_pairs, dev_pairs
+        Encoded by the lexicon of the jobs' vectors.
+    recipe
+        Of all of them.
+    device
+        ``cuda`` trains them stacked as one; ``cpu`` trains each with one thread in a process of its
+        own, which is faster there. By default cuda if there is one.
+    half
+        Compute in bfloat16; parameters stay in float32.
+    processes
+        At once, on a CPU; by default one a thread.
+
+    Raises
+    ------
+    WordbiasError
+        If an output holds something else, a checkpoint is of another training, there is no such
+        device, or training diverges.
+    """
+    chosen = find_device(device)
+    todo = [job for job in jobs if not job.is_done()]
+    for job in todo:
+        job.output.parent.mkdir(parents=True, exist_ok=True)
+    data = _Data(train_pairs, dev_pairs, recipe, half)
+    count = min(processes or threads(), len(todo))
+    if chosen.type == "cpu" and count > 1:
+        _train_apart(todo, data, count)
+    elif chosen.type == "cpu":
+        for job in todo:
+            with _torch_threads(threads()):
+                _train_stacked([job], data, chosen)
+    elif todo:
+        _train_stacked(todo, data, chosen)
+
+
+def find_device(name: str | None) -> torch.device:
+    """Return the device of a name, by default a GPU if there is one.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no such device.
+    """
+    if name is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).split("\n")[0].rstrip(".")
+        raise WordbiasError(f"device {name!r}: {reason}; use cpu, or cuda with a GPU") from None
+    if device.type not in ("cpu", "cuda"):
+        raise WordbiasError(f"device {name!r}: expected cpu or cuda")
+    return device
+
+
+class _Data(NamedTuple):
+    """What all jobs share."""
+
+    train: Encoded
+    dev: Encoded
+    recipe: Recipe
+    half: bool
+
+
+def _train_stacked(
+    jobs: Sequence[Job], data: _Data, device: torch.device, bar: Bar | None = None
+) -> None:
+    recipe = data.recipe
+    seeds = [job.seed for job in jobs]
+    tables = torch.from_numpy(np.stack([job.vectors for job in jobs])).to(device)
+    model = DecomposableAttention(
+        tables.shape[2],
+        recipe.hidden,
+        intra=recipe.intra,
+        dropout=recipe.dropout,
+        models=len(jobs),
+    )
+    initialise(model, recipe, seeds)
+    model.to(device)
+    course = train(
+        model,
+        make_optimizer(model, recipe),
+        Learning(model, tables, data.train, data.dev, recipe, seeds, data.half),
+        epochs=recipe.epochs,
+        patience=recipe.patience,
+        checkpoint=jobs[0].checkpoint,
+        logs=[job.log for job in jobs],
+        about={"model": [dict(job.about) for job in jobs], "device": device.type},
+        what=f"training {len(jobs)} models" if len(jobs) > 1 else "training",
+        bar=bar,
+    )
+    for k, job in enumerate(jobs):
+        _write(job, course, k, recipe, device)
+    jobs[0].checkpoint.unlink(missing_ok=True)
+
+
+def _write(job: Job, course: Course, k: int, recipe: Recipe, device: torch.device) -> None:
+    weights = {name: value[k].numpy() for name, value in course.best.items()}
+    about = {
+        **job.about,
+        "dev_accuracy": float(course.score[k]),
+        "best_epoch": int(course.epoch[k]),
+        "epochs": int(course.epoch[k] + course.waited[k]),
+        "device": device.type,
+        "torch": torch.__version__,
+    }
+    dim = job.vectors.shape[1]
+    Model(weights, dim, recipe.hidden, recipe.intra, about=about).save(job.output)
+
+
+@contextmanager
+def _torch_threads(count: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _train_apart(jobs: Sequence[Job], data: _Data, processes: int) -> None:
+    from joblib import Parallel, delayed
+
+    each = max(1, threads() // processes)
+    with tempfile.TemporaryDirectory() as folder:
+        steps = Path(folder) / "steps"
+        np.zeros(len(jobs), np.int64).tofile(steps)
+        work = (delayed(_worker)(job, data, steps, i, each) for i, job in enumerate(jobs))
+        with watched(steps, [job.log for job in jobs], _remaining(jobs, data)):
+            Parallel(n_jobs=processes, backend="loky")(work)
+
+
+def _worker(job: Job, data: _Data, steps: Path, i: int, threads: int) -> None:
+    set_quiet(True)
+    torch.set_num_threads(threads)
+    _train_stacked([job], data, torch.device("cpu"), Counter(steps, i))
+
+
+def _remaining(jobs: Sequence[Job], data: _Data) -> int:
+    """Count the steps that are left, at most."""
+    done = sum(log_length(job.log) for job in jobs if job.checkpoint.exists())
+    batches = -(-len(data.train) // data.recipe.batch)
+    return (len(jobs) * data.recipe.epochs - done) * batches
