@@ -28,6 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wordbias import Attribute, Embedding
+from wordbias.debias.words import listed_words
 from wordbias.vocabulary import choose_vocabulary
 
 RAN_WORDS = 2048
@@ -230,7 +231,7 @@ def prepare(glove: Path, folder: Path) -> Path:
     pairs = [list(p) for p in gender.pairs if all(w in emb for w in p)]
     equalise = [list(p) for p in gender.equalise if all(w in emb for w in p)]
     specific = sorted(w for w in gender.specific if w in emb)
-    listed = sorted({*specific, *(w for p in pairs + equalise for w in p)})
+    listed = sorted(word for word in listed_words(gender) if word in emb)
     path = folder / "given.json"
     lists = {
         "vocabulary": list(emb.words), "neutral": neutral, "words": words, "pairs": pairs,

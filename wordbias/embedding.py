@@ -50,13 +50,7 @@ class Embedding:
 
     def __post_init__(self) -> None:
         words = tuple(self.words)
-        vectors = np.ascontiguousarray(self.vectors, np.float32).view()
-        vectors.flags.writeable = False
-        if vectors.ndim != 2 or len(vectors) != len(words):
-            raise WordbiasError(
-                f"{self.name}: expected vectors of shape ({len(words)}, d) for {len(words)} words, "
-                f"got {vectors.shape}"
-            )
+        vectors = _matrix(self.vectors, len(words), self.name)
         index = dict(zip(words, range(len(words)), strict=True))
         if len(index) != len(words):
             twice = next(word for i, word in enumerate(words) if index[word] != i)
@@ -147,4 +141,22 @@ class Embedding:
 
     def with_vectors(self, vectors: ArrayLike, name: str | None = None) -> Embedding:
         """Return the same words with other vectors."""
-        return Embedding(self.words, np.asarray(vectors, np.float32), name or self.name, self.info)
+        name = name or self.name
+        made = object.__new__(Embedding)  # the words need not be looked at again
+        known = {"words": self.words, "info": self.info, "index": self.index}
+        for key, value in (
+            *known.items(), ("name", name), ("vectors", _matrix(vectors, len(self), name))
+        ):  # fmt: skip
+            object.__setattr__(made, key, value)
+        return made
+
+
+def _matrix(vectors: ArrayLike, n: int, name: str) -> NDArray[np.float32]:
+    """View vectors as read-only float32, shape ``(n, d)``."""
+    x = np.ascontiguousarray(vectors, np.float32).view()
+    x.flags.writeable = False
+    if x.ndim != 2 or len(x) != n:
+        raise WordbiasError(
+            f"{name}: expected vectors of shape ({n}, d) for {n} words, got {x.shape}"
+        )
+    return x

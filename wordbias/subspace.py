@@ -237,7 +237,8 @@ class Subspace:
         along = x @ self.basis.T
         if not hard:
             along = along * self.weights
-        return x - along @ self.basis
+        # the product with one row is a few times quicker element by element
+        return x - (along * self.basis[0] if len(self.basis) == 1 else along @ self.basis)
 
     def with_weights(self, weights: ArrayLike) -> Subspace:
         """Return the same directions with other weights."""
