@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
+from wordbias.threads import blas_threads
 
 Float = NDArray[np.float64]
 
@@ -40,7 +41,8 @@ def principal(
     WordbiasError
         If the rows span fewer than `dims` components.
     """
-    _, s, vt = np.linalg.svd(rows, full_matrices=False)
+    with blas_threads(1):  # a matrix this small waits longer for threads than it gains by them
+        _, s, vt = np.linalg.svd(rows, full_matrices=False)
     variance = s**2
     rank = int((s > max(noise, s[0] * max(rows.shape) * np.finfo(float).eps)).sum())
     if not 1 <= dims <= rank:
