@@ -253,7 +253,7 @@ def measure(arguments: argparse.Namespace, given: Path) -> Iterator[list[str]]:
         return python(code, given, given, *more, interpreter=wefe) if wefe else None
 
     yield line("hard debias, fit and apply", ours('run("hard")'), peer(WEFE_HARD), "≤ 0.1 s")
-    for name in ("misp", "bam", "oscar"):
+    for name in ("bam", "oscar"):
         yield line(name, ours(f'run("{name}")'), None, "")
     sibling, other = ours('run("half_sibling")'), peer(WEFE_SIBLING)
     yield line("half-sibling regression", sibling, other, "")
