@@ -88,13 +88,16 @@ def plan(
     known: dict[str, float] = {}
     dims: dict[str, int] = {}
     trained_on = {name: data.pairs[name] for name in ("train", "dev")}
+    # words that only a test set has come last, and must not make another training of it
+    used = 1 + max(int(data.encoded[name].sentences.flat.max()) for name in trained_on)
     for embedding in embeddings:
         _check_unlike(embedding, dims)
         dims[embedding.name] = embedding.dim
         table = data.lexicon.table(embedding)
+        seen = Table(table.vectors[:used], table.found[:used], table.lower)
         known[embedding.name] = _known(embedding, table, data.encoded["train"])
         for seed in seeds:
-            about = specify(embedding, table, trained_on, recipe, seed, half)
+            about = specify(embedding, seen, trained_on, recipe, seed, half)
             about["embedding"]["vocabulary"] = vocabulary_hash(embedding.words)
             output = folder / f"{embedding.name}.seed{seed}{SUFFIX}"
             jobs.append(Job(table.vectors, seed, output, about))
