@@ -17,8 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from wordbias import training
+from wordbias.checkpoints import difference
 from wordbias.errors import WordbiasError
-from wordbias.training import Course, difference, train
+from wordbias.training import Course, train
 
 STEPS, WIDTH = 5, 3
 Optimizer = Callable[[nn.Module], torch.optim.Optimizer]

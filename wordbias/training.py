@@ -15,15 +15,18 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 from torch import Tensor, nn
 
+from wordbias.checkpoints import (
+    State,
+    load_optimizer,
+    optimizer_state,
+    read_checkpoint,
+    write_checkpoint,
+)
 from wordbias.errors import WordbiasError
-from wordbias.formats.atomic import replacing
 from wordbias.progress import Bar, progress
 
-State = dict[str, Tensor]
 _PER_MODEL = ("loss", "dev", "best")
 
 
@@ -229,71 +232,21 @@ def _save(
     optimizer: torch.optim.Optimizer,
     about: Mapping[str, Any],
 ) -> None:
-    tensors = {f"best.{name}": value for name, value in course.best.items()}
-    tensors |= {f"model.{name}": value for name, value in _copy(model).items()}
-    for i, state in optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{i}.{key}": torch.as_tensor(value) for key, value in state.items()}
-    for name in ("score", "epoch", "waited"):
-        tensors[f"course.{name}"] = getattr(course, name)
-    kept = {name: value.cpu().contiguous() for name, value in tensors.items()}
-    text = json.dumps({"about": about, "done": course.done, "history": course.history})
-    with replacing(path) as file:
-        file.write(save(kept, {"training": text}))
+    parts = {
+        "best": course.best,
+        "model": model.state_dict(),
+        "optimizer": optimizer_state(optimizer),
+        "course": {name: getattr(course, name) for name in ("score", "epoch", "waited")},
+    }
+    write_checkpoint(path, parts, {"about": about, "done": course.done, "history": course.history})
 
 
 def _resume(
     path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, about: Mapping[str, Any]
 ) -> Course:
-    try:
-        with safe_open(path, "pt") as file:
-            known = json.loads(file.metadata()["training"])
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        different = difference(known["about"], about)
-        if different is None:
-            model.load_state_dict(_part(tensors, "model."))
-            _load_optimizer(optimizer, _part(tensors, "optimizer."))
-            parts = _part(tensors, "best."), known["done"], known["history"]
-            return Course(parts[0], **_part(tensors, "course."), done=parts[1], history=parts[2])
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
-        reason = str(error).split("\n")[0]
-        raise WordbiasError(
-            f"{path}: is no checkpoint of this training ({reason}); remove it"
-        ) from None
-    raise WordbiasError(
-        f"{path}: is of another training: its {different}; remove it, or name another output"
-    )
-
-
-def difference(known: Any, wanted: Any, name: str = "") -> str | None:
-    """Say where two settings differ, as JSON holds them: ``rate is 0.1, not 0.2``."""
-    known, wanted = (json.loads(json.dumps(value)) for value in (known, wanted))
-    if isinstance(known, list) and isinstance(wanted, list) and len(known) == len(wanted):
-        known, wanted = (dict(enumerate(value, 1)) for value in (known, wanted))
-    if isinstance(known, list) and isinstance(wanted, list):
-        return f"{name} has {len(known)} entries, not {len(wanted)}"
-    if known == wanted:
-        return None
-    if not (isinstance(known, dict) and isinstance(wanted, dict)):
-        plain = not isinstance(known, dict | list) and not isinstance(wanted, dict | list)
-        return f"{name} is {known!r}, not {wanted!r}" if plain else f"{name} is another"
-    keys = dict.fromkeys([*wanted, *known])
-    found = (
-        difference(known.get(key), wanted.get(key), f"{name}.{key}".lstrip(".")) for key in keys
-    )
-    return next((one for one in found if one is not None), None)
-
-
-def _part(tensors: State, prefix: str) -> State:
-    return {
-        name.removeprefix(prefix): value
-        for name, value in tensors.items()
-        if name.startswith(prefix)
-    }
-
-
-def _load_optimizer(optimizer: torch.optim.Optimizer, tensors: State) -> None:
-    state: dict[int, State] = {}
-    for name, value in tensors.items():
-        i, _, key = name.partition(".")
-        state.setdefault(int(i), {})[key] = value
-    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
+    with read_checkpoint(path, about) as (parts, known):
+        model.load_state_dict(parts["model"])
+        load_optimizer(optimizer, parts["optimizer"])
+        return Course(
+            parts["best"], **parts["course"], done=known["done"], history=known["history"]
+        )

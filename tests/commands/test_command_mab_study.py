@@ -1,0 +1,86 @@
+"""`wordbias mab-study`: a whole small study, its files, and bad calls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wordbias import Embedding
+from wordbias.wordlists import Templates
+
+Run = Callable[..., Any]
+
+pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three embeddings of the sample's words, and pairs too few to learn from."""
+    folder = tmp_path_factory.mktemp("study")
+    sample = Embedding.sample()
+    rng = np.random.default_rng(0)
+    for name, noise in (("base", 0.0), ("one", 0.3), ("two", 0.6)):
+        vectors = sample.vectors + noise * rng.normal(size=sample.vectors.shape)
+        sample.with_vectors(vectors).save(folder / f"{name}.safetensors")
+    line = "{}\tA man is eating an apple.\tA {} is eating."
+    labels = ("neutral", "entailment", "contradiction")
+    rows = [line.format(labels[i % 3], word) for i, word in enumerate(("person", "dog", "man") * 8)]
+    (folder / "pairs.tsv").write_text("\n".join(rows) + "\n")
+    return folder
+
+
+def _call(cli: Run, files: Path, out: Path, *more: object) -> Any:
+    names = [files / f"{name}.safetensors" for name in ("base", "one", "two")]
+    pairs = ("--train", files / "pairs.tsv", "--dev", files / "pairs.tsv")
+    return cli("mab-study", *names, *pairs, "-o", out, *more)
+
+
+def test_a_study_is_whole_and_is_not_done_again(
+    cli: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wordbias.nli.study.MARKED", ("explicit",))
+    first = list(Templates.load().premises())[:5]
+    monkeypatch.setattr(Templates, "premises", lambda _: tuple(first))
+    options = ("--epochs", 1, "--seeds", "0,1", "--only", "direct-bias", "--processes", 1, "-q")
+    done = _call(cli, files, tmp_path / "out", *options, "--format", "json")
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    assert found["rows"] == json.loads((tmp_path / "out" / "study.json").read_text())["rows"]
+    models = sorted(path.name for path in (tmp_path / "out").glob("*.safetensors"))
+    assert models == [
+        f"{name}.seed{seed}.safetensors" for name in ("base", "one", "two") for seed in (0, 1)
+    ]
+    averaged = [r for r in found["rows"] if r["measure"] == "mab-error" and "seeds" in r]
+    assert {r["subject"] for r in averaged} == {"base", "one", "two"}
+    related = [r for r in found["rows"] if r["measure"] == "correlation"]
+    assert {(r["x"], r["y"], r["n"]) for r in related} == {
+        ("direct-bias", "E", 3),
+        ("direct-bias-pca", "E", 3),
+    }
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").glob("*.safetensors")}
+    again = _call(cli, files, tmp_path / "out", *options, "--format", "json")
+    assert json.loads(again.out)["rows"] == found["rows"]
+    assert before == {path: path.stat().st_mtime_ns for path in before}
+    table = _call(cli, files, tmp_path / "out", *options)
+    assert "Table 1, nouns" in table.out
+    assert "Table 5: correlation with E" in table.out
+
+
+def test_bad_calls_are_one_line(cli: Run, files: Path, tmp_path: Path) -> None:
+    missing = cli(
+        "mab-study", files / "base.safetensors", "--train", "none.tsv", "--dev", "none.tsv",
+        "-o", tmp_path,
+    )  # fmt: skip
+    assert (missing.code, missing.err.count("\n")) == (1, 1)
+    assert "none.tsv: cannot be read" in missing.err
+    assert _call(cli, files, tmp_path, "--seeds", "a").code == 2
+    assert cli("mab-study", "--train", "a", "--dev", "b", "-o", "c").code == 2
+    twice = [files / "base.safetensors"] * 2
+    same = cli("mab-study", *twice, "--train", files / "pairs.tsv", "--dev", files / "pairs.tsv",
+               "-o", tmp_path)  # fmt: skip
+    assert (same.code, "the same name" in same.err) == (1, True)

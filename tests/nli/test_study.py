@@ -1,0 +1,98 @@
+"""The study: what is kept, averaged over seeds and correlated; the wrong weightings."""
+
+from __future__ import annotations
+
+import json
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wordbias import Embedding
+from wordbias.debias.misp import fit
+from wordbias.errors import WordbiasError
+from wordbias.nli.pairs import Pairs
+from wordbias.nli.study import (
+    Plan,
+    correlations_with_error,
+    error_of,
+    intrinsic,
+    kept,
+    over_seeds,
+    with_permuted_weights,
+)
+from wordbias.results import Row
+
+
+def _error(subject: str, value: float, seed: int, **details: object) -> Row:
+    about = {"set": "explicit", "setting": "nouns", "neutral": 0, "better": "lower", **details}
+    return Row(subject, "mab-error", value, {**about, "seed": seed})
+
+
+def test_rows_are_averaged_over_seeds() -> None:
+    rows = [_error("a", 0.1, 0), _error("a", 0.3, 1), _error("b", 0.5, 0)]
+    rows.append(_error("a", 0.9, 0, setting="pronouns"))
+    mean, other, pronouns = sorted(
+        over_seeds(rows), key=lambda row: (row.details["setting"], row.subject)
+    )
+    assert mean.value == pytest.approx(0.2)
+    assert (mean.details["seeds"], mean.details["spread"]) == (2, pytest.approx(np.sqrt(0.02)))
+    assert (other.value, other.details["seeds"], other.details["spread"]) == (0.5, 1, None)
+    assert pronouns.value == 0.9
+    assert error_of([*rows, *over_seeds(rows)]) == {"a": mean.value, "b": 0.5}
+
+
+def test_error_is_correlated_with_every_measure() -> None:
+    e = {"a": 0.1, "b": 0.4, "c": 0.2, "d": 0.9}
+    rows = over_seeds([_error(name, value, 0) for name, value in e.items()])
+    rows += [Row(name, "direct-bias", 2 * value + 1, {}) for name, value in e.items()]
+    rows += [Row(name, "gipe", -value, {"setting": "θ=0.03"}) for name, value in e.items()]
+    rows += [Row(name, "midb", None, {}) for name in e]
+    rows += [Row(name, "snli-accuracy", 0.7, {"set": "dev"}) for name in e]
+    found = {row.details["x"]: row for row in correlations_with_error(rows)}
+    assert set(found) == {"direct-bias", "gipe (θ=0.03)", "midb"}
+    assert found["direct-bias"].value == pytest.approx(1)
+    assert found["gipe (θ=0.03)"].value == pytest.approx(-1)
+    assert found["midb"].value is None
+    assert "0 embeddings have both" in found["midb"].details["reason"]
+    assert {row.measure for row in intrinsic(rows)} == {"direct-bias", "gipe", "midb"}
+
+
+def test_what_is_kept_is_not_made_again(tmp_path: Path) -> None:
+    made = []
+
+    def make() -> list[Row]:
+        made.append(1)
+        return [Row("a", "x", 0.1 + 0.2, {"set": "s", "n": 3}), Row("a", "y", None, {})]
+
+    path = tmp_path / "folder" / "rows.json"
+    first = kept(path, {"seed": 0}, make)
+    again = kept(path, {"seed": 0}, make)
+    assert [row.to_dict() for row in again] == [row.to_dict() for row in first]
+    assert len(made) == 1
+    kept(path, {"seed": 1}, make)
+    assert len(made) == 2
+    assert json.loads(path.read_text())["about"] == {"seed": 1}
+
+
+def test_the_wrong_weightings_are_all_orders_but_the_right_one() -> None:
+    sample = Embedding.sample()
+    made = with_permuted_weights([sample])
+    names = {"".join(order) for order in permutations("1234")} - {"1234"}
+    assert {one.name for one in made[1:]} == {f"sample.perm-{name}" for name in names}
+    subspace = fit(sample).subspace
+    swapped = next(one for one in made if one.name == "sample.perm-2134")
+    expected = subspace.with_weights(subspace.weights[[1, 0, 2, 3]])
+    x = sample.vectors[:50].astype(float)
+    np.testing.assert_allclose(swapped.vectors[:50], expected.remove(x), atol=1e-5)
+
+
+def test_embeddings_must_go_together(tmp_path: Path) -> None:
+    none = Pairs([], [], np.zeros(0, np.int64))
+    data = {"train": none, "dev": none}
+    one, two = (Embedding(["a"], np.ones((1, d)), f"e{d}") for d in (2, 3))
+    with pytest.raises(WordbiasError, match="embeddings of one dimension, found e2 2, e3 3"):
+        Plan([one, two], data, tmp_path)
+    with pytest.raises(WordbiasError, match="the same name"):
+        Plan([one, one], data, tmp_path)

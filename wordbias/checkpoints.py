@@ -1,0 +1,110 @@
+"""What an interrupted training goes on from: tensors as safetensors, settings as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from wordbias.errors import WordbiasError
+from wordbias.formats.atomic import replacing
+
+State = dict[str, Tensor]
+_KEY = "training"
+
+
+def write_checkpoint(
+    path: Path, parts: Mapping[str, Mapping[str, Tensor]], known: Mapping[str, Any]
+) -> None:
+    """Write parts, each some named tensors, and what JSON holds; `known` says what it is `about`.
+
+    The file takes its name only when it is complete.
+    """
+    kept = {
+        f"{part}.{name}": value.detach().cpu().contiguous()
+        for part, state in parts.items()
+        for name, value in state.items()
+    }
+    with replacing(path) as file:
+        file.write(save(kept, {_KEY: json.dumps(known)}))
+
+
+@contextmanager
+def read_checkpoint(
+    path: Path, about: Mapping[str, Any]
+) -> Iterator[tuple[dict[str, State], dict[str, Any]]]:
+    """Read parts and `known`, for a block that puts them to use.
+
+    Raises
+    ------
+    WordbiasError
+        If the file is no checkpoint, is about another training, or does not fit into the block.
+    """
+    try:
+        with safe_open(path, "pt") as file:
+            known = json.loads(file.metadata()[_KEY])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        different = difference(known["about"], about)
+        if different is None:
+            yield _parts(tensors), known
+            return
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        reason = str(error).split("\n")[0]
+        raise WordbiasError(
+            f"{path}: is no checkpoint of this training ({reason}); remove it"
+        ) from None
+    raise WordbiasError(
+        f"{path}: is of another training: its {different}; remove it, or name another output"
+    )
+
+
+def difference(known: Any, wanted: Any, name: str = "") -> str | None:
+    """Say where two settings differ, as JSON holds them: ``rate is 0.1, not 0.2``."""
+    known, wanted = (json.loads(json.dumps(value)) for value in (known, wanted))
+    if isinstance(known, list) and isinstance(wanted, list) and len(known) == len(wanted):
+        known, wanted = (dict(enumerate(value, 1)) for value in (known, wanted))
+    if isinstance(known, list) and isinstance(wanted, list):
+        return f"{name} has {len(known)} entries, not {len(wanted)}"
+    if known == wanted:
+        return None
+    if not (isinstance(known, dict) and isinstance(wanted, dict)):
+        plain = not isinstance(known, dict | list) and not isinstance(wanted, dict | list)
+        return f"{name} is {known!r}, not {wanted!r}" if plain else f"{name} is another"
+    keys = dict.fromkeys([*wanted, *known])
+    found = (
+        difference(known.get(key), wanted.get(key), f"{name}.{key}".lstrip(".")) for key in keys
+    )
+    return next((one for one in found if one is not None), None)
+
+
+def optimizer_state(optimizer: torch.optim.Optimizer) -> State:
+    """Return the state of an optimizer as named tensors."""
+    return {
+        f"{i}.{key}": torch.as_tensor(value)
+        for i, state in optimizer.state_dict()["state"].items()
+        for key, value in state.items()
+    }
+
+
+def load_optimizer(optimizer: torch.optim.Optimizer, tensors: State) -> None:
+    """Give an optimizer of the same parameters the state of another."""
+    state: dict[int, State] = {}
+    for name, value in tensors.items():
+        i, _, key = name.partition(".")
+        state.setdefault(int(i), {})[key] = value
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
+
+
+def _parts(tensors: State) -> dict[str, State]:
+    parts: dict[str, State] = {"optimizer": {}}  # plain gradient descent has no state
+    for name, value in tensors.items():
+        part, _, key = name.partition(".")
+        parts.setdefault(part, {})[key] = value
+    return parts
