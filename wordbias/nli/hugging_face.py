@@ -166,7 +166,7 @@ def _load(transformers: Any, name: str) -> tuple[Any, Any]:
             model, found = transformers.AutoModelForSequenceClassification.from_pretrained(
                 name, trust_remote_code=False, output_loading_info=True
             )
-        except Exception as error:  # whatever transformers and its helpers raise
+        except Exception as error:  # whatever transformers raises
             raise WordbiasError(
                 f"{name}: cannot be loaded as a sequence-classification model: {_first_line(error)}"
             ) from None
