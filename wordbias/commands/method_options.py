@@ -16,6 +16,7 @@ def _setting(name: str, help: str, **attributes: Any) -> Any:
 
 FILES = ("direction", "sets", "concept", "words", "stereotypes", "neutral", "checkpoint")
 """Settings that may name a file."""
+_FLAGS = ("drop_last", "as_published")
 _COUNT = click.IntRange(1)
 _CLASSIFIERS = click.Choice(["svm", "logistic"])
 
@@ -48,7 +49,11 @@ method_options = stacked(
 
 def given_settings(names: list[str], given: dict[str, Any]) -> dict[str, Any]:
     """Return the settings that were given, and the seed for the methods that take one."""
-    settings = {key: value for key, value in given.items() if value is not None and key != "seed"}
+    settings = {
+        key: value
+        for key, value in given.items()
+        if value is not None and key != "seed" and not (key in _FLAGS and value is False)
+    }
     if any("seed" in settings_of(name) for name in names):
         settings["seed"] = given["seed"]
     return settings

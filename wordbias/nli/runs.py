@@ -15,11 +15,11 @@ from wordbias.errors import WordbiasError
 from wordbias.nli.batches import Encoded
 from wordbias.nli.files import Model
 from wordbias.nli.forward import probabilities
+from wordbias.nli.jobs import Job
 from wordbias.nli.lexicon import Lexicon, Table
 from wordbias.nli.pairs import Pairs, load_pairs
 from wordbias.nli.recipes import Recipe
 from wordbias.nli.specification import specify
-from wordbias.nli.trainer import Job
 from wordbias.results import Row
 
 SUFFIX = ".safetensors"

@@ -23,7 +23,6 @@ from wordbias.progress import Bar, set_quiet
 from wordbias.threads import threads
 from wordbias.training import Course, train
 
-
 __all__ = ["Job", "find_device", "train_all"]
 
 
