@@ -250,7 +250,8 @@ def report(
     from importlib.metadata import version
 
     cores = len(os.sched_getaffinity(0))
-    print(f"{arguments.glove.name}, {arguments.train.name}; median of {arguments.runs} runs; "
+    counted = f"median of {arguments.runs} runs" if arguments.runs > 1 else "one run"
+    print(f"{arguments.glove.name}, {arguments.train.name}; {counted}; "
           f"{cores} cores, load {os.getloadavg()[0]:.1f}")  # fmt: skip
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "torch"))
     print(f"Python {platform.python_version()}, {libraries}\n")

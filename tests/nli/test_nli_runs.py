@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from wordbias import Embedding
 from wordbias.nli.pairs import Pairs
@@ -28,3 +29,12 @@ def test_a_test_set_does_not_make_it_another_training(tmp_path: Path) -> None:
     assert without == beside
     other = plan([embedding], [0], Data.of({"train": train, "dev": test}), FAST, tmp_path)
     assert other.jobs[0].about != without
+
+
+def test_the_model_is_a_public_name() -> None:
+    import wordbias.nli
+    from wordbias.nli.model import DecomposableAttention
+
+    assert wordbias.nli.DecomposableAttention is DecomposableAttention
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = wordbias.nli.nothing

@@ -1,1 +1,21 @@
-"""Natural language inference: the room for models and marked attribute bias; empty so far."""
+"""Natural language inference: decomposable attention, its training, and marked attribute bias.
+
+``wordbias.nli.DecomposableAttention`` needs torch (extra `torch`); scoring with a trained model
+does not.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from wordbias.nli.model import DecomposableAttention as DecomposableAttention
+
+__all__ = ["DecomposableAttention"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the model when it is asked for."""
+    if name == "DecomposableAttention":
+        from wordbias.nli.model import DecomposableAttention
+
+        return DecomposableAttention
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -73,7 +73,8 @@ class Recipe:
 
 PUBLISHED = Recipe("adagrad", 0.025, 1e-5, "normal", 0.2, 32, 100, None)
 """Dawkins (2021, footnote 1): rate, decay, dropout, epochs, hidden units. Where that is silent, the
-code of libowen2121: Adagrad, N(0, .01²), batches of 32, the best epoch on dev."""
+code of libowen2121: Adagrad, N(0, .01²), batches of 32, the best epoch on dev. Its clipping of
+gradients, which divides by their squared norm, is left out."""
 FAST = Recipe("adam", 1e-3, 0.0, "glorot", 0.2, 128, 30, 4)
 """Fewer and larger steps with Adam, stopped early: for trying things out."""
 RECIPES = {"published": PUBLISHED, "fast": FAST}
