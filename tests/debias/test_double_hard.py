@@ -18,8 +18,9 @@ from threadpoolctl import threadpool_limits
 from wordbias import Attribute, Embedding, WordbiasError, threads
 from wordbias.debias import double_hard
 from wordbias.debias.double_hard import Candidate, Leaning, fit, tried, two_means
+from wordbias.debias.finite import finite_vectors
 from wordbias.debias.fitted import Fitted
-from wordbias.debias.moments import Pairs, finite_vectors, moments, pair_vectors
+from wordbias.debias.moments import Pairs, moments, pair_vectors
 from wordbias.subspace import Subspace
 
 Matrix = NDArray[np.float64]

@@ -10,7 +10,6 @@ import click
 
 from wordbias.commands.debias_views import found_tables, reach_rows, reach_table
 from wordbias.commands.inputs import Reading, Subject, open_subject, refuse_same
-from wordbias.commands.measure import split_names
 from wordbias.commands.method_options import (
     FILES,
     as_option,
@@ -25,6 +24,7 @@ from wordbias.commands.options import (
     reading_options,
     seed_option,
     show,
+    split_names,
     vocabulary_options,
 )
 from wordbias.commands.views import measures_tables

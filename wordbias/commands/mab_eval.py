@@ -21,7 +21,6 @@ from wordbias.commands.mab_views import (
     marked_table,
     words_tables,
 )
-from wordbias.commands.measure import split_names
 from wordbias.commands.options import (
     common_options,
     format_option,
@@ -30,6 +29,7 @@ from wordbias.commands.options import (
     reading_options,
     seed_option,
     show,
+    split_names,
 )
 from wordbias.data import nli_sample_path
 from wordbias.nli.evaluation import Settings, mab_rows, word_rows

@@ -9,13 +9,14 @@ import click
 
 from wordbias.commands.inputs import Reading, open_subject
 from wordbias.commands.mab_study_views import correlation_table, errors_table, marked_tables
-from wordbias.commands.measure import split_names
 from wordbias.commands.options import (
     common_options,
     format_option,
     given_arguments,
     reading_options,
     show,
+    split_names,
+    split_seeds,
 )
 from wordbias.commands.views import measures_tables
 from wordbias.formats.atomic import replacing
@@ -26,17 +27,6 @@ from wordbias.nli.recipes import RECIPES
 from wordbias.optional import need
 from wordbias.rendering import as_json
 from wordbias.results import Report
-
-
-def split_seeds(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int, ...]:
-    """Split ``0,1,2``."""
-    try:
-        seeds = tuple(dict.fromkeys(int(part) for part in value.split(",")))
-    except ValueError:
-        raise click.BadParameter("expected whole numbers such as 0,1,2", ctx, param) from None
-    if min(seeds) < 0:
-        raise click.BadParameter("expected numbers from 0 on", ctx, param)
-    return seeds
 
 
 @click.command()
@@ -74,7 +64,7 @@ def command(
     dev_file: str,
     test_file: str | None,
     output: str,
-    seeds: tuple[int, ...],
+    seeds: list[int],
     recipe: str,
     epochs: int | None,
     permute_weights: bool,

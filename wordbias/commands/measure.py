@@ -15,6 +15,7 @@ from wordbias.commands.options import (
     reading_options,
     seed_option,
     show,
+    split_names,
     vocabulary_options,
 )
 from wordbias.commands.views import measures_tables, words_tables
@@ -24,16 +25,6 @@ from wordbias.measures.sembias import SemBias
 from wordbias.measures.table import FAMILIES, table_rows
 from wordbias.results import Report, Row
 from wordbias.wordlists import Attribute, resolve, wordlist
-
-
-def split_names(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
-    """Split ``a,b,c``."""
-    if value is None:
-        return None
-    parts = [part.strip() for part in value.split(",") if part.strip()]
-    if not parts:
-        raise click.BadParameter("expected names, separated by commas", ctx, param)
-    return parts
 
 
 @click.command()

@@ -16,6 +16,7 @@ from wordbias.commands.options import (
     note,
     reading_options,
     show,
+    split_seeds,
 )
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
@@ -31,14 +32,6 @@ if TYPE_CHECKING:
 _PURPOSE = "Training an NLI model"
 
 
-def _seeds(ctx: click.Context, param: click.Parameter, value: str) -> list[int]:
-    """Split ``0,1,2``."""
-    parts = [part.strip() for part in value.split(",") if part.strip()]
-    if not parts or not all(part.isdecimal() for part in parts):
-        raise click.BadParameter("expected whole numbers, separated by commas", ctx, param)
-    return list(dict.fromkeys(map(int, parts)))
-
-
 @click.command()
 @click.argument("embeddings", nargs=-1, metavar="[EMBEDDING]...")
 @click.option("--train", "train_file", required=True, help="Pairs to train on: jsonl or TSV.")
@@ -50,7 +43,9 @@ def _seeds(ctx: click.Context, param: click.Parameter, value: str) -> list[int]:
     required=True,
     help="The model; a folder for several, which are called NAME.seedS.safetensors.",
 )
-@click.option("--seeds", default="0", callback=_seeds, show_default=True, help="One model each.")
+@click.option(
+    "--seeds", default="0", callback=split_seeds, show_default=True, help="One model each."
+)
 @click.option(
     "--recipe",
     "recipe_name",

@@ -34,6 +34,24 @@ def _quiet(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
     return value
 
 
+def split_names(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
+    """Split ``a,b,c``."""
+    if value is None:
+        return None
+    parts = [part.strip() for part in value.split(",") if part.strip()]
+    if not parts:
+        raise click.BadParameter("expected names, separated by commas", ctx, param)
+    return parts
+
+
+def split_seeds(ctx: click.Context, param: click.Parameter, value: str) -> list[int]:
+    """Split ``0,1,2``."""
+    parts = [part.strip() for part in value.split(",") if part.strip()]
+    if not parts or not all(part.isdecimal() for part in parts):
+        raise click.BadParameter("expected whole numbers, separated by commas", ctx, param)
+    return list(dict.fromkeys(map(int, parts)))
+
+
 vocabulary_options = stacked(
     click.option("--attribute", "attribute_file", help="TOML file with two groups of words."),
     click.option("--vocab", "vocab_file", help="Words to average over, one a line."),

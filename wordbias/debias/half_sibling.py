@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wordbias.arrays import matrix, rounding
+from wordbias.debias.finite import finite_vectors
 from wordbias.debias.fitted import Fitted
-from wordbias.debias.moments import finite_vectors
 from wordbias.debias.projection import Projection
 from wordbias.debias.words import as_attribute, as_embedding, spellings
 from wordbias.embedding import Embedding

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from wordbias.debias.projection import Projection
 from wordbias.debias.transform import transformed
+from wordbias.debias.words import as_attribute, as_embedding
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.subspace import Subspace
@@ -36,10 +37,7 @@ def find_groups(embedding: Embedding, attribute: Attribute) -> Groups:
     WordbiasError
         If fewer than two words of a group are found.
     """
-    if not isinstance(embedding, Embedding):
-        raise WordbiasError(
-            f"expected an Embedding, got {type(embedding).__name__}; Embedding.load(path) reads one"
-        )
+    embedding = as_embedding(embedding)
     return Groups(
         *(
             resolve(words, embedding, f"{embedding.name}: group {group}").at_least(2)
@@ -79,9 +77,7 @@ def fit(
     WordbiasError
         If too few words of a group are found, or `dims` or `weights` do not fit.
     """
-    if not isinstance(attribute, Attribute):
-        attribute = Attribute.load(attribute)
-    groups = find_groups(embedding, attribute)
+    groups = find_groups(embedding, as_attribute(attribute))
     check_dims(dims, embedding.dim)
     subspace = Subspace.from_groups(*groups.vectors(embedding), dims, center=center)
     return Projection(reweighted(subspace, weights), hard)

@@ -1,13 +1,14 @@
-"""What fits take from an embedding: vectors of words and of pairs, moments of all words."""
+"""What fits take from an embedding: vectors of pairs, moments of all words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.debias.finite import finite_vectors, refuse_infinite
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.blocks import ROWS
@@ -31,19 +32,6 @@ class Moments(NamedTuple):
 
     mean: Float
     covariance: Float
-
-
-def finite_vectors(embedding: Embedding, words: Sequence[str]) -> Float32:
-    """Return vectors of words that are all here, shape ``(len(words), d)``.
-
-    Raises
-    ------
-    WordbiasError
-        If a vector is not finite; the message names the word.
-    """
-    x = embedding.take(words)
-    _refuse_infinite(embedding, words, x)
-    return x
 
 
 def pair_vectors(
@@ -97,7 +85,7 @@ def moments(embedding: Embedding) -> Moments:
 
     def work(start: int) -> tuple[int, Float, Float]:
         part = x[start : start + ROWS]
-        _refuse_infinite(embedding, embedding.words[start : start + ROWS], part)
+        refuse_infinite(embedding, embedding.words[start : start + ROWS], part)
         block = part.astype(float)
         mean = block.mean(0)
         block -= mean
@@ -114,12 +102,3 @@ def moments(embedding: Embedding) -> Moments:
     mean = share @ np.array(means)
     apart = np.array(means) - mean
     return Moments(mean, scatter / len(x) + (share[:, None] * apart).T @ apart)
-
-
-def _refuse_infinite(embedding: Embedding, words: Sequence[str], x: Float32) -> None:
-    finite = np.isfinite(x).all(axis=1)
-    if not finite.all():
-        raise WordbiasError(
-            f"{embedding.name}: the vector of {words[int(finite.argmin())]!r} is not finite; "
-            "leave the word out"
-        )

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wordbias.arrays import matrix, rounding
+from wordbias.debias.finite import finite_vectors
 from wordbias.debias.fitted import Fitted
-from wordbias.debias.moments import Float, finite_vectors
+from wordbias.debias.moments import Float
 from wordbias.debias.rotation import GradedRotation, angle_between
 from wordbias.debias.words import as_attribute, as_embedding, listed_words
 from wordbias.embedding import Embedding

@@ -12,12 +12,13 @@ from wordbias.debias.effect import Effect, effect
 from wordbias.debias.misp import Groups, check_dims, find_groups, reweighted
 from wordbias.debias.projection import Projection
 from wordbias.debias.transform import transformed
+from wordbias.debias.words import listed_words
 from wordbias.embedding import Embedding
 from wordbias.measures.components import Components, components
 from wordbias.measures.lens import axis
 from wordbias.results import Row
 from wordbias.subspace import Subspace
-from wordbias.wordlists import Attribute, candidates
+from wordbias.wordlists import Attribute
 
 _STAGES = (("before", None), ("after", "before"))
 
@@ -123,10 +124,3 @@ def study(
         measured,
         settings,
     )
-
-
-def listed_words(attribute: Attribute) -> set[str]:
-    """Return every spelling of the words that fitting and measuring may look up."""
-    pairs = [*attribute.pairs, attribute.direction or ()]
-    listed = [*attribute.members[0], *attribute.members[1]]
-    return candidates([*listed, *(word for pair in pairs for word in pair)])
