@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import click
 
-from wordbias.commands.debias_views import found_tables, reach_rows, reach_table
+from wordbias.commands.debias_views import debias_report
 from wordbias.commands.inputs import Reading, Subject, open_subject, refuse_same
 from wordbias.commands.method_options import (
     FILES,
@@ -19,7 +20,6 @@ from wordbias.commands.method_options import (
 from wordbias.commands.options import (
     common_options,
     format_option,
-    given_arguments,
     note,
     reading_options,
     seed_option,
@@ -27,8 +27,15 @@ from wordbias.commands.options import (
     split_names,
     vocabulary_options,
 )
-from wordbias.commands.views import measures_tables
-from wordbias.debias.methods import fit_chain, head_of, parse_methods, refuse_unused, wanted_by
+from wordbias.debias.fitted import Chain
+from wordbias.debias.methods import (
+    METHODS,
+    fit_chain,
+    head_of,
+    parse_methods,
+    refuse_unused,
+    wanted_by,
+)
 from wordbias.debias.origin import Origin
 from wordbias.debias.storage import save_chain
 from wordbias.embedding import Embedding
@@ -36,11 +43,31 @@ from wordbias.formats.atomic import check_writable
 from wordbias.measures.panel import make_panels
 from wordbias.measures.sembias import SemBias
 from wordbias.measures.table import FAMILIES, table_rows
-from wordbias.results import Report, Row
+from wordbias.results import Row
 from wordbias.wordlists import Attribute, wordlist
 
+_METHODS = "\n".join(
+    f"  {name:18} {method.summary} ({method.paper})" for name, method in METHODS.items()
+)
+_HELP = f"""Debias EMBEDDING with METHODS, one or several with commas between, and write the result.
 
-@click.command()
+Several are applied in order, each fitted on what the one before left. Without EMBEDDING the sample
+that comes with wordbias is used. leace needs the extra leace, gender-preserving the extra torch.
+
+\b
+METHODS, and what they do:
+{_METHODS}
+
+\b
+Examples:
+  wordbias debias hard --measure --only midb,direct-bias
+  wordbias debias hard,misp glove.txt -o debiased.txt
+  wordbias debias inlp glove.txt --classes 2 --save-transform inlp.safetensors
+  wordbias debias gn-glove gn_glove.txt --drop-last -o wa.txt
+"""
+
+
+@click.command(help=_HELP)
 @click.argument("methods")
 @click.argument("embedding", required=False)
 @click.option(
@@ -78,52 +105,20 @@ def command(
     quiet: bool,
     **settings: Any,
 ) -> None:
-    """Debias EMBEDDING with METHODS, one or several with commas between, and write the result.
-
-    Several are applied in order, each fitted on what the one before left. Without EMBEDDING the
-    sample that comes with wordbias is used.
-
-    \b
-    METHODS, and what they do:
-      misp               remove a subspace softly, weighed by information (Dawkins 2021)
-      mhd                remove the same subspace whole (Dawkins 2021)
-      hard               neutralise one direction, equalise pairs (Bolukbasi et al. 2016)
-      multi-hard         the same over several groups, such as religions (Manzini et al. 2019)
-      double-hard        remove a frequency component first (Wang et al. 2020)
-      inlp               remove what linear classifiers find, in rounds (Ravfogel et al. 2020)
-      leace              the least change that stops them (Belrose et al. 2023; extra leace)
-      bam                average with an alignment of pairs (Lauscher et al. 2020)
-      oscar              rotate a second concept to 90 degrees (Dev et al. 2021)
-      half-sibling       subtract what specific words predict (Yang and Feng 2020)
-      ran                repel, attract and neutralise each word (Kumar et al. 2020)
-      gender-preserving  autoencoder with classifiers (Kaneko and Bollegala 2019; extra torch)
-      gn-glove           split w_a and w_g of GN-GloVe vectors (Zhao et al. 2018)
-
-    \b
-    Examples:
-      wordbias debias hard --measure --only midb,direct-bias
-      wordbias debias hard,misp glove.txt -o debiased.txt
-      wordbias debias inlp glove.txt --classes 2 --save-transform inlp.safetensors
-      wordbias debias gn-glove gn_glove.txt --drop-last -o wa.txt
-    """
+    """Fit, apply, measure, write; `_HELP` is what a user reads."""
     names = parse_methods(methods)
     chosen = given_settings(names, settings)
     refuse_unused(names, chosen, as_option)
     measuring = {
-        "only": only,
-        "sembias": sembias_file,
-        "vocab": vocab_file,
-        "strict-vocab": strict_vocab,
+        "--only": only,
+        "--sembias": sembias_file,
+        "--vocab": vocab_file,
+        "--strict-vocab": strict_vocab,
     }
-    _check_usage(measure, measuring, bool(attribute_file), chosen)
-    read: dict[str, str | None] = {as_option(key): chosen[key] for key in FILES if key in chosen}
+    _refuse_idle(measuring if not measure else {}, bool(attribute_file) and "sets" in chosen)
+    read = {as_option(key): chosen.get(key) for key in FILES}
     read |= {"--attribute": attribute_file, "--sembias": sembias_file, "--vocab": vocab_file}
-    refuse_same({"-o": output}, read)
-    refuse_same(
-        {"--save-transform": save_transform}, {**read, "EMBEDDING": embedding, "-o": output}
-    )
-    if save_transform is not None:
-        check_writable(save_transform)
+    _refuse_clashes(read, embedding, output, save_transform)
     attribute = Attribute.load(attribute_file)
     to_measure = _Measuring(
         only or FAMILIES,
@@ -143,49 +138,44 @@ def command(
     before = subject.embedding
     chain, done = fit_chain(names, before, attribute if attribute_file else None, chosen)
     measured = to_measure.rows(before, done, attribute, settings["seed"]) if measure else []
-
-    def keep(sha256: str) -> None:
-        if save_transform is not None:
-            save_chain(save_transform, chain, Origin.of(before, subject.info.words, sha256))
-
-    reached = subject.write_words(chain, done, keep)
-    rows = [row for part in chain.parts for row in part.found]
-    notes = [f"{part.name}: {said}" for part in chain.parts for said in part.warnings]
-    report = Report(
-        "debias",
-        given_arguments(),
-        {before.name: subject.info.to_dict()},
-        [*rows, *reach_rows(chain, reached, done), *measured],
-        [*found_tables(chain), reach_table(chain, reached), *measures_tables(measured)],
-        [
-            f"{', then '.join(names)} on {subject.described()}",
-            *_about(names, attribute, attribute_file),
-        ],
-        _closing(subject, save_transform, measure),
-        settings["seed"],
-        notes,
-    )
+    reached = subject.write_words(chain, done, partial(_save, save_transform, chain, subject))
+    about = [] if names == ["multi-hard"] and not attribute_file else [attribute.name]
+    report = debias_report(subject, chain, done, reached, measured, about)
+    closing = [] if measure else ["--measure takes the measures before and after."]
+    if save_transform is not None:
+        closing.append(f"Fitted: {save_transform}; wordbias apply {save_transform} FILE -o OUT.")
+    report = replace(report, closing=[*closing, subject.written()], seed=settings["seed"])
     show(report, to)
-    for said in notes:
+    for said in report.notes:
         note(said, quiet)
 
 
-def _check_usage(
-    measure: bool, measuring: Mapping[str, Any], attribute: bool, settings: Mapping[str, Any]
-) -> None:
+def _refuse_idle(measuring: Mapping[str, Any], both: bool) -> None:
     """Refuse options that would do nothing."""
     for name, value in measuring.items():
-        if value and not measure:
-            raise click.UsageError(f"--{name} is for --measure, which is not given")
-    if attribute and "sets" in settings:
+        if value:
+            raise click.UsageError(f"{name} is for --measure, which is not given")
+    if both:
         raise click.UsageError("multi-hard takes --sets or the pairs of --attribute, not both")
 
 
-def _about(names: Sequence[str], attribute: Attribute, file: str | None) -> list[str]:
-    """Say what the methods are fitted on; multi-hard has sets of its own."""
-    if file is None and set(names) == {"multi-hard"}:
-        return []
-    return [f"Attribute {attribute.name}."]
+def _refuse_clashes(
+    read: Mapping[str, str | None],
+    embedding: str | None,
+    output: str | None,
+    save_transform: str | None,
+) -> None:
+    """Refuse outputs over what is read; only the embedding may be replaced by its own."""
+    refuse_same({"-o": output}, read)
+    read = {**read, "EMBEDDING": embedding, "-o": output}
+    refuse_same({"--save-transform": save_transform}, read)
+    if save_transform is not None:
+        check_writable(save_transform)
+
+
+def _save(path: str | None, chain: Chain, subject: Subject, sha256: str) -> None:
+    if path is not None:
+        save_chain(path, chain, Origin.of(subject.embedding, subject.info.words, sha256))
 
 
 @dataclass(frozen=True)
@@ -207,10 +197,3 @@ class _Measuring:
         return [
             row for panel in panels for row in table_rows(panel, self.only, sembias=self.sembias)
         ]
-
-
-def _closing(subject: Subject, save_transform: str | None, measure: bool) -> list[str]:
-    said = [] if measure else ["--measure takes the measures before and after."]
-    if save_transform is not None:
-        said.append(f"Fitted: {save_transform}; wordbias apply {save_transform} FILE -o OUT.")
-    return [*said, subject.written()]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
+from wordbias.commands.inputs import Subject
+from wordbias.commands.options import given_arguments
+from wordbias.commands.views import measures_tables
 from wordbias.debias.fitted import Chain, Fitted, Reach
 from wordbias.embedding import Embedding
 from wordbias.rendering import Table
-from wordbias.results import Row, number
+from wordbias.results import Report, Row, number
 
 _LABELS = {
     "component": "i",
@@ -18,6 +20,28 @@ _LABELS = {
     "sign_stability": "stability",
 }
 _CONVENTIONS = ("neutral", "better", "missing", "reason")
+
+
+def debias_report(
+    subject: Subject,
+    chain: Chain,
+    done: Embedding,
+    reached: Sequence[Reach],
+    measured: Sequence[Row],
+    about: Sequence[str],
+) -> Report:
+    """Arrange what was found, changed and measured."""
+    names = ", then ".join(part.name for part in chain.parts)
+    found = [row for part in chain.parts for row in part.found]
+    return Report(
+        "debias",
+        given_arguments(),
+        {subject.embedding.name: subject.info.to_dict()},
+        [*found, *reach_rows(chain, reached, done), *measured],
+        [*found_tables(chain), reach_table(chain, reached), *measures_tables(list(measured))],
+        [f"{names} on {subject.described()}", *(f"Attribute {name}." for name in about)],
+        notes=[f"{part.name}: {said}" for part in chain.parts for said in part.warnings],
+    )
 
 
 def found_tables(chain: Chain) -> list[Table]:
@@ -62,13 +86,13 @@ def _found_tables(fitted: Fitted) -> list[Table]:
         groups.setdefault(tuple(key for key in keys if not _says_title(fitted, key)), []).append(
             row
         )
-    tables = [_found_table(keys, rows) for keys, rows in groups.items()]
-    titles = [_title(fitted), *(f"{fitted.name}, {rows[0].measure}" for rows in groups.values())]
-    titles[1:] = titles[2:]
-    return [replace(table, title=title) for table, title in zip(tables, titles, strict=True)]
+    return [
+        _found_table(f"{fitted.name}, {rows[0].measure}" if i else _title(fitted), keys, rows)
+        for i, (keys, rows) in enumerate(groups.items())
+    ]
 
 
-def _found_table(keys: Sequence[str], rows: Sequence[Row]) -> Table:
+def _found_table(title: str, keys: Sequence[str], rows: Sequence[Row]) -> Table:
     """One line a row; what all of them say alike stands below."""
     first = rows[0].details
     alike = {
@@ -80,7 +104,7 @@ def _found_table(keys: Sequence[str], rows: Sequence[Row]) -> Table:
         for row in rows
     ]
     note = ", ".join(f"{_label(key)} {_cell(first[key])}" for key in keys if key in alike)
-    return Table("", ["", "value", *map(_label, shown)], cells, note)
+    return Table(title, ["", "value", *map(_label, shown)], cells, note)
 
 
 def _label(key: str) -> str:

@@ -3,12 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from wordbias.debias.misp import Groups
-from wordbias.measures.components import DESCRIBES_DIFFERENCE, STABLE, Components
+import numpy as np
+
+from wordbias.debias.fitted import Fitted
+from wordbias.debias.misp import Groups, find_groups
+from wordbias.debias.projection import Projection
+from wordbias.embedding import Embedding
+from wordbias.measures.components import DESCRIBES_DIFFERENCE, STABLE, Components, components
+from wordbias.measures.lens import axis
 from wordbias.results import Row
+from wordbias.subspace import Subspace
+from wordbias.wordlists import Attribute
 
 _FEW = 10
+
+
+def diagnosed(
+    projection: Projection, embedding: Embedding, attribute: Attribute, settings: dict[str, Any]
+) -> Fitted:
+    """Make a fitted method of MISP or MHD: with what its components describe.
+
+    Parameters
+    ----------
+    projection
+        Fitted on the embedding and the attribute's groups.
+    settings
+        Of the fit; ``center`` among them. The components are those weighed by variance, whatever
+        weights are removed.
+    """
+    groups = find_groups(embedding, attribute)
+    vectors = groups.vectors(embedding)
+    weights = projection.subspace.weights.tolist()
+    fitted = Subspace.from_groups(*vectors, len(weights), center=settings["center"])
+    direction = axis(embedding, attribute)[0]
+    found = components(fitted, *vectors, direction, np.random.default_rng(0))
+    removed = [1.0] * len(weights) if projection.hard else weights
+    rows = component_rows(embedding.name, found, groups, removed, settings["center"])
+    said = cautions(found, attribute.groups, groups)
+    return Fitted(
+        projection.name, (projection,), found=tuple(rows), settings=settings, warnings=tuple(said)
+    )
 
 
 def component_rows(

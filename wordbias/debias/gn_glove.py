@@ -23,6 +23,7 @@ from wordbias.debias.words import as_attribute, as_embedding
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.results import Row
+from wordbias.vocabulary import SIZE
 from wordbias.wordlists import Attribute, resolve_pairs
 
 SEPARATION = 0.9
@@ -140,7 +141,7 @@ def separation(first: NDArray[Any], second: NDArray[Any]) -> float:
 
 
 def gendered_share(embedding: Embedding) -> Row:
-    """Share of all squared length that is in the last coordinate.
+    """Share of the squared length of the most frequent words that is in the last coordinate.
 
     Raises
     ------
@@ -148,12 +149,13 @@ def gendered_share(embedding: Embedding) -> Row:
         If a value is not finite or all are zero.
     """
     gendered = whole = 0.0
-    for x in finite_blocks(embedding):
+    frequent = embedding.subset(embedding.words[:SIZE])
+    for x in finite_blocks(frequent):
         gendered += float((x[:, -1] ** 2).sum())
         whole += float((x**2).sum())
     if whole == 0:
         raise WordbiasError(f"{embedding.name}: every vector is zero; nothing can be removed")
-    return Row(embedding.name, "gendered-share", gendered / whole, {"n": len(embedding)})
+    return Row(embedding.name, "gendered-share", gendered / whole, {"n": len(frequent)})
 
 
 def _group_rows(embedding: Embedding, attribute: Attribute) -> Iterator[Row]:

@@ -9,19 +9,14 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-import numpy as np
-
-from wordbias.debias.diagnosis import cautions, component_rows
+from wordbias.debias.diagnosis import diagnosed
 from wordbias.debias.fitted import Chain, Fitted
-from wordbias.debias.misp import find_groups
 from wordbias.debias.projection import Projection
 from wordbias.debias.transform import refuse_no_change
 from wordbias.debias.words import listed_words, spellings
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.components import components
-from wordbias.measures.lens import axis
-from wordbias.subspace import Subspace
+from wordbias.vocabulary import SIZE
 from wordbias.wordlists import Attribute, WordSets
 
 
@@ -43,19 +38,19 @@ class Method:
 
 
 METHODS = {
-    "misp": Method("soft removal of a subspace, weighed by information", "Dawkins 2021"),
-    "mhd": Method("the same subspace removed whole", "Dawkins 2021"),
+    "misp": Method("remove a subspace softly, weighed by information", "Dawkins 2021"),
+    "mhd": Method("remove the same subspace whole", "Dawkins 2021"),
     "hard": Method("neutralise one direction, equalise pairs", "Bolukbasi et al. 2016"),
-    "multi-hard": Method("the same for several groups", "Manzini et al. 2019"),
+    "multi-hard": Method("the same over several groups, as religions", "Manzini et al. 2019"),
     "double-hard": Method("remove a frequency component first", "Wang et al. 2020", None),
-    "inlp": Method("remove what linear classifiers find", "Ravfogel et al. 2020", 150_000),
-    "leace": Method("least change that stops linear classifiers", "Belrose et al. 2023", 150_000),
+    "inlp": Method("remove what classifiers find, in rounds", "Ravfogel et al. 2020", 150_000),
+    "leace": Method("the least change that stops them", "Belrose et al. 2023", 150_000),
     "bam": Method("average with an alignment of pairs", "Lauscher et al. 2020"),
-    "oscar": Method("rotate a second concept to 90°", "Dev et al. 2021"),
-    "half-sibling": Method("ridge regression on specific words", "Yang and Feng 2020"),
-    "ran": Method("repel illicit neighbours, attract, neutralise", "Kumar et al. 2020", None),
+    "oscar": Method("rotate a second concept to 90 degrees", "Dev et al. 2021"),
+    "half-sibling": Method("subtract what specific words predict", "Yang and Feng 2020"),
+    "ran": Method("repel, attract and neutralise each word", "Kumar et al. 2020", None),
     "gender-preserving": Method("autoencoder with classifiers", "Kaneko and Bollegala 2019", None),
-    "gn-glove": Method("split w_a and w_g of GN-GloVe vectors", "Zhao et al. 2018", None),
+    "gn-glove": Method("split w_a and w_g of GN-GloVe vectors", "Zhao et al. 2018", SIZE),
 }
 
 
@@ -92,7 +87,7 @@ def fit_method(name: str, embedding: Embedding, attribute: Attribute, **settings
     """Fit one method; see the module of its name."""
     fitted = _module(name).fit(embedding, attribute, **settings)
     if isinstance(fitted, Projection):
-        return _diagnosed(name, fitted, embedding, attribute, {**settings_of(name), **settings})
+        return diagnosed(fitted, embedding, attribute, {**settings_of(name), **settings})
     made: Fitted = fitted
     return made
 
@@ -138,28 +133,6 @@ def fit_chain(
         parts.append(fitted)
         embedding = debiased
     return Chain(tuple(parts)), embedding
-
-
-def _diagnosed(
-    name: str,
-    projection: Projection,
-    embedding: Embedding,
-    attribute: Attribute,
-    settings: dict[str, Any],
-) -> Fitted:
-    """Add what MISP's components describe."""
-    groups = find_groups(embedding, attribute)
-    direction = axis(embedding, attribute)[0]
-    rng = np.random.default_rng(0)
-    variance = Subspace.from_groups(
-        *groups.vectors(embedding), projection.subspace.dims, center=settings["center"]
-    )
-    found = components(variance, *groups.vectors(embedding), direction, rng)
-    weights = projection.subspace.weights.tolist()
-    removed = [1.0] * len(weights) if projection.hard else weights
-    rows = component_rows(embedding.name, found, groups, removed, settings["center"])
-    warnings = tuple(cautions(found, attribute.groups, groups))
-    return Fitted(name, (projection,), found=tuple(rows), settings=settings, warnings=warnings)
 
 
 def debias(
