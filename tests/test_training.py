@@ -18,8 +18,9 @@ from torch import Tensor, nn
 
 from wordbias import training
 from wordbias.checkpoints import difference
+from wordbias.course import Course
 from wordbias.errors import WordbiasError
-from wordbias.training import Course, train
+from wordbias.training import train
 
 STEPS, WIDTH = 5, 3
 Optimizer = Callable[[nn.Module], torch.optim.Optimizer]

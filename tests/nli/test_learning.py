@@ -14,6 +14,7 @@ pytest.importorskip("torch", reason="the extra `torch` is not installed")
 import torch
 from torch import Tensor
 
+from wordbias.course import Course
 from wordbias.errors import WordbiasError
 from wordbias.nli.batches import Encoded
 from wordbias.nli.learning import Learning, generator, initialise, make_optimizer
@@ -21,7 +22,7 @@ from wordbias.nli.lexicon import Lexicon
 from wordbias.nli.model import DecomposableAttention
 from wordbias.nli.pairs import Pairs
 from wordbias.nli.recipes import FAST, PUBLISHED, RECIPES, Recipe
-from wordbias.training import Course, train
+from wordbias.training import train
 
 WORDS = [f"w{i}" for i in range(20)]
 DIM = 8

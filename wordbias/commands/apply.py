@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from wordbias.commands.debias_views import reach_rows, reach_table
-from wordbias.commands.inputs import Reading, open_subject, refuse_same
+from wordbias.commands.inputs import Reading, open_subject
 from wordbias.commands.options import (
     common_options,
     format_option,
@@ -17,6 +17,7 @@ from wordbias.debias.fitted import Chain
 from wordbias.debias.origin import Origin
 from wordbias.debias.storage import load_chain
 from wordbias.debias.transform import refuse_no_change
+from wordbias.formats.atomic import refuse_same
 from wordbias.results import Report
 
 _HEAD = 1000

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from wordbias.commands.debias_views import debias_report
-from wordbias.commands.inputs import Reading, Subject, open_subject, refuse_same
+from wordbias.commands.inputs import Reading, Subject, open_subject
 from wordbias.commands.method_options import (
     FILES,
     as_option,
@@ -39,7 +39,7 @@ from wordbias.debias.methods import (
 from wordbias.debias.origin import Origin
 from wordbias.debias.storage import save_chain
 from wordbias.embedding import Embedding
-from wordbias.formats.atomic import check_writable
+from wordbias.formats.atomic import check_writable, refuse_same
 from wordbias.measures.panel import make_panels
 from wordbias.measures.sembias import SemBias
 from wordbias.measures.table import FAMILIES, table_rows

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -174,29 +173,6 @@ def open_subject(
         name is None,
         file if streamed else None,
     )
-
-
-def refuse_same(written: Mapping[str, str | None], read: Mapping[str, str | None]) -> None:
-    """Refuse to write two things to one file, or over a file that is read.
-
-    Parameters
-    ----------
-    written, read
-        Files by what they are called on the command line; None is none.
-
-    Raises
-    ------
-    WordbiasError
-        Naming both.
-    """
-    known: dict[str, str] = {}
-    for what, path in (*read.items(), *written.items()):
-        if path is None:
-            continue
-        real = os.path.realpath(path)
-        if real in known and what in written:
-            raise WordbiasError(f"{path}: is both {known[real]} and {what}; name two files")
-        known[real] = what
 
 
 def _tell(info: FileInfo, quiet: bool) -> None:

@@ -24,6 +24,7 @@ from wordbias.measures.sembias import SemBias
 from wordbias.measures.table import FAMILIES
 from wordbias.nli.pairs import load_pairs
 from wordbias.nli.recipes import RECIPES
+from wordbias.nli.summary import correlations_with_error, intrinsic
 from wordbias.optional import need
 from wordbias.rendering import as_json
 from wordbias.results import Report
@@ -110,7 +111,7 @@ def command(
         SemBias.load(sembias_file) if sembias_file else None,
     )
     rows = study.run(plan, device=device, processes=processes)
-    related = study.correlations_with_error(rows)
+    related = correlations_with_error(rows)
     report = Report(
         "mab-study",
         given_arguments(),
@@ -119,7 +120,7 @@ def command(
         [
             errors_table(rows),
             *marked_tables(rows),
-            *measures_tables(study.intrinsic(rows)),
+            *measures_tables(intrinsic(rows)),
             correlation_table(related),
         ],
         [f"{len(plan.embeddings)} embeddings, {len(seeds)} models each."],

@@ -7,7 +7,7 @@ import gzip
 import lzma
 import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
@@ -59,6 +59,29 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         raise WordbiasError(f"{target}: cannot be written, the folder {folder} does not exist")
     if not os.access(folder, os.W_OK):
         raise WordbiasError(f"{target}: cannot be written, the folder {folder} is read-only to you")
+
+
+def refuse_same(written: Mapping[str, str | None], read: Mapping[str, str | None]) -> None:
+    """Refuse to write two things to one file, or over a file that is read.
+
+    Parameters
+    ----------
+    written, read
+        Files by what they are called on the command line; None is none.
+
+    Raises
+    ------
+    WordbiasError
+        Naming both.
+    """
+    known: dict[str, str] = {}
+    for what, path in (*read.items(), *written.items()):
+        if path is None:
+            continue
+        real = os.path.realpath(path)
+        if real in known and what in written:
+            raise WordbiasError(f"{path}: is both {known[real]} and {what}; name two files")
+        known[real] = what
 
 
 @contextmanager

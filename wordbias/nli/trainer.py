@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from wordbias.course import Course
 from wordbias.errors import WordbiasError
 from wordbias.nli.batches import Encoded
 from wordbias.nli.files import Model
@@ -21,7 +22,7 @@ from wordbias.nli.recipes import Recipe
 from wordbias.nli.watching import Counter, log_length, watched
 from wordbias.progress import Bar, set_quiet
 from wordbias.threads import threads
-from wordbias.training import Course, train
+from wordbias.training import train
 
 __all__ = ["Job", "find_device", "train_all"]
 

@@ -1,0 +1,72 @@
+"""The rows of many models brought together: means over seeds, and what goes with what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wordbias.correlation import Correlation, correlation
+from wordbias.results import Row
+
+ERROR = ("mab-error", "explicit", "nouns")
+"""What the paper correlates measures with: E of the explicit nouns (Table 6)."""
+
+
+def over_seeds(rows: Sequence[Row]) -> list[Row]:
+    """Average the rows of one embedding over its models."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        key = (row.subject, row.measure, *(row.details.get(k) for k in ("set", "setting", "group")))
+        groups.setdefault(key, []).append(row)
+    return [_mean(found) for found in groups.values()]
+
+
+def intrinsic(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows about vectors, leaving out those about models."""
+    return [row for row in rows if row.measure.split("-")[0] not in ("mab", "snli")]
+
+
+def error_of(rows: Sequence[Row]) -> dict[str, float]:
+    """Return E of the explicit nouns of each embedding, averaged over seeds."""
+    measure, of, setting = ERROR
+    return {
+        row.subject: row.value
+        for row in rows
+        if row.measure == measure
+        and row.value is not None
+        and "seeds" in row.details
+        and (row.details.get("set"), row.details.get("setting")) == (of, setting)
+    }
+
+
+def correlations_with_error(rows: Sequence[Row]) -> list[Row]:
+    """Correlate E with every measure over the embeddings that have both (Pearson, Table 5)."""
+    error = error_of(rows)
+    columns: dict[str, dict[str, float]] = {}
+    for row in intrinsic(rows):
+        variant = row.details.get("setting") if row.measure == "gipe" else None
+        name = f"{row.measure} ({variant})" if variant else row.measure
+        columns.setdefault(name, {})[row.subject] = np.nan if row.value is None else row.value
+    e = ("E", np.array(list(error.values())))
+    found = (
+        correlation((name, np.array([values.get(s, np.nan) for s in error])), e, "pearson")
+        for name, values in columns.items()
+    )
+    return [_correlation_row(one) for one in found]
+
+
+def _correlation_row(found: Correlation) -> Row:
+    because = {"reason": found.reason} if found.reason else {}
+    details = {"x": found.x, "y": "E", "n": found.n, "p": found.p, "neutral": 0.0, **because}
+    return Row(f"{found.x} – E", "correlation", found.r, {**details, "method": "pearson"})
+
+
+def _mean(rows: Sequence[Row]) -> Row:
+    values = np.array([row.value for row in rows], float)
+    kept = ("set", "setting", "group", "n", "neutral", "better")
+    details = {key: rows[0].details[key] for key in kept if key in rows[0].details}
+    spread = float(values.std(ddof=1)) if len(values) > 1 else None
+    more = {"seeds": len(values), "spread": spread}
+    return Row(rows[0].subject, rows[0].measure, float(values.mean()), {**details, **more})
