@@ -94,8 +94,11 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("wordbias: interrupted; no output was changed", err=True)
+    except (click.Abort, KeyboardInterrupt) as error:
+        said = (
+            str(error.__cause__ or error) or "no output was changed"
+        )  # click wraps what it caught
+        click.echo(f"wordbias: interrupted; {said}", err=True)
         return _INTERRUPTED
     except click.ClickException as error:
         error.show()

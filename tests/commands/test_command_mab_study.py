@@ -31,6 +31,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     labels = ("neutral", "entailment", "contradiction")
     rows = [line.format(labels[i % 3], word) for i, word in enumerate(("person", "dog", "man") * 8)]
     (folder / "pairs.tsv").write_text("\n".join(rows) + "\n")
+    words = sample.words[100:112]
+    scored = (f"{a}\t{b}\t{i}" for i, (a, b) in enumerate(zip(words[:6], words[6:], strict=True)))
+    (folder / "similar.txt").write_text("\n".join(scored) + "\n")
     return folder
 
 
@@ -47,6 +50,7 @@ def test_a_study_is_whole_and_is_not_done_again(
     first = list(Templates.load().premises())[:5]
     monkeypatch.setattr(Templates, "premises", lambda _: tuple(first))
     options = ("--epochs", 1, "--seeds", "0,1", "--only", "direct-bias", "--processes", 1, "-q")
+    options += ("--sets", files / "similar.txt")
     done = _call(cli, files, tmp_path / "out", *options, "--format", "json")
     assert done.code == 0, done.err
     found = json.loads(done.out)
@@ -57,6 +61,12 @@ def test_a_study_is_whole_and_is_not_done_again(
     ]
     averaged = [r for r in found["rows"] if r["measure"] == "mab-error" and "seeds" in r]
     assert {r["subject"] for r in averaged} == {"base", "one", "two"}
+    qualities = {r["subject"]: r["value"] for r in found["rows"] if r["measure"] == "similarity"}
+    for name, value in qualities.items():
+        alone = cli("quality", files / f"{name}.safetensors", "--sets", files / "similar.txt",
+                    "--format", "json")  # fmt: skip
+        assert json.loads(alone.out)["rows"][0]["value"] == value
+    assert set(qualities) == {"base", "one", "two"}
     related = [r for r in found["rows"] if r["measure"] == "correlation"]
     assert {(r["x"], r["y"], r["n"]) for r in related} == {
         ("direct-bias", "E", 3),

@@ -12,8 +12,9 @@ import pytest
 from wordbias import Embedding
 from wordbias.debias.misp import fit
 from wordbias.errors import WordbiasError
+from wordbias.nli.keeping import kept
 from wordbias.nli.pairs import Pairs
-from wordbias.nli.study import Plan, kept, with_permuted_weights
+from wordbias.nli.study import Plan, with_permuted_weights
 from wordbias.nli.summary import correlations_with_error, error_of, intrinsic, over_seeds
 from wordbias.results import Row
 

@@ -18,14 +18,16 @@ from wordbias.commands.options import (
     split_names,
     split_seeds,
 )
+from wordbias.commands.quality_views import quality_tables
 from wordbias.commands.views import measures_tables
 from wordbias.formats.atomic import replacing
 from wordbias.measures.sembias import SemBias
 from wordbias.measures.table import FAMILIES
 from wordbias.nli.pairs import load_pairs
 from wordbias.nli.recipes import RECIPES
-from wordbias.nli.summary import correlations_with_error, intrinsic
+from wordbias.nli.summary import QUALITY, correlations_with_error, intrinsic
 from wordbias.optional import need
+from wordbias.quality import find_sets
 from wordbias.rendering import as_json
 from wordbias.results import Report
 
@@ -50,6 +52,7 @@ from wordbias.results import Report
     "--only", callback=split_names, help=f"Measures: some of {', '.join(FAMILIES)}.  [default: all]"
 )
 @click.option("--sembias", "sembias_file", help="The SemBias test set, which is not ours to ship.")
+@click.option("--sets", multiple=True, help="Folder or file of sets to test the vectors' quality.")
 @click.option("--device", help="cpu or cuda.  [default: cuda if there is one]")
 @click.option(
     "--precision", type=click.Choice(["float32", "bfloat16"]), default="float32",
@@ -71,6 +74,7 @@ def command(
     permute_weights: bool,
     only: list[str] | None,
     sembias_file: str | None,
+    sets: tuple[str, ...],
     device: str | None,
     precision: str,
     processes: int | None,
@@ -83,9 +87,10 @@ def command(
     """Repeat the study of Dawkins (2021) on EMBEDDINGS, the first being the original.
 
     For each embedding and seed an NLI model is trained and its marked attribute bias measured
-    (Tables 1, 2, 4); each embedding's classic measures are taken (Table 6); and E of the gendered
-    nouns is correlated with every measure (Table 5). What was done stays in the folder: the same
-    call goes on after an interruption, and a call with more embeddings does only what is new.
+    (Tables 1, 2, 4); each embedding's classic measures are taken (Table 6), with --sets its quality
+    too (Table 3); and E of the gendered nouns is correlated with every measure (Table 5). What was
+    done stays in the folder: the same call goes on after an interruption, and a call with more
+    embeddings does only what is new.
 
     \b
     Examples:
@@ -109,6 +114,7 @@ def command(
         load_pairs(test_file) if test_file else None,
         only or FAMILIES,
         SemBias.load(sembias_file) if sembias_file else None,
+        find_sets(*sets) if sets else (),
     )
     rows = study.run(plan, device=device, processes=processes)
     related = correlations_with_error(rows)
@@ -120,6 +126,7 @@ def command(
         [
             errors_table(rows),
             *marked_tables(rows),
+            *quality_tables([row for row in rows if row.measure in QUALITY]),
             *measures_tables(intrinsic(rows)),
             correlation_table(related),
         ],

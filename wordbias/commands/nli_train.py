@@ -13,7 +13,6 @@ from wordbias.commands.options import (
     common_options,
     format_option,
     given_arguments,
-    note,
     reading_options,
     show,
     split_seeds,
@@ -132,19 +131,15 @@ def command(
     plan: Plan = runs.plan(opened, seeds, data, recipe, folder, half=precision == "bfloat16")
     if file is not None:
         plan = runs.single(plan, file)
-    try:
-        trainer.train_all(
-            plan.jobs,
-            data.encoded["train"],
-            data.encoded["dev"],
-            recipe,
-            device=device,
-            half=precision == "bfloat16",
-            processes=processes,
-        )
-    except KeyboardInterrupt:
-        note("the same command goes on from the last whole epoch", quiet)
-        raise
+    trainer.train_all(
+        plan.jobs,
+        data.encoded["train"],
+        data.encoded["dev"],
+        recipe,
+        device=device,
+        half=precision == "bfloat16",
+        processes=processes,
+    )
     rows = [row for job in plan.jobs for row in runs.accuracy_rows(job, data)]
     for name, file_name in (("train", train_file), ("dev", dev_file), ("test", test_file)):
         if name in data.pairs:

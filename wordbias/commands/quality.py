@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import click
 
@@ -15,19 +15,17 @@ from wordbias.commands.options import (
     seed_option,
     show,
 )
+from wordbias.commands.quality_views import quality_tables
 from wordbias.errors import WordbiasError
 from wordbias.quality import Settings, find_sets, quality
 from wordbias.quality.solving import Method
 from wordbias.quality.space import Oov
-from wordbias.rendering import Table
-from wordbias.results import Report, Row, number
+from wordbias.results import Report, Row
 
 _NO_SETS = (
     "no test sets: they are not part of wordbias; give --sets FOLDER with the published files "
     "(RG-65, MTurk-287, MEN, SimLex-999, questions-words.txt, MSR) or others of the same form"
 )
-_BESIDE = 2
-_NAME = 24
 
 
 @click.command()
@@ -110,50 +108,6 @@ def command(
     show(Report("quality", given_arguments(), inputs, rows, tables, heading, seed=seed), to)
 
 
-def quality_tables(rows: Sequence[Row]) -> list[Table]:
-    """One line a set, one pair of columns an embedding, few embeddings a table."""
-    subjects = list(dict.fromkeys(row.subject for row in rows))
-    parts = [subjects[i : i + _BESIDE] for i in range(0, len(subjects), _BESIDE)]
-    return [_table(rows, part) for part in parts]
-
-
-def _table(rows: Sequence[Row], subjects: Sequence[str]) -> Table:
-    by_key = {(row.details["set"], row.subject): row for row in rows}
-    cells = []
-    for name in dict.fromkeys(row.details["set"] for row in rows):
-        of_set = [by_key[name, subject] for subject in subjects]
-        cells.append([name, *(cell for row in of_set for cell in (_score(row), _coverage(row)))])
-    heads = [head for subject in subjects for head in (_short(subject), "coverage")]
-    return Table("Quality", ["set", *heads], cells, _note(rows))
-
-
-def _note(rows: Sequence[Row]) -> str:
-    kept = {"skip": "left out", "mean": "scored with the mean vector"}[rows[0].details["oov"]]
-    setting = next((row.details["setting"] for row in rows if row.measure == "analogy"), "")
-    answered = setting.replace("add", "3CosAdd").replace("mul", "3CosMul")
-    reasons = dict.fromkeys(row.details["reason"] for row in rows if "reason" in row.details)
-    return " ".join(
-        [
-            "Similarity: Spearman's ρ (95 % over pairs). Analogies: share answered. Higher is",
-            "better. Coverage: pairs or questions all of whose words are known; the others are",
-            f"{kept}{f'; analogies answered by {answered}' if setting else ''}.",
-            *reasons,
-        ]
-    )
-
-
-def _score(row: Row) -> str:
-    if "low" not in row.details:
-        return number(row.value)
-    low, high = (number(row.details[key], 2) for key in ("low", "high"))
-    return f"{number(row.value)} ({low} to {high})"
-
-
-def _coverage(row: Row) -> str:
-    known = round(row.details["coverage"] * row.details["asked"])
-    return f"{known:,}/{row.details['asked']:,}"
-
-
 def _names(only: str | None) -> list[str]:
     names = [name.strip() for name in (only or "").split(",")]
     if only is not None and not any(names):
@@ -172,7 +126,3 @@ def _source(name: str, subject: Subject) -> str:
     sample = "the sample of GloVe 6B 100d that comes with wordbias"
     source = sample if subject.is_sample else info.path
     return f"{name}: {source}, {info.words:,} words × {info.dim} ({info.format})"
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _NAME else f"…{name[1 - _NAME :]}"

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from wordbias.errors import WordbiasError
 from wordbias.formats.source import as_bytes, as_text
 
-_DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "U8": "u1"}
+_DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I32": "<i4", "U8": "u1"}
 
 
 def write(
@@ -42,23 +42,49 @@ def write(
     """
     blob = join_words(words)
     code = {4: "F32", 2: "F16"}[vectors.dtype.itemsize]
-    size = vectors.size * vectors.dtype.itemsize
-    header: dict[str, Any] = {"__metadata__": dict(metadata or {})}
-    header["vectors"] = {
-        "dtype": code,
-        "shape": list(vectors.shape),
-        "data_offsets": [0, size],
-    }
-    header["words"] = {
-        "dtype": "U8",
-        "shape": [len(blob)],
-        "data_offsets": [size, size + len(blob)],
-    }
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    file.write(len(text).to_bytes(8, "little") + text)
+    tensors = {"vectors": (code, vectors.shape), "words": ("U8", (len(blob),))}
+    file.write(header_of(tensors, metadata or {}))
     file.write(np.ascontiguousarray(vectors).data)
     file.write(blob)
+
+
+def header_of(
+    tensors: Mapping[str, tuple[str, tuple[int, ...]]], metadata: Mapping[str, str]
+) -> bytes:
+    """Return the beginning of a file that holds these tensors, one after another.
+
+    Parameters
+    ----------
+    tensors
+        Type (``F32``, ``I32``, …) and shape of each, by name, in the order they will be written.
+    metadata
+        Strings to keep beside them.
+    """
+    header: dict[str, Any] = {"__metadata__": dict(metadata)}
+    end = 0
+    for name, (code, shape) in tensors.items():
+        start, end = end, end + math.prod(shape) * np.dtype(_DTYPES[code]).itemsize
+        header[name] = {"dtype": code, "shape": list(shape), "data_offsets": [start, end]}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text
+
+
+def map_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+    """Map every tensor of a file into memory, read-only; return them and the metadata.
+
+    Raises
+    ------
+    WordbiasError
+        If the file cannot be read or is damaged.
+    """
+    try:
+        header, start = _header(path)
+    except OSError as error:
+        raise WordbiasError(f"{path}: cannot be read: {error.strerror or error}") from None
+    names = [name for name in header if name != "__metadata__"]
+    tensors = {name: _tensor(path, header[name], start, name) for name in names}
+    return tensors, dict(header.get("__metadata__", {}))
 
 
 def read(path: Path) -> tuple[list[str], NDArray[np.float32], dict[str, str]]:

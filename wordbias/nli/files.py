@@ -48,6 +48,12 @@ class Model:
         """Number of trained parameters."""
         return sum(weight.size for weight in self.weights.values())
 
+    @property
+    def lower(self) -> bool | None:
+        """Whether its training lower-cased tokens; None where the file does not say."""
+        lower = self.about.get("conventions", {}).get("lower")
+        return None if lower is None else bool(lower)
+
     def save(self, path: str | os.PathLike[str], dtype: str = "float32") -> None:
         """Write the model; ``dtype="float16"`` halves the file."""
         from safetensors.numpy import save

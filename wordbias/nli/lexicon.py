@@ -44,15 +44,20 @@ class Lexicon:
         """Return the numbers of a sentence's tokens, NULL first, shape ``(1 + n,)``."""
         return np.array([0, *(self.number[token] for token in sentence)], np.int32)
 
-    def table(self, embedding: Embedding) -> Table:
+    def table(self, embedding: Embedding, *, lower: bool | None = None) -> Table:
         """Look every token up in an embedding, and bring its vector to length one.
 
-        A token is lower-cased if the embedding's words are. An unknown one gets one of 100 seeded
-        unit vectors by a hash of its lower-case spelling, the same in every embedding of that
-        dimension and in every run; the published code draws it anew for every occurrence of the
-        word in a data set.
+        An unknown token gets one of 100 seeded unit vectors by a hash of its lower-case spelling,
+        the same in every embedding of that dimension and in every run; the published code draws it
+        anew for every occurrence of the word in a data set.
+
+        Parameters
+        ----------
+        lower
+            Whether tokens are lower-cased: what a trained model was told, by default whether the
+            embedding's words are.
         """
-        lower = is_lower(embedding)
+        lower = is_lower(embedding) if lower is None else lower
         spelled = [token.lower() if lower else token for token in self.tokens]
         vectors = unknown_vectors(spelled, embedding.dim)
         place = [i for i, token in enumerate(spelled) if i and token in embedding]

@@ -54,7 +54,7 @@ def score_set(model: Model, embedding: Embedding, test: TestSet) -> Scored:
     """
     check_dimensions(model, embedding)
     parts = _Parts.of(test)
-    table = parts.lexicon.table(embedding)
+    table = parts.lexicon.table(embedding, lower=model.lower)
     words = [_spelled(token, table) for token in parts.lexicon.tokens]
     unknown = [words[i] for i in np.flatnonzero(~table.found) if i]  # 0 is NULL
     _check_fillers(test, embedding, table, unknown)
@@ -102,7 +102,8 @@ def accuracy(model: Model, embedding: Embedding, pairs: Pairs) -> float:
     """Return the share of labelled pairs that a model gets right."""
     check_dimensions(model, embedding)
     lexicon = Lexicon.of([*pairs.premises, *pairs.hypotheses])
-    found = probabilities(model, lexicon.table(embedding).vectors, Encoded.of(pairs, lexicon))
+    table = lexicon.table(embedding, lower=model.lower)
+    found = probabilities(model, table.vectors, Encoded.of(pairs, lexicon))
     return float((found.argmax(1) == pairs.labels).mean())
 
 

@@ -6,21 +6,20 @@ the measures of each embedding.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from wordbias.debias import misp
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.formats.atomic import replacing
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.sembias import SemBias
 from wordbias.measures.table import FAMILIES, table_rows
 from wordbias.nli.evaluation import mab_rows
 from wordbias.nli.files import Model
+from wordbias.nli.keeping import kept
 from wordbias.nli.pairs import Pairs
 from wordbias.nli.recipes import FAST, Recipe
 from wordbias.nli.runs import Data
@@ -29,6 +28,7 @@ from wordbias.nli.scoring import accuracy, score_set
 from wordbias.nli.summary import over_seeds
 from wordbias.nli.test_sets import MARKED, build
 from wordbias.nli.trainer import Job, train_all
+from wordbias.quality import AnalogySet, SimilaritySet, quality
 from wordbias.results import Row
 from wordbias.wordlists import Attribute
 
@@ -51,6 +51,8 @@ class Plan:
         How models are trained.
     families, sembias
         Measures to be taken; see `wordbias.measures.table.table_rows`.
+    quality
+        Test sets of similarity and analogies; see `wordbias.quality.find_sets`.
     """
 
     embeddings: Sequence[Embedding]
@@ -62,6 +64,7 @@ class Plan:
     test: Pairs | None = None
     families: Sequence[str] = FAMILIES
     sembias: SemBias | None = None
+    quality: Sequence[SimilaritySet | AnalogySet] = ()
     attribute: Attribute = field(default_factory=Attribute.load)
 
     def __post_init__(self) -> None:
@@ -96,7 +99,7 @@ def run(plan: Plan, *, device: str | None = None, processes: int | None = None) 
     -------
     list of Row
         Rows of every model (with its `seed`), their means over seeds (`seeds`, `spread`: standard
-        deviation), and the measures of every embedding.
+        deviation), the measures of every embedding, and its quality.
     """
     data = Data.of(dict(plan.data))
     jobs = models_to_train(
@@ -117,7 +120,8 @@ def run(plan: Plan, *, device: str | None = None, processes: int | None = None) 
         row for job in jobs for row in _model_rows(plan, known[job.about["embedding"]["name"]], job)
     ]
     measured = [row for panel in _panels(plan) for row in _measure_rows(plan, panel)]
-    return [*single, *over_seeds(single), *measured]
+    solved = [row for embedding in plan.embeddings for row in _quality_rows(plan, embedding)]
+    return [*single, *over_seeds(single), *measured, *solved]
 
 
 def _model_rows(plan: Plan, embedding: Embedding, job: Job) -> list[Row]:
@@ -147,9 +151,8 @@ def _panels(plan: Plan) -> list[Panel]:
 
 def _measure_rows(plan: Plan, panel: Panel) -> list[Row]:
     name = panel.embedding.name
-    info = panel.embedding.info
     about = {
-        "sha256": info.sha256 if info else "",
+        "sha256": _sha256(panel.embedding),
         "families": list(plan.families),
         "original": panel.original.name,
         "vocabulary": len(panel.vocabulary),
@@ -159,19 +162,14 @@ def _measure_rows(plan: Plan, panel: Panel) -> list[Row]:
     return kept(path, about, lambda: table_rows(panel, plan.families, sembias=plan.sembias))
 
 
-def kept(path: Path, about: Mapping[str, Any], make: Callable[[], list[Row]]) -> list[Row]:
-    """Return rows from a file that is about the same, or make and write them."""
-    wanted = json.loads(json.dumps(dict(about)))
-    if path.exists():
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if found["about"] == wanted:
-            return [
-                Row(row.pop("subject"), row.pop("measure"), row.pop("value"), row)
-                for row in found["rows"]
-            ]
-    rows = make()
-    text = json.dumps({"about": wanted, "rows": [row.to_dict() for row in rows]})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as file:
-        file.write(text.encode())
-    return rows
+def _quality_rows(plan: Plan, embedding: Embedding) -> list[Row]:
+    if not plan.quality:
+        return []
+    sets = {one.name: hashlib.sha256(repr(one).encode()).hexdigest() for one in plan.quality}
+    path = plan.folder / f"{embedding.name}.quality.json"
+    about = {"sha256": _sha256(embedding), "sets": sets}
+    return kept(path, about, lambda: quality(embedding, plan.quality))
+
+
+def _sha256(embedding: Embedding) -> str:
+    return embedding.info.sha256 if embedding.info else ""

@@ -13,6 +13,8 @@ from wordbias.results import Row
 ERROR = ("mab-error", "explicit", "nouns")
 """What the paper correlates measures with: E of the explicit nouns (Table 6)."""
 
+QUALITY = ("similarity", "analogy")
+
 
 def over_seeds(rows: Sequence[Row]) -> list[Row]:
     """Average the rows of one embedding over its models."""
@@ -24,8 +26,9 @@ def over_seeds(rows: Sequence[Row]) -> list[Row]:
 
 
 def intrinsic(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows about vectors, leaving out those about models."""
-    return [row for row in rows if row.measure.split("-")[0] not in ("mab", "snli")]
+    """Return the rows about bias in vectors: not those about models, nor about quality."""
+    other = ("mab", "snli", *QUALITY)
+    return [row for row in rows if row.measure.split("-")[0] not in other]
 
 
 def error_of(rows: Sequence[Row]) -> dict[str, float]:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from wordbias.course import Course
-from wordbias.errors import WordbiasError
+from wordbias.errors import Interrupted, WordbiasError
 from wordbias.nli.batches import Encoded
 from wordbias.nli.files import Model
 from wordbias.nli.jobs import Job
@@ -68,15 +68,21 @@ def train_all(
     for job in todo:
         job.output.parent.mkdir(parents=True, exist_ok=True)
     data = _Data(train_pairs, dev_pairs, recipe, half)
-    count = min(processes or threads(), len(todo))
-    if chosen.type == "cpu" and count > 1:
-        _train_apart(todo, data, count)
-    elif chosen.type == "cpu":
-        for job in todo:
+    try:
+        _train(todo, data, chosen, min(processes or threads(), len(todo)))
+    except KeyboardInterrupt:
+        raise Interrupted("the same call goes on after the last whole epoch") from None
+
+
+def _train(jobs: Sequence[Job], data: _Data, device: torch.device, processes: int) -> None:
+    if device.type == "cpu" and processes > 1:
+        _train_apart(jobs, data, processes)
+    elif device.type == "cpu":
+        for job in jobs:
             with _torch_threads(threads()):
-                _train_stacked([job], data, chosen)
-    elif todo:
-        _train_stacked(todo, data, chosen)
+                _train_stacked([job], data, device)
+    elif jobs:
+        _train_stacked(jobs, data, device)
 
 
 def find_device(name: str | None) -> torch.device:

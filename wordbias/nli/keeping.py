@@ -1,0 +1,29 @@
+"""Rows that took long to get are kept in a file, together with what they are about."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from wordbias.formats.atomic import replacing
+from wordbias.results import Row
+
+
+def kept(path: Path, about: Mapping[str, Any], make: Callable[[], list[Row]]) -> list[Row]:
+    """Return rows from a file that is about the same, or make and write them."""
+    wanted = json.loads(json.dumps(dict(about)))
+    if path.exists():
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if found["about"] == wanted:
+            return [
+                Row(row.pop("subject"), row.pop("measure"), row.pop("value"), row)
+                for row in found["rows"]
+            ]
+    rows = make()
+    text = json.dumps({"about": wanted, "rows": [row.to_dict() for row in rows]})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as file:
+        file.write(text.encode())
+    return rows
