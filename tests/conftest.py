@@ -35,6 +35,12 @@ def _strict_numerics() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
+def _terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw tables as wide as in a file, whatever terminal the tests run in."""
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+@pytest.fixture(autouse=True)
 def cache_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give every test an empty cache."""
     folder = tmp_path_factory.mktemp("cache")

@@ -23,7 +23,7 @@ _HOME = {
     "WordbiasError": "wordbias.errors",
     "misp": "wordbias.debias.misp",
 }
-_ROOMS = ("debias", "formats", "measures", "quality", "wordlists")
+_ROOMS = ("debias", "fairness", "formats", "measures", "nli", "probes", "quality", "wordlists")
 
 __all__ = ["Attribute", "Embedding", "Subspace", "WordbiasError", "__version__", "misp"]
 

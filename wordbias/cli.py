@@ -29,6 +29,11 @@ SECTIONS: dict[str, dict[str, str]] = {
         "mab-study": "Train, evaluate, measure and correlate, for many embeddings.",
         "mab-build": "Write the marked-attribute test sets as CSV.",
     },
+    "An encoder": {
+        "encode": "Get vectors of texts, or of words in them, out of any layer of an encoder.",
+        "probe": "Measure by MDL how easily a label is read off vectors: compression.",
+        "ceat": "Test associations of words in context, over many sentences: CEAT.",
+    },
     "Many embeddings": {
         "compare": "Correlate the measures of many embeddings, and draw how they agree.",
     },

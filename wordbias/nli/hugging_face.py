@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,12 @@ from wordbias.nli.pairs import LABELS
 from wordbias.nli.predictions import label_places
 from wordbias.nli.test_sets import Pair, TestSet
 from wordbias.optional import need
+from wordbias.pretrained import PURPOSE, load_pretrained, to_device
 from wordbias.progress import progress
 from wordbias.threads import threads
 
 Float32 = NDArray[np.float32]
 BATCH = 64
-_PURPOSE = "a Hugging Face model"
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,17 +66,9 @@ class Classifier:
             If transformers is missing, there is no such model or device, the model has no trained
             classifier, or the order of its labels cannot be determined.
         """
-        need("torch", extra="contextual", purpose=_PURPOSE)
-        transformers = need("transformers", extra="contextual", purpose=_PURPOSE)
-        model, tokenizer = _load(transformers, str(name))
+        model, tokenizer = _load(str(name))
         places = label_order(model.config.id2label, labels, str(name))
-        chosen = device or _best_device()
-        try:
-            model = model.eval().to(chosen)
-        except (RuntimeError, AssertionError) as error:
-            raise WordbiasError(
-                f"device {chosen!r}: {_first_line(error)}; use cpu, or cuda with a GPU"
-            ) from None
+        model, chosen = to_device(model, device)
         return cls(str(name), model, tokenizer, places, chosen)
 
     def labels(self) -> dict[int, str]:
@@ -96,7 +87,7 @@ class Classifier:
         self, pairs: Sequence[Pair], batch: int = BATCH, what: str = "scoring"
     ) -> Float32:
         """Return (N, E, C) of sentence pairs, shape ``(n, 3)``, pairs of like length together."""
-        torch = need("torch", extra="contextual", purpose=_PURPOSE)
+        torch = need("torch", extra="contextual", purpose=PURPOSE)
         torch.set_num_threads(threads())
         out = np.empty((len(pairs), len(LABELS)), np.float32)
         order = np.argsort([len(first) + len(second) for first, second in pairs], kind="stable")
@@ -157,49 +148,16 @@ def label_order(
     return places
 
 
-def _load(transformers: Any, name: str) -> tuple[Any, Any]:
-    if Path(name).is_absolute() and not Path(name).is_dir():
-        raise WordbiasError(f"{name}: no such folder; give a folder, or a model's name on the hub")
-    with _silent(transformers):
-        try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(name, trust_remote_code=False)
-            model, found = transformers.AutoModelForSequenceClassification.from_pretrained(
-                name, trust_remote_code=False, output_loading_info=True
-            )
-        except Exception as error:  # whatever transformers raises
-            raise WordbiasError(
-                f"{name}: cannot be loaded as a sequence-classification model: {_first_line(error)}"
-            ) from None
-    if missing := sorted(found["missing_keys"]):
+def _load(name: str) -> tuple[Any, Any]:
+    loaded = load_pretrained(
+        "AutoModelForSequenceClassification", name, "a sequence-classification model"
+    )
+    if loaded.missing:
         raise WordbiasError(
-            f"{name}: is no trained classifier: it lacks {missing[0]}; give a model that was "
-            "trained for NLI"
+            f"{name}: is no trained classifier: it lacks {loaded.missing[0]}; give a model "
+            "that was trained for NLI"
         )
-    return model, tokenizer
-
-
-@contextmanager
-def _silent(transformers: Any) -> Iterator[None]:
-    """Keep transformers' own notes and bars from stderr."""
-    logging = transformers.utils.logging
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
-
-
-def _best_device() -> str:
-    torch = need("torch", extra="contextual", purpose=_PURPOSE)
-    return "cuda" if torch.cuda.is_available() else "cpu"
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).split("\n")[0]
+    return loaded.model, loaded.tokenizer
 
 
 def _written(sentence: str) -> str:

@@ -78,7 +78,7 @@ def load_pairs(path: str | Path) -> Pairs:
     labels, dropped = [], 0
     known: dict[str, Tokens] = {}
     digest = hashlib.sha256()
-    for label, premise, hypothesis in _rows(file, digest):
+    for label, premise, hypothesis in labelled_rows(file, digest):
         if label == UNDECIDED:
             dropped += 1
             continue
@@ -97,7 +97,7 @@ class _Hash(Protocol):
     def update(self, data: bytes, /) -> None: ...
 
 
-def _rows(file: Path, digest: _Hash) -> Iterator[tuple[str, str, str]]:
+def labelled_rows(file: Path, digest: _Hash) -> Iterator[tuple[str, str, str]]:
     """Yield label, premise and hypothesis of every line that holds something."""
     read: Callable[[str], tuple[str, str, str]] | None = None
     for number, raw in _lines(file):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".png", ".pdf", ".svg")
 SYMBOLS = {"pearson": "r", "spearman": "ρ"}
-_STYLE = {
+STYLE = {
     "font.size": 9,
     "axes.titlesize": 10,
     "axes.titlelocation": "left",
@@ -64,7 +64,7 @@ def save_comparison(
     check_plot(path)
     matplotlib, kind = need("matplotlib", extra="plot", purpose="A figure"), Path(path).suffix[1:]
     side = max(2.4, _CELL * (len(found.measures) - 1))
-    with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
+    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a name that no font here can draw
         figure = _figure(side, max(map(len, found.measures)))
         left, right = figure.subplots(1, 2, width_ratios=[side, max(3.8, side * 0.9)])

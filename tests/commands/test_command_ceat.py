@@ -1,0 +1,374 @@
+"""`wordbias ceat`: a model, saved vectors, its options and tables, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+import string
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wordbias.probes.encoder import Encoder
+from wordbias.probes.in_context import Settings, ceat
+from wordbias.probes.in_context.contexts import AS_PUBLISHED, encode_contexts
+from wordbias.probes.in_context.sentences import find_sentences
+from wordbias.probes.in_context.stimuli import choose_stimuli
+from wordbias.probes.representations import Column, Representations
+from wordbias.probes.storage import load_representations, save_representations
+from wordbias.results import FORMATS
+
+Run = Callable[..., Any]
+MINE = """
+[sets]
+men = ["John", "Bill", "zed"]
+women = ["Amy", "Ann"]
+career = ["office", "salary"]
+family = ["home", "wedding"]
+[queries.mine]
+targets = ["men", "women"]
+attributes = ["career", "family"]
+"""
+WORDS = ("John", "Bill", "Amy", "Ann", "office", "salary", "home", "wedding")
+FILLERS = ("he", "she", "the", "saw", "of", "in", "at", "a")
+
+
+def _sentences() -> list[str]:
+    """Fifteen of each word but `Ann`, which has one, and never alone in a line."""
+    pick = random.Random(0)
+
+    def around() -> str:
+        return " ".join(pick.choices(FILLERS, k=pick.randint(0, 4)))
+
+    lines = [f"{around()} {word} {around()}." for word in WORDS for _ in range(15)]
+    return [line for line in lines if "Ann" not in line] + ["Ann saw the annex ."]
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.toml"
+    path.write_text(MINE, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "lines.txt"
+    path.write_text("\n".join(_sentences()) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    """Save contexts of the words: X and A on one side, Y and B on the other."""
+    rng = np.random.default_rng(0)
+    words = [word for word in WORDS for _ in range(20)]
+    side = np.array([1.0 if word in ("John", "Bill", "office", "salary") else -1 for word in words])
+    vectors = rng.standard_normal((2, len(words), 8)) + 0.7 * side[:, None]
+    path = tmp_path / "words.safetensors"
+    column = {"word": Column.of(words)}
+    save_representations(Representations(vectors.astype(np.float32), (0, 5), column), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Save a tiny BERT with capitals, which spells the words it does not know."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    folder = tmp_path_factory.mktemp("ceat") / "tiny-bert"
+    letters = string.ascii_letters
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *FILLERS, "John", "Bill", "home"]
+    words += [letter for letter in letters if letter not in words]
+    words += [f"##{letter}" for letter in letters]
+    folder.mkdir()
+    (folder / "vocab.txt").write_text("\n".join(words), encoding="utf-8")
+    config = transformers.BertConfig(
+        vocab_size=len(words),
+        hidden_size=12,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=12,
+        max_position_embeddings=40,
+        initializer_range=0.5,
+    )
+    transformers.utils.logging.disable_progress_bar()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        transformers.BertModel(config).save_pretrained(folder)
+    transformers.BertTokenizerFast(
+        vocab=str(folder / "vocab.txt"), do_lower_case=False
+    ).save_pretrained(folder)
+    return folder
+
+
+def _json(cli: Run, *arguments: object) -> dict[str, Any]:
+    done = cli("ceat", "--format", "json", "-q", *arguments)
+    assert (done.code, done.err) == (0, "")
+    found: dict[str, Any] = json.loads(done.out)
+    return found
+
+
+def _refused(cli: Run, *arguments: object) -> str:
+    done = cli("ceat", *arguments)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("wordbias: ")
+    assert done.err.count("\n") == 1
+    return str(done.err)
+
+
+def test_saved_vectors_give_what_the_library_gives(cli: Run, saved: Path, mine: Path) -> None:
+    result = _json(cli, saved, "--stimuli", mine, "--draws", 3000, "--seed", 5)
+    rows = ceat(load_representations(saved), choose_stimuli(str(mine)), Settings(3000, seed=5))
+    assert result["rows"] == [json.loads(json.dumps(row.to_dict())) for row in rows]
+    assert [row["layer"] for row in result["rows"]] == [0, 5]
+    assert all(row["value"] > 0.8 for row in result["rows"])
+    assert all(row["low"] < row["value"] < row["high"] for row in result["rows"])
+    assert result["rows"][0]["missing"] == {"men": ["zed"]}
+    assert (result["command"], result["seed"]) == ("ceat", 5)
+    assert result["inputs"]["vectors"]["path"] == str(saved)
+    assert "no test of significance" in result["notes"][0]
+
+
+def test_layers_of_saved_vectors(cli: Run, saved: Path, mine: Path) -> None:
+    for asked, layers in (("last", [5]), ("all", [0, 5]), ("5,0", [5, 0])):
+        result = _json(cli, saved, "--stimuli", mine, "--draws", 50, "--layers", asked)
+        assert [row["layer"] for row in result["rows"]] == layers
+    assert "no layer 3; it holds 0, 5" in _refused(cli, saved, "--layers", "3", "--stimuli", mine)
+    assert cli("ceat", saved, "--layers", "x").code == 2
+
+
+def test_the_tables_say_what_p_is(cli: Run, saved: Path, mine: Path) -> None:
+    done = cli("ceat", saved, "--stimuli", mine, "--draws", 500)
+    assert (done.code, done.err) == (0, "")
+    assert max(map(len, done.out.splitlines())) <= 100
+    text = " ".join(done.out.split())
+    for part in (
+        "CEAT of words: combined effect sizes",
+        "stimuli layer X/Y × A/B effect 95 %, sentences",
+        "men/women × career/family",
+        "large 2+2 × 2+2 160",
+        "mine: no sentence has zed.",
+        "p is no test of significance: its standard error, se, falls as 1/√draws",
+        "se p, one-sided two-sided",
+        "beyond ±0.5 medium",
+        "neutral 0",
+    ):
+        assert part in text
+    one = " ".join(cli("ceat", saved, "--stimuli", mine, "--layers", "5").out.split())
+    assert "CEAT of words, layer 5: combined" in one
+    assert "stimuli X/Y × A/B" in one
+
+
+def test_a_wide_table_of_all_stimuli_fits(cli: Run, tmp_path: Path) -> None:
+    queries = choose_stimuli("all")
+    words = sorted({w for q in queries for _, ws in (*q.targets, *q.attributes) for w in ws})
+    rng = np.random.default_rng(0)
+    cells = [word for word in words for _ in range(3)]
+    vectors = rng.standard_normal((2, len(cells), 6)).astype(np.float32)
+    path = tmp_path / "all.safetensors"
+    save_representations(Representations(vectors, (11, 12), {"word": Column.of(cells)}), path)
+    done = cli("ceat", path, "--draws", 10_000, "--stimuli", "3,4,7")
+    assert done.code == 0
+    text = " ".join(done.out.split())
+    assert max(map(len, done.out.splitlines())) <= 100
+    # weat7 has 32 words, and all have 3 sentences
+    assert "and 20 more" in text
+
+
+def test_words_that_are_left_out_are_told_from_those_that_are_few(
+    cli: Run, tmp_path: Path, mine: Path
+) -> None:
+    cells = [
+        w
+        for w, n in zip((*WORDS, "zed"), (9, 10, 11, 8, 20, 20, 20, 20, 2), strict=True)
+        for _ in range(n)
+    ]
+    vectors = np.random.default_rng(0).standard_normal((1, len(cells), 6)).astype(np.float32)
+    path = tmp_path / "some.safetensors"
+    save_representations(Representations(vectors, (4,), {"word": Column.of(cells)}), path)
+    done = cli("ceat", path, "--stimuli", mine, "--min-sentences", 5, "--draws", 3000)
+    said = " ".join(done.out.split())
+    assert "mine: left out, too few have zed 2; fewer than 10 sentences have Ann 8, John 9." in said
+
+
+@pytest.mark.parametrize("to", FORMATS)
+def test_every_format(cli: Run, saved: Path, mine: Path, to: str) -> None:
+    done = cli("ceat", saved, "--stimuli", mine, "--draws", 20, "--format", to)
+    assert (done.code, done.err) == (0, "")
+    assert "mine" in done.out
+    if to == "csv":
+        first, _ = csv.DictReader(io.StringIO(done.out))
+        assert json.loads(first["n"]) == {"men": 2, "women": 2, "career": 2, "family": 2}
+
+
+def test_draws_move_p_and_not_the_interval(cli: Run, saved: Path, mine: Path) -> None:
+    few, many = (
+        _json(cli, saved, "--stimuli", mine, "--draws", draws, "--layers", 5)["rows"][0]
+        for draws in (5_000, 80_000)
+    )
+    assert many["random_effects_se"] == pytest.approx(few["random_effects_se"] / 4, rel=0.05)
+    assert many["sentence_se"] == pytest.approx(few["sentence_se"], rel=0.2)
+
+
+def test_a_model_on_sentences(
+    cli: Run, model: Path, text: Path, mine: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "out.safetensors"
+    given = ("--stimuli", mine, "--draws", 400, "--layers", "0,2")
+    result = _json(cli, model, "--sentences", text, *given, "--save", path)
+    first, second = result["rows"]
+    assert (first["layer"], second["layer"], first["subject"]) == (0, 2, "tiny-bert")
+    assert first["sentences"]["Ann"] == 1  # the annex is no Ann
+    assert first["single"] == 1
+    assert first["sentences"]["John"] <= 15
+    assert result["inputs"]["sentences"]["lines"] == len(_sentences())
+    assert result["inputs"]["model"]["subword"] == "mean"
+    again = _json(cli, path, "--stimuli", mine, "--draws", 400)["rows"]
+    assert [row["value"] for row in again] == [first["value"], second["value"]]
+    assert load_representations(path).about["window"] == "whole sentence"
+
+
+def test_a_model_in_a_table_for_people(cli: Run, model: Path, text: Path, mine: Path) -> None:
+    done = cli("ceat", model, "--sentences", text, "--stimuli", mine, "--draws", 400)
+    assert done.code == 0
+    assert done.err == f"note: {text}: no sentence has 1 of 9 words\n"
+    said = " ".join(done.out.split())
+    assert "CEAT of tiny-bert, layer 2" in said
+    assert "no sentence has zed; fewer than 10 sentences have Ann 1; 1 word has one" in said
+
+
+def test_as_published(cli: Run, model: Path, text: Path, mine: Path) -> None:
+    given = (model, "--sentences", text, "--stimuli", mine, "--draws", 300)
+    (row,) = _json(cli, *given, "--as-published")["rows"]
+    encoder = Encoder.load(model, device="cpu")
+    (query,) = choose_stimuli(str(mine))
+    words = [word for _, some in (*query.targets, *query.attributes) for word in some]
+    lines = text.read_text(encoding="utf-8").splitlines()
+    stripped = [line.strip() for line in lines]
+    found = encode_contexts(encoder, find_sentences(stripped, words), AS_PUBLISHED)
+    (expected,) = ceat(found.representations, [query], Settings(300, variance="released"))
+    assert row["value"] == pytest.approx(expected.value, rel=1e-4)
+    assert row["variance"] == "released"
+    (usual,) = _json(cli, *given)["rows"]
+    (mixed,) = _json(cli, *given, "--as-published", "--variance", "standard-error")["rows"]
+    assert usual["variance"] == mixed["variance"] == "standard-error"
+    assert mixed["draws_mean"] == row["draws_mean"] != usual["draws_mean"]
+    published = _json(cli, *given, "--as-published")["inputs"]["model"]
+    assert (published["subword"], published["special_tokens"]) == ("last", "none")
+    assert published["window"] == "published"
+
+
+def test_sentences_of_a_word_are_bounded_and_seeded(
+    cli: Run, model: Path, text: Path, mine: Path
+) -> None:
+    given = (model, "--sentences", text, "--stimuli", mine, "--draws", 50, "--per-word", 4)
+    first, same, other = (_json(cli, *given, "--seed", seed)["rows"][0] for seed in (1, 1, 2))
+    assert max(first["sentences"].values()) == 4
+    assert first == same
+    assert first["value"] != other["value"]
+
+
+def test_a_column_and_untrained_weights(cli: Run, model: Path, mine: Path, tmp_path: Path) -> None:
+    path = tmp_path / "lines.tsv"
+    rows = [f"x\t{line}" for line in _sentences()]
+    path.write_text("\n".join(["label\tpremise", *rows]) + "\n", encoding="utf-8")
+    given = (model, "--sentences", path, "--stimuli", mine, "--draws", 50)
+    assert "which column holds the sentences?" in _refused(cli, *given)
+    trained = _json(cli, *given, "--column", "premise")["rows"][0]
+    untrained = _json(cli, *given, "--column", "premise", "--random-init", 3)["rows"][0]
+    assert trained["value"] != untrained["value"]
+    swapped = _json(cli, *given, "--column", "premise", "--swap-roles")["rows"][0]
+    assert list(swapped["n"]) == ["career", "family", "men", "women"]
+
+
+def test_a_process_of_its_own(process: Run, saved: Path, mine: Path) -> None:
+    done = process("ceat", saved, "--stimuli", mine, "--format", "jsonl")
+    assert (done.code, done.err) == (0, "")
+    assert [json.loads(line)["set"] for line in done.out.splitlines()] == ["mine", "mine"]
+
+
+def test_saved_vectors_need_no_torch_and_no_scipy(process: Run, saved: Path, mine: Path) -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys\n"
+        "from wordbias.cli import run\n"
+        f"assert run(['ceat', {str(saved)!r}, '--stimuli', {str(mine)!r}, '--draws', '50']) == 0\n"
+        "assert not {'torch', 'transformers', 'scipy', 'sklearn'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("nothere",), "nothere: is no file, and a model needs sentences"),
+        (("nothere", "--stimuli", "11"), "no stimulus '11'; choose among 1-10 (weat1, weat2,"),
+        (("x", "--sentences", "none.txt"), "none.txt: cannot be read: No such file"),
+        (("x", "--sentences", "x", "--save", "no/such/folder.st"), "folder.st: cannot be written"),
+        (("x", "--sentences", "x", "--save", "x"), "x: is both --sentences and --save"),
+    ],
+)
+def test_bad_input_is_one_line(cli: Run, arguments: tuple[str, ...], message: str) -> None:
+    assert message in _refused(cli, *arguments)
+
+
+def test_bad_sentences_are_one_line(cli: Run, model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "bad.txt"
+    for content, message in (
+        (b"", "bad.txt: holds no sentence"),
+        (b"he ran\n\xff\n", "bad.txt: line 2: byte 1 is not UTF-8"),
+        (b"nothing here\n", "bad.txt: none of 1 has any of the 32 words"),
+        (b"John saw Paul in the office\n", "female_names: 0 of 8 words found (at least 2 needed)"),
+    ):
+        path.write_bytes(content)
+        assert message in _refused(cli, model, "--sentences", path, "--stimuli", "6")
+
+
+def test_bad_vectors_are_one_line(cli: Run, saved: Path, mine: Path, tmp_path: Path) -> None:
+    static = tmp_path / "glove.txt"
+    static.write_text("he 1 2\nshe 2 1\n", encoding="utf-8")
+    assert "word vectors without context are tested with: wordbias weat" in _refused(cli, static)
+    (tmp_path / "x.safetensors").write_bytes(b"no header at all")
+    assert "x.safetensors" in _refused(cli, tmp_path / "x.safetensors")
+    found = load_representations(saved)
+    bare = tmp_path / "bare.safetensors"
+    save_representations(Representations(found.vectors, found.layers), bare)
+    assert "bare: has no column 'word'" in _refused(cli, bare, "--stimuli", mine)
+    vectors = np.array(found.vectors)
+    vectors[0, 0] = np.nan
+    broken = tmp_path / "broken.safetensors"
+    save_representations(Representations(vectors, found.layers, found.columns), broken)
+    message = _refused(cli, broken, "--stimuli", mine)
+    assert "broken, layer 0: mine: John: one of its vectors holds a value that is no" in message
+    assert "--sentences, --subword goes with a model" in _refused(
+        cli, saved, "--sentences", "x", "--subword", "last"
+    )
+
+
+def test_a_bad_model_or_layer_is_one_line(
+    cli: Run, model: Path, text: Path, tmp_path: Path
+) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    given = ("--sentences", text, "--stimuli", "6")
+    assert "empty: cannot be loaded as an encoder" in _refused(cli, empty, *given)
+    path = tmp_path / "out.safetensors"
+    message = _refused(cli, model, *given, "--layers", "7", "--save", path)
+    assert "no layer 7; it has layers 0" in message
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("arguments", [("--draws", 1), ("--seed", -1), ("--per-word", 0)])
+def test_impossible_numbers_are_wrong_usage(
+    cli: Run, saved: Path, arguments: tuple[object, ...]
+) -> None:
+    assert cli("ceat", saved, *arguments).code == 2
+    assert cli("ceat").code == 2

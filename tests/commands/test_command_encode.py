@@ -1,0 +1,387 @@
+"""`wordbias encode`: its options, what it writes and prints, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import signal
+import string
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wordbias.probes.encoder import Encoder
+from wordbias.probes.encoding import encode, encode_spans
+from wordbias.probes.pooling import Settings
+from wordbias.probes.storage import load_representations
+from wordbias.results import FORMATS
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+Run = Callable[..., Any]
+BIOS = (
+    "split\tgender\tjob\ttext\n"
+    "train\tF\tnurse\tShe is a nurse.\n"
+    "test\tM\tnurse\tHe is a nurse.\n"
+    "test\tF\tsurgeon\tA surgeon: she.\n"
+    "test\tM\tsurgeon\tHe is one, he is a very very very good surgeon\n"
+)
+TEXTS = [line.split("\t")[3] for line in BIOS.splitlines()[1:]]
+POSITIONS = 24
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Save a tiny BERT that knows a few words and spells the others."""
+    folder = tmp_path_factory.mktemp("encode") / "tiny-bert"
+    letters = string.ascii_lowercase
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "she", "he", "is", "a", ".", ",", ":"]
+    words += [*letters[1:], *(f"##{letter}" for letter in letters)]
+    folder.mkdir()
+    (folder / "vocab.txt").write_text("\n".join(words), encoding="utf-8")
+    config = transformers.BertConfig(
+        vocab_size=len(words),
+        hidden_size=12,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=12,
+        max_position_embeddings=POSITIONS,
+        initializer_range=0.5,
+    )
+    transformers.utils.logging.disable_progress_bar()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        transformers.BertModel(config).save_pretrained(folder)
+    transformers.BertTokenizer(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def bios(tmp_path: Path) -> Path:
+    path = tmp_path / "bios.tsv"
+    path.write_text(BIOS, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out" / "bios.safetensors"
+
+
+@pytest.fixture(autouse=True)
+def _folder(out: Path) -> None:
+    out.parent.mkdir()
+
+
+@pytest.fixture
+def encoded(cli: Run, model: Path, bios: Path, out: Path) -> Run:
+    """Run with arguments behind MODEL DATA -o OUT; return the row and what was written."""
+
+    def call(*arguments: object) -> tuple[dict[str, Any], Any]:
+        done = cli("encode", model, bios, "-o", out, "--format", "json", "-q", *arguments)
+        assert (done.code, done.err) == (0, "")
+        (row,) = json.loads(done.out)["rows"]
+        return row, load_representations(out)
+
+    return call
+
+
+@pytest.fixture
+def plain(model: Path) -> Encoder:
+    return Encoder.load(model, device="cpu")
+
+
+def close(found: Any, expected: Any) -> None:
+    """Compare what was computed in batches of other sizes."""
+    np.testing.assert_allclose(found, expected, atol=2e-5)
+
+
+def test_by_default_the_first_token_of_all_layers(encoded: Run, plain: Encoder) -> None:
+    row, found = encoded()
+    close(found.vectors, encode(plain, TEXTS))
+    assert (found.layers, found.dim, len(found)) == ((0, 1, 2), 12, 4)
+    assert {name: column.cells() for name, column in found.columns.items()} == {
+        "split": ["train", "test", "test", "test"],
+        "gender": ["F", "M", "F", "M"],
+        "job": ["nurse", "nurse", "surgeon", "surgeon"],
+    }
+    assert (row["subject"], row["measure"]) == ("tiny-bert", "texts-per-second")
+    assert row["value"] > 0
+    expected = {
+        "n": 4,
+        "distinct": 4,
+        "layers": [0, 1, 2],
+        "pooling": "first",
+        "max_length": POSITIONS,
+        "dim": 12,
+        "truncated": 1,
+        "dropped": 0,
+        "columns": {"split": 2, "gender": 2, "job": 2},
+        "encoded": 4,
+        "before": 0,
+        "random_init": None,
+    }
+    assert {key: row[key] for key in expected} == expected
+    assert found.about["texts"] == "bios.tsv"
+
+
+def test_the_table_fits_and_says_what_was_cut(cli: Run, model: Path, bios: Path, out: Path) -> None:
+    done = cli("encode", model, bios, "-o", out, "--device", "cpu")
+    assert done.code == 0
+    assert max(map(len, done.out.splitlines())) <= 100
+    text = " ".join(done.out.split())
+    assert "Representations by tiny-bert" in text
+    assert "4 0 … 2 12 first 24 1" in text
+    assert "columns kept (values): split (2), gender (2), job (2)" in text
+    assert f"Written: {out}." in done.out
+    assert done.err == f"note: 1 of 4 texts are longer than {POSITIONS} tokens and were cut\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "some"),
+    [
+        (("--layers", "last"), Settings((2,))),
+        (("--layers", "2, 0"), Settings((2, 0))),
+        (("--layers", "all", "--pooling", "mean"), Settings(pooling="mean")),
+        (
+            ("--pooling", "mean", "--special-tokens", "counted", "--max-length", 6),
+            Settings(pooling="mean", special_tokens="counted", max_length=6),
+        ),
+        (("--batch-tokens", 1, "--device", "cpu"), Settings()),
+    ],
+)
+def test_options_are_the_library_s(
+    encoded: Run, plain: Encoder, arguments: tuple[object, ...], some: Settings
+) -> None:
+    row, found = encoded(*arguments)
+    close(found.vectors, encode(plain, TEXTS, settings=some))
+    assert tuple(row["layers"]) == found.layers == plain.choose_layers(some.layers)
+
+
+def test_rows_and_columns(encoded: Run, plain: Encoder) -> None:
+    given = ("--where", "split=test", "--where", "job=surgeon", "--where", "job=nurse")
+    row, found = encoded(*given, "--limit", 2, "--keep", "job", "--text-column", "4")
+    close(found.vectors, encode(plain, TEXTS[1:3]))
+    assert found.columns["job"].cells() == ["nurse", "surgeon"]
+    assert row["columns"] == {"job": 2}
+
+
+def test_columns_of_many_values_are_left_out_and_named(
+    cli: Run, model: Path, out: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "many.csv"
+    path.write_text("id,text\n" + "".join(f"{i},she\n" for i in range(1001)), encoding="utf-8")
+    done = cli("encode", model, path, "-o", out, "--layers", "last")
+    assert done.code == 0
+    assert f"note: {path}: not kept, for they have more than 1,000 values: id; --keep" in done.err
+    assert "1 distinct texts" in done.out
+    assert np.ptp(load_representations(out).vectors, axis=1).max() == 0
+
+
+def test_words_by_name(cli: Run, model: Path, bios: Path, out: Path, plain: Encoder) -> None:
+    """The last text is cut before its word."""
+    done = cli("encode", model, bios, "-o", out, "--word-column", "job")
+    assert (done.code, done.out) == (1, "")
+    assert "line 5: its word is cut off with the end of its text; mend it, or drop" in done.err
+    done = cli("encode", model, bios, "-o", out, "--word-column", "job", "--skip-bad")
+    assert (done.code, done.err.count("\n")) == (0, 1)
+    assert "note: 1 rows dropped, the first: line 5: its word is cut off" in done.err
+    found = load_representations(out)
+    spans = [(9, 14), (8, 13), (2, 9)]
+    close(found.vectors, encode_spans(plain, TEXTS[:3], spans))
+    assert found.columns["gender"].cells() == ["F", "M", "F"]
+    assert found.about["pooling"] == "word"
+
+
+def test_words_by_characters(
+    cli: Run, model: Path, out: Path, tmp_path: Path, plain: Encoder
+) -> None:
+    path = tmp_path / "spans.jsonl"
+    lines = [{"text": "a nurse", "from": 2, "to": 7}, {"text": "she", "from": 0, "to": 3}]
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    given = ("encode", model, path, "-o", out, "--span-columns", "from,to", "--subword", "last")
+    done = cli(*given)
+    assert (done.code, done.err) == (0, "")
+    expected = encode_spans(plain, ["a nurse", "she"], [(2, 7), (0, 3)], subword="last")
+    close(load_representations(out).vectors, expected)
+
+
+def test_untrained_weights_of_a_seed(encoded: Run, model: Path) -> None:
+    row, found = encoded("--random-init", 3)
+    close(found.vectors, encode(Encoder.load(model, device="cpu", random_init=3), TEXTS))
+    assert row["random_init"] == found.about["random_init"] == 3
+
+
+@pytest.mark.parametrize("to", FORMATS)
+def test_every_format(cli: Run, model: Path, bios: Path, out: Path, to: str) -> None:
+    done = cli("encode", model, bios, "-o", out, "-q", "--format", to)
+    assert (done.code, done.err) == (0, "")
+    assert "tiny-bert" in done.out
+    if to == "csv":
+        (row,) = csv.DictReader(io.StringIO(done.out))
+        assert (row["n"], row["truncated"]) == ("4", "1")
+
+
+def test_the_same_again_encodes_nothing(
+    encoded: Run, cli: Run, model: Path, bios: Path, out: Path
+) -> None:
+    encoded()
+    content = out.read_bytes()
+    row, _ = encoded()
+    assert (row["value"], row["encoded"], row["before"]) == (None, 0, 4)
+    assert row["reason"] == "the file was complete before"
+    said = " ".join(cli("encode", model, bios, "-o", out).out.split())
+    assert "holds just this already; nothing was encoded" in said
+    other = cli("encode", model, bios, "-o", out, "--pooling", "mean")
+    assert other.code == 1
+    assert "is of another run: its pooling is 'first', not 'mean'" in other.err
+    assert out.read_bytes() == content
+
+
+def test_an_interruption_is_one_line_and_the_same_command_goes_on(
+    cli: Run, model: Path, out: Path, tmp_path: Path
+) -> None:
+    """A real process and a real Ctrl-C."""
+    path = tmp_path / "many.txt"
+    path.write_text("".join(f"she is {'a' * (i % 15)}{i}\n" for i in range(4_000)))
+    given = ["encode", model, path, "-o", out, "--batch-tokens", 1, "--layers", "last"]
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "wordbias", *map(str, given)], stderr=subprocess.PIPE, text=True
+    )
+    part = out.with_name(f"{out.name}.unfinished")
+    deadline = time.monotonic() + 60
+    try:
+        while not (part.exists() and _rows_done(part)) and time.monotonic() < deadline:
+            assert worker.poll() is None, worker.stderr and worker.stderr.read()
+            time.sleep(0.05)
+        worker.send_signal(signal.SIGINT)
+        _, said = worker.communicate(timeout=60)
+    finally:
+        worker.kill()
+        worker.wait()
+    assert worker.returncode == 130
+    assert [line for line in said.splitlines() if line] == [
+        "note: the same command goes on where it stopped",
+        "wordbias: interrupted; no output was changed",
+    ]
+    assert not out.exists()
+    before = json.loads(part.with_name(f"{part.name}.json").read_text())["done"]
+    assert 0 < before < 4_000
+    given[given.index(1)] = 4096  # the size of the batches is no part of what is encoded
+    done = cli(*given)
+    assert done.code == 0
+    assert f"{before:,} of the distinct texts before" in " ".join(done.out.split())
+    found = load_representations(out).vectors[0]
+    assert found.any(axis=1).all()
+    assert [file.name for file in out.parent.iterdir()] == [out.name]
+
+
+def _rows_done(part: Path) -> bool:
+    return bool(load_representations(part).vectors.any())
+
+
+def test_help_loads_no_heavy_library() -> None:
+    code = (
+        "import sys; from wordbias.cli import run; run(['encode', '--help']);"
+        "print(sorted({'torch', 'transformers', 'sklearn', 'scipy'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert "wordbias encode roberta-base bios.tsv.gz -o bios.safetensors" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--layers", "0,3"), "no layer 3; it has layers 0 (input embeddings) to 2"),
+        (("--max-length", 25), "reads at most 24 tokens, 25 were asked for"),
+        (("--max-length", 2), "have none of their own; allow more"),
+        (("--device", "abacus"), "device 'abacus': "),
+        (("--text-column", "bio"), "has no column 'bio'; it has split, gender, job, text"),
+        (("--where", "split=dev"), "holds no text where split is dev"),
+        (("--where", "fold=1"), "has no column 'fold'"),
+        (("--keep", "age"), "has no column 'age'"),
+        (("--word-column", "gender"), "line 2: the word 'F' is not in its text"),
+        (("--span-columns", "gender,job"), "line 2: expected two whole numbers as a span"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_nothing_is_written(
+    cli: Run, model: Path, bios: Path, out: Path, arguments: tuple[object, ...], message: str
+) -> None:
+    done = cli("encode", model, bios, "-o", out, *arguments)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("wordbias: ")
+    assert message in done.err
+    assert done.err.count("\n") == 1
+    assert list(out.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--layers", "first"), "expected all, last, or numbers such as 0,3,6"),
+        (("--layers", ","), "expected all, last, or numbers"),
+        (("--where", "split"), "expected COLUMN=VALUE, found 'split'"),
+        (("--pooling", "word"), "--pooling word needs --word-column or --span-columns"),
+        (("--pooling", "mean", "--word-column", "job"), "is of whole texts; name no words"),
+        (("--span-columns", "a"), "--span-columns takes two columns"),
+        (("--span-columns", "a,b", "--word-column", "job"), "no --word-column beside it"),
+        (("--precision", "int8"), "'int8' is not one of"),
+        (("--limit", 0), "0 is not in the range"),
+    ],
+)
+def test_wrong_usage(
+    cli: Run, model: Path, bios: Path, out: Path, arguments: tuple[object, ...], message: str
+) -> None:
+    done = cli("encode", model, bios, "-o", out, *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "holds no text"),
+        (b"text\nna\xefve\n", "line 2: byte 3 is not UTF-8"),
+        (b"a\tb\n1\t2\n", "which column holds the texts? Name one of a, b with --text-column"),
+    ],
+)
+def test_texts_that_are_none(
+    cli: Run, model: Path, bios: Path, out: Path, content: bytes, message: str
+) -> None:
+    bios.write_bytes(content)
+    done = cli("encode", model, bios, "-o", out)
+    assert done.code == 1
+    assert message in done.err
+
+
+def test_models_and_outputs_that_are_none(
+    cli: Run, model: Path, bios: Path, out: Path, tmp_path: Path
+) -> None:
+    weightless = tmp_path / "weightless"
+    weightless.mkdir()
+    for path in model.glob("*.json"):
+        (weightless / path.name).write_bytes(path.read_bytes())
+    refusals = [
+        ((tmp_path / "gone", bios, "-o", out), "no such folder"),
+        ((weightless, bios, "-o", out), "cannot be loaded as an encoder: "),
+        ((model, tmp_path / "gone.tsv", "-o", out), "cannot be read: No such file"),
+        ((model, bios, "-o", bios), "is both DATA and the output; name two files"),
+        ((model, bios, "-o", tmp_path), "is a folder"),
+        ((model, bios, "-o", tmp_path / "no" / "x"), "does not exist"),
+        ((model, bios, "-o", weightless / "config.json"), "holds no representations; remove it"),
+    ]
+    for arguments, message in refusals:
+        done = cli("encode", *arguments)
+        assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+        assert message in done.err
+    assert bios.read_text(encoding="utf-8") == BIOS

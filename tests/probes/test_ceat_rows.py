@@ -1,0 +1,183 @@
+"""CEAT on representations: its rows, its words, what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wordbias.errors import WordbiasError
+from wordbias.probes.in_context import Contexts, Settings, associate, ceat
+from wordbias.probes.representations import Column, Representations
+from wordbias.wordlists.queries import Query
+
+QUERY = Query(
+    "jobs",
+    (("male", ("John", "Bill", "Mike")), ("female", ("Amy", "Ann"))),
+    (("career", ("office", "salary")), ("family", ("home", "wedding", "cousins"))),
+)
+OTHER = Query("other", (("a", ("q", "r")), ("b", ("s", "t"))), QUERY.attributes)
+WORDS = ("John", "Bill", "Amy", "Ann", "office", "salary", "home", "wedding", "bill")
+
+
+def _found(seed: int = 0, layers: tuple[int, ...] = (0, 6), each: int = 12) -> Representations:
+    """Contexts in no order; `Mike` and `cousins` have none, `Ann` has two."""
+    rng = np.random.default_rng(seed)
+    words = [word for word in WORDS for _ in range(2 if word == "Ann" else each)]
+    rng.shuffle(words)
+    column = Column.of(words)
+    means = rng.standard_normal((len(layers), len(WORDS), 10))
+    noise = rng.standard_normal((len(layers), len(words), 10))
+    vectors = means[:, column.codes] + noise
+    return Representations(vectors.astype(np.float32), layers, {"word": column}, {}, "mine")
+
+
+def _of(found: Representations, layer: int, words: Mapping[str, Any]) -> Contexts:
+    cells = found.column("word").cells()
+    places = {word: [i for i, cell in enumerate(cells) if cell == word] for word in WORDS}
+    return Contexts.of([[found.layer(layer)[places[w]] for w in some] for some in words.values()])
+
+
+def test_a_row_for_each_query_and_layer_with_its_conventions() -> None:
+    found = _found()
+    rows = ceat(found, [QUERY], Settings(draws=2_000, seed=4))
+    assert [row.details["layer"] for row in rows] == [0, 6]
+    words = {
+        "male": ("John", "Bill"),
+        "female": ("Amy", "Ann"),
+        "career": ("office", "salary"),
+        "family": ("home", "wedding"),
+    }
+    for row in rows:
+        result = associate(_of(found, row.details["layer"], words), draws=2_000, seed=4)
+        assert (row.subject, row.measure) == ("mine", "ceat")
+        assert row.value == result.combined.effect
+        assert row.details.items() >= result.details().items()
+        about = dict(row.details)
+        assert about["low"] < row.value < about["high"]
+        assert about["random_effects_low"] < row.value < about["random_effects_high"]
+        assert about["p_two_sided"] == pytest.approx(2 * min(about["p"], 1 - about["p"]), abs=1e-12)
+        assert about["n"] == {name: len(some) for name, some in words.items()}
+        assert about["missing"] == {"male": ["Mike"], "family": ["cousins"]}
+        assert about["sentences"] == {w: 2 if w == "Ann" else 12 for s in words.values() for w in s}
+        assert (about["draws"], about["seed"], about["single"]) == (2_000, 4, 0)
+        assert (about["neutral"], about["better"], about["set"]) == (0, "neutral", "jobs")
+        assert (about["variance"], about["swapped"]) == ("standard-error", False)
+        assert 0 <= about["draws_above_0"] <= 1
+        assert about["draws_low"] < about["draws_mean"] < about["draws_high"]
+
+
+def test_what_is_said_of_the_draws() -> None:
+    (row,) = ceat(_found(), [QUERY], Settings(draws=1_001), layers=[6])
+    about = dict(row.details)
+    words = {"X": ("John", "Bill"), "Y": ("Amy", "Ann"), "A": ("office", "salary")}
+    effects = associate(
+        _of(_found(), 6, {**words, "B": ("home", "wedding")}), draws=1_001
+    ).drawn.effects
+    ordered = np.sort(effects)
+    assert (about["draws_low"], about["draws_high"]) == pytest.approx((ordered[25], ordered[975]))
+    assert about["draws_sd"] == pytest.approx(
+        np.sqrt(((effects - effects.mean()) ** 2).sum() / 1e3)
+    )
+    assert about["draws_above_0"] == pytest.approx(sum(e > 0 for e in effects) / 1_001)
+
+
+def test_published_variance_and_roles() -> None:
+    found = _found()
+    usual, released, swapped = (
+        ceat(found, [QUERY], Settings(draws=500, variance=variance, swap=swap), [6])[0]
+        for variance, swap in (
+            ("standard-error", False),
+            ("released", False),
+            ("standard-error", True),
+        )
+    )
+    assert released.details["variance"] == "released"
+    assert released.details["draws_mean"] == usual.details["draws_mean"]
+    assert released.value != usual.value
+    assert released.details["random_effects_se"] < usual.details["random_effects_se"]
+    assert list(swapped.details["n"]) == ["career", "family", "male", "female"]
+    assert np.sign(swapped.value or 0) == np.sign(usual.value or 0)
+    assert swapped.details["swapped"]
+
+
+def test_words_with_too_few_sentences_are_left_out_and_counted() -> None:
+    query = replace(QUERY, targets=(QUERY.targets[0], ("female", ("Amy", "Ann", "home"))))
+    (row,) = ceat(_found(), [query], Settings(draws=100, minimum=3), [6])
+    assert row.details["too_few"] == {"Ann": 2}
+    assert row.details["missing"]["female"] == ["Ann"]
+    with pytest.raises(WordbiasError, match="mine: jobs: female: 1 of 2 words found") as raised:
+        ceat(_found(), [QUERY], Settings(minimum=3))
+    assert "first missing: Ann; give more sentences" in str(raised.value)
+
+
+def test_words_are_taken_only_as_they_are_spelled() -> None:
+    column = Column.of(["bill", "John", "Amy", "Ann", "office", "salary", "home", "wedding"])
+    found = Representations(
+        np.random.default_rng(0).standard_normal((1, 8, 4)).astype(np.float32),
+        (1,),
+        {"word": column},
+    )
+    with pytest.raises(WordbiasError, match="male: 1 of 3 words found"):
+        ceat(found, [QUERY])
+
+
+def test_a_query_without_words_has_a_reason_and_the_others_a_value() -> None:
+    first, second, third = ceat(_found(layers=(3,)), [OTHER, QUERY, OTHER], Settings(draws=50))
+    assert first.value is third.value is None
+    assert second.value is not None
+    assert (
+        "a: 0 of 2 words found (at least 2 needed): first missing: q, r" in first.details["reason"]
+    )
+    assert first.details["layer"] == 3
+    with pytest.raises(WordbiasError, match="mine: other: a: 0 of 2 words found"):
+        ceat(_found(), [OTHER])
+
+
+def test_one_sentence_a_word_has_no_interval() -> None:
+    found = _found(each=1)
+    column = Column.of(WORDS)
+    single = Representations(found.vectors[:, : len(WORDS)], found.layers, {"word": column})
+    for row in ceat(single, [QUERY], Settings(draws=10)):
+        assert row.value is not None
+        assert row.details["low"] is None
+        assert row.details["single"] == 8
+        assert "every word has one sentence" in row.details["interval_reason"]
+
+
+def test_targets_that_are_all_alike_have_no_value() -> None:
+    found = _found(layers=(0,))
+    vectors = np.array(found.vectors)
+    vectors[:, np.isin(found.column("word").cells(), ["John", "Bill", "Amy", "Ann"])] = 1
+    (row,) = ceat(replace(found, vectors=vectors), [QUERY], Settings(draws=20))
+    assert row.value is None
+    assert row.details["reason"] == "undefined: all target words are associated alike"
+    assert row.details["n"]["male"] == 2
+
+
+@pytest.mark.parametrize(("value", "message"), [(0, "is zero"), (np.nan, "no finite number")])
+def test_vectors_of_no_use_are_refused(value: float, message: str) -> None:
+    found = _found()
+    vectors = np.array(found.vectors)
+    vectors[1, found.column("word").cells().index("Amy")] = value
+    broken = replace(found, vectors=vectors)
+    assert ceat(broken, [QUERY], Settings(draws=20), [0])[0].value is not None
+    with pytest.raises(WordbiasError, match=f"mine, layer 6: jobs: Amy: one of its .*{message}"):
+        ceat(broken, [QUERY], Settings(draws=20))
+
+
+def test_no_column_no_such_layer() -> None:
+    found = _found()
+    with pytest.raises(WordbiasError, match="mine: has no column 'word'"):
+        ceat(replace(found, columns={}), [QUERY])
+    with pytest.raises(WordbiasError, match="no layer 3; it holds 0, 6"):
+        ceat(found, [QUERY], layers=[3])
+
+
+def test_vectors_that_are_mapped_are_left_alone() -> None:
+    found = _found()
+    found.vectors.flags.writeable = False
+    assert len(ceat(found, [QUERY], Settings(draws=20))) == 2

@@ -1,0 +1,305 @@
+"""Encoders from a folder or the hub: what they are, and which are refused."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+from tiny_encoders import FAMILIES, POSITIONS, TEXTS
+
+from wordbias import WordbiasError, optional
+from wordbias.pretrained import first_line, load_pretrained
+from wordbias.probes.encoder import PRECISIONS, Encoder, position_limit
+from wordbias.probes.encoding import encode
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+Find = Callable[[str], Path]
+LIMITS = {"roberta": POSITIONS - 2, "mpnet": POSITIONS - 2, "deberta-v2": None}
+
+
+@pytest.fixture
+def folder(encoder_folder: Find, tmp_path: Path) -> Path:
+    """Return a copy of the tiny BERT, which a test may spoil."""
+    return Path(shutil.copytree(encoder_folder("bert"), tmp_path / "bert"))
+
+
+def without(folder: Path, *parts: str) -> None:
+    """Take weights out of a file, those whose name has one of `parts`."""
+    weights = load_file(folder / "model.safetensors")
+    kept = {name: w for name, w in weights.items() if not any(part in name for part in parts)}
+    assert len(kept) < len(weights)
+    save_file(kept, folder / "model.safetensors", {"format": "pt"})
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_layers_dimensions_and_length(encoder_folder: Find, family: str) -> None:
+    encoder = Encoder.load(encoder_folder(family), device="cpu")
+    assert (encoder.layers, encoder.dim) == (3, 16)
+    assert encoder.limit == LIMITS.get(family, POSITIONS)
+    assert encoder.max_length == (encoder.limit or 512)
+    assert (encoder.device, encoder.precision, encoder.random_init) == ("cpu", "float32", None)
+    assert not encoder.model.training
+    assert encoder.choose_layers(None) == (0, 1, 2, 3)
+
+
+@pytest.mark.parametrize("family", [name for name in FAMILIES if LIMITS.get(name, 0) is not None])
+def test_the_limit_is_the_longest_that_the_model_can_read(
+    encoder_folder: Find, family: str
+) -> None:
+    encoder = Encoder.load(encoder_folder(family), device="cpu")
+
+    def read(length: int) -> Any:
+        ids = np.full((1, length), 7)
+        return encoder.hidden_states({"input_ids": ids, "attention_mask": np.ones_like(ids)})
+
+    assert len(read(encoder.limit or 0)) == 4
+    with pytest.raises((RuntimeError, IndexError)):
+        read((encoder.limit or 0) + 1)
+
+
+def test_a_model_without_a_table_of_positions_has_no_limit() -> None:
+    assert position_limit(torch.nn.Linear(2, 2)) is None
+
+
+def test_a_tokenizer_that_knows_a_shorter_length_is_believed(folder: Path) -> None:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, model_max_length=11)
+    tokenizer.save_pretrained(folder)
+    encoder = Encoder.load(folder, device="cpu")
+    assert (encoder.max_length, encoder.limit) == (11, POSITIONS)
+
+
+def test_a_model_saved_with_a_head_is_an_encoder_without_it(
+    encoder_folder: Find, tmp_path: Path
+) -> None:
+    """Its pooler is missing then, and no layer needs it."""
+    source = encoder_folder("bert")
+    masked = transformers.BertForMaskedLM(transformers.AutoConfig.from_pretrained(source))
+    masked.bert.load_state_dict(
+        transformers.AutoModel.from_pretrained(source).state_dict(), strict=False
+    )
+    masked.save_pretrained(tmp_path)
+    transformers.AutoTokenizer.from_pretrained(source).save_pretrained(tmp_path)
+    assert not any("pooler" in name for name in load_file(tmp_path / "model.safetensors"))
+    found = encode(Encoder.load(tmp_path, device="cpu"), TEXTS)
+    np.testing.assert_array_equal(found, encode(Encoder.load(source, device="cpu"), TEXTS))
+
+
+def test_missing_weights_are_refused(folder: Path) -> None:
+    without(folder, "layer.1.output", "layer.2.output.dense")
+    with pytest.raises(WordbiasError) as caught:
+        Encoder.load(folder, device="cpu")
+    said = str(caught.value)
+    assert "has no trained weights for encoder.layer.1." in said
+    assert "others; give a folder whose weights are of this model" in said
+    assert "\n" not in said
+
+
+def test_a_folder_without_weights_is_refused_but_can_be_drawn_at_random(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(WordbiasError, match=r"cannot be loaded as an encoder: .*safetensors"):
+        Encoder.load(folder, device="cpu")
+    assert Encoder.load(folder, device="cpu", random_init=0).layers == 3
+
+
+@pytest.mark.parametrize("random_init", [None, 0])
+def test_a_folder_without_a_tokenizer_is_refused(folder: Path, random_init: int | None) -> None:
+    for path in folder.glob("*token*"):
+        path.unlink()
+    with pytest.raises(WordbiasError, match=r"cannot be loaded as an encoder: .+") as caught:
+        Encoder.load(folder, device="cpu", random_init=random_init)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_damaged_file_of_weights_is_refused(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(WordbiasError, match="cannot be loaded as an encoder"):
+        Encoder.load(folder, device="cpu")
+
+
+def test_folders_that_are_none(tmp_path: Path) -> None:
+    with pytest.raises(WordbiasError, match="no such folder"):
+        Encoder.load(tmp_path / "gone")
+    with pytest.raises(WordbiasError, match="cannot be loaded as an encoder"):
+        Encoder.load(tmp_path)
+
+
+def test_a_model_that_is_no_encoder_is_refused(tmp_path: Path, encoder_folder: Find) -> None:
+    sizes = {"vocab_size": 90, "d_model": 8, "d_kv": 4, "d_ff": 8, "num_layers": 1, "num_heads": 2}
+    transformers.T5Model(transformers.T5Config(**sizes)).save_pretrained(tmp_path)
+    transformers.AutoTokenizer.from_pretrained(encoder_folder("bert")).save_pretrained(tmp_path)
+    with pytest.raises(WordbiasError, match="is no text encoder that shows its layers"):
+        Encoder.load(tmp_path, device="cpu")
+
+
+def test_an_unknown_device_and_precision(encoder_folder: Find) -> None:
+    with pytest.raises(WordbiasError, match=r"device 'abacus': .*; use cpu, or cuda with a GPU"):
+        Encoder.load(encoder_folder("bert"), device="abacus")
+    with pytest.raises(WordbiasError, match="precision 'int8': expected one of float32, bfloat16"):
+        Encoder.load(encoder_folder("bert"), precision="int8")
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_precision_is_that_of_the_weights_and_vectors_are_float32(
+    encoder_folder: Find, precision: str
+) -> None:
+    encoder = Encoder.load(encoder_folder("bert"), device="cpu", precision=precision)
+    kinds = {parameter.dtype for parameter in encoder.model.parameters()}
+    assert kinds == {getattr(torch, precision)}
+    found = encode(encoder, TEXTS)
+    assert found.dtype == np.float32
+    trained = Encoder.load(encoder_folder("bert"), device="cpu")
+    full = encode(trained, TEXTS)
+    assert (encoder.sha256() == trained.sha256()) == (precision == "float32")
+    np.testing.assert_array_equal(  # the input embeddings are normalised, so that they are rounded
+        np.abs(found[0] - full[0]).max() == 0, precision == "float32"
+    )
+
+
+def test_random_weights_are_a_seed_s(encoder_folder: Find) -> None:
+    def drawn(seed: int | None) -> Encoder:
+        return Encoder.load(encoder_folder("bert"), device="cpu", random_init=seed)
+
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    first, again, other, trained = drawn(1), drawn(1), drawn(2), drawn(None)
+    torch.testing.assert_close(torch.rand(3), expected, rtol=0, atol=0)
+    assert first.sha256() == again.sha256()
+    assert len({encoder.sha256() for encoder in (first, other, trained)}) == 3
+    assert (first.random_init, first.layers, first.dim) == (1, 3, 16)
+    np.testing.assert_array_equal(encode(first, TEXTS), encode(again, TEXTS))
+    for (name, weight), (same, other_weight) in zip(
+        first.model.state_dict().items(), trained.model.state_dict().items(), strict=True
+    ):
+        assert (name, weight.shape) == (same, other_weight.shape)
+
+
+def test_random_weights_are_drawn_as_the_config_says(encoder_folder: Find) -> None:
+    encoder = Encoder.load(encoder_folder("bert"), device="cpu", random_init=0)
+    weights = torch.cat(
+        [
+            w.detach().flatten()
+            for name, w in encoder.model.named_parameters()
+            if "dense.weight" in name
+        ]
+    )
+    rate = encoder.model.config.initializer_range
+    deviation = float(weights.std())
+    room = 5 * rate / np.sqrt(2 * len(weights))  # five standard errors of a normal's deviation
+    assert abs(deviation - rate) < room
+
+
+def test_the_hash_knows_every_weight(encoder_folder: Find) -> None:
+    encoder = Encoder.load(encoder_folder("bert"), device="cpu")
+    before = encoder.sha256()
+    assert before == Encoder.load(encoder_folder("bert"), device="cpu").sha256()
+    with torch.no_grad():
+        encoder.model.encoder.layer[2].output.dense.bias[3] += 1
+    assert encoder.sha256() != before
+
+
+def test_a_folder_needs_no_network(encoder_folder: Find, monkeypatch: pytest.MonkeyPatch) -> None:
+    import socket
+
+    def refuse(*arguments: object, **options: object) -> None:
+        raise AssertionError("the network was asked")
+
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    assert Encoder.load(encoder_folder("bert"), device="cpu").layers == 3
+
+
+def test_a_name_that_the_hub_does_not_give_is_one_line_at_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import huggingface_hub
+
+    asked = []
+
+    def unreachable(name: str, **options: Any) -> None:
+        asked.append((name, options))
+        raise OSError("Name or service not known\nand more")
+
+    looked = []
+    true = transformers.AutoTokenizer.from_pretrained
+
+    def look(name: str, **options: Any) -> Any:
+        looked.append(options["local_files_only"])
+        return true(name, **options)
+
+    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", look)
+    monkeypatch.setattr(huggingface_hub, "model_info", unreachable)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(WordbiasError) as caught:
+        Encoder.load("nobody/nothing-at-all")
+    assert looked == [True]  # in the cache only
+    said = str(caught.value)
+    assert said.startswith("nobody/nothing-at-all: no such folder, not in the cache of the hub")
+    assert "(Name or service not known)" in said
+    assert said.endswith("hf download nobody/nothing-at-all")
+    ((name, options),) = asked
+    assert name == "nobody/nothing-at-all"
+    assert 0 < options["timeout"] <= 10
+
+
+def test_what_the_hub_has_and_transformers_cannot_load_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import huggingface_hub
+
+    monkeypatch.setattr(huggingface_hub, "model_info", lambda name, **options: None)
+    monkeypatch.chdir(tmp_path)
+
+    def fail(*arguments: object, **options: object) -> None:
+        raise ValueError("of no known kind\nwhat is known: …")
+
+    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", fail)
+    with pytest.raises(WordbiasError) as caught:
+        load_pretrained("AutoModel", "some/model", "an encoder")
+    assert str(caught.value) == "some/model: cannot be loaded as an encoder: of no known kind"
+
+
+def test_loading_says_nothing_and_leaves_the_log_as_it_was(
+    encoder_folder: Find, capfd: pytest.CaptureFixture[str]
+) -> None:
+    logging = transformers.utils.logging
+    logging.set_verbosity_info()
+    logging.enable_progress_bar()
+    try:
+        encoder = Encoder.load(encoder_folder("bert"), device="cpu")
+        encode(encoder, ["a " * 2000])
+        assert logging.get_verbosity() == logging.INFO
+        assert logging.is_progress_bar_enabled()
+    finally:
+        logging.set_verbosity_warning()
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("package", ["torch", "transformers"])
+def test_a_missing_package_is_named(
+    encoder_folder: Find, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    folder = encoder_folder("bert")
+    true = optional.importlib.import_module
+
+    def lacking(name: str, *rest: Any) -> Any:
+        if name == package:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return true(name, *rest)
+
+    monkeypatch.setattr(optional.importlib, "import_module", lacking)
+    with pytest.raises(WordbiasError, match=rf"needs {package}; .* 'wordbias\[contextual\]'"):
+        Encoder.load(folder)
+
+
+def test_the_first_line_of_an_error_without_words_is_its_kind() -> None:
+    assert first_line(ValueError(" a\nb")) == "a"
+    assert first_line(KeyError()) == "KeyError"

@@ -1,0 +1,106 @@
+"""Plain probing: its split, its baselines, its interval."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+from wordbias.errors import WordbiasError
+from wordbias.probes.accuracy import divided, probe_accuracy, wilson
+from wordbias.probes.examples import Examples
+from wordbias.probes.recipe import Recipe
+from wordbias.probes.representations import Column
+
+
+def _examples(n: int = 600, noise: float = 0.5) -> Examples:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((n, 6)).astype(np.float32)
+    return Examples.of(x, x[:, 0] + noise * rng.standard_normal(n) > 0.4)
+
+
+@given(st.lists(st.integers(10, 90), min_size=2, max_size=5), st.integers(0, 9))
+def test_the_split_is_stratified_and_whole(sizes: list[int], seed: int) -> None:
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    order, schedule = divided(labels, seed)
+    assert sorted(order) == list(range(len(labels)))
+    (t,), ((a, b),), ((c, d),) = schedule.train, schedule.dev, schedule.test
+    assert (a, c, d) == (t, b, len(labels))
+    for part, share in ((order[:t], 0.8), (order[a:b], 0.1), (order[c:], 0.1)):
+        counts = np.bincount(labels[part], minlength=len(sizes))
+        assert (np.abs(counts - share * np.array(sizes)) <= 1).all()
+
+
+def test_a_given_split_is_kept() -> None:
+    split = Column.of(["train"] * 50 + ["Validation"] * 20 + ["test"] * 30)
+    order, schedule = divided(np.zeros(100, int), 0, split)
+    assert set(order[:50]) == set(range(50))
+    assert schedule.dev == ((50, 70),)
+    assert set(order[70:]) == set(range(70, 100))
+
+
+def test_a_split_without_dev_gives_a_tenth_of_train() -> None:
+    split = Column.of(["train"] * 50 + ["test"] * 50)
+    order, schedule = divided(np.zeros(100, int), 0, split)
+    assert (schedule.train, schedule.dev, schedule.test) == ((45,), ((45, 50),), ((50, 100),))
+    assert set(order[50:]) == set(range(50, 100))
+
+
+def test_splits_that_are_none() -> None:
+    with pytest.raises(WordbiasError, match="'later' is none of train, dev and test"):
+        divided(np.zeros(2, int), 0, Column.of(["train", "later"]))
+    with pytest.raises(WordbiasError, match="2 examples leave none to test"):
+        divided(np.zeros(2, int), 0, Column.of(["train", "dev"]))
+    with pytest.raises(WordbiasError, match="6 examples leave none to dev"):
+        divided(np.arange(6), 0)
+
+
+def test_accuracy_control_and_majority() -> None:
+    examples = _examples()
+    found = probe_accuracy(examples, seeds=(0, 1), recipe=Recipe(rate=0.02))
+    assert [one.seed for one in found] == [0, 1]
+    share = float(np.mean(examples.labels == 0))
+    for one in found:
+        assert one.control is not None
+        assert one.tested.n == pytest.approx(60, abs=2)
+        assert one.majority == pytest.approx(share, abs=2 / 60)
+        # four standard deviations of a share of sixty
+        assert one.tested.accuracy > one.majority
+        assert abs(one.control.accuracy - share) < 4 * np.sqrt(0.25 / 60)
+        assert one.selectivity == one.tested.accuracy - one.control.accuracy
+    (bare,) = probe_accuracy(examples, control=False, recipe=Recipe(rate=0.02))
+    assert bare.tested == found[0].tested
+    assert bare.selectivity is None
+
+
+@pytest.mark.parametrize("probe", ["linear", "mlp"])
+def test_what_only_an_mlp_can_learn(probe: str) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((800, 12)).astype(np.float32)
+    examples = Examples.of(x, x[:, 0] * x[:, 1] > 0)
+    recipe = Recipe(probe, epochs=30, rate=0.01)
+    (one,) = probe_accuracy(examples, recipe=recipe, control=False, device="cpu")
+    assert (one.tested.accuracy > 0.75) == (probe == "mlp")
+
+
+@pytest.mark.parametrize(("right", "n"), [(0, 10), (3, 10), (970, 1000), (10, 10)])
+def test_wilson_inverts_the_score_test(right: int, n: int) -> None:
+    p, z = right / n, norm.ppf(0.975)
+
+    def score(q: float) -> Any:
+        return (p - q) ** 2 - z * z * q * (1 - q) / n
+
+    low, high = wilson(p, n)
+    if right:
+        assert low == pytest.approx(brentq(score, 1e-9, p - 1e-9), abs=1e-9)
+    else:
+        assert low == pytest.approx(0, abs=1e-12)
+    if right < n:
+        assert high == pytest.approx(brentq(score, p + 1e-9, 1 - 1e-9), abs=1e-9)
+    else:
+        assert high == pytest.approx(1, abs=1e-12)

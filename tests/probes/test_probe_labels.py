@@ -1,0 +1,193 @@
+"""Labels and vectors out of files: what is read, and what is refused with which words."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wordbias import Embedding
+from wordbias.errors import WordbiasError
+from wordbias.probes.labels import (
+    LabelledVocabulary,
+    name_labels,
+    read_labels,
+    read_word_labels,
+)
+from wordbias.probes.reading import is_arrays, load_vectors
+from wordbias.probes.representations import Column, Representations
+from wordbias.probes.storage import save_representations
+from wordbias.wordlists.names import names
+
+X = np.arange(24, dtype=np.float32).reshape(6, 4)
+
+
+def _write(path: Path, data: bytes | str) -> Path:
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    return path
+
+
+@pytest.mark.parametrize(
+    "data", ["f\nm\nf\n", "f\nm\nf", "f\r\nm\r\nf\r\n", "\ufefff\nm\nf\n", " f\nm \nf\n"]
+)
+def test_labels_one_a_line(tmp_path: Path, data: str) -> None:
+    found = read_labels(_write(tmp_path / "y.txt", data))
+    assert found.cells() == ["f", "m", "f"]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("f\n\nm\n", "line 2 is blank; expected one label a line"),
+        ("", "is empty"),
+        (b"f\nm\n\xe9l\xe8ve\n", r"line 3 is not UTF-8 text \(byte 0xe9\); convert"),
+        ("f\nm\n".encode("utf-16"), "line 1 is not UTF-8"),
+    ],
+)
+def test_label_files_that_are_none(tmp_path: Path, data: bytes | str, message: str) -> None:
+    path = _write(tmp_path / "y.txt", data)
+    with pytest.raises(WordbiasError, match=f"{path}: {message}"):
+        read_labels(path)
+
+
+def test_a_missing_label_file(tmp_path: Path) -> None:
+    with pytest.raises(WordbiasError, match="cannot be read: No such file"):
+        read_labels(tmp_path / "none.txt")
+    with pytest.raises(WordbiasError, match="cannot be read: Is a directory"):
+        read_word_labels(tmp_path)
+
+
+def test_words_and_labels(tmp_path: Path) -> None:
+    path = _write(tmp_path / "w.tsv", "new york\tcity\nZoe\tname\nZoe\tname\n")
+    assert read_word_labels(path) == {"new york": "city", "Zoe": "name"}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("a\tx\nb\n", "line 2: expected a word, a tab and its label, found 'b'"),
+        ("a\tx\ty\n", "line 1: expected a word"),
+        ("\tx\n", "line 1: expected a word"),
+        ("a\t \n", "line 1: expected a word"),
+        ("a\tx\na\ty\n", "line 2: 'a' is labelled 'y', but 'x' before"),
+    ],
+)
+def test_lists_of_words_that_are_none(tmp_path: Path, data: str, message: str) -> None:
+    path = _write(tmp_path / "w.tsv", data)
+    with pytest.raises(WordbiasError, match=f"{path}: {message}"):
+        read_word_labels(path)
+
+
+def test_names_are_labelled_by_the_share_of_their_bearers() -> None:
+    labels = name_labels()
+    assert labels["Olivia"] == "female"
+    assert labels["Liam"] == "male"
+    assert labels == {name: "female" if s >= 0.5 else "male" for name, s in names().items()}
+
+
+def test_the_sample_has_at_least_a_thousand_names() -> None:
+    sample = Embedding.sample()
+    known = LabelledVocabulary.of(name_labels(), sample)
+    assert len(known.words) >= 1000
+    assert len(known.words) + len(known.missing) == len(name_labels())
+    labels = dict(zip(known.words, known.labels.cells(), strict=True))
+    assert (labels["mary"], labels["john"]) == ("female", "male")
+
+
+def test_words_are_found_as_a_vocabulary_spells_them() -> None:
+    labels = {"Emma": "f", "emma": "other", "Zoe": "f", "paul": "m", "Nobody": "m"}
+    known = LabelledVocabulary.of(labels, {"emma", "Paul", "Zoe"})
+    assert list(known.words) == ["emma", "Zoe", "Paul"]
+    assert known.labels.cells() == ["f", "f", "m"]
+    assert known.missing == ["Nobody"]
+
+
+def test_arrays_of_numpy(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", X)
+    np.savez(tmp_path / "b.npz", x=np.stack([X, -X]))
+    np.savez_compressed(tmp_path / "c.npz", x=X, y=X.astype(np.float64))
+    one, layers = load_vectors(tmp_path / "a.npy"), load_vectors(tmp_path / "b.npz")
+    np.testing.assert_array_equal(one.vectors, X[None])
+    assert isinstance(np.load(tmp_path / "a.npy", mmap_mode="r"), np.memmap)
+    assert not one.vectors.flags.writeable, "mapped, not read"
+    assert (layers.layers, layers.name) == ((0, 1), "b")
+    np.testing.assert_array_equal(layers.vectors[1], -X)
+    assert load_vectors(tmp_path / "c.npz", "y").vectors.dtype == np.float64
+    with pytest.raises(
+        WordbiasError, match="one array of vectors, found x, y; choose with --array"
+    ):
+        load_vectors(tmp_path / "c.npz")
+    with pytest.raises(WordbiasError, match="no array 'z'; it holds x, y"):
+        load_vectors(tmp_path / "c.npz", "z")
+
+
+def test_arrays_of_safetensors(tmp_path: Path) -> None:
+    from safetensors.numpy import save_file
+
+    path = tmp_path / "a.safetensors"
+    save_file({"states": np.stack([X, X]), "lengths": np.zeros(6, np.int32)}, path)
+    assert is_arrays(path)
+    found = load_vectors(path)
+    np.testing.assert_array_equal(found.vectors, np.stack([X, X]))
+    save_file({"a": X, "b": X}, path)
+    with pytest.raises(WordbiasError, match="found a, b; choose with --array NAME"):
+        load_vectors(path)
+    assert load_vectors(path, "b").layers == (0,)
+    save_file({"a": X[0]}, path)
+    with pytest.raises(WordbiasError, match="one array of vectors, found none"):
+        load_vectors(path)
+    with pytest.raises(WordbiasError, match="expected numbers of shape"):
+        load_vectors(path, "a")
+
+
+def test_what_encode_wrote(tmp_path: Path) -> None:
+    path = tmp_path / "r.safetensors"
+    columns = {"gender": Column.of("fmfmfm")}
+    save_representations(Representations(np.stack([X, 2 * X]), (0, 6), columns), path)
+    assert is_arrays(path)
+    found = load_vectors(path)
+    assert (found.layers, found.column("gender").cells()) == ((0, 6), list("fmfmfm"))
+
+
+def test_embeddings_are_no_arrays(tmp_path: Path) -> None:
+    embedding = Embedding(["a", "b"], X[:2])
+    for name in ("e.txt", "e.bin", "e.safetensors"):
+        embedding.save(tmp_path / name)
+        assert not is_arrays(tmp_path / name)
+    assert not is_arrays(_write(tmp_path / "short.txt", "a"))
+
+
+class _Dangerous:
+    def __reduce__(self) -> Any:
+        return (pytest.fail, ("a pickle was executed",))
+
+
+def test_no_pickle_is_ever_executed(tmp_path: Path) -> None:
+    objects = np.array([_Dangerous()] * 3, object)
+    np.save(tmp_path / "o.npy", objects)
+    np.savez(tmp_path / "o.npz", x=objects)
+    for name in ("o.npy", "o.npz"):
+        with pytest.raises(WordbiasError, match="Python objects, which are never loaded"):
+            load_vectors(tmp_path / name)
+    pickled = _write(tmp_path / "p.npy", pickle.dumps(_Dangerous()))
+    assert not is_arrays(pickled)
+    with pytest.raises(WordbiasError, match="never loaded"):
+        load_vectors(pickled)
+
+
+def test_damaged_files(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", X)
+    np.savez(tmp_path / "a.npz", x=X)
+    for name in ("a.npy", "a.npz"):
+        whole = (tmp_path / name).read_bytes()
+        cut = _write(tmp_path / f"cut_{name}", whole[: len(whole) // 2])
+        with pytest.raises(WordbiasError, match="cut_a"):
+            is_arrays(cut) and load_vectors(cut)
+    np.save(tmp_path / "t.npy", np.array(["a", "b"]))
+    with pytest.raises(WordbiasError, match="expected numbers of shape"):
+        load_vectors(tmp_path / "t.npy")
+    with pytest.raises(WordbiasError, match="cannot be read: No such file"):
+        is_arrays(tmp_path / "none.npy")

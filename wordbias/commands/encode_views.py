@@ -1,0 +1,91 @@
+"""What `wordbias encode` says: of the texts beforehand, and of the file that it wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from wordbias.commands.options import note
+from wordbias.probes.columns import DISTINCT
+from wordbias.probes.encoding import Work
+from wordbias.probes.texts import Texts
+from wordbias.probes.unfinished import Written
+from wordbias.rendering import Table
+from wordbias.results import Row, number
+
+
+def tell(texts: Texts, work: Work, quiet: bool) -> None:
+    """Say what was left out, dropped or cut."""
+    if texts.left_out:
+        note(
+            f"{texts.file}: not kept, for they have more than {DISTINCT:,} values: "
+            f"{', '.join(texts.left_out)}; --keep names what to keep",
+            quiet,
+        )
+    if texts.dropped:
+        note(f"{texts.dropped} rows dropped, the first: {texts.problem}", quiet)
+    if work.truncated:
+        note(
+            f"{work.truncated} of {len(texts)} texts are longer than {work.settings.max_length} "
+            "tokens and were cut",
+            quiet,
+        )
+
+
+def encoded_row(output: str, texts: Texts, work: Work, done: Written) -> Row:
+    """Return the row of a file that was written: how fast, and how."""
+    rate = done.encoded / done.seconds if done.encoded else None
+    details: dict[str, Any] = {
+        "n": len(texts),
+        "distinct": len(work.order),
+        **work.settings.to_dict(),
+        "dim": work.encoder.dim,
+        "truncated": work.truncated,
+        "dropped": texts.dropped,
+        "columns": {name: len(column.values) for name, column in texts.columns.items()},
+        "encoded": done.encoded,
+        "before": done.before,
+        "seconds": round(done.seconds, 3),
+        "random_init": work.encoder.random_init,
+        "precision": work.encoder.precision,
+        "device": work.encoder.device,
+        "file": output,
+    }
+    if rate is None:
+        details["reason"] = "the file was complete before"
+    return Row(Path(work.encoder.name).name, "texts-per-second", rate, details)
+
+
+def encoded_table(row: Row) -> Table:
+    """Return the row as a table of one line."""
+    about = row.details
+    layers = list(about["layers"])
+    whole = layers == list(range(layers[0], layers[-1] + 1)) and len(layers) > 1
+    cells = [
+        f"{about['n']:,}",
+        f"{layers[0]} … {layers[-1]}" if whole else ", ".join(map(str, layers)),
+        str(about["dim"]),
+        about["pooling"],
+        str(about["max_length"]),
+        f"{about['truncated']:,}",
+        number(about["seconds"], 1),
+        number(row.value, 0),
+    ]
+    columns = ["texts", "layers", "dim", "pooling", "tokens ≤", "cut", "seconds", "texts/s"]
+    kept = ", ".join(f"{name} ({count})" for name, count in about["columns"].items())
+    return Table(
+        f"Representations by {row.subject}",
+        columns,
+        [cells],
+        f"{about['distinct']:,} distinct texts; columns kept (values): {kept or 'none'}.",
+        cut="layers",
+    )
+
+
+def closing(row: Row) -> str:
+    """Say what is in the file, and whether it was before."""
+    about = row.details
+    if row.value is None:
+        return f"{about['file']} holds just this already; nothing was encoded."
+    before = f", {about['before']:,} of the distinct texts before" if about["before"] else ""
+    return f"Written: {about['file']}{before}."

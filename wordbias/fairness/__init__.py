@@ -1,0 +1,1 @@
+"""Fairness of what is built on representations: data without gendered words."""

@@ -1,0 +1,171 @@
+"""Plain probing: accuracy on held-out examples, beside the majority and a control task."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.errors import WordbiasError
+from wordbias.probes.control import control_labels
+from wordbias.probes.examples import Examples
+from wordbias.probes.recipe import Recipe, Result
+from wordbias.probes.representations import Column
+from wordbias.probes.schedule import DEV_SHARE, Job, Schedule
+from wordbias.probes.trainer import train_jobs
+
+Integers = NDArray[np.intp]
+
+SHARES = (0.8, 0.1)
+"""Of each class, for training and for dev; the rest is tested."""
+_ROLES = {"train": 0, "training": 0, "dev": 1, "val": 1, "valid": 1, "validation": 1, "test": 2}
+
+
+@dataclass(frozen=True)
+class Probed:
+    """How a probe did on held-out examples.
+
+    Attributes
+    ----------
+    tested
+        On the labels.
+    majority
+        Accuracy of always naming the class that is most frequent among the training examples.
+    control
+        On a control task, if there was one.
+    layer, seed
+        Of the representations, and of split, order and first weights.
+    """
+
+    tested: Result
+    majority: float
+    control: Result | None = None
+    layer: int = 0
+    seed: int = 0
+
+    @property
+    def selectivity(self) -> float | None:
+        """Accuracy on the labels less that on the control task (Hewitt and Liang 2019)."""
+        return None if self.control is None else self.tested.accuracy - self.control.accuracy
+
+
+def probe_accuracy(
+    examples: Examples,
+    *,
+    seeds: Sequence[int] = (0,),
+    recipe: Recipe | None = None,
+    split: Column | None = None,
+    types: Integers | None = None,
+    control: bool = True,
+    device: str | None = None,
+) -> list[Probed]:
+    """Train a probe on each layer under each seed and test it on held-out examples.
+
+    Parameters
+    ----------
+    examples
+        Vectors and labels.
+    seeds
+        Each has a split, first weights and control labels of its own.
+    split
+        ``train``, ``dev`` (or ``valid``, …) and ``test`` for each example; by default eight,
+        one and one in ten of each class. Without dev examples a tenth of the training ones serve.
+    types
+        A code for each example; see `wordbias.probes.control.control_labels`.
+
+    Returns
+    -------
+    list of Probed
+        Layer by layer, in each seed by seed.
+    """
+    parts = [divided(examples.labels, seed, split) for seed in seeds]
+    labels = {False: [examples.labels] * len(seeds)}
+    if control:
+        labels[True] = [control_labels(examples.labels, types, seed) for seed in seeds]
+    jobs = [
+        Job(layer, labels[which][i], order, schedule, seed)
+        for layer in range(len(examples.layers))
+        for i, (seed, (order, schedule)) in enumerate(zip(seeds, parts, strict=True))
+        for which in labels
+    ]
+    found = train_jobs(
+        examples.vectors,
+        jobs,
+        len(examples.classes),
+        recipe or Recipe(),
+        device=device,
+        what=examples.name,
+    )
+    step = len(labels)
+    return [
+        Probed(
+            found[i][0],
+            majority(jobs[i]),
+            found[i + 1][0] if control else None,
+            examples.layers[jobs[i].layer],
+            jobs[i].seed,
+        )
+        for i in range(0, len(jobs), step)
+    ]
+
+
+def divided(labels: Integers, seed: int, split: Column | None = None) -> tuple[Integers, Schedule]:
+    """Return an order, training examples first, then dev, then test, and its schedule.
+
+    Raises
+    ------
+    WordbiasError
+        If a part is empty, or the split says something else than train, dev and test.
+    """
+    rng = np.random.default_rng(seed)
+    parts = _stratified(labels, rng) if split is None else _as_given(split, rng)
+    sizes = [len(part) for part in parts]
+    for name, size in zip(("train", "dev", "test"), sizes, strict=True):
+        if not size:
+            raise WordbiasError(
+                f"{len(labels):,} examples leave none to {name}; give more, or a split of your own"
+            )
+    t, d, _ = np.cumsum(sizes).tolist()
+    return np.concatenate(parts), Schedule((t,), ((t, d),), ((d, len(labels)),))
+
+
+def _stratified(labels: Integers, rng: np.random.Generator) -> list[Integers]:
+    parts: list[list[Integers]] = [[], [], []]
+    for label in np.unique(labels):
+        members = rng.permutation(np.flatnonzero(labels == label))
+        cuts = np.round(np.cumsum(SHARES) * len(members)).astype(int)
+        for part, piece in zip(parts, np.split(members, cuts), strict=True):
+            part.append(piece)
+    return [rng.permutation(np.concatenate(part)) for part in parts]
+
+
+def _as_given(split: Column, rng: np.random.Generator) -> list[Integers]:
+    unknown = [value for value in split.values if value.lower() not in _ROLES]
+    if unknown:
+        raise WordbiasError(
+            f"split: {unknown[0]!r:.40} is none of train, dev and test; name another column"
+        )
+    roles = np.array([_ROLES[value.lower()] for value in split.values])[split.codes]
+    train, dev, test = (rng.permutation(np.flatnonzero(roles == role)) for role in range(3))
+    if not len(dev):
+        cut = len(train) - len(train) // DEV_SHARE
+        train, dev = train[:cut], train[cut:]
+    return [train, dev, test]
+
+
+def majority(job: Job) -> float:
+    """Return how often the training examples' most frequent class is right on the test."""
+    (start, end), size = job.schedule.test[0], job.schedule.train[0]
+    labels = job.labels[job.order]
+    return float((labels[start:end] == np.bincount(labels[:size]).argmax()).mean())
+
+
+def wilson(accuracy: float, n: int) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of a share of `n`."""
+    z = 1.959963984540054
+    middle = (accuracy + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(accuracy * (1 - accuracy) / n + z * z / (4 * n * n))
+    return max(0.0, middle - half), min(1.0, middle + half)

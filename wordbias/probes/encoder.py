@@ -1,0 +1,195 @@
+"""An encoder of transformers: its layers, its dimensions, how long a text it can read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.errors import WordbiasError
+from wordbias.optional import need
+from wordbias.pretrained import (
+    PURPOSE,
+    Loaded,
+    first_line,
+    load_pretrained,
+    load_untrained,
+    to_device,
+    weights_sha256,
+)
+from wordbias.threads import threads
+
+Precision = Literal["float32", "bfloat16", "float16"]
+PRECISIONS: tuple[str, ...] = get_args(Precision)
+LONGEST = 512
+"""Tokens of a text that are read where no other number is asked for and the model allows it."""
+_UNUSED = "pooler"
+
+
+@dataclass(frozen=True, eq=False)
+class Encoder:
+    """A model that gives a vector for every token in every layer.
+
+    Attributes
+    ----------
+    name
+        Its folder, or its name on the hub.
+    model, tokenizer
+        As transformers loads them.
+    layers
+        Number of the last layer, L; layer 0 is the input embeddings.
+    dim
+        Dimensions of a vector, the same in all layers.
+    limit
+        Tokens that its table of positions allows, special ones included; None if it has no table.
+    device
+        Where it computes.
+    precision
+        What it computes in.
+    random_init
+        Seed of its weights, if they are not the trained ones.
+    """
+
+    name: str
+    model: Any = field(repr=False)
+    tokenizer: Any = field(repr=False)
+    layers: int
+    dim: int
+    limit: int | None
+    device: str = "cpu"
+    precision: str = "float32"
+    random_init: int | None = None
+
+    @classmethod
+    def load(
+        cls,
+        name: str | Path,
+        *,
+        device: str | None = None,
+        precision: str = "float32",
+        random_init: int | None = None,
+    ) -> Encoder:
+        """Load an encoder (extra `contextual`).
+
+        Parameters
+        ----------
+        name
+            A folder, or a name on the hub.
+        device
+            By default cuda if there is one.
+        precision
+            One of `PRECISIONS`; vectors are float32 in any case.
+        random_init
+            Draw the weights anew with this seed, as the model's own initialisation does: the
+            baseline that tells what training put into the layers from what any network of this
+            shape lets through.
+
+        Raises
+        ------
+        WordbiasError
+            If transformers is missing, there is no such model or device, or a weight that the
+            layers need is in no file. A pooler or a head may be missing: no layer needs it.
+        """
+        if precision not in PRECISIONS:
+            raise WordbiasError(f"precision {precision!r}: expected one of {', '.join(PRECISIONS)}")
+        what = "an encoder"
+        if random_init is None:
+            loaded = load_pretrained("AutoModel", str(name), what)
+        else:
+            loaded = load_untrained("AutoModel", str(name), what, random_init)
+        _check_weights(loaded, str(name))
+        model, chosen = to_device(loaded.model, device, precision)
+        layers, dim = _shape(model, str(name))
+        limit = position_limit(model)
+        return cls(
+            str(name), model, loaded.tokenizer, layers, dim, limit, chosen, precision, random_init
+        )
+
+    @property
+    def max_length(self) -> int:
+        """Tokens of a text that are read unless told otherwise, special ones included."""
+        known = int(self.tokenizer.model_max_length)  # 10^30 where the tokenizer does not say
+        return min(LONGEST, known, self.limit or known)
+
+    def choose_layers(self, layers: Sequence[int] | None) -> tuple[int, ...]:
+        """Return layers, all of them by default, each once.
+
+        Raises
+        ------
+        WordbiasError
+            If one does not exist.
+        """
+        chosen = tuple(dict.fromkeys(range(self.layers + 1) if layers is None else layers))
+        if bad := [layer for layer in chosen if not 0 <= layer <= self.layers]:
+            raise WordbiasError(
+                f"{self.name}: no layer {bad[0]}; it has layers 0 (input embeddings) to "
+                f"{self.layers}"
+            )
+        if not chosen:
+            raise WordbiasError("no layer is asked for; give at least one")
+        return chosen
+
+    def hidden_states(self, inputs: dict[str, NDArray[np.int64]]) -> Sequence[Any]:
+        """Return the hidden states of a padded batch, shape ``(B, T, d)`` for each layer from 0.
+
+        Parameters
+        ----------
+        inputs
+            Arguments of the model by name, each of shape ``(B, T)``.
+        """
+        torch = need("torch", extra="contextual", purpose=PURPOSE)
+        torch.set_num_threads(threads())
+        given = {key: torch.from_numpy(value).to(self.device) for key, value in inputs.items()}
+        with torch.inference_mode():
+            states: Sequence[Any] = self.model(**given, output_hidden_states=True).hidden_states
+        return states
+
+    def sha256(self) -> str:
+        """Return a hash of the weights."""
+        return weights_sha256(self.model)
+
+
+def position_limit(model: Any) -> int | None:
+    """Return how many tokens a model's table of positions holds; None if there is no such table.
+
+    RoBERTa and MPNet number positions from after that of padding, so that a table of 514 rows
+    holds 512 tokens.
+    """
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and hasattr(module, "num_embeddings"):
+            padding = module.padding_idx
+            return int(module.num_embeddings) - (0 if padding is None else padding + 1)
+    return None
+
+
+def _check_weights(loaded: Loaded, name: str) -> None:
+    missing = [key for key in loaded.missing if _UNUSED not in key.split(".")]
+    if missing:
+        others = f" and {len(missing) - 1} others" if len(missing) > 1 else ""
+        raise WordbiasError(
+            f"{name}: has no trained weights for {missing[0]}{others}; give a folder whose weights "
+            "are of this model, or draw them all at random knowingly (random_init)"
+        )
+
+
+def _shape(model: Any, name: str) -> tuple[int, int]:
+    """Let the model read one token, to learn how many layers it has and how wide they are."""
+    torch = need("torch", extra="contextual", purpose=PURPOSE)
+    ids = torch.zeros((1, 1), dtype=torch.long, device=model.device)
+    try:
+        with torch.inference_mode():
+            states = model(
+                input_ids=ids, attention_mask=torch.ones_like(ids), output_hidden_states=True
+            ).hidden_states
+        widths = {int(state.shape[-1]) for state in states}
+    except Exception as error:  # whatever a model that is none raises
+        raise WordbiasError(
+            f"{name}: is no text encoder that shows its layers: {first_line(error)}"
+        ) from None
+    if len(widths) > 1:
+        raise WordbiasError(f"{name}: its layers have different widths: {sorted(widths)}")
+    return len(states) - 1, widths.pop()

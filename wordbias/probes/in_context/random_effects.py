@@ -1,0 +1,112 @@
+r"""Random effects: many effect sizes, each with a variance, combined into one.
+
+DerSimonian and Laird (1986), "Meta-analysis in clinical trials", as CEAT takes it (Guo and Caliskan
+2021, section "Random-effects model"). With :math:`w_i = 1 / V_i`,
+
+.. math:: Q = \sum w_i (e_i - \bar e_w)^2, \quad c = \sum w_i - \sum w_i^2 / \sum w_i, \quad
+          \tau^2 = \max(0, (Q - (N - 1)) / c),
+
+and with :math:`v_i = 1 / (V_i + \tau^2)` the combined effect is
+:math:`\sum v_i e_i / \sum v_i`, its standard error :math:`1 / \sqrt{\sum v_i}`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from wordbias.errors import WordbiasError
+from wordbias.measures.bootstrap import Interval
+
+Array = NDArray[np.float64]
+Z95 = 1.959963984540054
+"""Of a normal distribution, 95 % lie within so many standard deviations of the mean."""
+
+
+@dataclass(frozen=True, eq=False)
+class Combined:
+    """What a random-effects model makes of `n` effect sizes.
+
+    Attributes
+    ----------
+    effect
+        The combined effect size.
+    se
+        Its standard error, which falls as 1/√n whatever the effects are.
+    tau2
+        τ², the variance between the effects that their own variances do not explain.
+    q
+        Cochran's Q.
+    weights
+        v_i, shape ``(n,)``.
+    """
+
+    effect: float
+    se: float
+    tau2: float
+    q: float
+    weights: Array = field(repr=False)
+
+    @property
+    def interval(self) -> Interval:
+        """The effect ± 1.96 standard errors."""
+        return around(self.effect, self.se)
+
+    @property
+    def p(self) -> float:
+        """One-sided: the chance of an effect at least as large if there were none."""
+        return upper_tail(self.effect / self.se)
+
+    @property
+    def p_two_sided(self) -> float:
+        """The chance of an effect at least as far from 0 if there were none."""
+        return min(1.0, 2 * upper_tail(abs(self.effect) / self.se))
+
+
+def combine_effects(effects: ArrayLike, variances: ArrayLike) -> Combined:
+    """Combine effect sizes.
+
+    Parameters
+    ----------
+    effects, variances
+        e_i and V_i, shape ``(n,)`` each, n ≥ 2, V_i > 0.
+
+    Raises
+    ------
+    WordbiasError
+        If the shapes are others, a variance is not positive or a value is not finite.
+    """
+    e, variance = np.asarray(effects, np.float64), np.asarray(variances, np.float64)
+    _check(e, variance)
+    w = 1 / variance
+    fixed = w @ e / w.sum()
+    q = float(w @ (e - fixed) ** 2)
+    c = w.sum() - w @ w / w.sum()
+    tau2 = max(0.0, float((q - (len(e) - 1)) / c))
+    v = 1 / (variance + tau2)
+    return Combined(float(v @ e / v.sum()), float(1 / np.sqrt(v.sum())), tau2, q, v)
+
+
+def around(centre: float, se: float) -> Interval:
+    """Return the 95 % interval of a normal estimate."""
+    return Interval(centre - Z95 * se, centre + Z95 * se)
+
+
+def upper_tail(z: float) -> float:
+    """Return 1 − Φ(z), exact far out too."""
+    return 0.5 * math.erfc(z / math.sqrt(2))
+
+
+def _check(e: Array, variance: Array) -> None:
+    if e.ndim != 1 or e.shape != variance.shape or len(e) < 2:
+        raise WordbiasError(
+            "expected at least two effect sizes and a variance for each, got shapes "
+            f"{e.shape} and {variance.shape}"
+        )
+    if not (np.isfinite(e).all() and np.isfinite(variance).all()):
+        raise WordbiasError("expected finite effect sizes and variances")
+    if variance.min() <= 0:
+        raise WordbiasError(f"expected positive variances, found {variance.min():g}")

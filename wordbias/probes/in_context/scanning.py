@@ -1,0 +1,62 @@
+r"""Which of many words stand in a text, and where.
+
+A word stands where no letter, digit or underscore (``\w``) is before or behind it: `he` is not in
+`teacher`, but is in `he's`. A word written with a capital (`Bill`, `NASA`) is found only so; one
+without (`bill`) in any case, so that it is found at the beginning of a sentence. Looking a text's
+words up in a table of all words costs the same for three words as for three hundred.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from wordbias.errors import WordbiasError
+
+_WORDS = re.compile(r"\w+").findall
+
+
+class Occurrence(NamedTuple):
+    """The first occurrence of `word` in a text: characters from `start` up to but without `end`."""
+
+    word: str
+    start: int
+    end: int
+
+
+class Scanner:
+    """Finds words in texts.
+
+    Parameters
+    ----------
+    words
+        Any of them may be several words (`New York`) or hold other characters (`short-term`).
+
+    Raises
+    ------
+    WordbiasError
+        If one has neither a letter nor a digit.
+    """
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._patterns: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
+        for word in dict.fromkeys(words):
+            first = _WORDS(word.lower())
+            if not first:
+                raise WordbiasError(f"the word {word!r} has neither a letter nor a digit")
+            self._patterns.setdefault(first[0], []).append((word, _pattern(word)))
+        self._first = frozenset(self._patterns)
+
+    def __call__(self, text: str) -> Iterator[Occurrence]:
+        """Yield the first occurrence of every word that is in the text."""
+        for first in self._first.intersection(_WORDS(text.lower())):
+            for word, pattern in self._patterns[first]:
+                if found := pattern.search(text):
+                    yield Occurrence(word, *found.span())
+
+
+def _pattern(word: str) -> re.Pattern[str]:
+    spelled = r"\s+".join(map(re.escape, word.split()))
+    flags = re.IGNORECASE if word == word.lower() else re.NOFLAG
+    return re.compile(rf"(?<!\w){spelled}(?!\w)", flags)

@@ -1,0 +1,181 @@
+"""The sentences of every word, from a file of any size in one pass.
+
+Of each word at most so many *distinct* sentences are kept, drawn uniformly: those whose keyed hash
+is smallest (a bottom-k sample; Broder 1997). Equal sentences have equal hashes, so that a sentence
+that occurs a thousand times counts once and is as likely to be kept as any other; and neither the
+order of the file nor its length matters to what is kept or to the memory it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from heapq import heappush, heappushpop
+from pathlib import Path
+from typing import NamedTuple
+
+from wordbias.errors import WordbiasError
+from wordbias.probes.in_context.scanning import Occurrence, Scanner
+from wordbias.probes.tables import Line, kind_of, read_lines
+from wordbias.progress import progress
+
+PER_WORD = 1_000
+USUAL = ("text", "sentence")
+_OFTEN = 1 << 14
+
+
+class Context(NamedTuple):
+    """A sentence and the characters of a word in it, from `start` up to but without `end`."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, eq=False)
+class Sentences:
+    """What was found of each word.
+
+    Attributes
+    ----------
+    contexts
+        Distinct sentences of every word that was asked for, in the order of their hashes.
+    seen
+        How many sentences with it there were, repeated ones too.
+    lines
+        How many sentences were looked at.
+    """
+
+    contexts: Mapping[str, tuple[Context, ...]] = field(repr=False)
+    seen: Mapping[str, int] = field(repr=False)
+    lines: int
+
+    def fewer_than(self, count: int) -> dict[str, int]:
+        """Return the words with fewer distinct sentences than `count`, and how many, fewest first.
+
+        Words without any are among them.
+        """
+        few = {word: len(found) for word, found in self.contexts.items() if len(found) < count}
+        return dict(sorted(few.items(), key=lambda item: item[1]))
+
+
+def find_sentences(
+    texts: Iterable[str],
+    words: Iterable[str],
+    *,
+    per_word: int = PER_WORD,
+    seed: int = 0,
+    what: str = "the sentences",
+) -> Sentences:
+    """Find the sentences of words.
+
+    Parameters
+    ----------
+    texts
+        Sentences; what surrounds them of white space does not count.
+    words
+        See `Scanner`.
+    per_word
+        How many distinct sentences of a word to keep, at least 1.
+    seed
+        Of the choice among more.
+    what
+        What the texts are, for messages.
+
+    Raises
+    ------
+    WordbiasError
+        If no sentence has any of the words.
+    """
+    wanted = list(dict.fromkeys(words))
+    scan, kept = Scanner(wanted), {word: _Smallest(per_word, seed, word) for word in wanted}
+    lines = 0
+    for text in texts:
+        lines += 1
+        for found in scan(text):
+            kept[found.word].offer(text, found)
+    if not any(sample.seen for sample in kept.values()):
+        raise WordbiasError(f"{what}: none of {lines:,} has any of the {len(wanted)} words")
+    return Sentences(
+        {word: sample.contexts() for word, sample in kept.items()},
+        {word: sample.seen for word, sample in kept.items()},
+        lines,
+    )
+
+
+def read_sentences(path: str | Path, column: str | None = None) -> Iterator[str]:
+    """Yield the sentences of a file: one a line, or a column of a table; .gz, .bz2 and .xz too.
+
+    Parameters
+    ----------
+    column
+        Of a .tsv, .csv or .jsonl file; by default ``text``, else ``sentence``, else the only one.
+
+    Raises
+    ------
+    WordbiasError
+        If the file cannot be read, is not UTF-8, is empty, or has no such column.
+    """
+    file = Path(path)
+    name = ""
+    with progress(f"reading {file.name}", unit="line") as bar:
+        for i, line in enumerate(read_lines(file)):
+            name = name or ("" if line.problem else _column(file, line, column))
+            if line.problem or name not in line.cells:
+                problem = line.problem or f"has no {name!r}"
+                raise WordbiasError(f"{file}: line {line.number}: {problem}; mend or remove it")
+            yield line.cells[name].strip()
+            if i % _OFTEN == _OFTEN - 1:
+                bar.update(_OFTEN)
+    if not name:
+        raise WordbiasError(f"{file}: holds no sentence")
+
+
+def _column(file: Path, line: Line, asked: str | None) -> str:
+    names = list(line.cells)
+    if kind_of(file) == "plain":
+        if asked is not None:
+            raise WordbiasError(
+                f"{file}: is plain text, which has no columns; name a .tsv, .csv or .jsonl file"
+            )
+        return names[0]
+    usual = [name for name in (*USUAL, *(names if len(names) == 1 else [])) if name in names]
+    if asked is None and not usual:
+        raise WordbiasError(
+            f"{file}: which column holds the sentences? Name one of {', '.join(names)} with "
+            "--column"
+        )
+    if asked is not None and asked not in names:
+        raise WordbiasError(f"{file}: has no column {asked!r}; it has {', '.join(names)}")
+    return usual[0] if asked is None else asked
+
+
+class _Smallest:
+    """The sentences with the smallest hashes."""
+
+    def __init__(self, count: int, seed: int, word: str) -> None:
+        self.seen = 0
+        self._count = count
+        self._key = blake2b(f"{seed} {word}".encode(), digest_size=32).digest()
+        self._heap: list[tuple[int, Context]] = []  # negative hashes, the largest hash first
+        self._hashes: set[int] = set()
+
+    def offer(self, text: str, found: Occurrence) -> None:
+        """Keep a sentence if its hash is among the smallest."""
+        self.seen += 1
+        digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, key=self._key)
+        value = -int.from_bytes(digest.digest(), "big")
+        is_full = len(self._heap) == self._count
+        if value in self._hashes or (is_full and value < self._heap[0][0]):
+            return
+        item = value, Context(text, found.start, found.end)
+        self._hashes.add(value)
+        if is_full:
+            self._hashes.discard(heappushpop(self._heap, item)[0])
+        else:
+            heappush(self._heap, item)
+
+    def contexts(self) -> tuple[Context, ...]:
+        """Return what was kept, the smallest hash first."""
+        return tuple(context for _, context in sorted(self._heap, reverse=True))

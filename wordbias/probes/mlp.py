@@ -1,0 +1,176 @@
+"""Many MLP probes at once, in torch: S rows of B probes, trained on common batches.
+
+A probe is d → d/2, tanh, → K. Its gradient is written out, which saves what autograd costs at
+sixteen examples a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from wordbias.errors import WordbiasError
+from wordbias.probes.linear import BETAS, EPS, Floats, Integers
+from wordbias.probes.recipe import Recipe
+from wordbias.probes.stacked import Make
+
+
+def find_device(device: str | None) -> torch.device:
+    """Return the device of this name; without one, a GPU if there is one.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no such device.
+    """
+    try:
+        found = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        torch.empty(0, device=found)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).partition("\n")[0]
+        raise WordbiasError(f"device {device!r}: cannot be used: {reason}; name cpu") from None
+    return found
+
+
+def is_cpu(device: str | None) -> bool:
+    """Say whether this device is the processor, where one wide probe already fills the cache."""
+    return find_device(device).type == "cpu"
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Bound torch's own threads inside the block to one: probes are shared out to threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def maker(device: str | None) -> Make:
+    """Return what makes stacks of probes on a device."""
+    return partial(MlpProbes, device=find_device(device))
+
+
+def first_weights(seed: int, block: int, d: int, classes: int) -> Floats:
+    """Draw a probe's first weights as torch's ``nn.Linear`` does, each layer in ±1/√inputs.
+
+    Returns
+    -------
+    array of float32, shape (P,)
+        Weights ``(h, d)`` and bias ``(h,)`` of the hidden layer, then ``(K, h)`` and ``(K,)``.
+    """
+    h = hidden_units(d)
+    rng = np.random.default_rng([seed, block])
+    hidden = rng.uniform(-1, 1, h * d + h) / np.sqrt(d)
+    output = rng.uniform(-1, 1, classes * h + classes) / np.sqrt(h)
+    return np.concatenate([hidden, output]).astype(np.float32)
+
+
+def hidden_units(d: int) -> int:
+    """Return how many hidden units a probe of `d` dimensions has."""
+    return max(1, d // 2)
+
+
+class MlpProbes:
+    """MLP probes; the parameters are those of `wordbias.probes.linear.LinearProbes`."""
+
+    def __init__(
+        self,
+        vectors: NDArray[np.floating[Any]],
+        seeds: Sequence[int],
+        blocks: Sequence[int],
+        classes: int,
+        recipe: Recipe,
+        *,
+        device: torch.device,
+    ) -> None:
+        self.vectors, self.recipe, self.device = vectors, recipe, device
+        self.d, self.h, self.classes = vectors.shape[1], hidden_units(vectors.shape[1]), classes
+        first = [
+            [first_weights(seed, block, self.d, classes) for block in blocks] for seed in seeds
+        ]
+        self.w = torch.from_numpy(np.array(first)).to(device)  # (S, B, P)
+        self.m, self.v = torch.zeros_like(self.w), torch.zeros_like(self.w)
+        self.g = torch.empty_like(self.w)
+        self.kept = self.w.clone()
+        self.rows, self.columns = np.arange(len(seeds)), np.arange(len(blocks))
+
+    def step(self, rows: Integers, y: Integers, inside: NDArray[np.bool_], steps: Integers) -> None:
+        """Take one step of AdamW with the first `s` rows and `b` columns of probes."""
+        s, b = len(rows), inside.shape[1]
+        x = self._gathered(rows)[:, None]  # (s, 1, k, d)
+        hidden, z = self._forward(x, self.w[:s, :b])
+        residual = z.softmax(-1)
+        right = torch.from_numpy(y).to(self.device)[:, None, :, None].expand(s, b, -1, 1)
+        residual.scatter_add_(-1, right, torch.full_like(residual[..., :1], -1))
+        if not inside.all():
+            residual *= torch.from_numpy(inside.T).to(self.device)[:, :, None]
+        self._backward(x, hidden, residual, s, b)
+        self._adamw(s, b, steps)
+
+    def _parts(self, flat: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return views of flat parameters: w1 (…, h, d), b1 (…, h), w2 (…, K, h), b2 (…, K)."""
+        d, h, k = self.d, self.h, self.classes
+        parts = torch.split(flat, [h * d, h, k * h, k], dim=-1)
+        w1, w2 = torch.unflatten(parts[0], -1, (h, d)), torch.unflatten(parts[2], -1, (k, h))
+        return w1, parts[1], w2, parts[3]
+
+    def _forward(self, x: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
+        """Return hidden states ``(s, b, k, h)`` and scores ``(s, b, k, K)``."""
+        w1, b1, w2, b2 = self._parts(w)
+        hidden = (x @ w1.mT + b1[..., None, :]).tanh_()
+        return hidden, hidden @ w2.mT + b2[..., None, :]
+
+    def _backward(self, x: Tensor, hidden: Tensor, residual: Tensor, s: int, b: int) -> None:
+        w1, b1, w2, b2 = self._parts(self.g[:s, :b])
+        w2.copy_(residual.mT @ hidden)
+        b2.copy_(residual.sum(-2))
+        inner = (residual @ self._parts(self.w[:s, :b])[2]) * (1 - hidden * hidden)
+        w1.copy_(inner.mT @ x)
+        b1.copy_(inner.sum(-2))
+
+    def _adamw(self, s: int, b: int, steps: Integers) -> None:
+        """Move the first probes along their gradients, which are overwritten."""
+        w, m, v, g = (part[:s, :b] for part in (self.w, self.m, self.v, self.g))
+        one, two = BETAS
+        m.lerp_(g, 1 - one)
+        v.mul_(two).addcmul_(g, g, value=1 - two)
+        torch.sqrt(v, out=g)
+        rate = self.recipe.rate / (1 - one**steps)
+        g *= self._column(1 / (np.sqrt(1 - two**steps) * rate))
+        g += self._column(EPS / rate)
+        w.mul_(1 - self.recipe.rate * self.recipe.decay).addcdiv_(m, g, value=-1)
+
+    def _column(self, values: NDArray[np.floating[Any]]) -> Tensor:
+        return torch.from_numpy(values.astype(np.float32)).to(self.device)[:, None]
+
+    def _gathered(self, rows: Integers) -> Tensor:
+        x = self.vectors.take(rows, axis=0).astype(np.float32, copy=False)
+        return torch.from_numpy(x).to(self.device)
+
+    def scores(self, rows: Integers, column: int, *, kept: bool = False) -> Floats:
+        """Score examples with one column of probes, shape ``(S, m, K)``."""
+        w = (self.kept if kept else self.w)[:, column]
+        found: Floats = self._forward(self._gathered(rows), w)[1].cpu().numpy()
+        return found
+
+    def keep(self, which: NDArray[np.bool_]) -> None:
+        """Keep a true copy of the weights of these probes, shape ``(S, B)``."""
+        i, j = np.nonzero(which)
+        self.kept[self.rows[i], self.columns[j]] = self.w[i, j]
+
+    def arrange(self, rows: Integers, columns: Integers) -> None:
+        """Go on with these of the present rows and columns, in this order."""
+        chosen = np.ix_(rows, columns)
+        self.w, self.m, self.v = self.w[chosen], self.m[chosen], self.v[chosen]
+        self.g = torch.empty_like(self.w)
+        self.rows, self.columns = self.rows[rows], self.columns[columns]

@@ -1,0 +1,126 @@
+"""Vectors to be probed: what `encode` wrote, or arrays of numpy and safetensors."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.errors import WordbiasError
+from wordbias.formats.tensors import map_tensors
+from wordbias.probes.representations import Representations
+from wordbias.probes.storage import KEY, load_representations
+
+Array = NDArray[Any]
+
+_NUMPY, _ZIP = b"\x93NUMPY", b"PK"
+
+
+def is_arrays(path: str | Path) -> bool:
+    """Say whether a file holds representations or arrays, rather than words and vectors."""
+    start = _start(Path(path))
+    if start.startswith((_NUMPY, _ZIP)):
+        return start.startswith(_NUMPY) or _is_npz(Path(path))
+    if not _is_safetensors(start):
+        return False
+    tensors, metadata = map_tensors(Path(path))
+    return KEY in metadata or not {"vectors", "words"} <= tensors.keys()
+
+
+def load_vectors(path: str | Path, array: str | None = None) -> Representations:
+    """Map vectors: those that `encode` wrote, or an array of a .npy, .npz or safetensors file.
+
+    Parameters
+    ----------
+    path
+        Recognised by its content.
+    array
+        Name of the array where there are several; it has shape ``(n, d)``, or ``(L, n, d)`` for
+        several layers.
+
+    Raises
+    ------
+    WordbiasError
+        If the file holds no such array, or Python objects, which are never loaded.
+    """
+    path = Path(path)
+    start = _start(path)
+    if _is_safetensors(start):
+        tensors, metadata = map_tensors(path)
+        if KEY in metadata:
+            return load_representations(path)
+        return _named(path, _chosen(path, tensors, array))
+    return _named(path, _numpy(path, start, array))
+
+
+def _start(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(9)
+    except OSError as error:
+        raise WordbiasError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def _is_safetensors(start: bytes) -> bool:
+    return len(start) == 9 and start[8:] == b"{" and start[4:8] == bytes(4)
+
+
+def _is_npz(path: Path) -> bool:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return any(name.endswith(".npy") for name in archive.namelist())
+    except zipfile.BadZipFile:
+        raise WordbiasError(f"{path}: is a damaged zip file; write it again") from None
+
+
+def _numpy(path: Path, start: bytes, array: str | None) -> Array:
+    try:
+        if start.startswith(_NUMPY):
+            mapped: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+            return np.asarray(mapped)
+        with np.load(path, allow_pickle=False) as archive:
+            name = _name(path, archive.files, array)
+            return np.asarray(archive[name])
+    except WordbiasError:
+        raise
+    except (ValueError, OSError, zipfile.BadZipFile) as error:
+        if (
+            "pickle" in str(error)
+            or "Object arrays" in str(error)
+            or "Python objects" in str(error)
+        ):
+            raise WordbiasError(
+                f"{path}: holds Python objects, which are never loaded because they can run any "
+                "code; save the vectors as an array of numbers"
+            ) from None
+        raise WordbiasError(f"{path}: cannot be read as an array: {error}") from None
+
+
+def _chosen(path: Path, arrays: Mapping[str, Array], array: str | None) -> Array:
+    usable = [name for name, found in arrays.items() if found.ndim in (2, 3)]
+    return arrays[_name(path, usable if array is None else list(arrays), array)]
+
+
+def _name(path: Path, known: list[str], array: str | None) -> str:
+    listed = ", ".join(known) or "none"
+    if array is not None and array not in known:
+        raise WordbiasError(f"{path}: no array {array!r}; it holds {listed[:200]}")
+    if array is None and len(known) != 1:
+        raise WordbiasError(
+            f"{path}: expected one array of vectors, found {listed[:200]}; choose with --array NAME"
+        )
+    return array or known[0]
+
+
+def _named(path: Path, found: Array) -> Representations:
+    if found.ndim not in (2, 3) or found.dtype.kind not in "fiu":
+        raise WordbiasError(
+            f"{path}: expected numbers of shape (examples, dimensions) or (layers, examples, "
+            f"dimensions), found {found.dtype} of shape {found.shape}"
+        )
+    vectors = found[None] if found.ndim == 2 else found
+    return Representations(vectors, tuple(range(len(vectors))), name=path.stem)

@@ -1,0 +1,64 @@
+"""Representations on disk: safetensors, mapped into memory when read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wordbias.errors import WordbiasError
+from wordbias.formats.atomic import replacing
+from wordbias.formats.tensors import header_of, map_tensors
+from wordbias.probes.representations import Column, Representations
+
+KEY = "representations"
+_COLUMN = "column."
+
+
+def save_representations(found: Representations, path: str | Path) -> None:
+    """Write representations; the file takes its name only when it is complete."""
+    with replacing(path) as file:
+        file.write(header(found))
+        file.write(np.ascontiguousarray(found.vectors, np.float32).data)
+        for column in found.columns.values():
+            file.write(np.ascontiguousarray(column.codes, np.int32).data)
+
+
+def load_representations(path: str | Path) -> Representations:
+    """Map what `save_representations` wrote.
+
+    Raises
+    ------
+    WordbiasError
+        If the file is none, is damaged, or holds something else.
+    """
+    tensors, metadata = map_tensors(Path(path))
+    if KEY not in metadata:
+        raise WordbiasError(
+            f"{path}: holds no representations; write such a file with: wordbias encode"
+        )
+    try:
+        known = json.loads(metadata[KEY])
+        layers = tuple(int(layer) for layer in known["layers"])
+        columns = {
+            name: Column(tensors[_COLUMN + name], tuple(values))
+            for name, values in known["columns"].items()
+        }
+        about, vectors = dict(known["about"]), tensors["vectors"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise WordbiasError(f"{path}: is damaged: {error!r}; encode the texts again") from None
+    return Representations(vectors, layers, columns, about, Path(path).stem)
+
+
+def header(found: Representations) -> bytes:
+    """Return the file's beginning; vectors and then the columns' codes follow it."""
+    shapes: dict[str, tuple[str, tuple[int, ...]]] = {"vectors": ("F32", found.vectors.shape)}
+    shapes |= {_COLUMN + name: ("I32", (len(found),)) for name in found.columns}
+    known: dict[str, Any] = {
+        "layers": list(found.layers),
+        "columns": {name: list(column.values) for name, column in found.columns.items()},
+        "about": dict(found.about),
+    }
+    return header_of(shapes, {KEY: json.dumps(known)})

@@ -1,0 +1,148 @@
+"""Rows of a text file: plain lines, tabbed text, CSV or jsonl, compressed or not."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import json
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from wordbias.errors import WordbiasError
+
+PLAIN = "text"
+"""What the only column of a file without columns is called."""
+_OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_KINDS = {".tsv": "tsv", ".tab": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+
+
+class Line(NamedTuple):
+    """One row: its line in the file, from 1, and its cells by column, or what is wrong with it."""
+
+    number: int
+    cells: dict[str, str]
+    problem: str = ""
+
+
+def kind_of(file: Path) -> str:
+    """Return ``tsv``, ``csv``, ``jsonl`` or ``plain``, as the suffix says (but for .gz etc.)."""
+    suffixes = [suffix.lower() for suffix in file.suffixes]
+    if suffixes and suffixes[-1] in _OPENERS:
+        suffixes.pop()
+    return _KINDS.get(suffixes[-1] if suffixes else "", "plain")
+
+
+def read_lines(file: Path) -> Iterator[Line]:
+    """Yield the rows of a file.
+
+    Plain text is one text a line, an empty line an empty text. Tabbed text has a header and no
+    quotes (a quotation mark is one); CSV has a header and quotes where it needs them; jsonl has an
+    object a line, of which values that are lists or objects are left out.
+
+    Raises
+    ------
+    WordbiasError
+        If the file cannot be read, is not UTF-8, or its header is of no use.
+    """
+    readers = {"tsv": _tabbed, "csv": _comma, "jsonl": _json}
+    read = readers.get(kind_of(file), _plain)
+    return read(file, _decoded(file))
+
+
+def _decoded(file: Path) -> Iterator[tuple[int, str]]:
+    """Yield lines with their numbers, without their ends."""
+    for number, raw in _raw(file):
+        try:
+            yield number, raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            found = error.object[error.start : error.start + 1]
+            raise WordbiasError(
+                f"{file}: line {number}: byte {error.start + 1} is not UTF-8 ({found!r}); convert "
+                "the file, such as with: iconv -f latin1 -t utf-8"
+            ) from None
+
+
+def _raw(file: Path) -> Iterator[tuple[int, bytes]]:
+    try:
+        stream: IO[bytes]
+        with _OPENERS.get(file.suffix.lower(), open)(file, "rb") as stream:
+            yield from enumerate(stream, 1)
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise WordbiasError(f"{file}: cannot be read: {reason}") from None
+
+
+def _plain(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
+    for number, line in lines:
+        yield Line(number, {PLAIN: line})
+
+
+def _tabbed(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
+    names: list[str] = []
+    for number, line in lines:
+        if not names:
+            names = _header(file, line.split("\t"))
+        elif line:
+            yield _row(number, names, line.split("\t"))
+
+
+def _comma(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
+    names: list[str] = []
+    last = 0
+
+    def fed() -> Iterator[str]:
+        nonlocal last
+        for number, line in lines:
+            last = number
+            yield line + "\n"
+
+    try:
+        for cells in csv.reader(fed(), strict=True):
+            if not names:
+                names = _header(file, cells)
+            elif cells:
+                yield _row(last, names, cells)
+    except csv.Error as error:
+        raise WordbiasError(f"{file}: line {last}: is no CSV: {error}") from None
+
+
+def _header(file: Path, names: list[str]) -> list[str]:
+    names = [name.strip() for name in names]
+    if "" in names or len(set(names)) < len(names):
+        raise WordbiasError(
+            f"{file}: line 1: expected a header, a name of its own for each column; found "
+            f"{', '.join(map(repr, names))[:200]}"
+        )
+    return names
+
+
+def _row(number: int, names: list[str], cells: list[str]) -> Line:
+    if len(cells) != len(names):
+        return Line(number, {}, f"expected {len(names)} columns, found {len(cells)}")
+    return Line(number, dict(zip(names, cells, strict=True)))
+
+
+def _json(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
+    for number, line in lines:
+        if not line.strip():
+            continue
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            found = None
+        if isinstance(found, dict):
+            yield Line(number, dict(_scalars(found)))
+        else:
+            yield Line(number, {}, "expected a JSON object")
+
+
+def _scalars(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for key, value in found.items():
+        if isinstance(value, str):
+            yield key, value
+        elif not isinstance(value, (list, dict)):
+            yield key, json.dumps(value)

@@ -1,0 +1,217 @@
+"""Texts to tokens: truncated knowingly, with the tokens that a span of characters falls on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.errors import WordbiasError
+from wordbias.pretrained import need_transformers, silent
+from wordbias.probes.encoder import Encoder
+from wordbias.progress import progress
+
+Span = tuple[int, int]
+"""Characters of a text, from the first up to but without the second."""
+Int = NDArray[np.int64]
+_CHUNK = 512
+
+
+class Lost(NamedTuple):
+    """A span without tokens: its place among the texts, and why."""
+
+    place: int
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """Tokenised texts.
+
+    Attributes
+    ----------
+    ids, special, types
+        Of all tokens, text after text, shape ``(N,)``: numbers in the vocabulary, whether it was
+        added by the tokenizer, segment.
+    starts
+        Where each text begins among them, and the end, shape ``(n + 1,)``.
+    cut
+        Which texts were cut, shape ``(n,)``.
+    ranges
+        First and behind the last token of each text's span, shape ``(n, 2)``; without spans the
+        whole text.
+    lost
+        Spans that no token is left of.
+    """
+
+    ids: NDArray[np.int32]
+    special: NDArray[np.bool_]
+    types: NDArray[np.int8]
+    starts: Int
+    cut: NDArray[np.bool_]
+    ranges: Int
+    lost: list[Lost] = field(default_factory=list)
+
+    @property
+    def lengths(self) -> Int:
+        """Tokens of each text, shape ``(n,)``."""
+        return np.diff(self.starts)
+
+
+def tokenise(
+    encoder: Encoder,
+    texts: Sequence[str],
+    spans: Sequence[Span] | None = None,
+    *,
+    max_length: int | None = None,
+    special_tokens: bool = True,
+) -> Tokens:
+    """Tokenise texts.
+
+    Parameters
+    ----------
+    spans
+        One for each text, if words in the texts are meant.
+    max_length
+        Tokens that a text is cut to, special ones included; by default the encoder's.
+    special_tokens
+        Let the tokenizer add its special tokens, such as [CLS] and [SEP].
+
+    Raises
+    ------
+    WordbiasError
+        If the model cannot read texts of that length, or spans are given and the tokenizer is a
+        slow one, which does not say what characters a token is of.
+    """
+    longest = _checked(encoder, max_length, spans is not None)
+    parts = []
+    with progress("tokenising", len(texts), "text") as bar:
+        for chunk in _chunks(len(texts)):
+            given = None if spans is None else spans[chunk]
+            parts.append(_part(encoder, texts[chunk], given, longest, special_tokens))
+            bar.update(len(texts[chunk]))
+    return _joined(parts)
+
+
+def token_range(offsets: Sequence[Span], special: Sequence[int], span: Span) -> Span | None:
+    """Return the first token that shares a character with a span and the one behind the last.
+
+    None if there is none. A token is more than its share: of `doctors`, tokenised whole, the span
+    of `doctor` has the vector of the whole.
+    """
+    start, end = span
+    found = [
+        i
+        for i, ((a, b), added) in enumerate(zip(offsets, special, strict=True))
+        if max(a, start) < min(b, end) and not added
+    ]
+    return (found[0], found[-1] + 1) if found else None
+
+
+def _checked(encoder: Encoder, max_length: int | None, with_spans: bool) -> int:
+    if with_spans and not encoder.tokenizer.is_fast:
+        raise WordbiasError(
+            f"{encoder.name}: its tokenizer is a slow one, which does not say what characters a "
+            "token is of; words need a fast one (a tokenizer.json)"
+        )
+    longest = encoder.max_length if max_length is None else max_length
+    if encoder.limit is not None and longest > encoder.limit:
+        raise WordbiasError(
+            f"{encoder.name}: reads at most {encoder.limit} tokens, {longest} were asked for"
+        )
+    if longest <= encoder.tokenizer.num_special_tokens_to_add():
+        raise WordbiasError(f"texts cut to {longest} tokens have none of their own; allow more")
+    return longest
+
+
+def _chunks(count: int) -> Iterator[slice]:
+    yield from (slice(i, min(i + _CHUNK, count)) for i in range(0, count, _CHUNK))
+
+
+def _part(
+    encoder: Encoder,
+    texts: Sequence[str],
+    spans: Sequence[Span] | None,
+    longest: int,
+    special_tokens: bool,
+) -> Tokens:
+    """Tokenise a few texts; those that have one token too many are cut in a second call."""
+
+    def call(some: list[str], length: int) -> dict[str, list[Any]]:
+        with silent(need_transformers()):
+            found: dict[str, list[Any]] = dict(
+                encoder.tokenizer(
+                    some,
+                    truncation=True,
+                    max_length=length,
+                    add_special_tokens=special_tokens,
+                    return_special_tokens_mask=True,
+                    return_token_type_ids=True,
+                    return_attention_mask=False,
+                    return_offsets_mapping=spans is not None,
+                )
+            )
+        return found
+
+    found = call(list(texts), longest + 1)
+    cut = np.array([len(ids) > longest for ids in found["input_ids"]], bool)
+    if cut.any():
+        again = call([text for text, long in zip(texts, cut, strict=True) if long], longest)
+        for k, place in enumerate(np.flatnonzero(cut)):
+            for key, values in found.items():
+                values[place] = again[key][k]
+    lengths = [len(ids) for ids in found["input_ids"]]
+    ranges, lost = _ranges(found, cut, spans)
+    return Tokens(
+        _flat(found["input_ids"], np.int32),
+        _flat(found["special_tokens_mask"], bool),
+        _flat(found["token_type_ids"], np.int8),
+        np.cumsum([0, *lengths]),
+        cut,
+        ranges,
+        lost,
+    )
+
+
+def _ranges(
+    found: dict[str, list[Any]], cut: NDArray[np.bool_], spans: Sequence[Span] | None
+) -> tuple[Int, list[Lost]]:
+    if spans is None:
+        return np.array([(0, len(ids)) for ids in found["input_ids"]], np.int64).reshape(-1, 2), []
+    ranges = np.zeros((len(cut), 2), np.int64)
+    lost = []
+    for i, span in enumerate(spans):
+        offsets = found["offset_mapping"][i]
+        tokens = token_range(offsets, found["special_tokens_mask"][i], span)
+        if cut[i] and span[1] > max(end for _, end in offsets):
+            lost.append(Lost(i, "is cut off with the end of its text"))
+        elif tokens is None:
+            lost.append(Lost(i, "has no token"))
+        else:
+            ranges[i] = tokens
+    return ranges, lost
+
+
+def _flat(values: Sequence[Sequence[int]], dtype: Any) -> NDArray[Any]:
+    return np.array([value for part in values for value in part], dtype)
+
+
+def _joined(parts: Sequence[Tokens]) -> Tokens:
+    lengths = np.concatenate([part.lengths for part in parts])
+    places = np.cumsum([0, *(len(part.cut) for part in parts)])
+    return Tokens(
+        np.concatenate([part.ids for part in parts]),
+        np.concatenate([part.special for part in parts]),
+        np.concatenate([part.types for part in parts]),
+        np.cumsum([0, *lengths]),
+        np.concatenate([part.cut for part in parts]),
+        np.concatenate([part.ranges for part in parts]),
+        [
+            Lost(int(start) + lost.place, lost.reason)
+            for start, part in zip(places, parts, strict=False)
+            for lost in part.lost
+        ],
+    )
