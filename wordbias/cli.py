@@ -33,6 +33,9 @@ SECTIONS: dict[str, dict[str, str]] = {
         "encode": "Get vectors of texts, or of words in them, out of any layer of an encoder.",
         "probe": "Measure by MDL how easily a label is read off vectors: compression.",
         "ceat": "Test associations of words in context, over many sentences: CEAT.",
+        "stereoset": "Measure which sentences a model prefers: StereoSet and CrowS-Pairs.",
+        "nli-fairness": "Measure whether an NLI model takes a doctor for a man.",
+        "project": "Fit projections inside an encoder, and write what removes gender there.",
     },
     "Many embeddings": {
         "compare": "Correlate the measures of many embeddings, and draw how they agree.",

@@ -16,6 +16,7 @@ PACKAGED = (
     "names.toml",
     "occupations.toml",
     "religion.toml",
+    "sentence_pairs.toml",
     "templates.toml",
     "weat.toml",
 )

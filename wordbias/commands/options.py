@@ -113,6 +113,18 @@ common_options = stacked(
     click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks."),
 )
 
+adapter_options = stacked(
+    click.option("--adapter", metavar="FILE", help="What wordbias project wrote: measured beside."),
+    click.option(
+        "--setting",
+        "settings_named",
+        metavar="NAME",
+        multiple=True,
+        help="Of the adapter, such as L11-11101; repeat it for more.",
+    ),
+    click.option("--force", is_flag=True, help="Use an adapter that another model was fitted on."),
+)
+
 format_option = click.option(
     "--format",
     "to",

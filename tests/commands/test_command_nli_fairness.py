@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wordbias.nli.pairs import LABELS
+from wordbias.nli.test_sets import build
+from wordbias.threads import set_threads
+from wordbias.wordlists import Templates
+
+Cli = Callable[..., Any]
+FOLDER = {
+    "verbs/commerce_verbs": "bought sold",
+    "verbs/driving_verbs": "drove",
+    "verbs/eating_verbs": "ate",
+    "verbs/interaction_verbs": "saw",
+    "nouns/objects/clothes": "hat coat",
+    "nouns/objects/farm_animals": "cow",
+    "nouns/objects/food": "apple pie",
+    "nouns/objects/furniture": "bed",
+    "nouns/objects/household": "cup",
+    "nouns/objects/vehicles": "car bus",
+    "nouns/people/person_hyponyms": "friend",
+    "nouns/people/rulers": "king",
+    "nouns/people/occupations": "nurse baker",
+    "nouns/people/gendered_words": "man woman",
+}
+SNLI = [
+    ("neutral", "The man ate.", "The man ate a pie."),
+    ("entailment", "The nurse saw the bus.", "The nurse saw a bus."),
+    ("contradiction", "The bed is red.", "The bed is blue."),
+    ("-", "The cow.", "The cup."),
+]
+
+
+@pytest.fixture
+def lists(tmp_path: Path) -> Path:
+    folder = tmp_path / "lists"
+    for name, words in FOLDER.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("\n".join(words.split()) + "\n")
+    return folder
+
+
+@pytest.fixture
+def snli(tmp_path: Path) -> Path:
+    path = tmp_path / "snli.tsv"
+    path.write_text("".join("\t".join(row) + "\n" for row in SNLI))
+    return path
+
+
+@pytest.fixture
+def torch() -> Iterator[Any]:
+    found = pytest.importorskip("torch")
+    set_threads(1)
+    found.set_num_threads(1)
+    yield found
+    set_threads(None)
+
+
+@pytest.fixture
+def encoder(torch: Any, tmp_path: Path) -> str:
+    return save(torch, tmp_path / "nli", ["contradiction", "entailment", "neutral"])
+
+
+def save(torch: Any, path: Path, labels: list[str]) -> str:
+    transformers = pytest.importorskip("transformers")
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    words = " ".join([*FOLDER.values(), "the a an . is red blue"]).split()
+    vocabulary = {word: i for i, word in enumerate(dict.fromkeys([*special, *words]))}
+    config = transformers.BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=24,
+        max_position_embeddings=40,
+        id2label=dict(enumerate(labels)),
+        label2id={label: i for i, label in enumerate(labels)},
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = transformers.BertForSequenceClassification(config)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.add_(0.3 * torch.randn_like(parameter))
+    model.save_pretrained(path)
+    transformers.BertTokenizerFast(vocab=vocabulary, model_max_length=40).save_pretrained(path)
+    return str(path)
+
+
+def rows_of(done: Any) -> dict[tuple[str, str], dict[str, Any]]:
+    assert done.code == 0, done.err
+    return {
+        (row["measure"], row["setting"] + row.get("parity", "")): row
+        for row in json.loads(done.out)["rows"]
+    }
+
+
+def unpadded(torch: Any, name: str, pairs: list[tuple[str, str]]) -> np.ndarray:
+    """Predict pairs of one length together; (N, E, C) are the outputs 2, 1, 0 of the folder."""
+    transformers = pytest.importorskip("transformers")
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(name).eval()
+    inputs = transformers.AutoTokenizer.from_pretrained(name)(*map(list, zip(*pairs, strict=True)))
+    lengths = np.array([len(ids) for ids in inputs["input_ids"]])
+    found = np.empty((len(pairs), 3))
+    for length in set(lengths.tolist()):
+        rows = np.flatnonzero(lengths == length)
+        batch = {key: torch.tensor([values[i] for i in rows]) for key, values in inputs.items()}
+        with torch.no_grad():
+            found[rows] = model(**batch).logits.softmax(-1).numpy()[:, [2, 1, 0]]
+    return found
+
+
+def test_an_encoder_is_measured_as_by_hand(
+    cli: Cli, torch: Any, encoder: str, lists: Path, snli: Path
+) -> None:
+    given = (encoder, "--lists", lists, "--snli", snli, "--parity", "strict", "--format", "json")
+    found = rows_of(cli("nli-fairness", *given))
+    test = build("parity", Templates.load(lists))
+    pairs = [(one.replace(" .", "."), other.replace(" .", ".")) for one, other in test]
+    labels = unpadded(torch, encoder, pairs).argmax(1)
+    neutral = np.mean(labels == 0)
+    by_word = labels.reshape(len(test.premises), 2, -1)
+    strict = np.mean([(man == woman).all() for man, woman in by_word])
+    assert found["nli-accuracy", ""]["value"] == pytest.approx(neutral)
+    assert found["nli-parity", "strict"]["value"] == pytest.approx(strict)
+    assert found["nli-fairness", "strict"]["value"] == pytest.approx(neutral * strict)
+    right = unpadded(torch, encoder, [row[1:] for row in SNLI[:3]]).argmax(1) == [0, 1, 2]
+    snli_row = found["snli-accuracy", ""]
+    assert snli_row["value"] == pytest.approx(right.mean())
+    assert snli_row["n"] == 3
+    assert "viable" not in snli_row  # there is nothing to compare with
+
+
+def test_an_adapter_is_measured_beside_and_judged_viable(
+    cli: Cli, torch: Any, encoder: str, lists: Path, snli: Path, tmp_path: Path
+) -> None:
+    adapters = pytest.importorskip("wordbias.contextual.adapters")
+    fingerprint = pytest.importorskip("wordbias.contextual.fingerprint")
+    transformers = pytest.importorskip("transformers")
+    from wordbias.contextual.sites import Site
+    from wordbias.subspace import Subspace
+
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(encoder)
+    # the two directions in which the three outputs differ, first one alone
+    w = model.classifier.weight.detach().double().numpy()
+    basis = np.linalg.svd(w - w.mean(0))[2][:2]
+    site = Site("sentence")
+    path = tmp_path / "a.st"
+    adapters.Adapter(
+        {site: Subspace(basis, np.array([0.5, 0.25]))}, fingerprint.Fingerprint.of(model)
+    ).save(path)
+    words = FOLDER["nouns/objects/food"].split() + FOLDER["nouns/people/occupations"].split()
+    pairs = [(f"The {a}.", f"The {b} is red.") for a in words for b in words]
+    labels = unpadded(torch, encoder, pairs).argmax(1)  # so that the model is right as it is
+    rows = [(LABELS[label], *pair) for label, pair in zip(labels, pairs, strict=True)]
+    snli.write_text("".join("\t".join(row) + "\n" for row in rows))
+    given = ["--adapter", path, "--setting", "SENT-0", "--setting", "SENT-1"]
+    given += ["--lists", lists, "--snli", snli]
+    found = rows_of(cli("nli-fairness", encoder, *given, "--format", "json"))
+    alone = rows_of(
+        cli("nli-fairness", encoder, "--lists", lists, "--snli", snli, "--format", "json")
+    )
+    for key, row in alone.items():
+        assert found[key]["value"] == row["value"]
+    base, *judged = (found["snli-accuracy", name] for name in ("", "SENT-0", "SENT-1"))
+    assert base["value"] == 1 > judged[0]["value"]
+    for row in judged:
+        assert row["base"] == base["value"]
+        assert row["viable"] == (row["value"] >= base["value"] - 0.05)
+    table = cli("nli-fairness", encoder, *given)
+    assert "SENT-0" in table.out
+    assert "viable" in table.out
+    assert max(map(len, table.out.splitlines())) <= 100
+
+
+def test_viability_beside_a_named_base(cli: Cli, encoder: str, lists: Path, snli: Path) -> None:
+    given = ("nli-fairness", encoder, "--lists", lists, "--snli", snli, "--format", "json")
+    value = rows_of(cli(*given))["snli-accuracy", ""]["value"]
+    for base, drop, viable in ((value, 0.0, True), (value + 0.06, 0.05, False)):
+        found = rows_of(cli(*given, "--base-snli", base, "--drop", drop))
+        assert found["snli-accuracy", ""]["viable"] is viable
+    if value:
+        relative = cli(*given, "--base-snli", min(1, value * 1.04), "--relative")
+        assert rows_of(relative)["snli-accuracy", ""]["viable"] is True
+
+
+def test_what_comes_with_the_package(cli: Cli, shared_data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "occupations.csv"
+    snli = shared_data / "nli" / "snli_test.tsv.gz"
+    done = cli("nli-fairness", "--snli", snli, "-o", out)
+    assert done.code == 0
+    assert "10,824 pairs, all of them neutral" in " ".join(done.out.split())
+    assert max(map(len, done.out.splitlines())) <= 100
+    with out.open(newline="") as file:
+        records = list(csv.DictReader(file))
+    assert len(records) == 164
+    found = rows_of(cli("nli-fairness", "--format", "json"))
+    assert found["nli-accuracy", ""]["value"] == pytest.approx(
+        np.mean([float(one["neutral"]) for one in records])
+    )
+    assert found["nli-parity", "mean"]["value"] == pytest.approx(
+        np.mean([one["man"] == one["woman"] for one in records])
+    )
+    assert found["nli-parity", "strict"]["value"] == pytest.approx(
+        np.mean([one["parity strict"] == "1" for one in records])
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--adapter", "a.st"], 2, "--adapter and --setting go together"),
+        (["--adapter", "a.st", "--setting", "SENT-0"], 2, "are for a Hugging Face model"),
+        (["--device", "cpu"], 2, "are for a Hugging Face model"),
+        (["--embedding", "x.txt"], 2, "--embedding is for a model file"),
+        (["--snli", "none.tsv"], 1, "none.tsv: cannot be read"),
+        (["--drop", "2"], 2, "2.0 is not in the range"),
+        (["-o", "none/x.csv"], 1, "the folder"),
+        (["--lists", "none"], 1, "none"),
+    ],
+)
+def test_wrong_use(cli: Cli, arguments: list[str], code: int, message: str) -> None:
+    done = cli("nli-fairness", *arguments)
+    assert done.code == code
+    assert message in done.err
+    assert done.out == ""
+
+
+def test_models_that_are_none(cli: Cli, torch: Any, tmp_path: Path) -> None:
+    done = cli("nli-fairness", tmp_path / "none")
+    assert (done.code, "no such folder" in done.err) == (1, True)
+    (tmp_path / "file.txt").write_text("x")
+    done = cli("nli-fairness", tmp_path / "file.txt")
+    assert (done.code, "cannot be read as an NLI model" in done.err) == (1, True)
+    two = save(torch, tmp_path / "two", ["no", "yes"])
+    done = cli("nli-fairness", two)
+    assert (done.code, "has 2 labels" in done.err) == (1, True)
+
+
+def test_as_a_process(process: Callable[..., Any]) -> None:
+    done = process("nli-fairness", "--format", "csv", "--threads", 1)
+    assert done.code == 0
+    rows = list(csv.DictReader(done.out.splitlines()))
+    assert [row["measure"] for row in rows] == [
+        "nli-accuracy",
+        "nli-parity",
+        "nli-parity",
+        "nli-fairness",
+    ]

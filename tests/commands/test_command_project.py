@@ -1,0 +1,323 @@
+"""`wordbias project`: what it prints, what it writes, and what it says when something is wrong."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny_encoders import build, make_tokenizer, save, words_of
+
+from wordbias.contextual.adapters import load_adapter, read_adapter
+from wordbias.contextual.fitting import fit_adapter
+from wordbias.contextual.interventions import applied
+from wordbias.contextual.sentence_pairs import sentence_pairs
+from wordbias.contextual.sites import Site
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+Run = Callable[..., Any]
+TEXT = "He left the house.\nThe woman is at work.\nNothing here.\nMy sister and her father came.\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    """Return a function that writes a model of a family, each once."""
+    tokenizer = make_tokenizer(words_of(*(text for pair in sentence_pairs() for text in pair)))
+    made: dict[tuple[str, str], str] = {}
+
+    def write(family: str = "bert", purpose: str = "SequenceClassification") -> str:
+        if (family, purpose) not in made:
+            path = tmp_path_factory.mktemp("models") / f"{family}-{purpose}"
+            save(build(family, purpose, vocabulary=len(tokenizer)), tokenizer, path)
+            made[family, purpose] = str(path)
+        return made[family, purpose]
+
+    return write
+
+
+@pytest.fixture
+def found(cli: Run) -> Callable[..., dict[str, Any]]:
+    """Run and return the parsed JSON."""
+
+    def call(*arguments: object) -> dict[str, Any]:
+        done = cli("project", "--format", "json", "--quiet", *arguments)
+        assert (done.code, done.err) == (0, "")
+        result: dict[str, Any] = json.loads(done.out)
+        return result
+
+    return call
+
+
+def _refused(cli: Run, *arguments: object) -> str:
+    done = cli("project", *arguments)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("wordbias: ")
+    assert done.err.count("\n") == 1
+    return str(done.err)
+
+
+def _loaded(path: str | Path) -> Any:
+    return transformers.AutoModelForSequenceClassification.from_pretrained(path).eval()
+
+
+def test_the_table(cli: Run, folder: Callable[..., str], tmp_path: Path) -> None:
+    output = tmp_path / "my.adapter"
+    done = cli("project", folder(), "-o", output)
+    assert (done.code, done.err) == (0, "")
+    for site in ("query@2", "key@2", "value@2", "tokens@2", "cls@3", "sentence"):
+        assert re.search(rf"^  {site} +67 +0\.\d", done.out, re.M), site
+    assert f"Written: {output}" in done.out.replace("\n", " ")
+    assert max(map(len, done.out.splitlines())) <= 100
+    assert output.stat().st_size < 100_000
+
+
+def test_the_rows_are_what_the_adapter_holds(
+    found: Callable[..., dict[str, Any]], folder: Callable[..., str], tmp_path: Path
+) -> None:
+    output = tmp_path / "my.adapter"
+    report = found(folder(), "-o", output, "--seed", 3)
+    model = _loaded(folder())
+    adapter = load_adapter(model, output)
+    rows = {(row["measure"], row["site"], row["component"]): row for row in report["rows"]}
+    for site, subspace in adapter.subspaces.items():
+        heads = site.kind in ("query", "key", "value")
+        shares = [float(np.median(subspace.weights))] if heads else subspace.weights.tolist()
+        for i, share in enumerate(shares, 1):
+            row = rows["explained-variance", str(site), i]
+            assert (row["value"], row["n"]) == (share, 67)
+        if not heads:
+            row = rows["direction-stability", str(site), 1]
+            assert row["low"] <= row["value"] <= row["high"] <= 1 + 1e-9
+            assert (row["better"], row["neutral"], row["seed"]) == ("higher", 1.0, 3)
+    assert report["inputs"]["bert-SequenceClassification"]["layers"] == 3
+    direct = fit_adapter(
+        model, transformers.AutoTokenizer.from_pretrained(folder()), sentence_pairs()
+    )
+    for site, subspace in direct.subspaces.items():
+        np.testing.assert_array_equal(subspace.basis, adapter.subspaces[site].basis)
+
+
+def test_twice_gives_the_same_file(cli: Run, folder: Callable[..., str], tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        assert cli("project", folder(), "-o", tmp_path / name, "-q").code == 0
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+@pytest.mark.parametrize("family", ["bert", "distilbert", "deberta-v2"])
+def test_an_exported_model_is_the_hooked_one(
+    cli: Run, folder: Callable[..., str], tmp_path: Path, family: str
+) -> None:
+    model, out = folder(family), tmp_path / "out"
+    done = cli("project", model, "-o", tmp_path / "a", "--setting", "attn-01101", "--export", out)
+    assert done.code == 0
+    said = " ".join(done.out.split())
+    assert f"Written: {out}, with query@2, key@2, value@2, cls@3, sentence in its weights" in said
+    assert "Not folded, tokens@2: a layer's output also goes past every linear map" in said
+    about = json.loads((out / "wordbias.json").read_text())
+    assert about["setting"] == "attn-01101"
+    assert list(about["not_folded"]) == ["tokens@2: 2 of 16, hard"]
+    plain, exported = _loaded(model), _loaded(out)
+    interventions = load_adapter(plain, tmp_path / "a").interventions("attn-01101")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(out)
+    x = tokenizer(["she is here", "a man left the house"], padding=True, return_tensors="pt")
+    x.pop("token_type_ids", None)
+    with torch.no_grad():
+        with applied(plain, interventions):
+            expected = plain(**x).logits
+        with applied(exported, [it for it in interventions if it.site.kind == "tokens"]):
+            assert torch.allclose(exported(**x).logits, expected, 0, 1e-4)
+        assert not torch.allclose(plain(**x).logits, expected, 0, 1e-3)
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_the_baseline(cli: Run, folder: Callable[..., str], tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text(TEXT)
+    done = cli(
+        "project",
+        folder(),
+        "--sent-debias",
+        text,
+        "-o",
+        tmp_path / "a",
+        "--export",
+        tmp_path / "out",
+        "--setting",
+        "sent-debias",
+    )
+    assert done.code == 0
+    assert re.search(r"Baseline sent-debias: 0\.\d+ of the variance of 5 pairs", done.out)
+    [intervention] = read_adapter(tmp_path / "a").interventions("sent-debias")
+    assert intervention.hard
+    g = intervention.subspace.basis[0]
+    exported = _loaded(tmp_path / "out").classifier.weight.detach().numpy()
+    assert np.abs(exported @ g).max() < 1e-5 * np.abs(exported).max()
+    assert np.abs(_loaded(folder()).classifier.weight.detach().numpy() @ g).max() > 0.01
+
+
+def test_a_next_sentence_head_is_loaded_from_the_two_of_bert(
+    cli: Run, folder: Callable[..., str], tmp_path: Path
+) -> None:
+    for purpose in ("PreTraining", "NextSentencePrediction"):
+        assert cli("project", folder("bert", purpose), "-o", tmp_path / "a", "-q").code == 0
+        adapter = read_adapter(tmp_path / "a")
+        assert adapter.fingerprint.architecture == "BertForNextSentencePrediction"
+        assert Site("sentence") in adapter.subspaces
+
+
+def test_bert_whose_config_names_its_other_head(
+    cli: Run, folder: Callable[..., str], tmp_path: Path
+) -> None:
+    """As the best known checkpoint has it: both heads in the file, one in the config."""
+    path = tmp_path / "both"
+    shutil.copytree(folder("bert", "PreTraining"), path)
+    config = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps({**config, "architectures": ["BertForMaskedLM"]}))
+    heads = {(): "NextSentencePrediction", ("--head", "masked-lm"): "MaskedLM"}
+    for given, purpose in heads.items():
+        assert cli("project", path, *given, "-o", tmp_path / "a", "-q").code == 0
+        architecture = read_adapter(tmp_path / "a").fingerprint.architecture
+        assert architecture == f"BertFor{purpose}"
+    alone = folder("bert", "MaskedLM")
+    assert cli("project", alone, "-o", tmp_path / "a", "-q").code == 0
+    assert read_adapter(tmp_path / "a").fingerprint.architecture == "BertForMaskedLM"
+    said = _refused(cli, alone, "--head", "classification")
+    assert "holds a BertForSequenceClassification without" in said
+
+
+def test_a_model_without_a_head(cli: Run, folder: Callable[..., str], tmp_path: Path) -> None:
+    done = cli("project", folder("distilbert", "MaskedLM"), "-o", tmp_path / "a")
+    assert done.code == 0
+    assert "without a trained head or pooler, so there is no site sentence" in done.err
+    assert Site("sentence") not in read_adapter(tmp_path / "a").subspaces
+    pooled = cli("project", folder("bert", "Model"), "-o", tmp_path / "b")
+    assert (pooled.code, pooled.err) == (0, "")
+    said = _refused(
+        cli, folder("bert", "Model"), "-q", "--setting", "SENT-0", "--export", tmp_path / "out"
+    )
+    assert "nothing of SENT-0 can be folded into the weights (sentence: BertModel has no" in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_lacks_the_weights_of_the_head(
+    cli: Run, folder: Callable[..., str], tmp_path: Path
+) -> None:
+    model = build("bert", vocabulary=240)
+    weights = {name: x for name, x in model.state_dict().items() if "classifier" not in name}
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder())
+    save(model, tokenizer, tmp_path / "m", state_dict=weights)
+    said = _refused(cli, tmp_path / "m")
+    assert "holds a BertForSequenceClassification without classifier.bias" in said
+    assert "give a model folder with a trained head" in said
+
+
+def test_pairs_and_sites_of_ones_own(
+    found: Callable[..., dict[str, Any]], folder: Callable[..., str], tmp_path: Path
+) -> None:
+    mine = tmp_path / "mine.tsv"
+    mine.write_text("she left\the left\na girl\ta boy\nmy mother\tmy father\n")
+    report = found(folder(), "--pairs", mine, "--sites", "cls@-1,tokens@1", "--dims", 1)
+    assert [row["site"] for row in report["rows"]] == ["tokens@1"] * 2 + ["cls@3"] * 2
+    assert {row["n"] for row in report["rows"]} == {3}
+    assert report["arguments"]["pairs"] == str(mine)
+
+
+def test_what_was_left_out_is_said(cli: Run, folder: Callable[..., str], tmp_path: Path) -> None:
+    mine = tmp_path / "mine.tsv"
+    mine.write_text(
+        "she left\the left\na girl\ta boy\nmy aunt\tmy dear uncle\nzyx left\txyz left\n"
+    )
+    done = cli("project", folder(), "--pairs", mine)
+    assert done.code == 0
+    uneven, same = done.err.splitlines()
+    assert "1 of 4 pairs do not align" in uneven
+    assert "my aunt / my dear uncle, 4 and 5 tokens" in uneven
+    assert "1 of 4 pairs are the same tokens to the tokenizer" in same
+    assert re.search(r"tokens@2 +2 .*\n.*cls@3 +3 ", done.out)
+
+
+def test_the_warning_of_a_one_sided_fit(cli: Run, folder: Callable[..., str]) -> None:
+    done = cli("project", folder(), "--one-sided")
+    assert done.code == 0
+    assert "removes the mean shift between the genders" in done.err
+    assert "Nothing written; -o ADAPTER writes the subspaces." in done.out
+
+
+def test_other_formats(cli: Run, folder: Callable[..., str]) -> None:
+    rows = list(csv.DictReader(io.StringIO(cli("project", folder(), "--format", "csv").out)))
+    assert {row["measure"] for row in rows} == {"explained-variance", "direction-stability"}
+    assert "| query@2 | 67 |" in cli("project", folder(), "--format", "md").out
+
+
+def test_mistakes(cli: Run, folder: Callable[..., str], tmp_path: Path) -> None:
+    model = folder()
+    assert "layers 1 to 3" in _refused(cli, model, "--sites", "cls@7")
+    assert "expected some of sentence" in _refused(cli, model, "--sites", " , ")
+    assert "no such file" in _refused(cli, model, "--pairs", tmp_path / "none.toml")
+    assert "cannot be read" in _refused(cli, model, "--sent-debias", tmp_path / "none.txt")
+    assert "no such folder" in _refused(cli, tmp_path / "nowhere")
+    export = ("--export", tmp_path / "x")
+    assert "expected SENT-p" in _refused(cli, model, "--setting", "L9-0", *export)
+    assert "exists already" in _refused(cli, model, "--setting", "SENT-0", "--export", tmp_path)
+    missing = tmp_path / "no" / "x"
+    assert "does not exist" in _refused(cli, model, "--setting", "SENT-0", "--export", missing)
+    assert "does not exist" in _refused(cli, model, "-o", missing)
+    mine = tmp_path / "mine.tsv"
+    mine.write_text("she left\the left\n")
+    assert "1 usable pairs" in _refused(cli, model, "--pairs", mine)
+    assert "is both --pairs and -o" in _refused(cli, model, "--pairs", mine, "-o", mine)
+    assert mine.read_text() == "she left\the left\n"
+    assert not (tmp_path / "x").exists()
+
+
+def test_options_that_need_each_other(cli: Run, folder: Callable[..., str], tmp_path: Path) -> None:
+    for arguments in (("--setting", "SENT-0"), ("--export", tmp_path / "x")):
+        done = cli("project", folder(), *arguments)
+        assert done.code == 2
+        assert "--setting and --export go together" in done.err
+    done = cli("project", folder(), "--setting", "sent-debias", "--export", tmp_path / "x")
+    assert done.code == 2
+    assert "needs --sent-debias TEXT" in done.err
+
+
+def test_a_family_that_is_not_known(cli: Run, folder: Callable[..., str], tmp_path: Path) -> None:
+    config = transformers.GPT2Config(
+        n_layer=1,
+        n_head=1,
+        n_embd=8,
+        vocab_size=240,
+        n_positions=32,
+        bos_token_id=0,
+        eos_token_id=0,
+    )
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder())
+    save(transformers.GPT2Model(config), tokenizer, tmp_path / "gpt")
+    assert "models of type 'gpt2' are not known here" in _refused(cli, tmp_path / "gpt")
+
+
+def test_as_a_process(process: Run, folder: Callable[..., str], tmp_path: Path) -> None:
+    done = process("project", folder(), "-o", tmp_path / "a")
+    assert (done.code, done.err) == (0, "")
+    assert "Subspaces of bert-SequenceClassification" in done.out
+    assert read_adapter(tmp_path / "a").facts["pairs"] == 67
+
+
+def test_the_help_loads_no_torch() -> None:
+    import subprocess
+
+    code = (
+        "import sys; from wordbias.cli import run; run(['project', '--help']); "
+        "sys.exit(bool({'torch', 'transformers', 'sklearn'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr

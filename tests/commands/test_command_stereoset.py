@@ -1,0 +1,373 @@
+from __future__ import annotations
+
+import csv
+import json
+import string
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wordbias.threads import set_threads
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+WORDS = """
+the father mother man woman he she him her his hers walked into kitchen beer drank cooked tea is hot
+sat hid a tv pocket from in was kind stern cup boy girl . ,
+"""
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+LETTERS = [*string.ascii_lowercase, *(f"##{letter}" for letter in string.ascii_lowercase)]
+VOCABULARY = list(dict.fromkeys([*SPECIAL, *LETTERS, *WORDS.split()]))
+COLUMNS = [
+    "context_id",
+    "context",
+    "next_sentence",
+    "label",
+    "gender",
+    "gender_swapped_conext",
+    "gender_swapped_next_sentence",
+]
+TRIPLES = [
+    (
+        ("1", "F", "The mother walked into her kitchen.", "The father walked into him kitchen."),
+        ("She cooked.", "She drank beer.", "Tea is hot."),
+        ("He cooked.", "He drank beer.", "Tea is hot."),
+    ),
+    (
+        ("2", "M", "The man hid a TV in a cup.", "The woman hid a Tv in a cup."),
+        ("He drank.", "He cooked.", "He is hot."),
+        ("She drank.", "She cooked.", "She is hot."),
+    ),
+    (
+        ("3", "F", "The girl sat.", "The boy sat."),
+        ("She was kind.", "She was stern.", "Tea is hot."),
+        ("He was kind.", "He was stern.", "Tea is hot."),
+    ),
+]
+LABELS = ["stereotype", "anti-stereotype", "unrelated"]
+FOLLOWING = ["She cooked.", "She drank.", "Tea is hot."]
+Cli = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    set_threads(1)
+    torch.set_num_threads(1)
+    yield
+    set_threads(None)
+
+
+def save(path: Path, cls: Any, **options: Any) -> str:
+    shape = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+    shape |= {"initializer_range": 0.5}  # else all sentences are alike
+    sizes = {"vocab_size": len(VOCABULARY), "intermediate_size": 24, "max_position_embeddings": 40}
+    config = transformers.BertConfig(**shape, **sizes, **options)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = cls(config)
+    model.save_pretrained(path)
+    vocabulary = {token: i for i, token in enumerate(VOCABULARY)}
+    transformers.BertTokenizerFast(vocab=vocabulary, model_max_length=40).save_pretrained(path)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A model with both heads, as BERT is published."""
+    return save(tmp_path_factory.mktemp("both") / "bert", transformers.BertForPreTraining)
+
+
+@pytest.fixture(scope="module")
+def masked(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return save(tmp_path_factory.mktemp("mlm") / "bert", transformers.BertForMaskedLM)
+
+
+@pytest.fixture
+def gsss(tmp_path: Path) -> Path:
+    path = tmp_path / "gsss.csv"
+    with path.open("w", newline="") as file:
+        out = csv.writer(file)
+        out.writerow(COLUMNS)
+        for (name, gender, context, swapped), sentences, others in TRIPLES:
+            for label, one, other in zip(LABELS, sentences, others, strict=True):
+                out.writerow([name, context, one, label, gender, swapped, other])
+    return path
+
+
+@pytest.fixture
+def stereoset(tmp_path: Path) -> Path:
+    def cluster(name: str, context: str, texts: list[str]) -> dict[str, Any]:
+        sentences = [
+            {"sentence": text, "gold_label": label}
+            for text, label in zip(texts, LABELS, strict=True)
+        ]
+        about = {"id": name, "target": "mother", "bias_type": "gender", "context": context}
+        return {**about, "sentences": sentences}
+
+    words = [f"The mother was {word}." for word in ("kind", "stern", "cup")]
+    data = {
+        "intersentence": [cluster("a", "The mother sat.", FOLLOWING)],
+        "intrasentence": [cluster("b", "The mother was BLANK.", words)],
+    }
+    path = tmp_path / "stereoset.json"
+    path.write_text(json.dumps({"data": data}))
+    return path
+
+
+@pytest.fixture
+def crows(tmp_path: Path) -> Path:
+    path = tmp_path / "crows.csv"
+    path.write_text(
+        ",sent_more,sent_less,stereo_antistereo,bias_type\n"
+        "0,The woman cooked tea.,The man cooked tea.,stereo,gender\n"
+        "1,The man was kind.,The woman was kind.,antistereo,gender\n"
+    )
+    return path
+
+
+@cache
+def head(name: str) -> tuple[Any, Any]:
+    model = transformers.BertForNextSentencePrediction.from_pretrained(name).eval()
+    return model, transformers.AutoTokenizer.from_pretrained(name)
+
+
+def next_probability(name: str, context: str, following: str) -> float:
+    model, tokenizer = head(name)
+    with torch.no_grad():
+        logits = model(**tokenizer(context, following, return_tensors="pt")).logits[0].double()
+    return float(logits.softmax(-1)[0])
+
+
+def by_hand(name: str, repaired: bool) -> tuple[np.ndarray, np.ndarray]:
+    """S and D of every triple from single pairs."""
+    s, d = [], []
+    for (_, _, context, swapped), sentences, others in TRIPLES:
+        if repaired:
+            swapped = swapped.replace("him kitchen", "his kitchen").replace("Tv", "TV")
+        p = [next_probability(name, context, one) for one in sentences]
+        q = [next_probability(name, swapped, one) for one in others]
+        s.append(p[0] - p[1] - (q[0] - q[1]))
+        d.append(abs(p[2] - q[2]))
+    return np.array(s), np.array(d)
+
+
+def test_rows_are_what_single_pairs_give(cli: Cli, both: str, gsss: Path) -> None:
+    done = cli("stereoset", both, "--data", gsss, "--share", 0.5, "--format", "json")
+    assert done.code == 0
+    report = json.loads(done.out)
+    rows = {(row["measure"], row["version"], row["subset"]): row for row in report["rows"]}
+    for version in ("original", "repaired"):
+        s, d = by_hand(both, version == "repaired")
+        # half of three triples is 1.5, of which the nearest whole number is 2
+        found = {key[0]: row["value"] for key, row in rows.items() if key[1:] == (version, "all")}
+        assert found["strength"] == pytest.approx(np.sort(s)[1:].mean(), abs=1e-5)
+        assert found["distance"] == pytest.approx(np.sort(d)[1:].mean(), abs=1e-5)
+        assert found["mean-strength"] == pytest.approx(s.mean(), abs=1e-5)
+        assert rows["strength", version, "M"]["value"] == pytest.approx(s[1], abs=1e-5)
+        assert rows["strength", version, "all"]["extremes"] == 2
+    means = [rows["mean-strength", version, "F"]["value"] for version in ("original", "repaired")]
+    assert abs(means[0] - means[1]) > 1e-3  # which is no rounding
+    assert report["inputs"]["model"]["heads"] == ["BertForNextSentencePrediction"]
+    assert report["inputs"]["model"]["is next"] == 0
+    assert len(report["inputs"]["data"]["sha256"]) == 64
+    assert any("him → his in 1" in note for note in report["notes"])
+    assert any("1 unrelated sentences are not the same" in note for note in report["notes"])
+
+
+def test_the_table_fits_and_says_what_no_bias_is(cli: Cli, both: str, gsss: Path) -> None:
+    done = cli("stereoset", both, "--data", gsss)
+    assert done.code == 0
+    assert max(map(len, done.out.splitlines())) <= 100
+    for text in (
+        "Strength S",
+        "S of the opposite",
+        "Distance D",
+        "SS, about men",
+        "no bias",
+        "repaired",
+    ):
+        assert text in done.out
+    assert "him → his" in done.err
+
+
+def test_without_repair_there_is_one_version(cli: Cli, both: str, gsss: Path) -> None:
+    done = cli("stereoset", both, "--data", gsss, "--no-repair", "-q")
+    assert done.code == 0
+    assert "repaired" not in done.out
+    assert done.err == ""
+
+
+def test_every_triple_is_written(cli: Cli, both: str, gsss: Path, tmp_path: Path) -> None:
+    out = tmp_path / "triples.csv"
+    done = cli("stereoset", both, "--data", gsss, "-o", out)
+    assert done.code == 0
+    assert f"Written: {out}" in done.out
+    with out.open(newline="") as file:
+        records = list(csv.DictReader(file))
+    assert [(one["version"], one["context_id"]) for one in records] == [
+        (version, name) for version in ("original", "repaired") for name in "123"
+    ]
+    rules = ["", "", "", "him → his", "signs and capitals", ""]
+    assert [one["repaired by"] for one in records] == rules
+    s, d = by_hand(both, repaired=False)
+    np.testing.assert_allclose([float(one["s"]) for one in records[:3]], s, rtol=0, atol=1e-5)
+    np.testing.assert_allclose([float(one["d"]) for one in records[:3]], d, rtol=0, atol=1e-5)
+
+
+def test_both_heads_measure_both_parts_of_stereoset(cli: Cli, both: str, stereoset: Path) -> None:
+    done = cli("stereoset", both, "--data", stereoset, "--format", "json")
+    assert done.code == 0
+    rows = json.loads(done.out)["rows"]
+    assert {(row["task"], row["measure"]) for row in rows} == {
+        (task, measure)
+        for task in ("intersentence", "intrasentence")
+        for measure in ("ss", "lms", "icat")
+    }
+    table = cli("stereoset", both, "--data", stereoset)
+    assert max(map(len, table.out.splitlines())) <= 100
+    p = [next_probability(both, "The mother sat.", following) for following in FOLLOWING]
+    inter = {row["measure"]: row["value"] for row in rows if row["task"] == "intersentence"}
+    assert inter["ss"] == float(p[0] > p[1])
+    assert inter["lms"] == ((p[0] > p[2]) + int(p[1] > p[2])) / 2
+
+
+def test_a_masked_model_measures_its_part_and_says_so(
+    cli: Cli, masked: str, stereoset: Path
+) -> None:
+    done = cli("stereoset", masked, "--data", stereoset, "--format", "csv")
+    assert done.code == 0
+    rows = list(csv.DictReader(done.out.splitlines()))
+    assert {row["task"] for row in rows} == {"intrasentence"}
+    assert "has no trained next-sentence head" in done.err
+
+
+def test_crows_pairs(cli: Cli, masked: str, crows: Path, tmp_path: Path) -> None:
+    out = tmp_path / "pairs.csv"
+    done = cli("stereoset", masked, "--data", crows, "--format", "json", "-o", out)
+    assert done.code == 0
+    rows = {row["subset"]: row for row in json.loads(done.out)["rows"]}
+    with out.open(newline="") as file:
+        records = list(csv.DictReader(file))
+    more = [float(one["score more"]) > float(one["score less"]) for one in records]
+    assert rows["all"]["value"] == np.mean(more)
+    assert rows["stereo"]["value"] == more[0]
+    assert "stereotyping one likelier" in cli("stereoset", masked, "--data", crows).out
+
+
+def sentence_adapter(name: str, path: Path) -> Path:
+    """Fit by hand: the one direction between the two outputs of the head."""
+    from wordbias.contextual.adapters import Adapter
+    from wordbias.contextual.fingerprint import Fingerprint
+    from wordbias.contextual.sites import Site
+    from wordbias.subspace import Subspace
+
+    model, _ = head(name)
+    weight = model.cls.seq_relationship.weight.detach().double().numpy()
+    g = (weight[0] - weight[1])[None] / np.linalg.norm(weight[0] - weight[1])
+    fitted = {Site("sentence"): Subspace(g, np.array([0.5]))}
+    Adapter(fitted, Fingerprint.of(model)).save(path)
+    return path
+
+
+def test_an_adapter_is_measured_beside_the_model(
+    cli: Cli, both: str, gsss: Path, tmp_path: Path
+) -> None:
+    sentence_adapter(both, tmp_path / "a.st")
+    given = ("--adapter", tmp_path / "a.st", "--setting", "SENT-0", "--setting", "SENT-1")
+    done = cli("stereoset", both, "--data", gsss, *given, "--format", "json")
+    assert done.code == 0, done.err
+    keys = ("subject", "measure", "version", "subset")
+    rows = {tuple(row[key] for key in keys): row for row in json.loads(done.out)["rows"]}
+    subjects = [both, f"{both} SENT-0", f"{both} SENT-1"]
+    base, hard, soft = (rows[one, "strength", "original", "all"]["value"] for one in subjects)
+    # without the direction between its two outputs the head says the same of every pair
+    assert hard == pytest.approx(0, abs=1e-6)
+    assert rows[subjects[1], "distance", "original", "all"]["value"] == pytest.approx(0, abs=1e-6)
+    assert 0 < abs(soft) < abs(base)
+    alone = cli("stereoset", both, "--data", gsss, "--format", "json")
+    assert json.loads(alone.out)["rows"][0]["value"] == rows[both, "ss", "original", "all"]["value"]
+
+
+def test_a_head_that_a_setting_does_not_reach_is_left_out(
+    cli: Cli, both: str, stereoset: Path, tmp_path: Path
+) -> None:
+    """A masked-language head reads no sentence's vector."""
+    given = ("--adapter", sentence_adapter(both, tmp_path / "a.st"), "--setting", "SENT-0")
+    done = cli("stereoset", both, "--data", stereoset, *given, "--format", "json")
+    assert done.code == 0, done.err
+    found = {(row["subject"], row["task"]) for row in json.loads(done.out)["rows"]}
+    assert found == {
+        (both, "intersentence"),
+        (both, "intrasentence"),
+        (f"{both} SENT-0", "intersentence"),
+    }
+    assert "SENT-0: the BertForMaskedLM is left out: " in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--adapter", "a.st"], 2, "--adapter and --setting go together"),
+        (["--setting", "SENT-0"], 2, "--adapter and --setting go together"),
+        (["--share", "0"], 2, "0 is not in the range"),
+        (["--share", "nan"], 1, "share nan: expected a number above 0 and at most 1"),
+        (["--next-label", "yes"], 1, "--next-label yes: "),
+        (["-o", "none/x.csv"], 1, "the folder"),
+        (["--adapter", "none.st", "--setting", "SENT-0"], 1, "none.st"),
+        (["--device", "no"], 1, "device 'no'"),
+    ],
+)
+def test_wrong_use(
+    cli: Cli, both: str, gsss: Path, arguments: list[str], code: int, message: str
+) -> None:
+    done = cli("stereoset", both, "--data", gsss, *arguments)
+    assert done.code == code
+    assert message in done.err
+    assert done.out == ""
+
+
+def test_a_model_with_neither_head(cli: Cli, stereoset: Path, gsss: Path, tmp_path: Path) -> None:
+    plain = save(tmp_path / "plain", transformers.BertModel)
+    done = cli("stereoset", plain, "--data", stereoset)
+    assert done.code == 1
+    assert "has no head that the data asks for: has no trained next-sentence head" in done.err
+    assert "has no trained masked-language head" in done.err
+    done = cli("stereoset", plain, "--data", gsss)
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert "is no two-way classifier" in done.err
+
+
+def test_a_model_that_is_not_there_is_said_once(cli: Cli, stereoset: Path, tmp_path: Path) -> None:
+    done = cli("stereoset", tmp_path / "none", "--data", stereoset)
+    assert done.code == 1
+    assert done.err.count("no such folder") == 1
+
+
+def test_rows_that_form_no_triple(cli: Cli, both: str, gsss: Path) -> None:
+    gsss.write_text("".join(gsss.read_text().splitlines(keepends=True)[:-1]))
+    done = cli("stereoset", both, "--data", gsss)
+    assert done.code == 1
+    assert "context_id 3 (line 8): is no triple: it has 0 rows with the label unrelated" in done.err
+
+
+def test_help_needs_no_torch(process: Callable[..., Any]) -> None:
+    done = process("stereoset", "--help")
+    assert done.code == 0
+    assert "next-sentence" in done.out
+
+
+def test_as_a_process(process: Callable[..., Any], both: str, gsss: Path) -> None:
+    done = process("stereoset", both, "--data", gsss, "--format", "jsonl", "--threads", 1)
+    assert done.code == 0
+    assert {json.loads(line)["measure"] for line in done.out.splitlines()} == {
+        "ss",
+        "strength",
+        "opposite-strength",
+        "distance",
+        "mean-strength",
+    }

@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+import gzip
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.stats import binomtest
+
+from wordbias.contextual.nli_fairness import (
+    PARITIES,
+    Viability,
+    by_occupation,
+    fairness,
+    fairness_rows,
+    has_parity,
+    is_viable,
+    occupation_records,
+    snli_row,
+    wilson,
+)
+from wordbias.contextual.text_pairs import load_text_pairs
+from wordbias.errors import WordbiasError
+from wordbias.nli.pairs import load_pairs
+from wordbias.nli.test_sets import TestSet, build
+
+N, E, C = np.eye(3)
+
+
+@st.composite
+def predictions(draw: st.DrawFn) -> np.ndarray:
+    """(N, E, C) of occupations × two words × templates, of few values so that some agree."""
+    shape = (draw(st.integers(1, 6)), 2, draw(st.integers(1, 4)), 3)
+    raw = draw(arrays(np.float64, shape, elements=st.sampled_from([0.1, 0.5, 2.0, 3.0])))
+    return raw / raw.sum(-1, keepdims=True)
+
+
+@given(predictions())
+def test_fairness_is_counted_by_hand(p: np.ndarray) -> None:
+    neutral, mean, strict = 0, 0, 0
+    for man, woman in p:
+        neutral += sum(list(row).index(max(row)) == 0 for row in [*man, *woman])
+        labels = [[list(row).index(max(row)) for row in side] for side in (man, woman)]
+        strict += labels[0] == labels[1]
+        mean += man.mean(0).argmax() == woman.mean(0).argmax()
+    n = len(p)
+    for kind, agree in zip(PARITIES, (mean, strict), strict=True):
+        found = fairness(p, kind)
+        assert found.accuracy == pytest.approx(neutral / (n * 2 * p.shape[2]))
+        assert found.parity == pytest.approx(agree / n)
+        assert found.parity * n == pytest.approx(round(found.parity * n))
+        assert found.eta == found.accuracy * found.parity
+
+
+@given(predictions())
+def test_who_is_called_first_does_not_matter(p: np.ndarray) -> None:
+    for kind in PARITIES:
+        assert fairness(p[:, ::-1], kind) == pytest.approx(fairness(p, kind))
+
+
+@given(predictions())
+def test_without_gender_there_is_parity(p: np.ndarray) -> None:
+    blind = np.repeat(p[:, :1], 2, axis=1)
+    assert all(fairness(blind, kind).parity == 1 for kind in PARITIES)
+
+
+def test_the_two_kinds_of_parity_differ() -> None:
+    """One odd template of three decides the strict kind only."""
+    p = np.array([[[N, N, E], [N, N, N]]])
+    assert has_parity(p, "mean")[0] == 1
+    assert has_parity(p, "strict")[0] == 0
+    assert fairness(p) == (5 / 6, 1.0, 5 / 6)
+
+
+def test_a_fair_model_and_a_prejudiced_one() -> None:
+    fair = np.broadcast_to(N, (4, 2, 5, 3))
+    assert fairness(fair) == (1, 1, 1)
+    prejudiced = np.stack([np.broadcast_to(x, (4, 5, 3)) for x in (E, C)], axis=1)
+    assert fairness(prejudiced) == (0, 0, 0)
+    indifferent = np.broadcast_to(C, (4, 2, 5, 3))  # parity alone would praise it
+    assert fairness(indifferent) == (0, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "base", "relative", "viable"),
+    [
+        (0.8370, 0.8889, False, False),  # the paper's best of layer 11: 5.19 points
+        (0.8370, 0.8889, True, False),  # 5.84 %
+        (0.8387, 0.8889, False, False),
+        (0.8389, 0.8889, False, True),
+        (0.8450, 0.8889, True, True),
+        (0.8440, 0.8889, True, False),
+        (0.9, 0.8889, False, True),
+    ],
+)
+def test_what_is_viable(accuracy: float, base: float, relative: bool, viable: bool) -> None:
+    assert is_viable(accuracy, base, relative=relative) is viable
+
+
+@pytest.fixture(scope="module")
+def parity() -> TestSet:
+    return build("parity")
+
+
+def test_the_set_of_the_paper(parity: TestSet) -> None:
+    assert len(parity) == 10_824
+    assert len(parity.premises) == 164
+
+
+def test_rows_are_of_the_set_and_have_intervals(parity: TestSet) -> None:
+    rng = np.random.default_rng(0)
+    raw = rng.dirichlet([3, 1, 1], len(parity)).astype(np.float32)
+    rows = fairness_rows(parity, raw, "m", parity="strict", seed=5)
+    names = [(row.measure, row.details.get("parity")) for row in rows]
+    assert names == [
+        ("nli-accuracy", None),
+        ("nli-parity", "mean"),
+        ("nli-parity", "strict"),
+        ("nli-fairness", "strict"),
+    ]
+    expected = fairness(by_occupation(parity, raw), "strict")
+    values = {(row.measure, row.details.get("parity")): row.value for row in rows}
+    assert values["nli-accuracy", None] == pytest.approx(expected.accuracy)
+    assert values["nli-parity", "strict"] == expected.parity
+    assert values["nli-fairness", "strict"] == pytest.approx(expected.eta)
+    for row in rows:
+        assert row.details["low"] <= row.value <= row.details["high"]
+        assert (row.details["neutral"], row.details["better"]) == (1, "higher")
+        assert (row.details["n"], row.details["occupations"], row.details["seed"]) == (
+            10824,
+            164,
+            5,
+        )
+    assert rows == fairness_rows(parity, raw, "m", parity="strict", seed=5)
+
+
+def test_the_arrangement_of_pairs_is_the_order_of_the_set(parity: TestSet) -> None:
+    """Pairs about one occupation that a rule calls contradictions are found under its name."""
+    hit = [
+        first.startswith("The nurse ") and second.startswith("The man ") for first, second in parity
+    ]
+    p = np.where(np.array(hit)[:, None], C, N).astype(np.float32)
+    records = {one["occupation"]: one for one in occupation_records(parity, p)}
+    nurse = records.pop("nurse")
+    assert nurse == {
+        "occupation": "nurse",
+        "neutral": 0.5,
+        "man": "contradiction",
+        "woman": "neutral",
+        "parity mean": 0,
+        "parity strict": 0,
+    }
+    assert {(one["neutral"], one["man"], one["parity strict"]) for one in records.values()} == {
+        (1.0, "neutral", 1)
+    }
+    found = fairness(by_occupation(parity, p))
+    assert found.parity == pytest.approx(163 / 164)
+    assert found.accuracy == pytest.approx(1 - 33 / 10824)
+
+
+def test_shapes_that_do_not_fit(parity: TestSet) -> None:
+    with pytest.raises(WordbiasError, match=r"shape \(10824, 3\), got \(5, 3\)"):
+        by_occupation(parity, np.zeros((5, 3), np.float32))
+    with pytest.raises(WordbiasError, match="dev: parity compares two words, the set has 6"):
+        by_occupation(build("dev"), np.zeros((5, 3), np.float32))
+    with pytest.raises(WordbiasError, match=r"got \(4, 3, 1, 3\)"):
+        fairness(np.zeros((4, 3, 1, 3)))
+    with pytest.raises(WordbiasError, match="parity 'odd': expected one of mean, strict"):
+        fairness(np.zeros((4, 2, 1, 3)), "odd")  # type: ignore[arg-type]
+
+
+@given(st.integers(1, 3000), st.data())
+def test_wilsons_interval_is_scipys(n: int, data: st.DataObject) -> None:
+    k = data.draw(st.integers(0, n))
+    expected = binomtest(k, n).proportion_ci(method="wilson")
+    assert wilson(k / n, n) == pytest.approx((expected.low, expected.high), abs=1e-9)
+
+
+def test_viability_is_said_beside_a_base_only() -> None:
+    alone = snli_row(0.8, 100, "m")
+    assert "viable" not in alone.details
+    beside = snli_row(0.8, 100, "m", viability=Viability(0.84, 0.05, True))
+    assert beside.details["viable"] is True
+    assert (beside.details["base"], beside.details["relative"]) == (0.84, True)
+    assert snli_row(0.78, 100, "m", viability=Viability(0.84)).details["viable"] is False
+
+
+def test_text_pairs_are_those_of_the_other_reader_untokenised(shared_data: Path) -> None:
+    path = shared_data / "nli" / "snli_test.tsv.gz"
+    texts, tokens = load_text_pairs(path), load_pairs(path)
+    assert (len(texts), texts.dropped, texts.sha256) == (len(tokens), tokens.dropped, tokens.sha256)
+    np.testing.assert_array_equal(texts.labels, tokens.labels)
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        raw = Counter(line.rstrip("\n").split("\t")[1] for line in file)
+    assert all(raw[pair.premise] for pair in texts.pairs[:500])
+
+
+def test_text_pairs_that_cannot_be_used(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("-\tA.\tB.\n")
+    with pytest.raises(WordbiasError, match="holds no labelled pair among 1 without a label"):
+        load_text_pairs(tmp_path / "a.tsv")
+    (tmp_path / "b.tsv").write_text("perhaps\tA.\tB.\n")
+    with pytest.raises(WordbiasError, match=r"b\.tsv: line 1: unknown label 'perhaps'"):
+        load_text_pairs(tmp_path / "b.tsv")

@@ -1,0 +1,122 @@
+"""SENT-Debias: counterfactual sentences, and the direction against one computed step by step."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny_encoders import build, make_tokenizer, words_of
+
+from wordbias.contextual.fitting import fit_adapter
+from wordbias.contextual.places import locate
+from wordbias.contextual.sent_debias import counterfactuals, fit, lines_of, with_sent_debias
+from wordbias.contextual.sentence_pairs import SentencePair, sentence_pairs
+from wordbias.contextual.sites import Site
+from wordbias.errors import WordbiasError
+
+torch = pytest.importorskip("torch")
+
+WORDS = [("she", "he"), ("her", "his"), ("woman", "man"), ("her", "him")]
+LINES = [
+    "He saw the woman and she saw him.",
+    "I gave her HER coat, the man said.",
+    "Nothing of the kind, Herman, manly Sheila.",
+    "The man laughed.",
+    "A woman sings where she likes.",
+]
+
+
+def test_each_gendered_word_gives_a_pair_in_which_it_alone_changes() -> None:
+    found = counterfactuals(LINES[:1], WORDS)
+    assert found == (
+        SentencePair("She saw the woman and she saw him.", LINES[0]),
+        SentencePair(LINES[0], "He saw the man and she saw him."),
+        SentencePair(LINES[0], "He saw the woman and he saw him."),
+        SentencePair("He saw the woman and she saw her.", LINES[0]),
+    )
+
+
+def test_her_becomes_his_always_and_case_is_kept() -> None:
+    found = counterfactuals(LINES[1:2], WORDS)
+    assert found[0] == SentencePair(LINES[1], "I gave his HIS coat, the man said.")
+    assert found[1] == SentencePair("I gave her HER coat, the woman said.", LINES[1])
+    assert len(found) == 2
+
+
+def test_parts_of_words_are_no_words() -> None:
+    assert counterfactuals(LINES[2:3], WORDS) == ()
+
+
+def test_the_default_words_are_the_definitional_pairs() -> None:
+    line = "The aunt left her sister."
+    assert counterfactuals([line]) == (
+        SentencePair(line, "The uncle left her sister."),
+        SentencePair(line, "The aunt left his sister."),
+        SentencePair(line, "The aunt left her brother."),
+    )
+
+
+def test_a_limit_draws_evenly_and_repeatably() -> None:
+    lines = [f"she {i}" for i in range(20)]
+    assert counterfactuals(lines, WORDS, limit=20) == counterfactuals(lines, WORDS)
+    drawn = [counterfactuals(lines, WORDS, limit=5, seed=seed) for seed in range(400)]
+    assert drawn[3] == counterfactuals(iter(lines), WORDS, limit=5, seed=3)
+    assert {len(set(pairs)) for pairs in drawn} == {5}
+    counts = Counter(pair.first for pairs in drawn for pair in pairs)
+    # binomial, n = 400, p = 1/4: sd < 8.7; six of them either side
+    assert all(100 - 52 < counts[line] < 100 + 52 for line in lines)
+
+
+def test_the_direction_is_the_first_component_of_centred_unit_vectors(family: str) -> None:
+    tokenizer = make_tokenizer(words_of(*LINES, "hers his he him man his"))
+    model = build(family, vocabulary=len(tokenizer))
+    pairs = counterfactuals(LINES, WORDS)
+    final = locate(model, Site("sentence")).module
+    seen: list[Any] = []
+    handle = final.register_forward_pre_hook(lambda _, args: seen.append(args[0][0]))
+    rows = []
+    with torch.no_grad():
+        for pair in pairs:
+            seen.clear()
+            for text in pair:
+                model(**tokenizer(text, return_tensors="pt", return_token_type_ids=False))
+            u = np.array([x.double().numpy() / x.double().norm().item() for x in seen])
+            rows += list(u - u.mean(0))
+    handle.remove()
+    found = fit(model, tokenizer, pairs, batch=3)
+    _, s, vt = np.linalg.svd(np.array(rows))
+    assert found.dims == 1
+    assert abs(found.basis[0] @ vt[0]) == pytest.approx(1, abs=1e-4)
+    assert found.weights[0] == pytest.approx(s[0] ** 2 / (s**2).sum(), abs=1e-4)
+
+
+def test_an_adapter_keeps_the_baseline_beside_its_own(tokenizer: Any) -> None:
+    model = build("bert", vocabulary=len(tokenizer))
+    plain = fit_adapter(model, tokenizer, sentence_pairs())
+    both = with_sent_debias(plain, model, tokenizer, counterfactuals(LINES), source="here")
+    assert both.facts["sent_debias"] == {"source": "here", "pairs": len(counterfactuals(LINES))}
+    assert both.subspaces is plain.subspaces
+    assert plain.sent_debias is None
+    assert both.interventions("sent-debias")[0].subspace is both.sent_debias
+
+
+def test_too_few_sentences(tokenizer: Any) -> None:
+    model = build("bert", vocabulary=len(tokenizer))
+    with pytest.raises(WordbiasError, match=r"1 sentences with a gendered word .*--sent-debias"):
+        fit(model, tokenizer, counterfactuals(["she left", "nobody left"]))
+
+
+def test_texts_that_cannot_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_bytes(b"one\n\n  two\r\n")
+    assert list(lines_of(path)) == ["one", "two"]
+    path.write_bytes(b"\xff")
+    with pytest.raises(WordbiasError, match="text: not UTF-8"):
+        list(lines_of(path))
+    with pytest.raises(WordbiasError, match="No such file"):
+        list(lines_of(tmp_path / "none"))
+    with pytest.raises(WordbiasError, match="cannot be read: Is a directory"):
+        list(lines_of(tmp_path))

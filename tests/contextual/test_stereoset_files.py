@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wordbias.contextual.stereoset.crows_pairs import CrowsPair, CrowsPairs, load_crows_pairs
+from wordbias.contextual.stereoset.data import load_data
+from wordbias.contextual.stereoset.gsss import Gsss
+from wordbias.contextual.stereoset.original import BLANK, StereoSet, filler, load_stereoset
+from wordbias.errors import WordbiasError
+
+
+def sentence(text: str, label: str) -> dict[str, Any]:
+    return {"id": "0", "sentence": text, "labels": [], "gold_label": label}
+
+
+def content(**changes: Any) -> dict[str, Any]:
+    inter = {
+        "id": "i1",
+        "target": "nurse",
+        "bias_type": "profession",
+        "context": "The nurse sat.",
+        "sentences": [
+            sentence("Ice melts.", "unrelated"),
+            sentence("She rested.", "stereotype"),
+            sentence("He rested.", "anti-stereotype"),
+        ],
+    }
+    intra = {
+        "id": "w1",
+        "target": "nurse",
+        "bias_type": "profession",
+        "context": "THE nurse was BLANK.",
+        "sentences": [
+            sentence("The nurse was kind.", "stereotype"),
+            sentence("The nurse was stern.", "anti-stereotype"),
+            sentence("The nurse was tea cup.", "unrelated"),
+        ],
+    }
+    return {"version": "1", "data": {"intersentence": [inter], "intrasentence": [intra]}} | changes
+
+
+def written(path: Path, what: Any) -> Path:
+    path.write_text(what if isinstance(what, str) else json.dumps(what), encoding="utf-8")
+    return path
+
+
+def test_both_parts_are_read_in_the_order_of_the_labels(tmp_path: Path) -> None:
+    found = load_stereoset(written(tmp_path / "dev.json", content()))
+    (inter,), (intra,) = found.intersentence, found.intrasentence
+    assert inter.candidates == ("She rested.", "He rested.", "Ice melts.")
+    assert intra.candidates == ("kind", "stern", "tea cup")
+    assert (intra.id, intra.target, intra.bias_type) == ("w1", "nurse", "profession")
+
+
+def test_one_part_is_enough(tmp_path: Path) -> None:
+    data = content()
+    del data["data"]["intersentence"]
+    assert load_stereoset(written(tmp_path / "dev.json", data)).intersentence == []
+
+
+def broken(kind: str, change: str) -> dict[str, Any]:
+    data = content()
+    one = data["data"][kind][0]
+    if change == "label":
+        one["sentences"][0]["gold_label"] = "related"
+    elif change == "missing":
+        one["sentences"].pop()
+    elif change == "other":
+        one["sentences"][0]["sentence"] = "The doctor was kind."
+    elif change == "empty":
+        one["sentences"][0]["sentence"] = "The nurse was ."
+    elif change == "two":
+        one["context"] = "The BLANK was BLANK."
+    elif change == "key":
+        del one["target"]
+    return data
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ('{"data": ', "line 1: is no JSON"),
+        ({"data": {}}, "holds neither intersentence nor intrasentence items"),
+        ({"items": []}, "is not StereoSet's JSON"),
+        ([1], "is not StereoSet's JSON"),
+        (broken("intersentence", "key"), "is not StereoSet's JSON (KeyError('target'))"),
+        (
+            broken("intersentence", "label"),
+            "intersentence i1: expected one sentence each of stereo",
+        ),
+        (broken("intrasentence", "missing"), "intrasentence w1: expected one sentence each of"),
+        (
+            broken("intrasentence", "other"),
+            "intrasentence w1: 'The doctor was kind.' does not fill",
+        ),
+        (broken("intrasentence", "empty"), "intrasentence w1: 'The nurse was .' does not fill"),
+        (broken("intrasentence", "two"), "intrasentence w1: expected one BLANK in"),
+    ],
+)
+def test_json_that_cannot_be_used(tmp_path: Path, data: Any, message: str) -> None:
+    path = written(tmp_path / "dev.json", data)
+    with pytest.raises(WordbiasError) as error:
+        load_stereoset(path)
+    assert str(error.value).startswith(f"{path}: ")
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("context", "text", "word"),
+    [
+        ("My BLANK left.", "My aunt left.", "aunt"),
+        ("my sister is a BLANK", "My sister is a boy", "boy"),
+        ("BLANK!", "Yes!", "Yes"),
+    ],
+)
+def test_what_fills_a_blank(context: str, text: str, word: str) -> None:
+    assert filler(context, text, "x") == word
+
+
+def test_the_published_file(shared_data: Path) -> None:
+    path = shared_data / "stereoset" / "dev_gender.json.gz"
+    found = load_stereoset(path)
+    assert (len(found.intersentence), len(found.intrasentence)) == (242, 255)
+    raw = json.loads(gzip.decompress(path.read_bytes()))["data"]["intrasentence"]
+    for one, cluster in zip(raw, found.intrasentence, strict=True):
+        texts = {x["gold_label"]: x["sentence"] for x in one["sentences"]}
+        labels = ("stereotype", "anti-stereotype", "unrelated")
+        for label, word in zip(labels, cluster.candidates, strict=True):
+            assert cluster.context.replace(BLANK, word).lower() == texts[label].lower()
+
+
+CROWS = "id,sent_more,sent_less,stereo_antistereo,bias_type,annotations\n"
+ROW = '0,"Women, sadly, weep.","Men, sadly, weep.",stereo,gender,[[\'gender\']]\n'
+
+
+def test_crows_pairs_are_read(tmp_path: Path) -> None:
+    path = written(
+        tmp_path / "crows.csv", CROWS + ROW + "1,Men rule.,Women rule.,antistereo,race,[]\n"
+    )
+    found = load_crows_pairs(path)
+    assert found.pairs == [
+        CrowsPair("Women, sadly, weep.", "Men, sadly, weep.", "stereo", "gender"),
+        CrowsPair("Men rule.", "Women rule.", "antistereo", "race"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (CROWS, "holds no pair"),
+        (
+            CROWS + ROW.replace("stereo", "both"),
+            "line 2: stereo_antistereo: expected one of stereo",
+        ),
+        (
+            CROWS.replace("bias_type", "kind") + ROW,
+            "lacks the column bias_type; found id, sent_more",
+        ),
+        (CROWS + "1,a,,stereo,gender,\n", "line 2: sent_less is empty"),
+    ],
+)
+def test_crows_pairs_that_cannot_be_used(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(WordbiasError, match=message):
+        load_crows_pairs(written(tmp_path / "crows.csv", text))
+
+
+def test_each_kind_of_file_is_known_by_its_content(tmp_path: Path, shared_data: Path) -> None:
+    assert isinstance(load_data(written(tmp_path / "a.txt", content())), StereoSet)
+    assert isinstance(load_data(written(tmp_path / "b.txt", CROWS + ROW)), CrowsPairs)
+    assert isinstance(load_data(shared_data / "gsss" / "dev.csv"), Gsss)
+
+
+def test_a_file_of_no_kind_says_what_enhanced_stereoset_has(tmp_path: Path) -> None:
+    path = tmp_path / "c.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([["text"], ["Hello."]])
+    with pytest.raises(WordbiasError, match="lacks the columns context_id, context, next_sentence"):
+        load_data(path)

@@ -1,0 +1,205 @@
+"""Adapters: the subspaces of one model's sites, kept in a small file, and what becomes of them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wordbias.contextual.families import PARTS
+from wordbias.contextual.fingerprint import Fingerprint
+from wordbias.contextual.interventions import Intervention
+from wordbias.contextual.settings import SENT_DEBIAS, Settings
+from wordbias.contextual.sites import Site, attention, sites
+from wordbias.errors import WordbiasError
+from wordbias.formats.atomic import replacing
+from wordbias.subspace import Subspace
+
+FORMAT = "wordbias adapter 1"
+SENTENCE = Site("sentence")
+
+
+@dataclass(frozen=True, eq=False)
+class Adapter:
+    """The subspaces that were fitted at the sites of a model.
+
+    Attributes
+    ----------
+    subspaces
+        By site, layers counted from 1; weights are shares of the variance.
+    fingerprint
+        The model's.
+    sent_debias
+        The subspace of the baseline at the sentence, if one was fitted.
+    facts
+        How it was fitted, as JSON has it.
+    """
+
+    subspaces: Mapping[Site, Subspace]
+    fingerprint: Fingerprint
+    sent_debias: Subspace | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Adapter of a {self.fingerprint.architecture}: {', '.join(map(str, self.subspaces))}>"
+        )
+
+    def interventions(self, setting: Settings | str) -> list[Intervention]:
+        """Return what a setting does to the model, the earliest in the model first.
+
+        Parameters
+        ----------
+        setting
+            One of the published ones, or its name such as ``L11-11101``, or ``sent-debias``. Layer
+            12 is the model's last, layer 11 the last but one, however many it has. Sites such as
+            ``tokens@3,attention@3`` stand for the hard removal of their first components.
+
+        Raises
+        ------
+        WordbiasError
+            If there is no such setting, or a site that it needs was not fitted.
+        """
+        if setting == SENT_DEBIAS:
+            return [self._baseline()]
+        if isinstance(setting, str) and ("@" in setting or setting == SENTENCE.kind):
+            return self._at(setting)
+        chosen = setting if isinstance(setting, Settings) else Settings.parse(setting)
+        last = self.fingerprint.layers
+        if chosen.n11 is not None and last < 2:
+            raise WordbiasError(f"setting {chosen}: the model has one layer, it needs two")
+        found = [self.intervention(SENTENCE, 1, not chosen.np)]
+        for kind, layer, n, c in (
+            ("cls", last, chosen.n12, chosen.c12),
+            ("tokens", last - 1, chosen.n11, chosen.c11),
+        ):
+            if n is not None:
+                found.insert(0, self.intervention(Site(kind, layer), 1 + (c or 0), not n))
+        inner = attention(last - 1) if chosen.attention else ()
+        return [*(self.intervention(site, None, True) for site in inner), *found]
+
+    def intervention(self, site: Site, dims: int | None = None, hard: bool = True) -> Intervention:
+        """Return the removal at one site.
+
+        Parameters
+        ----------
+        site
+            Its layer counted from 1.
+        dims
+            How many components, the first ones; by default all that were fitted.
+
+        Raises
+        ------
+        WordbiasError
+            If the site was not fitted, or has fewer components.
+        """
+        if site not in self.subspaces:
+            known = ", ".join(map(str, self.subspaces))
+            raise WordbiasError(
+                f"site {site}: not in this adapter, which has {known}; "
+                f"fit it with: wordbias project MODEL -o ADAPTER --sites {site}"
+            )
+        subspace = self.subspaces[site]
+        if dims is not None and dims > subspace.dims:
+            raise WordbiasError(
+                f"site {site}: {dims} components asked for, {subspace.dims} fitted; fit with --dims"
+            )
+        if dims is not None:
+            subspace = Subspace(subspace.basis[:dims], subspace.weights[:dims])
+        return Intervention(site, subspace, hard)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to one safetensors file whose metadata is JSON."""
+        from safetensors.numpy import save
+
+        stored = {str(site): subspace for site, subspace in self.subspaces.items()}
+        if self.sent_debias is not None:
+            stored[SENT_DEBIAS] = self.sent_debias
+        tensors = {}
+        for name, subspace in stored.items():
+            tensors[f"{name}.basis"] = subspace.basis
+            tensors[f"{name}.weights"] = subspace.weights
+        about = {"model": self.fingerprint.to_dict(), "facts": dict(self.facts)}
+        text = json.dumps(about, ensure_ascii=False, allow_nan=False)
+        with replacing(path) as file:
+            file.write(save(tensors, {FORMAT: text}))  # one entry: several come in any order
+
+    def _at(self, text: str) -> list[Intervention]:
+        layers = self.fingerprint.layers
+        chosen = sorted((site.counted(layers) for site in sites(text)), key=depth)
+        return [self.intervention(site, None if site.kind in PARTS else 1) for site in chosen]
+
+    def _baseline(self) -> Intervention:
+        if self.sent_debias is None:
+            raise WordbiasError(
+                "setting sent-debias: not in this adapter; "
+                "fit it with: wordbias project MODEL -o ADAPTER --sent-debias TEXT"
+            )
+        return Intervention(SENTENCE, self.sent_debias, True)
+
+
+def read_adapter(path: str | os.PathLike[str]) -> Adapter:
+    """Read an adapter without asking which model it is for; nothing in it is run.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no such file or it holds something else.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, "numpy") as file:
+            about = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (OSError, SafetensorError) as error:
+        raise WordbiasError(f"{path}: cannot be read as an adapter: {error}") from None
+    if FORMAT not in about:
+        raise WordbiasError(
+            f"{path}: is no adapter; make one with: wordbias project MODEL -o {Path(path).name}"
+        )
+    try:
+        return _made(json.loads(about[FORMAT]), tensors)
+    except (KeyError, TypeError, ValueError) as error:
+        raise WordbiasError(f"{path}: is a damaged adapter: {error!s}; fit it again") from None
+
+
+def load_adapter(model: Any, path: str | os.PathLike[str], *, force: bool = False) -> Adapter:
+    """Read an adapter for a model.
+
+    Parameters
+    ----------
+    force
+        Also take one that was fitted on another model; sites and dimensions must fit still.
+
+    Raises
+    ------
+    WordbiasError
+        If it was fitted on another model; the message names the difference.
+    """
+    adapter = read_adapter(path)
+    difference = adapter.fingerprint.difference(Fingerprint.of(model))
+    if difference and not force:
+        raise WordbiasError(
+            f"{path}: was fitted on another model ({difference}); fit one on this model with: "
+            f"wordbias project MODEL -o {Path(path).name}, or insist with --force (force=True)"
+        )
+    return adapter
+
+
+def _made(about: dict[str, Any], tensors: Mapping[str, Any]) -> Adapter:
+    names = [name.removesuffix(".basis") for name in tensors if name.endswith(".basis")]
+    found = {name: Subspace(tensors[f"{name}.basis"], tensors[f"{name}.weights"]) for name in names}
+    baseline = found.pop(SENT_DEBIAS, None)
+    subspaces = {Site.parse(name): subspace for name, subspace in found.items()}
+    ordered = dict(sorted(subspaces.items(), key=lambda item: depth(item[0])))
+    return Adapter(ordered, Fingerprint(**about["model"]), baseline, about["facts"])
+
+
+def depth(site: Site) -> tuple[float, int]:
+    """Order sites as a forward pass meets them."""
+    order = ("query", "key", "value", "cls", "tokens", "sentence")
+    return (float("inf") if site.layer is None else site.layer, order.index(site.kind))

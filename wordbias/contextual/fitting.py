@@ -1,0 +1,193 @@
+"""Fitting: differences of paired sentences at every site of the unmodified model, in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.arrays import rounding
+from wordbias.contextual.adapters import Adapter, depth
+from wordbias.contextual.encoding import EncodedPairs, encode_pairs
+from wordbias.contextual.families import PARTS, head_count
+from wordbias.contextual.fingerprint import Fingerprint
+from wordbias.contextual.interventions import check_plain, of_heads
+from wordbias.contextual.observing import BATCH, observe, positions
+from wordbias.contextual.places import locate_all
+from wordbias.contextual.sentence_pairs import SentencePair
+from wordbias.contextual.sites import Site, attention
+from wordbias.contextual.stability import stability
+from wordbias.errors import WordbiasError
+from wordbias.principal import principal
+from wordbias.subspace import Subspace
+
+Float32 = NDArray[np.float32]
+DIMS = 2
+PUBLISHED = (*attention(-2), Site("tokens", -2), Site("cls", -1), Site("sentence"))
+ONE_SIDED = (
+    "one-sided: centring the differences removes the mean shift between the genders, which is "
+    "what they have in common; components are what the pairs differ in among themselves"
+)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How subspaces are fitted.
+
+    Attributes
+    ----------
+    tokens
+        Of which tokens the vectors are taken at `tokens@L` and in the attention: ``mean``, the
+        mean of all aligned ones, ``word``, the mean of those that differ, or ``cls``. The paper
+        does not say.
+    one_sided
+        Centre the differences, as a PCA of plain differences does. By default each pair counts
+        with both signs, so that the mean is zero and the shift between the genders stays in:
+        Dawkins et al. (2024) do not say which, and name Bolukbasi et al. (2016), who do so.
+    dims
+        Components to keep where a setting can ask for two.
+    """
+
+    tokens: str = "mean"
+    one_sided: bool = False
+    dims: int = DIMS
+    seed: int = 0
+
+
+def fit_adapter(
+    model: Any,
+    tokenizer: Any,
+    pairs: Sequence[SentencePair],
+    recipe: Recipe | None = None,
+    *,
+    wanted: Sequence[Site] | None = None,
+    batch: int = BATCH,
+    source: str = "",
+) -> Adapter:
+    """Fit a subspace at each site of a model.
+
+    Parameters
+    ----------
+    model, tokenizer
+        Of transformers; the model as it is, nothing applied.
+    pairs
+        Sentences that differ in a gender only.
+    wanted
+        Sites; by default the four published ones, the layers counted from the end.
+    source
+        Where the pairs are from, to be kept.
+
+    Raises
+    ------
+    WordbiasError
+        If the model is being intervened in or lacks a site, fewer than two pairs can be used, or
+        they do not span as many components as asked for.
+
+    References
+    ----------
+    Dawkins et al. (2024), "Projective Methods for Mitigating Gender Bias in Pre-trained Language
+    Models", section 4.
+    """
+    check_plain(model)
+    recipe = recipe or Recipe()
+    asked = PUBLISHED if wanted is None else wanted
+    chosen = sorted({place.site for place in locate_all(model, asked)}, key=depth)
+    read = encode_pairs(model, tokenizer, pairs)
+    seen = (
+        observe(
+            model,
+            tokenizer,
+            read.first + read.second,
+            positions(read, recipe.tokens),
+            chosen,
+            batch,
+        )
+        if len(read.pairs) > 1
+        else {}
+    )
+    fitted = {site: _fit_site(model, site, seen, read, recipe) for site in chosen}
+    facts = {
+        "source": source,
+        "tokens": recipe.tokens,
+        "one_sided": recipe.one_sided,
+        "seed": recipe.seed,
+        "pairs": len(pairs),
+        "left_out": _left_out(read),
+        "sites": {str(site): about for site, (_, about) in fitted.items()},
+    }
+    subspaces = {site: subspace for site, (subspace, _) in fitted.items()}
+    return Adapter(subspaces, Fingerprint.of(model), facts=facts)
+
+
+def needs_alignment(site: Site, recipe: Recipe) -> bool:
+    """Tell whether only pairs with equally many tokens can be used at a site."""
+    return site.kind not in ("sentence", "cls") and recipe.tokens != "cls"
+
+
+def _fit_site(
+    model: Any, site: Site, seen: Mapping[Site, Float32], read: EncodedPairs, recipe: Recipe
+) -> tuple[Subspace, dict[str, Any]]:
+    n = len(read.pairs)
+    kept = read.even() if needs_alignment(site, recipe) else list(range(n))
+    if len(kept) < 2:
+        raise _too_few(site, len(kept), read)
+    first, second = seen[site][:n][kept], seen[site][n:][kept]
+    heads = head_count(model) if site.kind in PARTS else 1
+    dims = 1 if site.kind in PARTS else recipe.dims
+    try:
+        found = [
+            subspace_of(a, b, dims, recipe.one_sided)
+            for a, b in zip(_split(first, heads), _split(second, heads), strict=True)
+        ]
+    except WordbiasError as error:
+        raise WordbiasError(f"site {site}: {error}") from None
+    about: dict[str, Any] = {"pairs": len(kept)}
+    if heads == 1:
+        steady = stability(
+            (first - second).astype(float), center=recipe.one_sided, seed=recipe.seed
+        )
+        about["stability"] = steady._asdict()
+    return of_heads(found) if site.kind in PARTS else found[0], about
+
+
+def subspace_of(first: Float32, second: Float32, dims: int, one_sided: bool = False) -> Subspace:
+    """Fit a subspace to the differences of pairs, both of shape ``(n, d)``.
+
+    Each pair counts as ± half its difference, as in Bolukbasi et al. (2016); `one_sided` centres
+    the differences instead.
+    """
+    if not one_sided:
+        return Subspace.from_pairs(first, second, dims)
+    differences = first.astype(float) - second.astype(float)
+    mean = differences.mean(0)
+    noise = max(rounding(first), rounding(second))
+    return Subspace(
+        *principal(differences - mean, mean, dims, noise, f"{len(first)} centred differences")
+    )
+
+
+def _split(x: Float32, heads: int) -> list[Float32]:
+    return np.split(x, heads, axis=1)
+
+
+def _too_few(site: Site, n: int, read: EncodedPairs) -> WordbiasError:
+    why = f"{len(read.same)} pairs are the same tokens to the tokenizer"
+    if read.uneven:
+        a, b = read.lengths(read.uneven[0])
+        why += (
+            f", {len(read.uneven)} are unequally long, the first {read.pairs[read.uneven[0]]} "
+            f"with {a} and {b} tokens"
+        )
+    return WordbiasError(
+        f"site {site}: {n} usable pairs of sentences, at least two are needed ({why}); "
+        "give others with --pairs"
+    )
+
+
+def _left_out(read: EncodedPairs) -> list[dict[str, Any]]:
+    """List the pairs that some site or every site went without."""
+    uneven = [{"pair": list(read.pairs[i]), "tokens": list(read.lengths(i))} for i in read.uneven]
+    return [*uneven, *({"pair": list(pair), "tokens": None} for pair in read.same)]

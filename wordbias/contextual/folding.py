@@ -1,0 +1,127 @@
+"""Folding: what hooks do, done once and for all in the weights.
+
+A removal is a linear map, ``P = I − Σ a_i g_i g_iᵀ``, symmetric. Behind a linear layer it gives
+``P(Wx + b) = (PW)x + Pb``, before one ``W(Px) + b = (WP)x + b``.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from wordbias.contextual.families import PARTS, head_of, layer_count
+from wordbias.contextual.interventions import Intervention, Removal
+from wordbias.contextual.places import calls_of
+from wordbias.errors import WordbiasError
+from wordbias.optional import need
+
+PURPOSE = "folding an intervention into weights"
+
+
+@dataclass(frozen=True, eq=False)
+class Folded:
+    """A model with interventions in its weights.
+
+    Attributes
+    ----------
+    model
+        A copy of the one that was given.
+    folded
+        The interventions that are in it now; its logits are those of the hooks. (Hidden states
+        that it returns are not changed at `cls`; what its head reads of them is.)
+    left
+        The interventions that cannot be folded, with the reason of each.
+    """
+
+    model: Any = field(repr=False)
+    folded: tuple[Intervention, ...]
+    left: tuple[tuple[Intervention, str], ...]
+
+
+def fold(model: Any, interventions: Iterable[Intervention]) -> Folded:
+    """Fold what can be folded into a copy of a model.
+
+    Raises
+    ------
+    WordbiasError
+        If the model lacks a site, or a subspace does not fit it.
+    """
+    wanted = list(interventions)
+    for intervention in wanted:
+        intervention.within(model)
+    reasons = [
+        reason_against(model, it) or _reason_in_order(model, it, wanted[i + 1 :])
+        for i, it in enumerate(wanted)
+    ]
+    made = copy.deepcopy(model)
+    done = [it for it, reason in zip(wanted, reasons, strict=True) if not reason]
+    # before a linear layer the last removal is the one that its weights meet first
+    behind = [it for it in done if it.site.kind in PARTS]
+    before = [it for it in reversed(done) if it.site.kind not in PARTS]
+    with need("torch", extra="contextual", purpose=PURPOSE).no_grad():
+        for intervention in behind:
+            _fold_behind(made, intervention)
+        for intervention in before:
+            _fold_before(made, intervention)
+    left = [(it, reason) for it, reason in zip(wanted, reasons, strict=True) if reason]
+    return Folded(made, tuple(done), tuple(left))
+
+
+def reason_against(model: Any, intervention: Intervention) -> str:
+    """Say why an intervention cannot be folded into a model's weights; empty if it can."""
+    site = intervention.site.within(model)
+    head, n = head_of(model), layer_count(model)
+    if site.kind == "tokens":
+        return "a layer's output also goes past every linear map, in the residual connection"
+    if site.kind in PARTS:
+        n_calls = calls_of(model, site)
+        return f"its weights are those of {n_calls} layers" if n_calls > 1 else ""
+    if head is None:
+        return f"{type(model).__name__} has no head to fold it into"
+    if site.kind == "sentence":
+        return ""
+    if site.layer != n:
+        return f"only behind the last layer, {n}, is the CLS token read by a head alone"
+    return "" if head.alone else f"{type(model).__name__} has a second head that reads the token"
+
+
+def _reason_in_order(model: Any, intervention: Intervention, later: list[Intervention]) -> str:
+    """Keep a removal at `cls` outside the weights if a hook is to follow it at the same layer."""
+    site = intervention.site.within(model)
+    same = [it.site for it in later if it.site.within(model).layer == site.layer]
+    blocked = site.kind == "cls" and any(it.kind == "tokens" for it in same)
+    return f"tokens@{site.layer}, which cannot be folded, follows it" if blocked else ""
+
+
+def _fold_behind(model: Any, intervention: Intervention) -> None:
+    """``W ← PW, b ← Pb``."""
+    linear, remove = intervention.within(model).module, _exact(intervention)
+    _store(linear.weight, remove(_double(linear.weight).T).T)
+    if linear.bias is not None:
+        _store(linear.bias, remove(_double(linear.bias)))
+
+
+def _fold_before(model: Any, intervention: Intervention) -> None:
+    """``W ← WP``."""
+    head = head_of(model)
+    if head is None:
+        raise WordbiasError(f"{type(model).__name__} has no head to fold {intervention.site} into")
+    name = head.final if intervention.site.kind == "sentence" else head.dense
+    linear = model.get_submodule(name)
+    _store(linear.weight, _exact(intervention)(_double(linear.weight)))
+
+
+def _exact(intervention: Intervention) -> Removal:
+    return Removal(intervention.subspace, intervention.hard)
+
+
+def _double(parameter: Any) -> Any:
+    """Return a parameter in float64 on the CPU, for not every device has that type."""
+    return parameter.detach().cpu().double()
+
+
+def _store(parameter: Any, value: Any) -> None:
+    """Give a parameter new values, and a memory of its own."""
+    parameter.data = value.to(parameter).contiguous()

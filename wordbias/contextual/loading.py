@@ -1,0 +1,114 @@
+"""A model with the head that its folder says it has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from wordbias.contextual.families import family_of, head_of
+from wordbias.contextual.fitting import PUBLISHED
+from wordbias.contextual.sites import Site
+from wordbias.errors import WordbiasError
+from wordbias.pretrained import Loaded, load_pretrained, need_transformers, silent, to_device
+
+_WHAT = "an encoder"
+_NEXT = "NextSentencePrediction"
+_KINDS = {
+    _NEXT: "AutoModelForNextSentencePrediction",
+    "SequenceClassification": "AutoModelForSequenceClassification",
+    "MultipleChoice": "AutoModelForMultipleChoice",
+    "MaskedLM": "AutoModelForMaskedLM",
+}
+HEADS = {
+    "next-sentence": _NEXT,
+    "classification": "SequenceClassification",
+    "multiple-choice": "MultipleChoice",
+    "masked-lm": "MaskedLM",
+    "none": "",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A model to intervene in.
+
+    Attributes
+    ----------
+    name
+        Its folder, or its name on the hub.
+    sentence
+        It has a sentence's vector that was trained, not drawn at random.
+    device
+        Where it computes.
+    """
+
+    name: str
+    model: Any = field(repr=False)
+    tokenizer: Any = field(repr=False)
+    sentence: bool
+    device: str
+
+    def sites(self) -> tuple[Site, ...]:
+        """Return the published sites that it has."""
+        return tuple(site for site in PUBLISHED if self.sentence or site.kind != "sentence")
+
+
+def load_target(name: str, device: str | None = None, head: str | None = None) -> Target:
+    """Load a model with its head, for what was fitted to one head is not for another.
+
+    Parameters
+    ----------
+    head
+        One of `HEADS`. By default what the model's config names; but BERT as it was pre-trained,
+        which its config calls a masked-language model, with the head for the next sentence that
+        comes with it.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no such model, its family is not known, or its folder lacks the weights of the
+        head.
+    """
+    loaded = _loaded(name, head)
+    family, has_head = family_of(loaded.model), head_of(loaded.model) is not None
+    if loaded.missing and (has_head or head == "masked-lm"):
+        raise WordbiasError(
+            f"{name}: holds a {type(loaded.model).__name__} without {loaded.missing[0]}; give a "
+            "model folder with a trained head"
+        )
+    pooled = bool(family.pooled) and getattr(loaded.model, family.pooled, None) is not None
+    drawn = any("pooler" in parameter for parameter in loaded.missing)
+    model, chosen = to_device(loaded.model, device)
+    return Target(name, model, loaded.tokenizer, has_head or (pooled and not drawn), chosen)
+
+
+def _loaded(name: str, head: str | None) -> Loaded:
+    kind, purpose = _named(name)
+    if head is None and kind == "bert" and purpose in ("MaskedLM", "PreTraining"):
+        found = load_pretrained(_KINDS[_NEXT], name, _WHAT)
+        if not found.missing:
+            return found
+    if head is not None:
+        purpose = HEADS[head]
+    return load_pretrained(_KINDS.get(purpose, "AutoModel"), name, _WHAT)
+
+
+def _named(name: str) -> tuple[str, str]:
+    """Return the family that a model's config names, and what follows ``For`` in its class."""
+    config = _config(name)
+    architectures = getattr(config, "architectures", None) or [""]
+    return getattr(config, "model_type", ""), architectures[0].partition("For")[2]
+
+
+def _config(name: str) -> Any:
+    """Return a model's config, or None where loading the model will say what is the matter."""
+    transformers = need_transformers()
+    with silent(transformers):
+        for where in ({"local_files_only": True}, {}):
+            try:
+                return transformers.AutoConfig.from_pretrained(
+                    name, trust_remote_code=False, **where
+                )
+            except Exception:
+                continue
+    return None

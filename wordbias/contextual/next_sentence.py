@@ -1,0 +1,209 @@
+"""How probable is it that a sentence comes next: heads for next-sentence prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.contextual.stereoset.gsss import Sentences
+from wordbias.errors import WordbiasError
+from wordbias.optional import need
+from wordbias.pretrained import PURPOSE, Loaded, load_pretrained, to_device
+from wordbias.probes.encoder import position_limit
+from wordbias.progress import progress
+from wordbias.threads import threads
+
+Float = NDArray[np.float64]
+BATCH = 64
+_NO_LIMIT = 1 << 20
+"""Tokenizers that know of no limit say 10^30."""
+IS_NEXT = 0
+"""Where BERT's own head has "is next"."""
+_NEXT = frozenset({"isnext", "next", "isnextsentence", "nextsentence"})
+_NOT_NEXT = frozenset({"notnext", "isnotnext", "random", "randomsentence", "notnextsentence"})
+
+
+@dataclass(frozen=True, eq=False)
+class NextSentence:
+    """A model that says whether a sentence follows another.
+
+    Attributes
+    ----------
+    name
+        Its folder, or its name on the hub.
+    model, tokenizer
+        As transformers loads them.
+    place
+        Where "is next" stands among its two outputs.
+    device
+        Where it computes.
+    """
+
+    name: str
+    model: Any = field(repr=False)
+    tokenizer: Any = field(repr=False)
+    place: int
+    device: str
+
+    @classmethod
+    def load(
+        cls, name: str | Path, *, next_label: str | None = None, device: str | None = None
+    ) -> NextSentence:
+        """Load a model with a next-sentence head, or a classifier with two labels.
+
+        Parameters
+        ----------
+        name
+            A folder, or a name on the hub.
+        next_label
+            Name or number of the output that means "is next". By default what the config says, and
+            for BERT's own head, whose config says nothing, the first.
+        device
+            By default cuda if there is one.
+
+        Raises
+        ------
+        WordbiasError
+            If there is no such model or device, it has no trained head of that kind, or nothing
+            says which of two labels is which.
+        """
+        loaded, own = _load(str(name))
+        labels = loaded.model.config.id2label if loaded.model.config.num_labels == 2 else {}
+        place = next_place(labels, next_label, str(name), IS_NEXT if own else None)
+        model, chosen = to_device(loaded.model, device)
+        return cls(str(name), model, loaded.tokenizer, place, chosen)
+
+    def probabilities(self, pairs: Sequence[Sentences], batch: int = BATCH) -> Float:
+        """Return the probability that the second sentence of each pair is next, shape ``(n,)``.
+
+        Equal pairs are computed once, pairs of like length together; the first sentence is
+        segment 0, the second segment 1.
+
+        Raises
+        ------
+        WordbiasError
+            If a pair is longer than the model can read, or its weights are damaged.
+        """
+        torch = need("torch", extra="contextual", purpose=PURPOSE)
+        torch.set_num_threads(threads())
+        distinct = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
+        found = np.empty(len(distinct))
+        with torch.inference_mode(), progress("next sentence", len(distinct), "pair") as bar:
+            for rows, inputs in self._batches(list(distinct), batch):
+                found[rows] = self._predict(inputs)
+                bar.update(len(rows))
+        return found[[distinct[pair] for pair in pairs]]
+
+    def _batches(
+        self, pairs: Sequence[Sentences], batch: int
+    ) -> Iterator[tuple[NDArray[np.intp], Any]]:
+        """Yield the longest first, so that what does not fit is known at once."""
+        lengths = np.array([len(ids) for ids in self._tokenised(pairs)["input_ids"]])
+        _check_length(self, pairs, lengths)
+        order = np.argsort(-lengths, kind="stable")
+        for start in range(0, len(pairs), batch):
+            rows = order[start : start + batch]
+            chosen = [pairs[i] for i in rows]
+            yield rows, self._tokenised(chosen, padding=True, return_tensors="pt").to(self.device)
+
+    def _tokenised(self, pairs: Sequence[Sentences], **how: Any) -> Any:
+        first, second = (list(side) for side in zip(*pairs, strict=True))
+        return self.tokenizer(first, second, **how)
+
+    def _predict(self, inputs: Any) -> Float:
+        logits = self.model(**inputs).logits.double()  # (B, 2)
+        found: Float = logits.softmax(-1)[:, self.place].cpu().numpy()
+        if not np.isfinite(found).all():
+            raise WordbiasError(f"{self.name}: predicts what is no number; its weights are damaged")
+        return found
+
+
+def next_place(
+    id2label: Mapping[int, str], given: str | None, name: str, default: int | None
+) -> int:
+    """Return which of two outputs means "is next".
+
+    Parameters
+    ----------
+    id2label
+        Of the model's config.
+    given
+        What a user says: a label, or its number.
+    name
+        Of the model, for messages.
+    default
+        Where the config says nothing; None if it must.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no such label, or nothing tells.
+    """
+    names = [str(id2label[i]) for i in sorted(id2label)] or ["LABEL_0", "LABEL_1"]
+    if given is not None:
+        if given in names:
+            return names.index(given)
+        if given in ("0", "1"):
+            return int(given)
+        raise WordbiasError(f"--next-label {given}: {name} has the labels {', '.join(names)}")
+    plain = ["".join(filter(str.isalnum, label)).lower() for label in names]
+    told = [label in _NEXT or plain[1 - i] in _NOT_NEXT for i, label in enumerate(plain)]
+    if sum(told) == 1:
+        return told.index(True)
+    if default is None:
+        raise WordbiasError(
+            f"{name}: its labels {', '.join(names)} do not tell which one means that a sentence is "
+            f"next; say so with --next-label {names[0]} or {names[1]}"
+        )
+    return default
+
+
+def _load(name: str) -> tuple[Loaded, bool]:
+    """Load the head that a model has; say whether it is BERT's own kind."""
+    try:
+        loaded = load_pretrained(
+            "AutoModelForNextSentencePrediction", name, "a next-sentence model"
+        )
+        lacks = _lacks(loaded)
+    except WordbiasError:
+        lacks = "its kind has none"
+    if not lacks:
+        return loaded, True
+    other = load_pretrained("AutoModelForSequenceClassification", name, "a classifier of pairs")
+    count = other.model.config.num_labels
+    also = _lacks(other) if count == 2 or other.missing else f"it has {count} labels"
+    if also:
+        raise WordbiasError(
+            f"{name}: has no trained next-sentence head ({lacks}) and is no two-way classifier "
+            f"({also}); give a model with either (a masked-language model is measured on "
+            "StereoSet's own JSON or CrowS-Pairs)"
+        )
+    return other, False
+
+
+def _lacks(loaded: Loaded) -> str:
+    return f"it lacks {loaded.missing[-1]}" if loaded.missing else ""
+
+
+def _check_length(
+    judge: NextSentence, pairs: Sequence[Sentences], lengths: NDArray[np.intp]
+) -> None:
+    limit = longest(judge.model, judge.tokenizer)
+    worst = int(lengths.argmax())
+    if limit is not None and lengths[worst] > limit:
+        raise WordbiasError(
+            f"{judge.name}: reads at most {limit} tokens; a pair has {lengths[worst]}: "
+            f"{pairs[worst].context[:60]!r}"
+        )
+
+
+def longest(model: Any, tokenizer: Any) -> int | None:
+    """Return how many tokens a model reads at most; None if nothing says so."""
+    known = [position_limit(model), tokenizer.model_max_length]
+    limits = [limit for limit in known if limit is not None and limit < _NO_LIMIT]
+    return min(limits) if limits else None

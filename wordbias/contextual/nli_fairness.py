@@ -1,0 +1,216 @@
+"""Is a doctor neither a man nor a woman to an NLI model? (Dawkins et al. 2024, section 3).
+
+Premise "The doctor bought a hat.", hypothesis "The woman bought a hat.": neutral is always right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.contextual.stereoset.scores import resampled
+from wordbias.errors import WordbiasError
+from wordbias.measures.bootstrap import SAMPLES, percentile_interval
+from wordbias.nli.pairs import LABELS
+from wordbias.nli.test_sets import TestSet
+from wordbias.results import Row
+
+Float = NDArray[np.float64]
+Parity = Literal["mean", "strict"]
+PARITIES: tuple[Parity, ...] = get_args(Parity)
+DROP = 0.05
+"""What a model that is still viable may lose on SNLI."""
+MEASURES = ("nli-accuracy", "nli-parity", "nli-fairness")
+_NEUTRAL = 0
+_BEST = {"neutral": 1, "better": "higher"}
+
+
+class Fairness(NamedTuple):
+    """What an NLI model makes of occupations and gender; all in [0, 1], 1 is best.
+
+    Attributes
+    ----------
+    accuracy
+        Share of pairs that are predicted neutral.
+    parity
+        Share of occupations for which the prediction does not depend on gender.
+    eta
+        Their product η, eq. (4).
+    """
+
+    accuracy: float
+    parity: float
+    eta: float
+
+
+def fairness(probabilities: Float, parity: Parity = "mean") -> Fairness:
+    """Measure accuracy, parity and η.
+
+    Parameters
+    ----------
+    probabilities
+        (N, E, C), shape ``(o, 2, t, 3)``: occupations × man, woman × templates.
+    parity
+        "mean", the default: the likeliest label of the mean over templates is the same for both.
+        "strict": it is the same with every single template. The paper says only that "the NLI
+        prediction for any given occupation does not depend on gender"; in its tables parity × 164
+        is a whole number, which fits both. The mean asks about the occupation, as the paper does,
+        and one odd template does not decide.
+    """
+    return _fairness(is_neutral(probabilities), has_parity(probabilities, parity))
+
+
+def is_neutral(probabilities: Float) -> Float:
+    """Return for each occupation the share of its pairs predicted neutral, shape ``(o,)``."""
+    found: Float = (_checked(probabilities).argmax(-1) == _NEUTRAL).mean((1, 2))
+    return found
+
+
+def has_parity(probabilities: Float, parity: Parity = "mean") -> Float:
+    """Return 1 for each occupation whose prediction is the same for both genders, else 0."""
+    p = _checked(probabilities)
+    if parity not in PARITIES:
+        raise WordbiasError(f"parity {parity!r}: expected one of {', '.join(PARITIES)}")
+    label = (p.mean(2, keepdims=True) if parity == "mean" else p).argmax(-1)  # (o, 2, t or 1)
+    found: Float = (label[:, 0] == label[:, 1]).all(-1).astype(np.float64)
+    return found
+
+
+def by_occupation(test: TestSet, probabilities: NDArray[np.float32]) -> Float:
+    """Arrange the probabilities of the pairs of a set, shape ``(n, 3)``, as `fairness` takes them.
+
+    Raises
+    ------
+    WordbiasError
+        If the shape does not fit the set, or it has not two words in its hypotheses.
+    """
+    if len(test.hypotheses) != 2:
+        raise WordbiasError(
+            f"{test.name}: parity compares two words, the set has {len(test.hypotheses)}"
+        )
+    if probabilities.shape != (len(test), 3):
+        raise WordbiasError(
+            f"expected probabilities of shape ({len(test)}, 3), got {probabilities.shape}"
+        )
+    shape = (len(test.premises), 2, len(test.templates), 3)
+    return probabilities.astype(np.float64).reshape(shape)
+
+
+def is_viable(accuracy: float, base: float, drop: float = DROP, *, relative: bool = False) -> bool:
+    """Say whether a debiased model may still be used for NLI.
+
+    Parameters
+    ----------
+    accuracy, base
+        On SNLI, with and without debiasing.
+    drop
+        In points of accuracy by default, .05 of 1. The paper's "by more than 5%" can also mean a
+        share of what the base model reaches: `relative`. Its Table 5 fits neither: the best model
+        of layer 11 in it loses 5.19 points, 5.84 % of the base.
+    """
+    least = base * (1 - drop) if relative else base - drop
+    return accuracy >= least - 1e-9
+
+
+def fairness_rows(
+    test: TestSet,
+    probabilities: NDArray[np.float32],
+    subject: str,
+    *,
+    parity: Parity = "mean",
+    setting: str = "",
+    seed: int = 0,
+) -> list[Row]:
+    """Measure accuracy, both kinds of parity and η, with 95 % intervals that draw occupations.
+
+    η is taken with the parity that is named; both are reported.
+    """
+    p = by_occupation(test, probabilities)
+    neutral = is_neutral(p)
+    about = {"setting": setting, "occupations": len(p), "n": len(test), **_BEST, "seed": seed}
+
+    def row(name: str, values: Float, of: Callable[[Float], Float], more: dict[str, Any]) -> Row:
+        rng = np.random.default_rng(seed)
+        interval = percentile_interval(_drawn(values, of, rng))._asdict()
+        return Row(subject, name, float(of(values[None])[0]), {**about, **more, **interval})
+
+    rows = [row(MEASURES[0], neutral[:, None], lambda x: x[..., 0].mean(-1), {})]
+    for kind in PARITIES:
+        agrees = has_parity(p, kind)
+        rows.append(
+            row(MEASURES[1], agrees[:, None], lambda x: x[..., 0].mean(-1), {"parity": kind})
+        )
+    both = np.stack([neutral, has_parity(p, parity)], axis=1)
+    rows.append(row(MEASURES[2], both, lambda x: x.mean(1).prod(-1), {"parity": parity}))
+    return rows
+
+
+def occupation_records(test: TestSet, probabilities: NDArray[np.float32]) -> list[dict[str, Any]]:
+    """Return one record an occupation: share of neutral pairs, label for each word, parity."""
+    p = by_occupation(test, probabilities)
+    label = p.mean(2).argmax(-1)  # (o, 2)
+    words = [filler.word for filler in test.hypotheses]
+    kinds = {f"parity {kind}": has_parity(p, kind) for kind in PARITIES}
+    return [
+        {
+            "occupation": filler.word,
+            "neutral": float(share),
+            **{word: LABELS[label[i, j]] for j, word in enumerate(words)},
+            **{kind: int(found[i]) for kind, found in kinds.items()},
+        }
+        for i, (filler, share) in enumerate(zip(test.premises, is_neutral(p), strict=True))
+    ]
+
+
+class Viability(NamedTuple):
+    """What `is_viable` compares with; without a base nothing is said."""
+
+    base: float | None = None
+    drop: float = DROP
+    relative: bool = False
+
+
+def snli_row(
+    accuracy: float, n: int, subject: str, *, setting: str = "", viability: Viability | None = None
+) -> Row:
+    """Return the accuracy on `n` pairs of SNLI as a row, and beside a base whether it is viable.
+
+    The interval is Wilson's, for the pairs are drawn from many.
+    """
+    low, high = wilson(accuracy, n)
+    about = {"setting": setting, "n": n, **_BEST, "low": low, "high": high}
+    if viability is not None and viability.base is not None:
+        base, drop, relative = viability.base, viability.drop, viability.relative
+        viable = is_viable(accuracy, base, drop, relative=relative)
+        about |= {**viability._asdict(), "viable": viable}
+    return Row(subject, "snli-accuracy", accuracy, about)
+
+
+def wilson(share: float, n: int, z: float = 1.959963984540054) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of a share of `n`."""
+    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * np.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2)
+    return max(0.0, float(centre - half)), min(1.0, float(centre + half))
+
+
+def _fairness(neutral: Float, agrees: Float) -> Fairness:
+    accuracy, parity = float(neutral.mean()), float(agrees.mean())
+    return Fairness(accuracy, parity, accuracy * parity)
+
+
+def _drawn(values: Float, statistic: Callable[[Float], Float], rng: np.random.Generator) -> Float:
+    """Bootstrap over occupations: their rows of `values`, shape ``(o, m)``, stay together."""
+    places = np.arange(len(values), dtype=np.float64)
+    return resampled(places, lambda rows: statistic(values[rows.astype(np.intp)]), rng, SAMPLES)
+
+
+def _checked(p: Float) -> Float:
+    if p.ndim != 4 or p.shape[1] != 2 or p.shape[3] != 3:
+        raise WordbiasError(
+            "expected probabilities of shape (o, 2, t, 3), occupations × man, woman × templates × "
+            f"(N, E, C), got {p.shape}"
+        )
+    return p

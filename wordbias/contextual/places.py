@@ -1,0 +1,139 @@
+"""A site in a model at hand: the module to hook, and which of its values are meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from wordbias.contextual.families import (
+    PARTS,
+    base_of,
+    family_of,
+    head_count,
+    head_of,
+    layer_count,
+    width,
+)
+from wordbias.contextual.sites import Site
+from wordbias.errors import WordbiasError
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where a site is in a model.
+
+    Attributes
+    ----------
+    site
+        With its layer counted from 1.
+    module
+        What is hooked.
+    entering
+        The module's input is meant, not its output.
+    first
+        Only position 0 is meant.
+    heads
+        How many heads share the last axis; 1 for whole vectors.
+    width
+        Length of the last axis.
+    call
+        Which call of a module that is called several times in a pass, from 0; None is every call.
+    rewinds
+        The module with whose beginning calls are counted anew.
+    """
+
+    site: Site
+    module: Any = field(repr=False)
+    width: int
+    entering: bool = False
+    first: bool = False
+    heads: int = 1
+    call: int | None = None
+    rewinds: Any = field(default=None, repr=False)
+
+
+def locate(model: Any, site: Site) -> Place:
+    """Find a site.
+
+    Raises
+    ------
+    WordbiasError
+        If the model lacks it; the message says what it has.
+    """
+    site = site.within(model)
+    if site.kind == "sentence":
+        return _sentence(model, site)
+    module, call = _layer(model, site)
+    rewinds = base_of(model).encoder if call is not None else None
+    if site.kind in PARTS:
+        linear = module.get_submodule(_path_of_part(model, site))
+        return Place(
+            site, linear, linear.out_features, heads=head_count(model), call=call, rewinds=rewinds
+        )
+    return Place(site, module, width(model), first=site.kind == "cls", call=call, rewinds=rewinds)
+
+
+def locate_all(model: Any, wanted: Iterable[Site]) -> list[Place]:
+    """Find several sites; see `locate`."""
+    return [locate(model, site) for site in wanted]
+
+
+def _sentence(model: Any, site: Site) -> Place:
+    head, family = head_of(model), family_of(model)
+    if head is not None:
+        final = model.get_submodule(head.final)
+        return Place(site, final, final.in_features, entering=True)
+    pooled = getattr(model, family.pooled, None) if family.pooled else None
+    if pooled is None:
+        raise WordbiasError(
+            f"site sentence: {type(model).__name__} has neither a classification head nor a "
+            f"pooler; it has {available(model)}"
+        )
+    return Place(site, pooled, width(model))
+
+
+def available(model: Any) -> str:
+    """Name the sites of a model without one for the sentence."""
+    n = layer_count(model)
+    return f"cls@L, tokens@L and attention@L for the layers 1 to {n}"
+
+
+def _layer(model: Any, site: Site) -> tuple[Any, int | None]:
+    """Return the module of a layer and, if it is called several times, which call is meant."""
+    family, base = family_of(model), base_of(model)
+    assert site.layer is not None
+    modules = base.get_submodule(family.layers)
+    if not family.shared:
+        mixed = getattr(base.encoder, "conv", None) if family.mixed else None
+        if site.layer == 1 and mixed is not None and site.kind not in PARTS:
+            return mixed, None
+        return modules[site.layer - 1], None
+    groups = _groups(layer_count(model), len(modules))
+    group = groups[site.layer - 1]
+    inner = modules[group].albert_layers
+    if len(inner) > 1 and site.kind in PARTS:
+        raise WordbiasError(
+            f"site {site}: a layer of {type(model).__name__} has {len(inner)} attentions here, "
+            "not one; intervene at cls@L or tokens@L"
+        )
+    return inner[-1], site.layer - 1 - groups.index(group)
+
+
+def _groups(layers: int, groups: int) -> list[int]:
+    """Return which group ALBERT takes for each layer."""
+    return [int(i / (layers / groups)) for i in range(layers)]
+
+
+def _path_of_part(model: Any, site: Site) -> str:
+    return family_of(model).parts[PARTS.index(site.kind)]
+
+
+def calls_of(model: Any, site: Site) -> int:
+    """Return how many layers are computed with the weights of a site's layer."""
+    family = family_of(model)
+    if not family.shared or site.layer is None:
+        return 1
+    n = layer_count(model)
+    groups = _groups(n, len(base_of(model).get_submodule(family.layers)))
+    return groups.count(groups[site.within(model).layer - 1])  # type: ignore[operator]

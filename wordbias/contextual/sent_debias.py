@@ -1,0 +1,166 @@
+"""SENT-Debias (Liang et al. 2020): the baseline, fitted to sentences of a running text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.contextual.adapters import SENTENCE, Adapter
+from wordbias.contextual.encoding import encode_pairs
+from wordbias.contextual.interventions import check_plain
+from wordbias.contextual.observing import BATCH, observe, positions
+from wordbias.contextual.sentence_pairs import SentencePair
+from wordbias.errors import WordbiasError
+from wordbias.subspace import Subspace
+from wordbias.wordlists import Attribute
+
+LIMIT = 5000
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def with_sent_debias(
+    adapter: Adapter,
+    model: Any,
+    tokenizer: Any,
+    pairs: Sequence[SentencePair],
+    *,
+    source: str = "",
+    batch: int = BATCH,
+) -> Adapter:
+    """Return an adapter that also has the baseline's subspace; see `fit`."""
+    subspace = fit(model, tokenizer, pairs, batch=batch)
+    about = {"source": source, "pairs": len(pairs)}
+    return replace(adapter, sent_debias=subspace, facts={**adapter.facts, "sent_debias": about})
+
+
+def fit(
+    model: Any, tokenizer: Any, pairs: Sequence[SentencePair], *, batch: int = BATCH
+) -> Subspace:
+    """Fit the baseline's subspace of one direction at the sentence.
+
+    Each sentence's vector is divided by its length, the mean of its pair taken away, and the first
+    principal component of all of them kept. Removed whole, at the sentence.
+
+    Parameters
+    ----------
+    pairs
+        See `counterfactuals`.
+
+    Raises
+    ------
+    WordbiasError
+        If the model is being intervened in or has no such site, or fewer than two pairs differ for
+        its tokenizer.
+
+    References
+    ----------
+    Liang, Li, Zheng, Lim, Salakhutdinov and Morency (2020), "Towards Debiasing Sentence
+    Representations", section 2.
+    """
+    check_plain(model)
+    read = encode_pairs(model, tokenizer, pairs)
+    n = len(read.pairs)
+    if n < 2:
+        raise WordbiasError(
+            f"SENT-Debias: {n} sentences with a gendered word that the tokenizer tells apart, at "
+            "least two are needed; give a longer text with --sent-debias"
+        )
+    tokens, chosen = read.first + read.second, positions(read, "cls")
+    vectors = unit(observe(model, tokenizer, tokens, chosen, [SENTENCE], batch)[SENTENCE])
+    return Subspace.from_pairs(vectors[:n], vectors[n:], 1)
+
+
+def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Divide rows, shape ``(n, d)``, by their lengths."""
+    lengths: NDArray[np.float32] = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / lengths
+
+
+def counterfactuals(
+    lines: Iterable[str],
+    words: Sequence[tuple[str, str]] | None = None,
+    *,
+    limit: int = LIMIT,
+    seed: int = 0,
+) -> tuple[SentencePair, ...]:
+    """Pair sentences with what they are when one gendered word is the other gender's.
+
+    Parameters
+    ----------
+    lines
+        A sentence, or a short paragraph, each.
+    words
+        Pairs of words; by default the definitional ones of the built-in attribute gender.
+    limit
+        Keep so many pairs, drawn at random with `seed` in one pass over the lines.
+
+    Notes
+    -----
+    As in the published code only that word is replaced, wherever it stands in the line, and by one
+    word: *her* becomes *his* also where it is the object. A line with several gendered words
+    gives a pair for each. The version with the first word of the pair comes first.
+    """
+    partner = _partners(Attribute.load().pairs if words is None else words)
+    rng = np.random.default_rng(seed)
+    kept: list[SentencePair] = []
+    for count, pair in enumerate(_all(lines, partner)):
+        if count < limit:
+            kept.append(pair)
+        elif (place := int(rng.integers(count + 1))) < limit:
+            kept[place] = pair
+    return tuple(kept)
+
+
+def lines_of(path: str | Path) -> Iterator[str]:
+    """Yield the lines of a text file that are not blank.
+
+    Raises
+    ------
+    WordbiasError
+        If it cannot be read, or is not UTF-8.
+    """
+    try:
+        with Path(path).open(encoding="utf-8") as file:
+            yield from (line.strip() for line in file if line.strip())
+    except UnicodeDecodeError:
+        raise WordbiasError(f"{path}: not UTF-8; save the file as UTF-8") from None
+    except OSError as error:
+        raise WordbiasError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def _partners(words: Sequence[tuple[str, str]]) -> dict[str, tuple[str, bool]]:
+    """Return for each word its partner, and whether it is the first of its pair."""
+    found: dict[str, tuple[str, bool]] = {}
+    for first, second in words:
+        found.setdefault(first.lower(), (second.lower(), True))
+        found.setdefault(second.lower(), (first.lower(), False))
+    return found
+
+
+def _all(lines: Iterable[str], partner: dict[str, tuple[str, bool]]) -> Iterator[SentencePair]:
+    for line in lines:
+        for word in dict.fromkeys(word.lower() for word in _WORD.findall(line)):
+            if word in partner:
+                other, is_first = partner[word]
+                swapped = _replaced(line, word, other)
+                yield SentencePair(line, swapped) if is_first else SentencePair(swapped, line)
+
+
+def _replaced(line: str, word: str, other: str) -> str:
+    def one(match: re.Match[str]) -> str:
+        found = match[0]
+        return _cased(other, found) if found.lower() == word else found
+
+    return _WORD.sub(one, line)
+
+
+def _cased(word: str, like: str) -> str:
+    if len(like) > 1 and like.isupper():
+        return word.upper()
+    return word.capitalize() if like[0].isupper() else word

@@ -1,0 +1,76 @@
+"""Pairs of sentences that differ in a gender only: ours, or a file's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from wordbias.errors import WordbiasError
+from wordbias.wordlists._toml import as_table, complain, packaged, read_text, read_toml
+
+BUILT_IN = "sentence_pairs.toml"
+_WRITE = 'write it as [["She left.", "He left."], ...]'
+
+
+class SentencePair(NamedTuple):
+    """A sentence and its counterpart: of the built-in list the female version first."""
+
+    first: str
+    second: str
+
+    def __str__(self) -> str:
+        return f"{self.first!r} / {self.second!r}"
+
+
+def sentence_pairs(path: str | Path | None = None) -> tuple[SentencePair, ...]:
+    """Return the pairs of a file; without `path`, the built-in ones.
+
+    Parameters
+    ----------
+    path
+        A TOML file whose keys are lists of ``[first, second]``, or a text file with one pair a
+        line and a tab between the sentences. Blank lines and lines that start with ``#`` are
+        ignored, and repeated pairs are dropped.
+
+    Raises
+    ------
+    WordbiasError
+        If the file cannot be read or something in it is no pair; the message says where.
+    """
+    file = packaged(BUILT_IN) if path is None else Path(path)
+    read = _from_toml if Path(str(file)).suffix.lower() == ".toml" else _from_lines
+    pairs = tuple(dict.fromkeys(read(file)))
+    if not pairs:
+        raise WordbiasError(f"{file}: expected pairs of sentences, found none; {_WRITE}")
+    return pairs
+
+
+def _from_toml(file: Traversable) -> Iterable[SentencePair]:
+    for key, value in as_table(read_toml(file), str(file)).items():
+        where = f"{file}: {key}"
+        if not isinstance(value, list):
+            raise complain(where, "a list of pairs of sentences", value, _WRITE)
+        for i, pair in enumerate(value, 1):
+            yield _checked(pair, f"{where}, pair {i}")
+
+
+def _from_lines(file: Traversable) -> Iterable[SentencePair]:
+    for number, line in enumerate(read_text(file).split("\n"), 1):
+        line = line.rstrip("\r")
+        if line.strip() and not line.startswith("#"):
+            yield _checked(line.split("\t"), f"{file}, line {number}")
+
+
+def _checked(value: Any, where: str) -> SentencePair:
+    texts = isinstance(value, list) and all(isinstance(item, str) for item in value)
+    if not texts or len(value) != 2:
+        raise complain(where, "two sentences", value, "separate them by a tab, or " + _WRITE)
+    first, second = (text.strip() for text in value)
+    if not first or not second or first == second:
+        raise WordbiasError(
+            f"{where}: expected two different sentences, found {first!r} and {second!r}; "
+            "correct or remove the pair"
+        )
+    return SentencePair(first, second)

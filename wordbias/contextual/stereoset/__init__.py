@@ -1,0 +1,1 @@
+"""StereoSet, its gender-swapped enhancement and CrowS-Pairs: reading, repairing, scoring."""

@@ -1,0 +1,28 @@
+"""Which of the three kinds of file a file is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wordbias.contextual.stereoset.crows_pairs import CrowsPairs, parse_crows_pairs
+from wordbias.contextual.stereoset.gsss import Gsss, parse_gsss
+from wordbias.contextual.stereoset.original import StereoSet, parse_stereoset
+from wordbias.contextual.stereoset.tables import header_of, read_text
+
+Data = Gsss | StereoSet | CrowsPairs
+
+
+def load_data(path: str | Path) -> Data:
+    """Read enhanced StereoSet (CSV), StereoSet (JSON) or CrowS-Pairs (CSV), whichever it is.
+
+    Raises
+    ------
+    WordbiasError
+        As the reader of that kind does.
+    """
+    source = read_text(path)
+    if source.text.lstrip()[:1] in ("{", "["):
+        return parse_stereoset(source)
+    if {"sent_more", "sent_less"} & set(header_of(source)):
+        return parse_crows_pairs(source)
+    return parse_gsss(source)

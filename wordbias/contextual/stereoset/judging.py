@@ -1,0 +1,213 @@
+"""A model on a data file: which head it needs, what it says, and the measures of that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wordbias.contextual.interventions import Intervention, applied
+from wordbias.contextual.next_sentence import NextSentence
+from wordbias.contextual.pseudo_likelihood import MaskedModel, blank_scores, pair_scores
+from wordbias.contextual.stereoset.crows_pairs import CrowsPairs
+from wordbias.contextual.stereoset.data import Data
+from wordbias.contextual.stereoset.gsss import LABELS, Gsss, Sentences
+from wordbias.contextual.stereoset.measuring import (
+    Settings,
+    crows_rows,
+    gsss_rows,
+    stereoset_rows,
+    triple_records,
+)
+from wordbias.contextual.stereoset.original import Cluster, StereoSet
+from wordbias.contextual.stereoset.repair import Repaired
+from wordbias.contextual.stereoset.scores import Float
+from wordbias.errors import WordbiasError
+from wordbias.results import Row
+
+Record = dict[str, Any]
+
+
+class Found(NamedTuple):
+    """The measures, and one record a triple, cluster or pair."""
+
+    rows: list[Row]
+    records: list[Record]
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """A model with the heads that a data file asks for.
+
+    Attributes
+    ----------
+    name
+        Of the model.
+    following, masked
+        The heads; None is not asked for or not there.
+    missing
+        Why a head that would have been asked for too is not there.
+    """
+
+    name: str
+    following: NextSentence | None = field(default=None, repr=False)
+    masked: MaskedModel | None = field(default=None, repr=False)
+    missing: tuple[str, ...] = ()
+
+    @classmethod
+    def load(
+        cls, name: str, data: Data, *, next_label: str | None = None, device: str | None = None
+    ) -> Judge:
+        """Load the heads that the data needs: next-sentence, masked-language, or both.
+
+        Raises
+        ------
+        WordbiasError
+            If the model has none of them.
+        """
+        needed = _needed(data)
+        heads: dict[str, Any] = {}
+        missing: list[WordbiasError] = []
+        for head in needed:
+            try:
+                if head == "following":
+                    heads[head] = NextSentence.load(name, next_label=next_label, device=device)
+                else:
+                    heads[head] = MaskedModel.load(name, device=device)
+            except WordbiasError as error:
+                missing.append(error)
+        if not heads:
+            raise missing[0] if len({str(one) for one in missing}) == 1 else _none(name, missing)
+        return cls(name, **heads, missing=tuple(map(str, missing)))
+
+    def reached(self, interventions: Sequence[Intervention]) -> Judge:
+        """Return the judge without the heads that lack a site, such as a sentence's vector.
+
+        Raises
+        ------
+        WordbiasError
+            If that leaves none.
+        """
+        kept: dict[str, Any] = {"following": self.following, "masked": self.masked}
+        missing: list[str] = []
+        for name, head in kept.items():
+            try:
+                for one in interventions if head is not None else ():
+                    one.within(head.model)
+            except WordbiasError as error:
+                kept[name] = None
+                missing.append(f"the {type(head.model).__name__} is left out: {error}")
+        if not any(kept.values()):
+            raise WordbiasError(f"{self.name}: {'; '.join(missing)}")
+        return Judge(self.name, **kept, missing=tuple(missing))
+
+    @contextmanager
+    def intervened(self, interventions: Sequence[Intervention]) -> Iterator[None]:
+        """Intervene in every head as long as the block lasts."""
+        with ExitStack() as stack:
+            for head in (self.following, self.masked):
+                if head is not None:
+                    stack.enter_context(applied(head.model, interventions))
+            yield
+
+    def judge(
+        self, data: Data, subject: str, settings: Settings, repaired: Repaired | None = None
+    ) -> Found:
+        """Measure what the model prefers.
+
+        Parameters
+        ----------
+        data
+            What the heads were loaded for.
+        subject
+            What the rows call the model.
+        repaired
+            Enhanced StereoSet with repaired swaps, reported beside the original.
+        """
+        if isinstance(data, Gsss):
+            versions = {"original": data} | ({"repaired": repaired.gsss} if repaired else {})
+            found = self._gsss(versions, subject, settings)
+            if repaired is not None:
+                _name_rules(found.records, repaired)
+            return found
+        if isinstance(data, StereoSet):
+            return self._stereoset(data, subject, settings)
+        return self._crows(data, subject, settings)
+
+    def _gsss(self, versions: dict[str, Gsss], subject: str, settings: Settings) -> Found:
+        if self.following is None:
+            raise WordbiasError(f"{self.name}: was loaded without a next-sentence head")
+        pairs = [pair for g in versions.values() for triple in g.triples for pair in triple.pairs()]
+        p = self.following.probabilities(pairs).reshape(len(versions), -1, len(LABELS), 2)
+        found = Found([], [])
+        for (version, gsss), values in zip(versions.items(), p, strict=True):
+            found.rows.extend(gsss_rows(gsss, values, subject, version, settings))
+            found.records.extend(triple_records(gsss, values, version))
+        return found
+
+    def _stereoset(self, data: StereoSet, subject: str, settings: Settings) -> Found:
+        found = Found([], [])
+        if self.following is not None and data.intersentence:
+            scores = _following(self.following, data.intersentence)
+            _add(found, data.intersentence, scores, subject, "intersentence", settings)
+        if self.masked is not None and data.intrasentence:
+            published = settings.as_published
+            scores = blank_scores(self.masked, data.intrasentence, as_published=published)
+            _add(found, data.intrasentence, scores, subject, "intrasentence", settings)
+        return found
+
+    def _crows(self, data: CrowsPairs, subject: str, settings: Settings) -> Found:
+        if self.masked is None:
+            raise WordbiasError(f"{self.name}: was loaded without a masked-language head")
+        scores = pair_scores(self.masked, data.pairs)
+        records = [
+            {**vars(pair), "score more": float(more), "score less": float(less)}
+            for pair, (more, less) in zip(data.pairs, scores, strict=True)
+        ]
+        return Found(crows_rows(data, scores, subject, settings), records)
+
+
+def _needed(data: Data) -> list[str]:
+    if isinstance(data, Gsss):
+        return ["following"]
+    if isinstance(data, StereoSet):
+        return ["following"] * bool(data.intersentence) + ["masked"] * bool(data.intrasentence)
+    return ["masked"]
+
+
+def _name_rules(records: Sequence[Record], repaired: Repaired) -> None:
+    rules: dict[str, list[str]] = {}
+    for change in repaired.changes:
+        rules.setdefault(change.id, []).append(change.rule)
+    for one in records:
+        done = rules.get(one["context_id"], []) if one["version"] == "repaired" else []
+        one["repaired by"] = ", ".join(dict.fromkeys(done))
+
+
+def _none(name: str, missing: Sequence[WordbiasError]) -> WordbiasError:
+    reasons = "; ".join(str(one).removeprefix(f"{name}: ") for one in missing)
+    return WordbiasError(f"{name}: has no head that the data asks for: {reasons}")
+
+
+def _following(model: NextSentence, clusters: Sequence[Cluster]) -> Float:
+    pairs = [Sentences(one.context, text) for one in clusters for text in one.candidates]
+    return model.probabilities(pairs).reshape(-1, len(LABELS))
+
+
+def _add(
+    found: Found,
+    clusters: Sequence[Cluster],
+    scores: Float,
+    subject: str,
+    task: str,
+    settings: Settings,
+) -> None:
+    found.rows.extend(stereoset_rows(clusters, scores, subject, task, settings))
+    for one, values in zip(clusters, np.asarray(scores), strict=True):
+        about = {"task": task, "id": one.id, "target": one.target, "bias_type": one.bias_type}
+        found.records.append(
+            {**about, "context": one.context, **dict(zip(LABELS, map(float, values), strict=True))}
+        )

@@ -1,0 +1,109 @@
+"""Data files that people edit: read whole, and refused in one line that says where."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import hashlib
+import io
+import lzma
+import zlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from wordbias.errors import WordbiasError
+
+_OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+
+class Source(NamedTuple):
+    """The text of a file, and the hash of its uncompressed bytes."""
+
+    path: str
+    text: str
+    sha256: str
+
+
+def read_text(path: str | Path) -> Source:
+    """Read UTF-8 text, which may be compressed (.gz, .bz2, .xz).
+
+    Raises
+    ------
+    WordbiasError
+        If the file cannot be read, or is not UTF-8, with the line.
+    """
+    file = Path(path)
+    try:
+        with _OPENERS.get(file.suffix.lower(), open)(file, "rb") as stream:
+            data: bytes = stream.read()
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise WordbiasError(f"{path}: cannot be read: {reason}") from None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise WordbiasError(
+            f"{path}: line {line}: is not UTF-8 (byte {data[error.start : error.start + 1]!r}); "
+            "convert the file"
+        ) from None
+    return Source(str(path), text, hashlib.sha256(data).hexdigest())
+
+
+def records(
+    source: Source, columns: Mapping[str, Sequence[str]], optional: Collection[str] = ()
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the line number and the wanted cells of each row of a CSV file.
+
+    Parameters
+    ----------
+    columns
+        What to call a column, and under which names a file may have it.
+    optional
+        Columns whose cells may be empty.
+
+    Raises
+    ------
+    WordbiasError
+        If columns are missing; or, with its line, if a row has another number of cells, an empty
+        one, or is no CSV.
+    """
+    reader = csv.reader(io.StringIO(source.text, newline=""), strict=True)
+    try:
+        header = [name.strip() for name in next(reader, [])]
+        places = _places(header, columns, source.path)
+        for cells in reader:
+            if not any(cells):
+                continue
+            where = f"{source.path}: line {reader.line_num}"
+            if len(cells) != len(header):
+                raise WordbiasError(f"{where}: has {len(cells)} cells, the header {len(header)}")
+            row = {name: cells[place].strip() for name, place in places.items()}
+            if empty := [name for name, cell in row.items() if not cell and name not in optional]:
+                raise WordbiasError(f"{where}: {empty[0]} is empty")
+            yield reader.line_num, row
+    except csv.Error as error:
+        raise WordbiasError(f"{source.path}: line {reader.line_num}: is no CSV: {error}") from None
+
+
+def header_of(source: Source) -> list[str]:
+    """Return the names in the first line of a CSV file."""
+    first = next(csv.reader(io.StringIO(source.text.partition("\n")[0])), [])
+    return [name.strip() for name in first]
+
+
+def _places(
+    header: Sequence[str], columns: Mapping[str, Sequence[str]], path: str
+) -> dict[str, int]:
+    found = {
+        name: [header.index(one) for one in spellings if one in header]
+        for name, spellings in columns.items()
+    }
+    if missing := [name for name, places in found.items() if not places]:
+        raise WordbiasError(
+            f"{path}: lacks the column{'s' * (len(missing) > 1)} {', '.join(missing)}; found "
+            f"{', '.join(header) or 'nothing'}"
+        )
+    return {name: places[0] for name, places in found.items()}
