@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _COLOURS = ("#1b6ca8", "#c8553d", "#3d8b5f", "#8457a3", "#9a7b1f", "#5b6770")
 _FAINT = "#8a8a8a"
 _PANEL = (4.6, 3.5)  # inches
+_BESIDE = 2  # panels in a line
 _SLACK = 0.06  # of the range of an axis, above and below it
 
 
@@ -43,15 +44,18 @@ def save_codes(path: str | Path, rows: Sequence[Row]) -> None:
     count = len(layered) + bool(layered) + bool(flat)
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a name that no font here can draw
-        size = (_PANEL[0] * count, _PANEL[1])
+        lines, beside = -(-count // _BESIDE), min(count, _BESIDE)
+        size = (_PANEL[0] * beside, _PANEL[1] * lines)
         figure = figures.Figure(figsize=size, layout="constrained")
-        panels = iter(figure.subplots(1, count, squeeze=False)[0])
+        panels = iter(figure.subplots(lines, beside, squeeze=False).flat)
         if flat:
             draw_inputs(next(panels), flat)
         for name in layered:
             draw_layers(next(panels), _of(rows, name))
         if layered:
             draw_compression(next(panels), [row for row in rows if row.subject in layered])
+        for unused in panels:
+            unused.remove()
         metadata = {"Date": None} if kind.lower() == "svg" else {}
         with replacing(path) as file:
             figure.savefig(file, format=kind.lower(), metadata=metadata)
