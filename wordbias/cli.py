@@ -36,11 +36,18 @@ SECTIONS: dict[str, dict[str, str]] = {
         "stereoset": "Measure which sentences a model prefers: StereoSet and CrowS-Pairs.",
         "nli-fairness": "Measure whether an NLI model takes a doctor for a man.",
         "project": "Fit projections inside an encoder, and write what removes gender there.",
+        "sweep": "Measure all 74 projections of the paper: bias against fairness.",
+        "fine-tune": "Train a classification head on an encoder: NLI or next sentence.",
+    },
+    "A classifier": {
+        "fairness": "Measure whether a classifier serves women and men alike.",
+        "winobias": "Score a coreference system on WinoBias: must a nurse be she?",
     },
     "Many embeddings": {
         "compare": "Correlate the measures of many embeddings, and draw how they agree.",
     },
     "Data": {
+        "rewrite": "Rewrite training data: scrub, balance, swap, anonymise.",
         "lists": "Show the word lists: what is in them, how many, from where.",
         "cache": "List, limit or clear the cache of parsed vectors.",
     },

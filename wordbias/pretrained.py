@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from wordbias.optional import need
 
 PURPOSE = "a Hugging Face model"
 HUB_SECONDS = 10
+_HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,8 +163,7 @@ def _tokenizer(transformers: Any, name: str, **where: Any) -> Any:
 
 
 def _from_folder_or_hub(load: Callable[..., Any], name: str, what: str) -> Any:
-    if Path(name).is_absolute() and not Path(name).is_dir():
-        raise WordbiasError(f"{name}: no such folder; give a folder, or a model's name on the hub")
+    _check_name(name)
     transformers = need_transformers()
     with silent(transformers):
         try:
@@ -177,8 +178,36 @@ def _from_folder_or_hub(load: Callable[..., Any], name: str, what: str) -> Any:
             raise _unloadable(name, what, error) from None
 
 
+def _check_name(name: str) -> None:
+    """Refuse what can be neither a folder nor a name on the hub."""
+    path, remedy = Path(name), "give a folder, or a model's name on the hub"
+    if not name.strip():
+        raise WordbiasError(f"expected a model, found an empty name; {remedy}")
+    if path.is_file():
+        raise WordbiasError(f"{name}: is a file, and a model is a folder; {remedy}")
+    if path.is_dir() and not (path / "config.json").is_file():
+        raise WordbiasError(f"{name}: is a folder without a config.json, so no model; {remedy}")
+    if not path.is_dir() and not _HUB_NAME.fullmatch(name):
+        raise WordbiasError(f"{name}: no such folder; {remedy}")
+
+
 def _unloadable(name: str, what: str, error: Exception) -> WordbiasError:
-    return WordbiasError(f"{name}: cannot be loaded as {what}: {first_line(error)}")
+    said = str(error)
+    reason = next((why for sign, why in _REASONS.items() if sign in said), first_line(error))
+    return WordbiasError(f"{name}: cannot be loaded as {what}: {reason}")
+
+
+_REASONS = {
+    "Weights only load failed": "its weights are a damaged pickle, or one that asks to run code, "
+    "which is never done; give a folder with a model.safetensors",
+    "ignore_mismatched_sizes": "its weights have other shapes than its config says; give a folder "
+    "whose files belong together",
+    "backend tokenizer": "it has no tokenizer that can be read (a tokenizer.json)",
+    "Error while deserializing header": "its weights are damaged; fetch or write them again",
+    "contains custom code": "it needs code that comes with it, which is never run; give a model of "
+    "an architecture that transformers has",
+}
+"""What transformers says at length, or with a remedy that is none here."""
 
 
 def _check_hub(name: str) -> None:

@@ -359,7 +359,7 @@ def test_a_bad_model_or_layer_is_one_line(
     empty = tmp_path / "empty"
     empty.mkdir()
     given = ("--sentences", text, "--stimuli", "6")
-    assert "empty: cannot be loaded as an encoder" in _refused(cli, empty, *given)
+    assert "empty: is a folder without a config.json" in _refused(cli, empty, *given)
     path = tmp_path / "out.safetensors"
     message = _refused(cli, model, *given, "--layers", "7", "--save", path)
     assert "no layer 7; it has layers 0" in message
@@ -372,3 +372,17 @@ def test_impossible_numbers_are_wrong_usage(
 ) -> None:
     assert cli("ceat", saved, *arguments).code == 2
     assert cli("ceat").code == 2
+
+
+def test_the_vectors_are_not_written_over_the_stimuli(
+    cli: Run, model: Path, text: Path, mine: Path
+) -> None:
+    said = _refused(cli, model, "--sentences", text, "--stimuli", mine, "--save", mine)
+    assert "is both --stimuli and --save; name two files" in said
+    assert mine.read_text(encoding="utf-8") == MINE
+
+
+def test_saved_vectors_are_known_by_their_content(cli: Run, saved: Path, mine: Path) -> None:
+    renamed = saved.rename(saved.with_suffix(".st"))
+    done = cli("ceat", renamed, "--stimuli", mine, "--draws", 50)
+    assert done.code == 0, done.err

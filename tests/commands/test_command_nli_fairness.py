@@ -255,3 +255,18 @@ def test_as_a_process(process: Callable[..., Any]) -> None:
         "nli-parity",
         "nli-fairness",
     ]
+
+
+def test_nothing_is_written_over_what_is_read(cli: Cli, tmp_path: Path, snli: Path) -> None:
+    before = snli.read_bytes()
+    model = tmp_path / "model.safetensors"
+    model.write_bytes(b"x")
+    for arguments, what in (
+        (("folder", "--snli", snli, "-o", snli), "--snli"),
+        ((model, "-o", model), "MODEL"),
+        ((model, "--embedding", snli, "-o", snli), "--embedding"),
+    ):
+        done = cli("nli-fairness", *arguments)
+        assert (done.code, done.out) == (1, "")
+        assert f"is both {what} and -o; name two files" in done.err
+    assert (snli.read_bytes(), model.read_bytes()) == (before, b"x")

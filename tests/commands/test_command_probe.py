@@ -328,7 +328,6 @@ def test_figures_that_cannot_be(cli: Run, encoded: Path, tmp_path: Path) -> None
         (("--labels", "gender", "--dev", "split=val"), "--dev: no split is 'val'; there are dev"),
         (("--labels", "gender", "--accuracy", "--split", "profession"), "'p0' is none of train"),
         (("--labels", "gender", "--probe", "mlp", "--device", "abacus"), "device 'abacus'"),
-        (("--labels", "gender", "--fractions", "50,20,100"), "fractions 0.5, 0.2, 1: expected"),
     ],
 )
 def test_what_is_refused(cli: Run, encoded: Path, arguments: Any, message: str) -> None:
@@ -439,3 +438,40 @@ def test_an_interruption_ends_all_threads_and_writes_nothing(tmp_path: Path) -> 
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr.strip().endswith("wordbias: interrupted; no output was changed")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x.npy", "y.txt"]
+
+
+def test_texts_without_a_label_are_no_class(cli: Run, tmp_path: Path) -> None:
+    x, y = _vectors()
+    cells = ["" if i < 3 else "FM"[label] for i, label in enumerate(y)]
+    path = tmp_path / "a.st"
+    column = {"gender": Column.of(cells)}
+    save_representations(Representations(x, (0, 6, 12), column), path)
+    done = cli("probe", path, "--labels", "gender")
+    assert (done.code, done.out) == (1, "")
+    assert "3 of 400 texts have no gender; encode only those that have one, with: " in done.err
+
+
+def test_labels_that_the_dev_set_leaves_no_two_of(cli: Run, encoded: Path) -> None:
+    done = cli("probe", encoded, "--labels", "gender", "--dev", "gender=M")
+    assert (done.code, done.out) == (1, "")
+    assert "outside of the dev set all labels are 'F'; name another dev set" in done.err
+
+
+@pytest.mark.parametrize("value", ["50", "10,5,100", "0,100", "10,200", "nan,100", "1e-9,100"])
+def test_percentages_are_refused_as_percentages(cli: Run, encoded: Path, value: str) -> None:
+    done = cli("probe", encoded, "--labels", "gender", "--fractions", value)
+    assert done.code == 2
+    assert f"rise from above 0 to 100, found {value}" in " ".join(done.err.split())
+
+
+@pytest.mark.parametrize("at", [10, 20, 60])
+def test_an_array_with_a_damaged_header(cli: Run, tmp_path: Path, at: int) -> None:
+    path = tmp_path / "a.npy"
+    np.save(path, np.zeros((4, 2), np.float32))
+    data = path.read_bytes()
+    path.write_bytes(data[:at] + b"import os(" + data[at + 10 :])
+    done = cli("probe", path, "--labels", "labels")
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+    assert "cannot be read as an array: " in done.err
+    path.write_bytes(b"")
+    assert "is empty; write it again" in cli("probe", path, "--labels", "labels").err

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 from tiny_encoders import build, make_tokenizer, save, words_of
 
 from wordbias.contextual.adapters import load_adapter, read_adapter
@@ -219,6 +220,21 @@ def test_a_folder_that_lacks_the_weights_of_the_head(
     said = _refused(cli, tmp_path / "m")
     assert "holds a BertForSequenceClassification without classifier.bias" in said
     assert "give a model folder with a trained head" in said
+
+
+@pytest.mark.parametrize("purpose", ["Model", "MaskedLM"])
+def test_a_folder_that_lacks_weights_of_the_encoder(
+    cli: Run, folder: Callable[..., str], tmp_path: Path, purpose: str
+) -> None:
+    """They would be drawn at random, and the subspaces be those of no model."""
+    shutil.copytree(folder("bert", purpose), tmp_path / "m")
+    path = tmp_path / "m" / "model.safetensors"
+    kept = {n: w for n, w in load_file(path).items() if "layer.1.attention.output" not in n}
+    save_file(kept, path, {"format": "pt"})
+    said = _refused(cli, tmp_path / "m", "-o", tmp_path / "a.st")
+    assert "without trained weights for " in said
+    assert "encoder.layer.1.attention.output" in said
+    assert not (tmp_path / "a.st").exists()
 
 
 def test_pairs_and_sites_of_ones_own(

@@ -371,3 +371,24 @@ def test_as_a_process(process: Callable[..., Any], both: str, gsss: Path) -> Non
         "distance",
         "mean-strength",
     }
+
+
+def test_nothing_is_written_over_what_is_read(cli: Cli, both: str, gsss: Path) -> None:
+    before = gsss.read_bytes()
+    for read in ([], ["--adapter", "a.st", "--setting", "SENT-0"]):
+        done = cli("stereoset", both, "--data", gsss, *read, "-o", read[1] if read else gsss)
+        assert (done.code, done.out) == (1, "")
+        assert f"is both {'--adapter' if read else '--data'} and -o; name two files" in done.err
+    assert gsss.read_bytes() == before
+
+
+def test_a_setting_named_twice_is_measured_once(
+    cli: Cli, both: str, gsss: Path, tmp_path: Path
+) -> None:
+    adapter = tmp_path / "a.st"
+    assert cli("project", both, "-o", adapter, "--sites", "sentence").code == 0
+    given = ["--adapter", adapter, *["--setting", "SENT-0"] * 2, "--format", "json", "--no-repair"]
+    done = cli("stereoset", both, "--data", gsss, *given)
+    assert done.code == 0, done.err
+    rows = [(row["subject"], row["measure"], row["subset"]) for row in json.loads(done.out)["rows"]]
+    assert len(rows) == len(set(rows))

@@ -191,3 +191,13 @@ def test_the_published_file_under_the_misspelt_header(
     right, wrong = b"gender_swapped_context", b"gender_swapped_conext"
     (tmp_path / "test.csv").write_bytes(data.replace(right, wrong, 1))
     assert load_gsss(tmp_path / "test.csv").triples == published.triples
+
+
+@pytest.mark.parametrize("again", ["label", "gender_swapped_context"])
+def test_a_column_that_is_there_twice(write: Write, again: str) -> None:
+    """Which of the two is meant cannot be told, also where one of them is misspelt."""
+    other = "gender_swapped_conext" if again in COLUMNS else "gender_swapped_context"
+    name = again if again == "label" else other
+    path = write([[*row, row[3]] for row in ROWS], [*COLUMNS, name])
+    with pytest.raises(WordbiasError, match=f"has the column {again} more than once; leave one"):
+        load_gsss(path)

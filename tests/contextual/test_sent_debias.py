@@ -120,3 +120,9 @@ def test_texts_that_cannot_be_read(tmp_path: Path) -> None:
         list(lines_of(tmp_path / "none"))
     with pytest.raises(WordbiasError, match="cannot be read: Is a directory"):
         list(lines_of(tmp_path))
+
+
+def test_a_text_without_gendered_words(tokenizer: Any) -> None:
+    model = build("bert", vocabulary=len(tokenizer))
+    with pytest.raises(WordbiasError, match=r"0 sentences with a gendered word .*--sent-debias"):
+        fit(model, tokenizer, counterfactuals(["nobody left"]))

@@ -77,6 +77,8 @@ def broken(kind: str, change: str) -> dict[str, Any]:
         one["sentences"][0]["sentence"] = "The nurse was ."
     elif change == "two":
         one["context"] = "The BLANK was BLANK."
+    elif change in ("null", "half"):
+        one["sentences"][0]["sentence"] = None if change == "null" else "a\ud800"
     elif change == "key":
         del one["target"]
     return data
@@ -88,6 +90,9 @@ def broken(kind: str, change: str) -> dict[str, Any]:
         ('{"data": ', "line 1: is no JSON"),
         ({"data": {}}, "holds neither intersentence nor intrasentence items"),
         ({"items": []}, "is not StereoSet's JSON"),
+        ("[" * 100_000, "is not StereoSet's JSON (RecursionError"),
+        (broken("intersentence", "null"), "intersentence i1: expected a sentence, found None"),
+        (broken("intersentence", "half"), "i1: expected a sentence, found 'a\\ud800'"),
         ([1], "is not StereoSet's JSON"),
         (broken("intersentence", "key"), "is not StereoSet's JSON (KeyError('target'))"),
         (

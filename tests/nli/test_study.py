@@ -43,14 +43,21 @@ def test_error_is_correlated_with_every_measure() -> None:
     rows += [Row(name, "direct-bias", 2 * value + 1, {}) for name, value in e.items()]
     rows += [Row(name, "gipe", -value, {"setting": "θ=0.03"}) for name, value in e.items()]
     rows += [Row(name, "midb", None, {}) for name in e]
+    rows += [Row(name, "sembias-none", value, {"set": "all"}) for name, value in e.items()]
+    rows += [Row(name, "sembias-none", -value, {"set": "last 40"}) for name, value in e.items()]
     rows += [Row(name, "snli-accuracy", 0.7, {"set": "dev"}) for name in e]
     found = {row.details["x"]: row for row in correlations_with_error(rows)}
-    assert set(found) == {"direct-bias", "gipe (θ=0.03)", "midb"}
+    sembias = {"sembias-none (all)", "sembias-none (last 40)"}
+    assert set(found) == {"direct-bias", "gipe (θ=0.03)", "midb"} | sembias
+    assert found["sembias-none (all)"].value == pytest.approx(1)
+    assert found["sembias-none (last 40)"].value == pytest.approx(-1)
     assert found["direct-bias"].value == pytest.approx(1)
     assert found["gipe (θ=0.03)"].value == pytest.approx(-1)
     assert found["midb"].value is None
     assert "0 embeddings have both" in found["midb"].details["reason"]
-    assert {row.measure for row in intrinsic(rows)} == {"direct-bias", "gipe", "midb"}
+    assert {row.measure for row in intrinsic(rows)} == {
+        "direct-bias", "gipe", "midb", "sembias-none",
+    }  # fmt: skip
 
 
 def test_what_is_kept_is_not_made_again(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tiny_encoders import make_encoder
+from encoder_folders import make_encoder
 
 from wordbias import threads
 

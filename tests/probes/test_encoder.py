@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from encoder_folders import FAMILIES, POSITIONS, TEXTS
 from safetensors.numpy import load_file, save_file
-from tiny_encoders import FAMILIES, POSITIONS, TEXTS
 
 from wordbias import WordbiasError, optional
 from wordbias.pretrained import first_line, load_pretrained
@@ -127,8 +127,48 @@ def test_a_damaged_file_of_weights_is_refused(folder: Path) -> None:
 def test_folders_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(WordbiasError, match="no such folder"):
         Encoder.load(tmp_path / "gone")
-    with pytest.raises(WordbiasError, match="cannot be loaded as an encoder"):
+    with pytest.raises(WordbiasError, match=r"a folder without a config\.json"):
         Encoder.load(tmp_path)
+    (tmp_path / "a.txt").write_text("he")
+    with pytest.raises(WordbiasError, match="is a file, and a model is a folder"):
+        Encoder.load(tmp_path / "a.txt")
+    for name in ("", " ", "./gone", "a/b/c", "../gone"):
+        with pytest.raises(WordbiasError, match="give a folder, or a model's name on the hub"):
+            Encoder.load(name)
+
+
+class Attack:
+    """A pickle that makes a file when it is loaded."""
+
+    def __init__(self, made: Path) -> None:
+        self.made = made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.made,)
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_pickle_that_runs_code_is_refused(folder: Path, tmp_path: Path, zipped: bool) -> None:
+    made = tmp_path / "made"
+    file = folder / "pytorch_model.bin"
+    (folder / "model.safetensors").unlink()
+    torch.save({"a": Attack(made)}, file, _use_new_zipfile_serialization=zipped)
+    with pytest.raises(WordbiasError) as caught:
+        Encoder.load(folder, device="cpu")
+    assert "asks to run code, which is never done; give a folder with" in str(caught.value)
+    assert "weights_only" not in str(caught.value)
+    assert not made.exists()
+    torch.load(file, weights_only=False)
+    assert made.exists()
+
+
+def test_weights_of_another_shape_are_refused(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    weights = load_file(path)
+    name = next(name for name in weights if name.endswith("query.weight"))
+    save_file({**weights, name: weights[name][:, :-1].copy()}, path, {"format": "pt"})
+    with pytest.raises(WordbiasError, match="weights have other shapes than its config says"):
+        Encoder.load(folder, device="cpu")
 
 
 def test_a_model_that_is_no_encoder_is_refused(tmp_path: Path, encoder_folder: Find) -> None:

@@ -46,7 +46,7 @@ def test_how_many_are_needed(name: str, least: int) -> None:
 
 @pytest.mark.parametrize("shares", [(), (1.0,), (0.5, 0.9), (0.5, 0.5, 1), (0, 1), (-1, 1), (2, 1)])
 def test_fractions_that_are_none(shares: tuple[float, ...]) -> None:
-    with pytest.raises(WordbiasError, match="rising, the first above 0 and the last 1"):
+    with pytest.raises(WordbiasError, match="rising from above 0 to 1"):
         check_fractions(shares)
 
 
@@ -104,3 +104,11 @@ def test_a_last_group_that_would_swallow_every_end() -> None:
 def test_one_group_is_none() -> None:
     with pytest.raises(WordbiasError, match="two at least"):
         grouped((5, 10), [10])
+
+
+def test_shares_too_small_to_count_are_refused_at_once() -> None:
+    with pytest.raises(WordbiasError, match=r"by 0\.000001 or more"):
+        check_fractions((1e-11, 1))
+    with pytest.raises(WordbiasError, match=r"by 0\.000001 or more"):
+        check_fractions((0.1, 0.1 + 1e-9, 1))
+    assert needed((1e-6, 1)) == 2_000_000

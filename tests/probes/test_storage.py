@@ -86,6 +86,9 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         json.dumps({"layers": ["x"], "columns": {}, "about": {}}),
         json.dumps({"layers": [0, 6], "columns": {"gone": ["a"]}, "about": {}}),
         json.dumps({"layers": [0, 6], "columns": {}, "about": 3}),
+        '{"layers": [0, Infinity], "columns": {}, "about": {}}',
+        json.dumps({"layers": [0, 6], "columns": 3, "about": {}}),
+        json.dumps({"layers": [0, 6], "columns": ["a"], "about": {}}),
     ],
 )
 def test_damaged_metadata_is_one_line(tmp_path: Path, known: str) -> None:
@@ -102,3 +105,21 @@ def test_a_file_cut_off_is_refused(tmp_path: Path) -> None:
         path.write_bytes(whole[:size])
         with pytest.raises(WordbiasError, match=r"cut off|damaged"):
             load_representations(path)
+
+
+@pytest.mark.parametrize(
+    ("codes", "values", "reason"),
+    [
+        (np.array([0, 2, 1], np.int32), ["a", "b"], "codes beyond its 2 values"),
+        (np.array([0, -1, 1], np.int32), ["a", "b"], "codes beyond its 2 values"),
+        (np.array([0, 0, 1], np.float32), ["a", "b"], "codes of float32"),
+        (np.zeros((3, 1), np.int32), ["a", "b"], r"codes of int32 of shape \(3, 1\)"),
+        (np.array([0, 0, 1], np.int32), ["a", None], "values that are no text"),
+        (np.array([0, 0, 1], np.int32), ["a", ["b"]], "values that are no text"),
+    ],
+)
+def test_columns_that_are_none(tmp_path: Path, codes: Any, values: Any, reason: str) -> None:
+    known = json.dumps({"layers": [0, 6], "columns": {"c": values}, "about": {}})
+    save_file({"vectors": VECTORS, "column.c": codes}, tmp_path / "a", {KEY: known})
+    with pytest.raises(WordbiasError, match=f"is damaged: .*'c' has {reason}"):
+        load_representations(tmp_path / "a")

@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from wordbias import WordbiasError
+from wordbias.formats.tables import kind_of
 from wordbias.probes.columns import DISTINCT, Choice
-from wordbias.probes.tables import kind_of
 from wordbias.probes.texts import load_texts
 
 Write = Callable[..., Path]
@@ -292,3 +292,19 @@ def test_real_biographies(shared_data: Path) -> None:
     assert found.columns["profession"].values == ("nurse", "surgeon")
     assert found.columns["gender"].values == ("F", "M")
     assert all(found.texts)
+
+
+def test_a_cell_larger_than_csv_allows_says_what_does(write: Write) -> None:
+    long = "he " * 50_000
+    said = refused(write("a.csv", f"text,n\n{long},1\n"))
+    assert said.startswith("line 2: has a cell of more than 131,072 characters")
+    assert load_texts(write("a.tsv", f"text\tn\n{long}\t1\n")).texts == [long]
+
+
+@pytest.mark.parametrize("row", ['{"text": "a\\ud800"}', '{"text": "a", "\\udfff": 1}'])
+def test_half_a_character_is_a_bad_row(write: Write, row: str) -> None:
+    good = '{"text": "\\ud83d\\ude00"}'
+    path = write("a.jsonl", f"{good}\n{row}\n")
+    assert refused(path).startswith("line 2: an escape stands for half a character")
+    found = load_texts(path, Choice(skip_bad=True))
+    assert (found.texts, found.dropped) == (["\U0001f600"], 1)

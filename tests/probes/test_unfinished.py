@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiny_encoders import TEXTS
+from encoder_folders import TEXTS
 
 from wordbias import WordbiasError
+from wordbias.formats.alone import alone
 from wordbias.probes import unfinished
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.encoding import Work, encode
@@ -288,3 +289,29 @@ def test_an_output_by_another_name_is_written_where_it_points(bert: Encoder, out
     run(link, bert)
     assert link.is_symlink()
     assert len(load_representations(out)) == len(TEXTS)
+
+
+def test_a_second_process_does_not_take_part(bert: Encoder, out: Path) -> None:
+    pytest.importorskip("fcntl")
+    with alone(out.with_name("bios.st.unfinished")):
+        before = names(out)
+        with pytest.raises(WordbiasError, match="another process is writing it"):
+            run(out, bert)
+        assert names(out) == before
+    run(out, bert)
+    assert names(out) == ["bios.st"]
+
+
+def test_the_lock_of_a_killed_process_keeps_nobody_out(bert: Encoder, out: Path) -> None:
+    out.with_name("bios.st.unfinished.lock").touch()
+    run(out, bert)
+    assert names(out) == ["bios.st"]
+
+
+def test_standard_output_is_no_file(
+    bert: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(WordbiasError, match="not written to standard output"):
+        run(Path("-"), bert)
+    assert not Path("-").exists()

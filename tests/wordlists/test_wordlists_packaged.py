@@ -17,6 +17,7 @@ PACKAGED = (
     "occupations.toml",
     "religion.toml",
     "sentence_pairs.toml",
+    "swaps.toml",
     "templates.toml",
     "weat.toml",
 )

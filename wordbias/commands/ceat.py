@@ -131,7 +131,7 @@ def command(
       wordbias ceat words.safetensors --stimuli mine.toml --draws 100000 --format json
     """
     queries = choose_stimuli(stimuli)
-    subject = open_subject(model, queries, options)
+    subject = open_subject(model, queries, {**options, "stimuli": stimuli})
     kind: Variance = variance or ("released" if options["as_published"] else "standard-error")
     minimum, seed = options["min_sentences"], options["seed"]
     settings = Settings(draws, kind, minimum, swap_roles, seed)

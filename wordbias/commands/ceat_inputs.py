@@ -14,6 +14,7 @@ from wordbias.probes.encoder import Encoder
 from wordbias.probes.in_context.contexts import AS_PUBLISHED, Encoded, Reading, encode_contexts
 from wordbias.probes.in_context.sentences import PER_WORD, Sentences, find_sentences, read_sentences
 from wordbias.probes.in_context.words import check_words
+from wordbias.probes.reading import is_arrays
 from wordbias.probes.representations import Representations
 from wordbias.probes.storage import load_representations, save_representations
 from wordbias.wordlists.queries import Query
@@ -72,10 +73,10 @@ def _saved(path: str, options: dict[str, Any]) -> Subject:
     given = [f"--{name.replace('_', '-')}" for name in _OF_MODELS if options[name] is not None]
     if given:
         raise WordbiasError(f"{path}: is a file of vectors; {', '.join(given)} goes with a model")
-    if Path(path).suffix.lower() != ".safetensors":
+    if not is_arrays(path):
         raise WordbiasError(
-            f"{path}: is no file of words in context (.safetensors); word vectors without context "
-            "are tested with: wordbias weat"
+            f"{path}: is no file of words in context; word vectors without context are tested "
+            "with: wordbias weat"
         )
     found = load_representations(path)
     inputs = {"vectors": {"path": path, "texts": len(found), "dim": found.dim, **found.about}}
@@ -86,7 +87,7 @@ def _encoded(name: str, queries: Sequence[Query], options: dict[str, Any]) -> Su
     path, save = options["sentences"], options["save"]
     if save is not None:
         check_writable(save)
-        refuse_same({"--save": save}, {"--sentences": path})
+        refuse_same({"--save": save}, {"--sentences": path, "--stimuli": options["stimuli"]})
     sentences = _found_sentences(path, queries, options)
     encoder = Encoder.load(
         name,

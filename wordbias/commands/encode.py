@@ -11,12 +11,13 @@ from wordbias.commands.options import (
     common_options,
     format_option,
     given_arguments,
-    note,
     show,
     split_layers,
     split_names,
+    split_where,
     which_layers,
 )
+from wordbias.errors import Interrupted
 from wordbias.formats.atomic import refuse_same
 from wordbias.probes.columns import DISTINCT, Choice
 from wordbias.probes.encoder import PRECISIONS, Encoder
@@ -25,19 +26,6 @@ from wordbias.probes.pooling import POOLINGS, SPECIALS, SUBWORDS, Settings
 from wordbias.probes.texts import load_texts
 from wordbias.probes.unfinished import check_target, encode_to, provenance
 from wordbias.results import Report
-
-
-def _split_where(
-    ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
-) -> dict[str, tuple[str, ...]]:
-    """Split ``column=value``; several values of a column are alternatives."""
-    found: dict[str, tuple[str, ...]] = {}
-    for equation in value:
-        column, equals, wanted = equation.partition("=")
-        if not (column and equals):
-            raise click.BadParameter(f"expected COLUMN=VALUE, found {equation!r}", ctx, param)
-        found[column] = (*found.get(column, ()), wanted)
-    return found
 
 
 @click.command()
@@ -88,7 +76,7 @@ def _split_where(
     "--where",
     metavar="COLUMN=VALUE",
     multiple=True,
-    callback=_split_where,
+    callback=split_where,
     help="Only such rows; repeatable.",
 )
 @click.option("--limit", type=click.IntRange(1), help="Only so many rows.")
@@ -159,8 +147,7 @@ def command(
     try:
         done = encode_to(output, work, texts.columns, about, batch_tokens=batch_tokens)
     except KeyboardInterrupt:
-        note("the same command goes on where it stopped", quiet)
-        raise
+        raise Interrupted("the same command goes on where it stopped") from None
     row = encoded_row(output, texts, work, done)
     inputs = {"model": {"path": model, "sha256": about["weights_sha256"]}}
     inputs["texts"] = {"path": data, "sha256": about["texts_sha256"], "texts": len(texts)}

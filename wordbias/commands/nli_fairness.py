@@ -30,7 +30,7 @@ from wordbias.contextual.nli_fairness import (
     occupation_records,
     snli_row,
 )
-from wordbias.formats.atomic import check_writable, replacing
+from wordbias.formats.atomic import check_writable, refuse_same, replacing
 from wordbias.nli.test_sets import build
 from wordbias.rendering import Table, as_csv
 from wordbias.results import Report, Row, number
@@ -121,6 +121,8 @@ def command(
     _check_usage(is_ours, model, embedding, bool(labels or device), adapter, settings_named)
     if output is not None:
         check_writable(output)
+        read = {"MODEL": model, "--embedding": embedding, "--snli": snli_file, "--adapter": adapter}
+        refuse_same({"-o": output}, read)
     test = build("parity", Templates.load(lists), as_published=as_published)
     reading = Reading(cache, skip_bad, allow_pickle)
     judged: Judged

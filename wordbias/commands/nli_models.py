@@ -139,7 +139,7 @@ class HuggingFace:
                 "wordbias.contextual.interventions", extra="contextual", purpose=_PURPOSE
             ).applied
             fitted = adapters.load_adapter(self.classifier.model, adapter, force=force)
-            for name in names:
+            for name in dict.fromkeys(names):
                 yield name, applied(self.classifier.model, fitted.interventions(name))
 
     def score(self, test: TestSet) -> Float32:

@@ -74,6 +74,19 @@ def which_layers(asked: Layers, known: Sequence[int], default: str = "all") -> t
     return tuple(known if asked == "all" else known[-1:])
 
 
+def split_where(
+    ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
+) -> dict[str, tuple[str, ...]]:
+    """Split ``column=value``; several values of a column are alternatives."""
+    found: dict[str, tuple[str, ...]] = {}
+    for equation in value:
+        column, equals, wanted = equation.partition("=")
+        if not (column and equals):
+            raise click.BadParameter(f"expected COLUMN=VALUE, found {equation!r}", ctx, param)
+        found[column] = (*found.get(column, ()), wanted)
+    return found
+
+
 vocabulary_options = stacked(
     click.option("--attribute", "attribute_file", help="TOML file with two groups of words."),
     click.option("--vocab", "vocab_file", help="Words to average over, one a line."),

@@ -26,6 +26,7 @@ from wordbias.commands.probe_views import (
     code_closing,
     code_table,
 )
+from wordbias.errors import WordbiasError
 from wordbias.probes.accuracy import probe_accuracy
 from wordbias.probes.online import online_codes
 from wordbias.probes.recipe import PROBES, Recipe
@@ -45,7 +46,12 @@ def _split_fractions(
     except ValueError:
         known = ", ".join(FRACTIONS)
         raise click.BadParameter(f"expected {known}, or percentages 2,10,100", ctx, param) from None
-    return check_fractions(shares)
+    try:
+        return check_fractions(shares)
+    except WordbiasError:
+        raise click.BadParameter(
+            f"expected percentages that rise from above 0 to 100, found {value}", ctx, param
+        ) from None
 
 
 @click.command()

@@ -133,6 +133,7 @@ def _file(path: str, found: Representations, labels: str | None, layers: Layers)
             f"columns: {known}"
         )
     column = _column(found.name, found.columns, "labels", labels, None)
+    _check_blank(path, labels, column)
     chosen = which_layers(layers, found.layers)
     vectors = _taken(found.vectors, [found.place(layer) for layer in chosen])
     examples = Examples.of(vectors, column, layers=chosen, name=found.name)
@@ -145,6 +146,17 @@ def _file(path: str, found: Representations, labels: str | None, layers: Layers)
     shape = f"{len(examples):,} vectors × {found.dim}"
     many = f", {len(chosen)} layers" if len(chosen) > 1 else ""
     return Input(examples, found.columns, f"{path}: {shape}{many}", info, _notes(examples))
+
+
+def _check_blank(path: str, labels: str, column: Column) -> None:
+    """Refuse to take what has no label for a class of its own."""
+    blank = [not value.strip() for value in column.values]
+    count = int(np.array(blank)[column.codes].sum()) if any(blank) else 0
+    if count:
+        raise WordbiasError(
+            f"{path}: {count:,} of {len(column.codes):,} texts have no {labels}; encode only those "
+            f"that have one, with: wordbias encode --where {labels}=VALUE"
+        )
 
 
 def _taken(vectors: NDArray[Any], places: list[int]) -> NDArray[Any]:

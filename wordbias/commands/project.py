@@ -70,7 +70,13 @@ from wordbias.results import Report
 )
 @click.option("--setting", metavar="NAME", help="With --export: such as L11-11101, sent-debias.")
 @click.option("--export", "folder", metavar="DIR", help="Write the model with a setting folded in.")
-@click.option("--batch", type=click.IntRange(1), default=BATCH, show_default=True)
+@click.option(
+    "--batch",
+    type=click.IntRange(1),
+    default=BATCH,
+    show_default=True,
+    help="Sentences at a time.",
+)
 @click.option("--device", help="cpu or cuda.  [default: cuda if there is one]")
 @seed_option
 @format_option

@@ -24,7 +24,7 @@ from wordbias.contextual.stereoset.measuring import Settings
 from wordbias.contextual.stereoset.repair import repair as repair_swaps
 from wordbias.contextual.stereoset.scores import ROUNDINGS, SHARE, extremes
 from wordbias.errors import WordbiasError
-from wordbias.formats.atomic import check_writable, replacing
+from wordbias.formats.atomic import check_writable, refuse_same, replacing
 from wordbias.optional import need
 from wordbias.rendering import as_csv
 from wordbias.results import Report, Row
@@ -115,6 +115,7 @@ def command(
         raise click.UsageError("--adapter and --setting go together")
     if output is not None:
         check_writable(output)
+        refuse_same({"-o": output}, {"--data": file, "--adapter": adapter})
     data = load_data(file)
     settings = Settings(share, rounding, absolute, as_published, seed)
     repaired = repair_swaps(data) if repair and isinstance(data, Gsss) else None
@@ -169,7 +170,10 @@ def _runs(judge: Judge, adapter: str | None, names: Sequence[str], force: bool) 
     if head is None:
         raise WordbiasError(f"{judge.name}: was loaded without a head")
     fitted = adapters.load_adapter(head.model, adapter, force=force)
-    return runs + [_Run(f"{judge.name} {name}", name, fitted.interventions(name)) for name in names]
+    return runs + [
+        _Run(f"{judge.name} {name}", name, fitted.interventions(name))
+        for name in dict.fromkeys(names)
+    ]
 
 
 def _about(judge: Judge, adapter: str | None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from wordbias.contextual.families import family_of, head_of
+from wordbias.contextual.families import base_of, family_of, head_of
 from wordbias.contextual.fitting import PUBLISHED
 from wordbias.contextual.sites import Site
 from wordbias.errors import WordbiasError
@@ -71,15 +71,25 @@ def load_target(name: str, device: str | None = None, head: str | None = None) -
     """
     loaded = _loaded(name, head)
     family, has_head = family_of(loaded.model), head_of(loaded.model) is not None
-    if loaded.missing and (has_head or head == "masked-lm"):
+    what = f"{name}: holds a {type(loaded.model).__name__} without"
+    if lacking := _of_encoder(loaded):
         raise WordbiasError(
-            f"{name}: holds a {type(loaded.model).__name__} without {loaded.missing[0]}; give a "
-            "model folder with a trained head"
+            f"{what} trained weights for {lacking[0]}; give a folder whose weights are its own"
         )
+    if loaded.missing and (has_head or head == "masked-lm"):
+        raise WordbiasError(f"{what} {loaded.missing[0]}; give a model folder with a trained head")
     pooled = bool(family.pooled) and getattr(loaded.model, family.pooled, None) is not None
     drawn = any("pooler" in parameter for parameter in loaded.missing)
     model, chosen = to_device(loaded.model, device)
     return Target(name, model, loaded.tokenizer, has_head or (pooled and not drawn), chosen)
+
+
+def _of_encoder(loaded: Loaded) -> list[str]:
+    """Return which of the missing parameters are the encoder's own, not a head's or a pooler's."""
+    model, base = loaded.model, base_of(loaded.model)
+    prefix = "" if base is model else f"{model.base_model_prefix}."
+    own = {prefix + name for name, _ in base.named_parameters()}
+    return [name for name in loaded.missing if name in own and "pooler" not in name.split(".")]
 
 
 def _loaded(name: str, head: str | None) -> Loaded:

@@ -64,9 +64,9 @@ def fit(
     Representations", section 2.
     """
     check_plain(model)
-    read = encode_pairs(model, tokenizer, pairs)
-    n = len(read.pairs)
-    if n < 2:
+    read = encode_pairs(model, tokenizer, pairs) if pairs else None
+    n = 0 if read is None else len(read.pairs)
+    if read is None or n < 2:
         raise WordbiasError(
             f"SENT-Debias: {n} sentences with a gendered word that the tokenizer tells apart, at "
             "least two are needed; give a longer text with --sent-debias"

@@ -51,7 +51,7 @@ class Source:
         with _readable(path), path.open("rb") as file:
             head = file.read(8)
         if not head:
-            raise WordbiasError(f"{path}: the file is empty; expected word vectors")
+            raise WordbiasError(f"{path}: the file is empty")
         compression = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), "")
         if compression == "zip":
             member = _choose_member(path, member)

@@ -14,6 +14,8 @@ ERROR = ("mab-error", "explicit", "nouns")
 """What the paper correlates measures with: E of the explicit nouns (Table 6)."""
 
 QUALITY = ("similarity", "analogy")
+_VARIANTS = {"gipe": "setting", "sembias": "set"}
+"""Measures that an embedding has several values of, and what tells these apart."""
 
 
 def over_seeds(rows: Sequence[Row]) -> list[Row]:
@@ -49,7 +51,7 @@ def correlations_with_error(rows: Sequence[Row]) -> list[Row]:
     error = error_of(rows)
     columns: dict[str, dict[str, float]] = {}
     for row in intrinsic(rows):
-        variant = row.details.get("setting") if row.measure == "gipe" else None
+        variant = row.details.get(_VARIANTS.get(row.measure.split("-")[0], ""))
         name = f"{row.measure} ({variant})" if variant else row.measure
         columns.setdefault(name, {})[row.subject] = np.nan if row.value is None else row.value
     e = ("E", np.array(list(error.values())))

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from wordbias.errors import WordbiasError
+from wordbias.formats.tables import kind_of
 from wordbias.probes.representations import Column
-from wordbias.probes.tables import kind_of
 
 DISTINCT = 1_000
 """A column of more distinct values is kept only where it is asked for."""

@@ -136,6 +136,7 @@ def online_codes(
         Layer by layer, in each seed by seed.
     """
     recipe = recipe or Recipe()
+    _check_classes(examples, dev)
     plan = [_arranged(examples, seed, _shares(fractions), groups, dev) for seed in seeds]
     labels = {False: [examples.labels] * len(seeds)}
     if control:
@@ -187,6 +188,15 @@ def _arranged(
     place = np.searchsorted(numbers, groups[sent])
     sent = sent[np.argsort(rank[place], kind="stable")]
     return np.concatenate([sent, behind]), grouped(ends, sizes[arrival].tolist(), stretch)
+
+
+def _check_classes(examples: Examples, dev: Integers | None) -> None:
+    sent = np.unique(examples.labels[_sent(len(examples), dev)])
+    if len(sent) == 1:
+        raise WordbiasError(
+            f"{examples.name}: outside of the dev set all labels are "
+            f"{examples.classes[sent[0]]!r}; name another dev set"
+        )
 
 
 def _sent(n: int, dev: Integers | None) -> Integers:

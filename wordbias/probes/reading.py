@@ -60,9 +60,12 @@ def load_vectors(path: str | Path, array: str | None = None) -> Representations:
 def _start(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            return file.read(9)
+            start = file.read(9)
     except OSError as error:
         raise WordbiasError(f"{path}: cannot be read: {error.strerror or error}") from None
+    if not start:
+        raise WordbiasError(f"{path}: is empty; write it again")
+    return start
 
 
 def _is_safetensors(start: bytes) -> bool:
@@ -87,7 +90,7 @@ def _numpy(path: Path, start: bytes, array: str | None) -> Array:
             return np.asarray(archive[name])
     except WordbiasError:
         raise
-    except (ValueError, OSError, zipfile.BadZipFile) as error:
+    except Exception as error:  # whatever numpy makes of a damaged header
         if (
             "pickle" in str(error)
             or "Object arrays" in str(error)
@@ -97,7 +100,10 @@ def _numpy(path: Path, start: bytes, array: str | None) -> Array:
                 f"{path}: holds Python objects, which are never loaded because they can run any "
                 "code; save the vectors as an array of numbers"
             ) from None
-        raise WordbiasError(f"{path}: cannot be read as an array: {error}") from None
+        reason = str(error).partition("\n")[0]
+        raise WordbiasError(
+            f"{path}: cannot be read as an array: {reason}; write it again"
+        ) from None
 
 
 def _chosen(path: Path, arrays: Mapping[str, Array], array: str | None) -> Array:

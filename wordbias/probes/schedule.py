@@ -22,6 +22,8 @@ FRACTIONS: dict[str, tuple[float, ...]] = {
 """Where blocks end: Orgad et al. (2022), whose ratio is about 1.475, and Voita and Titov (2020)."""
 DEV_SHARE = 10
 """One in so many of the examples already sent is kept to watch the training on."""
+LEAST = 1e-6
+"""The least share of the examples that a block may have."""
 
 Stretch = tuple[int, int]
 Integers = NDArray[np.intp]
@@ -72,11 +74,11 @@ class Job:
 def check_fractions(fractions: Sequence[float]) -> tuple[float, ...]:
     """Return fractions that rise from above 0 to 1, or refuse them."""
     found = tuple(float(fraction) for fraction in fractions)
-    rising = all(a < b for a, b in pairwise(found))
-    if len(found) < 2 or not rising or found[0] <= 0 or found[-1] != 1:
+    rising = all(b - a >= LEAST for a, b in pairwise((0.0, *found)))
+    if len(found) < 2 or not rising or found[-1] != 1:
         raise WordbiasError(
             f"fractions {', '.join(f'{x:g}' for x in found) or '(none)'}: expected at least two, "
-            "rising, the first above 0 and the last 1"
+            f"rising from above 0 to 1, by {LEAST:f} or more"
         )
     return found
 
@@ -103,7 +105,7 @@ def block_ends(n: int, fractions: Sequence[float]) -> tuple[int, ...]:
 
 def needed(fractions: Sequence[float]) -> int:
     """Return the fewest examples from which on no block is empty."""
-    n = 2
+    n = int(2 / fractions[0])  # with fewer, the first block is too short
     while not _usable(_ends(n, fractions)):
         n += 1
     return n

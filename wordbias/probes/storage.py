@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
 from wordbias.formats.atomic import replacing
@@ -43,13 +44,24 @@ def load_representations(path: str | Path) -> Representations:
         known = json.loads(metadata[KEY])
         layers = tuple(int(layer) for layer in known["layers"])
         columns = {
-            name: Column(tensors[_COLUMN + name], tuple(values))
-            for name, values in known["columns"].items()
+            name: _column(name, tensors[_COLUMN + name], tuple(values))
+            for name, values in dict(known["columns"]).items()
         }
         about, vectors = dict(known["about"]), tensors["vectors"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise WordbiasError(f"{path}: is damaged: {error!r}; encode the texts again") from None
     return Representations(vectors, layers, columns, about, Path(path).stem)
+
+
+def _column(name: str, codes: NDArray[Any], values: tuple[Any, ...]) -> Column:
+    """Check that codes are places in the values."""
+    if not all(isinstance(value, str) for value in values):
+        raise ValueError(f"column {name!r} has values that are no text")
+    if codes.ndim != 1 or codes.dtype.kind not in "iu":
+        raise ValueError(f"column {name!r} has codes of {codes.dtype} of shape {codes.shape}")
+    if len(codes) and not 0 <= codes.min() <= codes.max() < len(values):
+        raise ValueError(f"column {name!r} has codes beyond its {len(values)} values")
+    return Column(codes, values)
 
 
 def header(found: Representations) -> bytes:

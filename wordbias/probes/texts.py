@@ -10,10 +10,10 @@ from itertools import islice
 from pathlib import Path
 
 from wordbias.errors import WordbiasError
+from wordbias.formats.tables import Line, read_lines
 from wordbias.probes.columns import Choice, kept_columns, text_column
 from wordbias.probes.representations import Column
 from wordbias.probes.spans import Span, find_word
-from wordbias.probes.tables import Line, read_lines
 
 
 @dataclass(frozen=True, eq=False)

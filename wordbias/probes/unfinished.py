@@ -19,6 +19,7 @@ from typing import IO, Any
 import numpy as np
 
 from wordbias.errors import WordbiasError
+from wordbias.formats.alone import alone
 from wordbias.formats.atomic import check_writable, replacing
 from wordbias.formats.tensors import metadata
 from wordbias.probes.encoding import BATCH_TOKENS, Work
@@ -73,13 +74,13 @@ def encode_to(
         np.broadcast_to(np.float32(0), work.shape), work.settings.layers or (), columns, about
     )
     count = len(work.order)
-    if target.exists():
-        _check_same(target, wanted)
-        return Written(0, count, time.perf_counter() - start)
     part = _unfinished(target)
     state = part.with_name(f"{part.name}.json")
-    before = _begin(part, state, wanted)
-    with _explaining(target):
+    with _explaining(target), alone(part):
+        if target.exists():
+            _check_same(target, wanted)
+            return Written(0, count, time.perf_counter() - start)
+        before = _begin(part, state, wanted)
         _go_on(part, state, wanted, work, before, batch_tokens)
         os.replace(part, target)
         state.unlink(missing_ok=True)
@@ -94,8 +95,8 @@ def check_target(path: str | Path) -> Path:
     WordbiasError
         If it cannot be written, or is there and holds no representations.
     """
+    check_writable(path)
     target = Path(os.path.realpath(path))
-    check_writable(target)
     for file in (target, _unfinished(target)):
         if file.exists():
             _about(file)

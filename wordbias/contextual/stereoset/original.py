@@ -11,6 +11,7 @@ from typing import Any
 from wordbias.contextual.stereoset.gsss import LABELS
 from wordbias.contextual.stereoset.tables import Source, read_text
 from wordbias.errors import WordbiasError
+from wordbias.formats.tables import is_half
 
 BLANK = "BLANK"
 KINDS = ("intersentence", "intrasentence")
@@ -68,7 +69,7 @@ def parse_stereoset(source: Source) -> StereoSet:
         raise WordbiasError(
             f"{source.path}: line {error.lineno}: is no JSON: {error.msg}"
         ) from None
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
         raise WordbiasError(
             f"{source.path}: is not StereoSet's JSON ({error!r}); expected data with "
             f"{' and '.join(KINDS)}"
@@ -88,12 +89,21 @@ def _cluster(one: Mapping[str, Any], kind: str) -> Cluster:
             f"{kind} {name}: expected one sentence each of {', '.join(LABELS)}, found "
             f"{', '.join(map(str, labels)) or 'none'}"
         )
-    sentences = {one["gold_label"]: str(one["sentence"]) for one in one["sentences"]}
-    context = str(one["context"])
+    sentences = {
+        sentence["gold_label"]: _text(sentence["sentence"], f"{kind} {name}")
+        for sentence in one["sentences"]
+    }
+    context = _text(one["context"], f"{kind} {name}")
     first, second, third = (sentences[label] for label in LABELS)
     if kind == "intrasentence":
         first, second, third = (filler(context, text, name) for text in (first, second, third))
     return Cluster(name, str(one["target"]), str(one["bias_type"]), context, (first, second, third))
+
+
+def _text(found: Any, where: str) -> str:
+    if not isinstance(found, str) or not found.strip() or is_half(found):
+        raise WordbiasError(f"{where}: expected a sentence, found {found!a:.60}")
+    return found
 
 
 def filler(context: str, sentence: str, name: str) -> str:

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from wordbias.errors import WordbiasError
+from wordbias.formats.tables import Line, kind_of, read_lines
 from wordbias.probes.in_context.scanning import Occurrence, Scanner
-from wordbias.probes.tables import Line, kind_of, read_lines
 from wordbias.progress import progress
 
 PER_WORD = 1_000

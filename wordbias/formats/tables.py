@@ -107,6 +107,12 @@ def _comma(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
             elif cells:
                 yield _row(last, names, cells)
     except csv.Error as error:
+        if str(error).startswith("field larger"):
+            raise WordbiasError(
+                f"{file}: line {last}: has a cell of more than {csv.field_size_limit():,} "
+                "characters, which is read from .tsv and .jsonl only; close its quote, or convert "
+                "the file"
+            ) from None
         raise WordbiasError(f"{file}: line {last}: is no CSV: {error}") from None
 
 
@@ -134,10 +140,28 @@ def _json(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
             found = json.loads(line)
         except (ValueError, RecursionError):
             found = None
-        if isinstance(found, dict):
-            yield Line(number, dict(_scalars(found)))
-        else:
+        if not isinstance(found, dict):
             yield Line(number, {}, "expected a JSON object")
+        elif half := next(filter(is_half, _strings(found)), None):
+            yield Line(number, {}, f"an escape stands for half a character: {half!a:.60}")
+        else:
+            yield Line(number, dict(_scalars(found)))
+
+
+def is_half(text: str) -> bool:
+    """Say whether a text holds half of a surrogate pair, which JSON can escape and no UTF-8 has."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _strings(found: dict[str, Any]) -> Iterator[str]:
+    for key, value in found.items():
+        yield key
+        if isinstance(value, str):
+            yield value
 
 
 def _scalars(found: dict[str, Any]) -> Iterator[tuple[str, str]]:

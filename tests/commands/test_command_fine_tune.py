@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import json
+import string
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wordbias.contextual.text_pairs import load_text_pairs
+from wordbias.nli.hugging_face import Classifier
+from wordbias.pretrained import silent
+from wordbias.threads import set_threads
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+Cli = Callable[..., Any]
+WORDS = """
+the a man woman dog sat slept cooked drove hot cold tea is was . and then
+"""
+NLI = [
+    ("entailment", "The man sat.", "A man sat."),
+    ("neutral", "The dog slept.", "The dog was hot."),
+    ("contradiction", "The tea is hot.", "The tea is cold."),
+    ("-", "The tea.", "The dog."),
+]
+TEXT = ["The man sat. The dog slept.", "The tea is hot. And then the woman drove. A dog sat."]
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    set_threads(1)
+    torch.set_num_threads(1)
+    yield
+    set_threads(None)
+
+
+@pytest.fixture
+def encoder(tmp_path: Path) -> str:
+    folder = tmp_path / "encoder"
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    letters = [*string.ascii_lowercase, *(f"##{letter}" for letter in string.ascii_lowercase)]
+    tokens = dict.fromkeys([*special, *letters, *WORDS.split()])
+    vocabulary = {token: i for i, token in enumerate(tokens)}
+    config = transformers.BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=24,
+        max_position_embeddings=40,
+    )
+    torch.manual_seed(0)
+    with silent(transformers):
+        transformers.BertModel(config).save_pretrained(folder)
+        tokenizer = transformers.BertTokenizerFast(vocab=vocabulary, model_max_length=40)
+        tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture
+def nli(tmp_path: Path) -> Path:
+    path = tmp_path / "nli.tsv"
+    path.write_text("".join("\t".join(row) + "\n" for row in NLI))
+    return path
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    documents = ["\n".join(f"{one}." for one in doc.split(".")[:-1]) for doc in TEXT]
+    path.write_text("\n\n".join(documents) + "\n")
+    return path
+
+
+def given(encoder: str, task: str, file: Path, output: Path, *more: Any) -> list[Any]:
+    return [
+        "fine-tune", encoder, "--task", task, "--train", file, "--dev", file, "-o", output,
+        "--epochs", 1, *more,
+    ]  # fmt: skip
+
+
+def test_nli_and_what_reads_it(cli: Cli, encoder: str, nli: Path, tmp_path: Path) -> None:
+    output = tmp_path / "bert-nli"
+    done = cli(*given(encoder, "nli", nli, output, "--batch", 2, "--format", "json"))
+    assert done.code == 0, done.err
+    report = json.loads(done.out)
+    (row,) = report["rows"]
+    assert (row["subject"], row["measure"], row["n"]) == ("bert-nli", "dev-accuracy", 3)
+    assert row["low"] <= row["value"] <= row["high"]
+    assert report["inputs"]["train"]["dropped"] == 1
+    config = json.loads((output / "config.json").read_text())
+    assert config["label2id"] == {"neutral": 0, "entailment": 1, "contradiction": 2}
+    judged = Classifier.load(output, device="cpu")
+    pairs = load_text_pairs(nli)
+    found = judged.probabilities(pairs.pairs).argmax(1)
+    assert (found == pairs.labels).mean() == row["value"]
+
+
+@pytest.mark.parametrize("head_only", [[], ["--head-only"]])
+def test_nsp_from_running_text(
+    cli: Cli, encoder: str, text: Path, tmp_path: Path, head_only: list[str]
+) -> None:
+    output = tmp_path / "bert-nsp"
+    done = cli(*given(encoder, "nsp", text, output, *head_only))
+    assert done.code == 0, done.err
+    assert "running text, 2 documents, seed 0" in " ".join(done.out.split())
+    assert all(len(line) <= 100 for line in done.out.splitlines())
+    from wordbias.contextual.next_sentence import NextSentence
+
+    judge = NextSentence.load(str(output), device="cpu")
+    assert judge.place == 0
+    assert type(judge.model).__name__ == "BertForNextSentencePrediction"
+
+
+def test_limit(cli: Cli, encoder: str, nli: Path, tmp_path: Path) -> None:
+    done = cli(*given(encoder, "nli", nli, tmp_path / "o", "--limit", 2, "--format", "json"))
+    assert json.loads(done.out)["inputs"]["train"]["pairs"] == 2
+
+
+def test_as_a_process(process: Callable[..., Any], encoder: str, nli: Path, tmp_path: Path) -> None:
+    """Nothing but the table on stdout, nothing at all on stderr."""
+    done = process(*given(encoder, "nli", nli, tmp_path / "o", "--threads", 1))
+    assert done.code == 0, done.err
+    assert done.err == ""
+    assert "Accuracy on dev, of the best state" in done.out
+    again = process(*given(encoder, "nli", nli, tmp_path / "o"))
+    assert again.code == 1
+    assert again.err == f"wordbias: {tmp_path / 'o'}: exists already; name a new folder\n"
+
+
+def test_bad_input(cli: Cli, encoder: str, nli: Path, text: Path, tmp_path: Path) -> None:
+    def said(*arguments: Any) -> str:
+        done = cli(*arguments)
+        assert done.code == 1
+        assert done.err.count("\n") == 1
+        assert not (tmp_path / "o").exists()
+        return done.err
+
+    output = tmp_path / "o"
+    assert "line 1" in said(*given(encoder, "nli", text, output))
+    assert "line 1: expected is_next" in said(*given(encoder, "nsp", nli, output))
+    assert "no such folder" in said(*given(str(tmp_path / "none"), "nli", nli, output))
+    assert "use cpu, or cuda" in said(*given(encoder, "nli", nli, output, "--device", "abacus"))
+    wild = said(*given(encoder, "nli", nli, output, "--rate", "1e30", "--warmup", "0"))
+    assert "lower the learning rate" in wild

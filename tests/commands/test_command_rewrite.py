@@ -1,0 +1,300 @@
+"""`wordbias rewrite`: what is written, what is reported, what is refused."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROWS = [
+    ("train", "nurse", "F", "Ann", "Ann says she is a nurse; her husband knows."),
+    ("train", "nurse", "F", "Eve", "She helps."),
+    ("train", "nurse", "M", "Bob", "He is a nurse."),
+    ("train", "surgeon", "M", "Al", "Mr. Al and his wife"),
+    ("test", "surgeon", "F", "Di", "She is a surgeon."),
+]
+HEADER = ("split", "job", "gender", "name", "text")
+
+
+@pytest.fixture
+def bios(tmp_path: Path) -> Path:
+    path = tmp_path / "bios.tsv"
+    path.write_text("".join("\t".join(row) + "\n" for row in (HEADER, *ROWS)), encoding="utf-8")
+    return path
+
+
+def cells(path: Path, column: str = "text") -> list[str]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return [row[column] for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)]
+
+
+def rows_of(out: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def test_scrubbing(cli: Callable, bios: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.tsv"
+    done = cli("rewrite", "scrub", bios, "-o", out, "--names-column", "name")
+    assert (done.code, done.err) == (0, "")
+    assert cells(out)[0] == "_ says _ is a nurse; _ _ knows."
+    assert [cells(out, column) for column in HEADER[:4]] == [
+        cells(bios, column) for column in HEADER[:4]
+    ]
+    assert "bios.tsv: 5 rows read" in done.out
+    assert "What scrub changed most often" in done.out
+    assert f"Written: {out}, 5 rows." in done.out.replace("\n", " ")
+    assert max(map(len, done.out.splitlines())) <= 100 + len(str(out))
+
+
+def test_scrubbing_as_published_leaves_what_the_paper_finds(
+    cli: Callable, bios: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.tsv"
+    assert cli("rewrite", "scrub", bios, "-o", out, "--as-published").code == 0
+    assert cells(out)[0] == "Ann says _ is a nurse; _ husband knows."
+    assert cells(out)[3] == "_. Al and _ wife"
+
+
+def test_what_changed_is_reported_for_machines(cli: Callable, bios: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.tsv"
+    where = ("--where", "split=train", "--where", "job=nurse")
+    done = cli("rewrite", "scrub", bios, "-o", out, *where, "--format", "jsonl")
+    rows = {row["measure"]: row for row in rows_of(done.out)}
+    assert rows["rows-read"]["value"] == rows["rows-written"]["value"] == 5
+    assert rows["rows-changed"]["value"] == rows["rows-changed"]["n"] == 3
+    assert rows["words-changed"]["most"] == {"she": 2, "her": 1, "husband": 1, "he": 1}
+    assert rows["words-changed"]["value"] == 5
+    assert cells(out)[3:] == [text for *_, text in ROWS[3:]]
+    report = json.loads(cli("rewrite", "scrub", bios, "-o", out, "--format", "json").out)
+    assert report["inputs"]["bios.tsv"]["rows"] == 5
+    assert report["arguments"]["methods"] == "scrub"
+
+
+def test_words_and_a_mask_of_ones_own(cli: Callable, bios: Path, tmp_path: Path) -> None:
+    words, out = tmp_path / "words.txt", tmp_path / "out.tsv"
+    words.write_text("Nurse\n")
+    assert cli("rewrite", "scrub", bios, "-o", out, "--words", words, "--mask", "[X]").code == 0
+    assert cells(out)[2] == "[X] is a [X]."
+
+
+def test_swapping_with_the_original(cli: Callable, bios: Path, tmp_path: Path) -> None:
+    """Originals, then the swapped ones of the rows that are asked for, with their gender."""
+    out = tmp_path / "out.tsv"
+    done = cli(
+        *("rewrite", "swap", bios, "-o", out, "--keep-original"),
+        *("--swap-values", "gender=F,M", "--where", "split=train"),
+    )
+    assert done.code == 0
+    assert cells(out)[:5] == cells(bios)
+    assert cells(out)[5:] == [
+        "Ann says he is a nurse; his wife knows.",
+        "He helps.",
+        "She is a nurse.",
+        "Ms. Al and her husband",
+    ]
+    assert cells(out, "gender")[5:] == ["M", "M", "F", "F"]
+    assert "her → his" in done.out
+
+
+def test_swapping_names_on_request(cli: Callable, tmp_path: Path) -> None:
+    path, out = tmp_path / "in.txt", tmp_path / "out.txt"
+    path.write_text("Emma sleeps.\nemma\n")
+    assert cli("rewrite", "swap", path, "-o", out, "--swap-names").code == 0
+    once = out.read_text()
+    assert once.endswith("\nemma\n")
+    assert not once.startswith("Emma")
+    assert cli("rewrite", "swap", out, "-o", path, "--swap-names").code == 0
+    assert path.read_text() == "Emma sleeps.\nemma\n"
+
+
+@pytest.mark.parametrize("how", ["subsample", "oversample"])
+def test_balancing(cli: Callable, bios: Path, tmp_path: Path, how: str) -> None:
+    out = tmp_path / "out.tsv"
+    options = ("--label", "job", "--group", "gender", "--where", "job=nurse", "--shuffle")
+    done = cli("rewrite", how, bios, "-o", out, *options, "--format", "jsonl")
+    assert done.code == 0
+    size = 1 if how == "subsample" else 2
+    found = Counter(zip(cells(out, "job"), cells(out, "gender"), strict=True))
+    assert found["nurse", "F"] == found["nurse", "M"] == size
+    assert found["surgeon", "F"] == found["surgeon", "M"] == 1
+    in_cells = [row for row in rows_of(done.out) if row["measure"] == "rows-in-cell"]
+    assert [(row["before"], row["value"]) for row in in_cells] == [(2, size), (1, size)]
+    shown = cli("rewrite", how, bios, "-o", out, *options).out
+    assert "F before  F after  M before  M after" in shown
+
+
+def test_a_class_without_a_group_is_reported(cli: Callable, bios: Path, tmp_path: Path) -> None:
+    options = ("--label", "name", "--group", "gender", "-o", tmp_path / "out.tsv")
+    done = cli("rewrite", "subsample", bios, *options)
+    assert done.code == 0
+    assert "Al has no F, Ann has no M" in done.err
+    assert "such a class is left out" in done.err
+    assert cells(tmp_path / "out.tsv") == []
+    done = cli("rewrite", "oversample", bios, *options, "-q")
+    assert (done.code, done.err) == (0, "")
+
+
+def test_anonymising_then_swapping(cli: Callable, tmp_path: Path) -> None:
+    path, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    lines = [
+        '{"text": "Ann met Bob. Ann sold her book.", "who": [[0, 3], [8, 11], [13, 16]],"n": 1.50}',
+        '{"text":"\\u00c9ve is here.", "who":[[0,3,"PERSON"],[7,11,"PLACE"]]}',
+    ]
+    path.write_text("\n".join(lines))
+    done = cli("rewrite", "anonymise,swap", path, "-o", out, "--spans", "who", "--keep-original")
+    assert done.code == 0
+    assert "speak of the text as it was" in done.err
+    anonymous = [
+        lines[0].replace("Ann", "ANON_0").replace("Bob", "ANON_1"),
+        lines[1].replace("\\u00c9ve", "ANON_0"),
+    ]
+    swapped = [anonymous[0].replace("her", "his"), anonymous[1]]
+    assert out.read_text().split("\n") == [*anonymous, *swapped]
+
+
+def test_rows_whose_spans_are_wrong(cli: Callable, tmp_path: Path) -> None:
+    path, out = tmp_path / "in.tsv", tmp_path / "out.tsv"
+    path.write_text("text\tfrom\tto\nAnn\t0\t3\nBob\t2\t9\n")
+    options = ("rewrite", "anonymise", path, "-o", out, "--spans", "from,to")
+    done = cli(*options)
+    assert done.code == 1
+    assert done.err.startswith(f"wordbias: {path}: line 3: the span 2 to 9 is not in its text")
+    assert not out.exists()
+    done = cli(*options, "--skip-bad")
+    assert (done.code, cells(out)) == (0, ["ANON_0"])
+    assert "1 rows dropped, the first: line 3" in done.err
+
+
+def planted(path: Path) -> None:
+    rng = np.random.default_rng(0)
+    lines = ["job\tgender\ttext\n"]
+    for i in range(200):
+        job, gender = ("nurse", "surgeon")[i % 2], "FM"[i // 2 % 2]
+        words = ["She" if gender == "F" else "He", *rng.choice(["alpha", "beta", "gamma"], 3)]
+        lines.append(f"{job}\t{gender}\t{' '.join(words)}{' Ballet' * (gender == 'F')}\n")
+    path.write_text("".join(lines))
+
+
+def test_extra_scrubbing_finds_what_scrubbing_left(cli: Callable, tmp_path: Path) -> None:
+    path, out = tmp_path / "in.tsv", tmp_path / "out.tsv"
+    planted(path)
+    options = ("--group", "gender", "--rounds", "1", "--words-per-round", "1", "--splits", "2")
+    done = cli("rewrite", "scrub,extra-scrub", path, "-o", out, *options, "--within", "job")
+    assert done.code == 0
+    assert "Words that say the group, within nurse: 100 texts" in done.out
+    assert not any("allet" in text or "She" in text for text in cells(out))
+    done = cli("rewrite", "scrub,extra-scrub", path, "-o", out, *options, "--format", "jsonl")
+    rows = rows_of(done.out)
+    rounds = [row for row in rows if row["measure"] == "balanced-accuracy"]
+    assert (rounds[0]["value"], rounds[0]["neutral"], rounds[0]["better"]) == (1, 0.5, "lower")
+    assert list(rounds[0]["words"]["F"]) == ["ballet"]  # type: ignore[index]
+    changed = {row["method"]: row["value"] for row in rows if row["measure"] == "rows-changed"}
+    assert changed["scrub"] == 200
+    assert changed["extra-scrub"] >= 100
+
+
+_BALANCE = ("subsample", "IN", "-o", "OUT", "--label", "job", "--group", "gender")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["swop", "IN", "-o", "OUT"], "method 'swop': expected some of scrub, extra-scrub,"),
+        (["", "IN", "-o", "OUT"], "method '': expected some of"),
+        (["scrub,scrub", "IN", "-o", "OUT"], "one method of a kind is enough; leave one out"),
+        (
+            ["swap,subsample", "IN", "-o", "OUT", "--label", "job", "--group", "gender"],
+            "subsample decides by the rows as they are; put it first",
+        ),
+        (
+            ["swap,anonymise", "IN", "-o", "OUT", "--spans", "name"],
+            "swap before anonymise: would move the spans; write anonymise,swap",
+        ),
+        (["scrub", "IN", "-o", "OUT.csv"], "would be csv, but"),
+        (["scrub", "IN", "-o", "IN"], "is both DATA and the output; name two files"),
+        (["scrub", "IN", "-o", "no/where.tsv"], "the folder"),
+        (
+            ["scrub", "IN", "-o", "OUT", "--where", "nobody=x"],
+            "has no column 'nobody'; it has split",
+        ),
+        (["scrub", "IN", "-o", "OUT", "--text-column", "bio"], "has no column 'bio'"),
+        (
+            [*_BALANCE, "--where", "split=test"],
+            "column 'gender': expected two groups or more among those asked for, found only 'F'",
+        ),
+        (
+            ["extra-scrub", "IN", "-o", "OUT", "--group", "gender"],
+            "extra scrubbing by 'gender': group 'M' has 2 texts",
+        ),
+    ],
+)
+def test_what_is_refused(
+    cli: Callable, bios: Path, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    names = {"IN": str(bios), "OUT": str(tmp_path / "out.tsv"), "OUT.csv": str(tmp_path / "o.csv")}
+    names["no/where.tsv"] = str(tmp_path / "no" / "where.tsv")
+    done = cli("rewrite", *(names.get(argument, argument) for argument in arguments))
+    assert done.code == 1
+    assert message in done.err
+    assert done.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == [bios]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["scrub", "--spans", "name"], "--spans is for anonymise"),
+        (["swap", "--mask", "x"], "--mask is for scrub and extra-scrub"),
+        (["anonymise"], "anonymise needs --spans COLUMNS or --spacy MODEL, one of the two"),
+        (["anonymise", "--spans", "a,b,c"], "--spans takes one column with a list, or two"),
+        (["subsample", "--label", "job"], "subsample needs --group COLUMN"),
+        (["extra-scrub"], "extra-scrub needs --group COLUMN"),
+        (["scrub", "--where", "job"], "expected COLUMN=VALUE, found 'job'"),
+        (["swap", "--swap-values", "gender=F"], "expected COLUMN=A,B, found 'gender=F'"),
+        (["scrub", "--mask", "a\tb"], "expected a mask without tabs"),
+    ],
+)
+def test_wrong_usage(
+    cli: Callable, bios: Path, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    method, *options = arguments
+    done = cli("rewrite", method, bios, "-o", tmp_path / "out.tsv", *options)
+    assert done.code == 2
+    assert message in " ".join(done.err.split())
+
+
+def test_nothing_to_do_is_said(cli: Callable, bios: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.tsv"
+    done = cli("rewrite", "scrub", bios, "-o", out, "--where", "split=dev")
+    assert "scrub: there is no row that is asked for" in done.err
+    assert out.read_bytes() == bios.read_bytes()
+
+
+def test_a_process_of_its_own_on_a_compressed_file(
+    process: Callable, bios: Path, tmp_path: Path
+) -> None:
+    packed, out = tmp_path / "bios.tsv.gz", tmp_path / "out.tsv.gz"
+    packed.write_bytes(gzip.compress(bios.read_bytes()))
+    done = process("rewrite", "scrub", packed, "-o", out)
+    assert (done.code, done.err) == (0, "")
+    assert gzip.decompress(out.read_bytes()).decode().splitlines()[2].endswith("\t_ helps.")
+
+
+def test_real_biographies(cli: Callable, shared_data: Path, tmp_path: Path) -> None:
+    """Subsampling leaves both genders equally often; the rows are rows of the file."""
+    path, out = shared_data / "bios" / "bios_surgeon_nurse.tsv.gz", tmp_path / "out.tsv"
+    options = ("--label", "profession", "--group", "gender")
+    assert cli("rewrite", "subsample", path, "-o", out, *options).code == 0
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        known = Counter(file)
+    found = Counter(out.read_text("utf-8").splitlines(keepends=True))
+    assert not found - known
+    pairs = Counter(zip(cells(out, "profession"), cells(out, "gender"), strict=True))
+    assert pairs["nurse", "F"] == pairs["nurse", "M"]
+    assert pairs["surgeon", "F"] == pairs["surgeon", "M"]

@@ -1,0 +1,381 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import string
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wordbias.cli import run
+from wordbias.contextual.sentence_pairs import sentence_pairs
+from wordbias.contextual.settings import all_settings
+from wordbias.pretrained import silent
+from wordbias.threads import set_threads
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+Cli = Callable[..., Any]
+LISTS = {
+    "verbs/commerce_verbs": "bought",
+    "verbs/driving_verbs": "drove",
+    "verbs/eating_verbs": "ate",
+    "verbs/interaction_verbs": "saw",
+    "nouns/objects/clothes": "hat",
+    "nouns/objects/farm_animals": "cow",
+    "nouns/objects/food": "pie",
+    "nouns/objects/furniture": "bed",
+    "nouns/objects/household": "cup",
+    "nouns/objects/vehicles": "car",
+    "nouns/people/person_hyponyms": "friend",
+    "nouns/people/rulers": "king",
+    "nouns/people/occupations": "nurse baker driver teacher",
+    "nouns/people/gendered_words": "man woman",
+}
+COLUMNS = [
+    "context_id",
+    "context",
+    "next_sentence",
+    "label",
+    "gender",
+    "gender_swapped_context",
+    "gender_swapped_next_sentence",
+]
+LABELS = ["stereotype", "anti-stereotype", "unrelated"]
+FOLLOWING = [
+    ("She cooked.", "She drove.", "Tea is hot."),
+    ("She was kind.", "She was stern.", "A car."),
+    ("She ate a pie.", "She saw a cow.", "The bed is red."),
+]
+SNLI = [
+    ("neutral", "The man ate.", "The man ate a pie."),
+    ("entailment", "The nurse saw the car.", "The nurse saw a car."),
+    ("contradiction", "The bed is red.", "The bed is blue."),
+    ("entailment", "The driver ate a pie.", "The driver ate."),
+]
+WORDS = "the a an . she he her his him cooked drove was kind stern red blue tea is hot saw ate"
+NUMBERS = ("strength", "distance", "parity", "accuracy", "fairness", "snli_accuracy")
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    set_threads(1)
+    torch.set_num_threads(1)
+    yield
+    set_threads(None)
+
+
+def save(folder: Path, cls: str, seed: int, layers: int = 3, **options: Any) -> str:
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    letters = [*string.ascii_lowercase, *(f"##{letter}" for letter in string.ascii_lowercase)]
+    known = [word for pair in sentence_pairs() for text in pair for word in text.lower().split()]
+    words = " ".join([*LISTS.values(), WORDS]).split()
+    tokens = dict.fromkeys([*special, *letters, *words, *(word.strip(".,") for word in known)])
+    vocabulary = {token: i for i, token in enumerate(token for token in tokens if token)}
+    config = transformers.BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=16,
+        num_hidden_layers=layers,
+        num_attention_heads=2,
+        intermediate_size=24,
+        max_position_embeddings=64,
+        initializer_range=0.5,  # else all sentences are alike
+        **options,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = getattr(transformers, cls)(config)
+    with silent(transformers):
+        model.save_pretrained(folder)
+        tokenizer = transformers.BertTokenizerFast(vocab=vocabulary, model_max_length=64)
+        tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+def swapped(text: str) -> str:
+    words = {"She": "He", "she": "he", "woman": "man", "her": "his"}
+    return " ".join(words.get(word, word) for word in text.split())
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Return two models and the files of a sweep."""
+    folder = tmp_path_factory.mktemp("sweep")
+    labels = {0: "contradiction", 1: "entailment", 2: "neutral"}
+    found = {
+        "nsp": save(folder / "nsp", "BertForNextSentencePrediction", 1),
+        "nli": save(folder / "nli", "BertForSequenceClassification", 2, id2label=labels),
+        "gsss": folder / "gsss.csv",
+        "snli": folder / "snli.tsv",
+        "text": folder / "text.txt",
+        "lists": folder / "lists",
+    }
+    with found["gsss"].open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(COLUMNS)
+        for i, following in enumerate(FOLLOWING):
+            context = f"The woman saw her {('hat', 'cow', 'cup')[i]}."
+            for label, text in zip(LABELS, following, strict=True):
+                both = [swapped(context), swapped(text)]
+                writer.writerow([str(i), context, text, label, "F", *both])
+    found["snli"].write_text("".join("\t".join(row) + "\n" for row in SNLI))
+    lines = [
+        f"{who} {did}." for who in ("She", "The woman", "Her friend") for did in WORDS.split()[9:15]
+    ]
+    found["text"].write_text("\n".join(lines) + "\n")
+    for name, words in LISTS.items():
+        (found["lists"] / name).parent.mkdir(parents=True, exist_ok=True)
+        (found["lists"] / name).write_text("\n".join(words.split()) + "\n")
+    return found
+
+
+def arguments(inputs: dict[str, Any], *more: Any) -> list[Any]:
+    return [
+        "sweep", inputs["nsp"], "--stereoset", inputs["gsss"], "--nli", inputs["nli"],
+        "--snli", inputs["snli"], "--lists", inputs["lists"], "--share", "0.5", *more,
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What one run of the command wrote."""
+
+    report: dict[str, Any]
+    err: str
+    output: Path
+    plot: Path
+
+    @property
+    def table(self) -> list[dict[str, str]]:
+        with self.output.open() as file:
+            return list(csv.DictReader(file))
+
+    @property
+    def values(self) -> dict[tuple[str, ...], float]:
+        """The values of its rows by measure and what else tells them apart."""
+        keys = ("measure", "setting", "version", "parity")
+        return {
+            tuple(str(row.get(key, "")) for key in keys): row["value"]
+            for row in self.report["rows"]
+        }
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory, inputs: dict[str, Any]) -> Swept:
+    """Run the command once for several tests."""
+    output = tmp_path_factory.mktemp("output") / "table7.csv"
+    plot = output.with_suffix(".svg")
+    given = arguments(inputs, "--sent-debias", inputs["text"], "-o", output, "--plot", plot)
+    out, err = io.StringIO(), io.StringIO()
+    set_threads(1)
+    with redirect_stdout(out), redirect_stderr(err):
+        code = run([str(one) for one in (*given, "--format", "json")])
+    assert code == 0, err.getvalue()
+    return Swept(json.loads(out.getvalue()), err.getvalue(), output, plot)
+
+
+def test_table_7_in_one_command(swept: Swept) -> None:
+    table, found = swept.table, swept.values
+    assert [row["level"] for row in table[:2]] == ["Base", "Sent-debias"]
+    numbers = {(row["level"], row["settings (n11 c11 n12 c12 np)"]) for row in table[2:]}
+    assert numbers == {(one.level, " ".join(map(str, one.numbers))) for one in all_settings()}
+    base = table[0]
+    assert float(base["strength"]) == found["strength", "Base", "original", ""]
+    assert float(base["parity"]) == found["nli-parity", "Base", "", "mean"]
+    for row in table:
+        x = {name: float(row[name]) for name in NUMBERS}
+        assert x["fairness"] == pytest.approx(x["parity"] * x["accuracy"])
+    assert len({row["distance"] for row in table}) > 70  # the settings do something
+    assert swept.plot.read_text().startswith("<?xml")
+    assert not list(swept.output.parent.glob("*.part"))
+    fitted = swept.report["inputs"]["next-sentence"]["fitting"]
+    assert fitted["pairs"] == len(sentence_pairs())
+    assert any(said.startswith("the NLI model reaches") for said in swept.report["notes"])
+
+
+def test_swaps_that_need_no_repair_give_the_same_repaired(swept: Swept) -> None:
+    found = swept.values
+    pairs = [(key, value) for key, value in found.items() if key[2] == "original"]
+    assert len(pairs) == 76 * 4
+    for key, value in pairs:
+        assert found[(*key[:2], "repaired", key[3])] == value
+
+
+@pytest.fixture(scope="module")
+def adapters(inputs: dict[str, Any], swept: Swept) -> dict[str, Path]:
+    """Return the adapters that `project` fits."""
+    folder = swept.output.parent
+    files = {name: folder / f"{name}.adapter" for name in ("nsp", "nli")}
+    for name, adapter in files.items():
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            assert run(["project", inputs[name], "-o", str(adapter)]) == 0
+    return files
+
+
+@pytest.mark.parametrize("setting", ["L12-010", "attn-01100"])
+def test_a_setting_has_what_the_other_commands_measure(
+    cli: Cli, inputs: dict[str, Any], swept: Swept, adapters: dict[str, Path], setting: str
+) -> None:
+    """The adapters are those of `project`, the numbers those of `stereoset` and `nli-fairness`."""
+    level, _, digits = setting.partition("-")
+    (row,) = (
+        row
+        for row in swept.table
+        if (row["level"], row["settings (n11 c11 n12 c12 np)"]) == (level, " ".join(digits))
+    )
+    asked = ["--setting", setting, "--format", "json"]
+    common = [inputs["nsp"], "--data", inputs["gsss"], "--share", "0.5"]
+    done = cli("stereoset", *common, "--adapter", adapters["nsp"], *asked)
+    found = {
+        one["measure"]: one["value"]
+        for one in json.loads(done.out)["rows"]
+        if one["subject"].endswith(setting)
+        and (one["subset"], one["version"]) == ("all", "original")
+    }
+    common = [inputs["nli"], "--snli", inputs["snli"], "--lists", inputs["lists"]]
+    done = cli("nli-fairness", *common, "--adapter", adapters["nli"], *asked)
+    found |= {
+        one["measure"]: one["value"]
+        for one in json.loads(done.out)["rows"]
+        if one["setting"] == setting and one.get("parity", "mean") == "mean"
+    }
+    names = ("strength", "distance", "nli-parity", "nli-accuracy", "nli-fairness", "snli-accuracy")
+    for name, measure in zip(NUMBERS, names, strict=True):
+        assert float(row[name]) == pytest.approx(found[measure], abs=1e-5), name
+
+
+def test_its_own_table_is_summarised_again(cli: Cli, swept: Swept) -> None:
+    again = cli("sweep", "--table", swept.output, "--format", "jsonl")
+
+    def summary(rows: list[Any]) -> list[Any]:
+        return [
+            [row["measure"], row["value"], row.get("level")]
+            for row in rows
+            if row["measure"].startswith(("snli-increase", "attention", "spearman", "best-"))
+        ]
+
+    first = summary(swept.report["rows"])
+    assert len(first) == 12 + 5 + 1 + 1
+    read = summary([json.loads(line) for line in again.out.splitlines()])
+    for mine, other in zip(first, read, strict=True):
+        assert mine[::2] == other[::2]
+        assert mine[1] == pytest.approx(other[1], abs=1e-12)
+
+
+def test_the_published_table(process: Callable[..., Any], shared_data: Path) -> None:
+    """All of Table 6, 37 of 37, 24 of 32, Spearman −.041, and where Table 5 differs from it."""
+    done = process("sweep", "--table", shared_data / "published" / "paper2_table7_clean.csv")
+    assert done.code == 0, done.err
+    said = " ".join(done.out.split())
+    for line in (
+        "sentence 1 0.8458 0.8849 0.0391 – 1 of 1",
+        "layer 12 4 0.8162 0.8647 0.0484 0.0194 4 of 4",
+        "layer 11 16 0.7722 0.8194 0.0472 0.0425 16 of 16",
+        "+ attention 16 0.7186 0.7907 0.0721 0.0488 16 of 16",
+        "37 of 37",
+        "24 of 32 settings of layer 11",
+        "over 76 models: -0.041 (p = 0.728;",
+    ):
+        assert line in said
+    assert "L11 η: printed 0.6493 (00111), best is 0.3205 (11101)" in done.err
+    assert "SENT-1: the table says η = 0.1231, parity · accuracy is 0.0690" in done.err
+    assert all(len(line) <= 100 for line in done.out.splitlines())
+
+
+def test_without_a_text_there_is_no_baseline(cli: Cli, inputs: dict[str, Any]) -> None:
+    done = cli(*arguments(inputs, "--no-repair"))
+    assert done.code == 0
+    assert "Sent-debias" not in done.out
+    assert "note: without SENT-Debias: it needs a text, --sent-debias TEXT" in done.err
+    assert all(len(line) <= 100 for line in done.out.splitlines())
+
+
+def test_interrupted_and_gone_on(
+    cli: Cli, inputs: dict[str, Any], swept: Swept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from wordbias.contextual.sweep import runner
+
+    real, mine = runner._batch, tmp_path / "t.csv"
+    given = arguments(inputs, "--sent-debias", inputs["text"], "-o", mine, "-q")
+
+    def stop(forward: Any, device: str, texts: Any, batch: int) -> Any:
+        if forward.model.config.num_labels == 3:
+            raise KeyboardInterrupt
+        return real(forward, device, texts, batch)
+
+    monkeypatch.setattr(runner, "_batch", stop)
+    done = cli(*given)
+    assert done.code == 130
+    assert "the same call goes on from t.csv.inference.part" in done.err
+    assert not mine.exists()
+    assert (tmp_path / "t.csv.next-sentence.part").exists()
+    seen: list[int] = []
+
+    def count(forward: Any, device: str, texts: Any, batch: int) -> Any:
+        seen.append(forward.model.config.num_labels)
+        return real(forward, device, texts, batch)
+
+    monkeypatch.setattr(runner, "_batch", count)
+    assert cli(*given).code == 0
+    assert set(seen) == {3}  # the first model was done
+    assert mine.read_text() == swept.output.read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["t.csv"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["sweep"], "missing MODEL, --stereoset, --nli, --snli (or --table CSV)"),
+        (["sweep", "m", "--nli", "n", "--snli", "s"], "missing --stereoset"),
+        (["sweep", "m", "--table", "t.csv"], "--table summarises what is measured; give it alone"),
+    ],
+)
+def test_usage(cli: Cli, given: list[str], message: str) -> None:
+    done = cli(*given)
+    assert done.code == 2
+    assert message in done.err
+
+
+def test_bad_input(cli: Cli, inputs: dict[str, Any], tmp_path: Path) -> None:
+    def said(*given: Any) -> str:
+        done = cli(*given)
+        assert done.code == 1
+        assert done.err.count("\n") == 1
+        assert not list(tmp_path.glob("*.csv"))
+        return done.err
+
+    assert "cannot be drawn" in said(*arguments(inputs, "--plot", tmp_path / "a.txt"))
+    same = said(*arguments(inputs, "-o", inputs["snli"]))
+    assert "is both --snli and -o; name two files" in same
+    missing = tmp_path / "none" / "t.csv"
+    assert "the folder" in said(*arguments(inputs, "-o", missing))
+    other = arguments(inputs)
+    other[1] = inputs["nli"]
+    assert "no trained next-sentence head" in said(*other)
+    other = arguments(inputs)
+    other[5] = inputs["nsp"]
+    assert "is no trained classifier" in said(*other)
+    other = arguments(inputs)
+    other[3] = inputs["snli"]
+    assert "lacks the columns" in said(*other)
+    assert "such as she" not in said(*arguments(inputs, "--pairs", tmp_path / "none.toml"))
+
+
+def test_a_model_of_one_layer(cli: Cli, inputs: dict[str, Any], tmp_path: Path) -> None:
+    other = arguments(inputs)
+    other[1] = save(tmp_path / "one", "BertForNextSentencePrediction", 3, layers=1)
+    done = cli(*other)
+    assert done.code == 1
+    assert "layers 1 to 1" in done.err
+
+
+def test_help_needs_no_torch(process: Callable[..., Any]) -> None:
+    done = process("sweep", "--help")
+    assert done.code == 0
+    assert "--stereoset FILE" in done.out

@@ -1,0 +1,216 @@
+"""Running a sweep over pairs: equal pairs once, kept when interrupted, the same in several jobs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tiny_heads
+
+from wordbias import threads
+from wordbias.contextual.fitting import fit_adapter
+from wordbias.contextual.sentence_pairs import SentencePair
+from wordbias.errors import Interrupted, WordbiasError
+
+torch = pytest.importorskip("torch")
+
+from wordbias.contextual.sweep import keeping, runner  # noqa: E402
+from wordbias.contextual.sweep.keeping import Kept  # noqa: E402
+from wordbias.contextual.sweep.measuring import models_of  # noqa: E402
+from wordbias.contextual.sweep.plan import Plan  # noqa: E402
+from wordbias.contextual.sweep.runner import Source, Workers, outputs  # noqa: E402
+from wordbias.contextual.sweep.texts import Texts  # noqa: E402
+
+PAIRS = [
+    ("the woman sat .", "she slept ."),
+    ("the man sat in the car .", "he fixed the very hot tea ."),
+    ("the nurse cooked .", "the meal was hot ."),
+    ("the woman sat .", "she slept ."),
+    ("a doctor fixed her cup in the car .", "he is kind and stern ."),
+    ("a girl .", "a boy ."),
+]
+FITTED = [
+    SentencePair("she sat .", "he sat ."),
+    SentencePair("the woman slept .", "the man slept ."),
+    SentencePair("her tea was hot .", "his tea was hot ."),
+    SentencePair("a girl cooked .", "a boy cooked ."),
+]
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Source:
+    labels = {0: "entailment", 1: "neutral", 2: "contradiction"}
+    made = tiny_heads.model("bert", "SequenceClassification", id2label=labels)
+    return Source("inference", tiny_heads.folder(tmp_path / "nli", made), device="cpu")
+
+
+@pytest.fixture
+def judge(source: Source) -> Any:
+    return source.load()
+
+
+@pytest.fixture
+def plan(judge: Any) -> Plan:
+    adapter = fit_adapter(judge.model, judge.tokenizer, FITTED)
+    whole = models_of(adapter)
+    return Plan.of({name: whole[name] for name in list(whole)[::7]}, 2)
+
+
+@pytest.fixture
+def texts(judge: Any) -> Texts:
+    return Texts.of(judge.model, judge.tokenizer, PAIRS, truncate=False, budget=30)
+
+
+def straight(judge: Any, plan: Plan) -> np.ndarray:
+    """Each pair alone, each model with hooks in a pass of its own."""
+    from wordbias.contextual.interventions import applied
+
+    found = np.empty((len(PAIRS), len(plan.names), 3))
+    for k in range(len(plan.names)):
+        for i, pair in enumerate(PAIRS):
+            with applied(judge.model, plan.steps_of(k)), torch.inference_mode():
+                inputs = judge.tokenizer(*pair, return_tensors="pt")
+                found[i, k] = judge.model(**inputs).logits[0].numpy()
+    return found
+
+
+def test_every_pair_gets_what_it_gets_alone(
+    source: Source, judge: Any, plan: Plan, texts: Texts
+) -> None:
+    found = outputs(source, judge, plan, texts)
+    assert found.shape == (6, len(plan.names), 3)
+    np.testing.assert_allclose(found, straight(judge, plan), rtol=0, atol=1e-5)
+
+
+def test_equal_pairs_are_read_once_and_batches_keep_to_their_budget(texts: Texts) -> None:
+    assert len(texts.tokens) == 5
+    assert texts.places[0] == texts.places[3]
+    assert sorted(np.concatenate(texts.batches).tolist()) == list(range(5))
+    sizes = [len(batch) * max(len(texts.tokens[i]["input_ids"]) for i in batch)
+             for batch in texts.batches]  # fmt: skip
+    assert len(sizes) > 1
+    assert all(
+        size <= 30 or len(batch) == 1 for size, batch in zip(sizes, texts.batches, strict=True)
+    )
+
+
+def test_long_pairs_are_cut_or_refused(judge: Any) -> None:
+    long = [("the " * 30, "a cup"), ("a", "the")]
+    with pytest.raises(WordbiasError, match=r"reads at most 40 tokens; a pair has 73: .the the"):
+        Texts.of(judge.model, judge.tokenizer, [("the " * 30, "a cup " * 20)], truncate=False)
+    cut = Texts.of(
+        judge.model, judge.tokenizer, [("the " * 30, "a cup " * 20), *long], truncate=True
+    )
+    assert max(len(one["input_ids"]) for one in cut.tokens) == 40
+
+
+class Interrupting:
+    """Stops like a user, after so many batches."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
+        self.left, self.read, real = after, 0, runner._batch
+
+        def batch(*given: Any) -> Any:
+            if self.left == 0:
+                raise KeyboardInterrupt
+            self.left -= 1
+            self.read += 1
+            return real(*given)
+
+        monkeypatch.setattr(runner, "_batch", batch)
+
+
+def test_an_interrupted_sweep_goes_on_and_ends_the_same(
+    source: Source, judge: Any, plan: Plan, texts: Texts, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    expected = outputs(source, judge, plan, texts)
+    file = tmp_path / "sweep.part"
+    stopping = Interrupting(monkeypatch, 1)
+    with pytest.raises(Interrupted, match=r"the same call goes on from sweep\.part"):
+        outputs(source, judge, plan, texts, file=file)
+    assert file.exists()
+    stopping.left = -1
+    found = outputs(source, judge, plan, texts, file=file)
+    assert stopping.read == len(texts.batches)  # none was read twice
+    np.testing.assert_array_equal(found, expected)
+    stopping.left = 0  # all is done: nothing is read again
+    np.testing.assert_array_equal(outputs(source, judge, plan, texts, file=file), expected)
+
+
+def test_without_a_file_an_interruption_says_how_to_have_one(
+    source: Source, judge: Any, plan: Plan, texts: Texts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Interrupting(monkeypatch, 1)
+    with pytest.raises(Interrupted, match="with an output file"):
+        outputs(source, judge, plan, texts)
+
+
+def test_a_file_of_another_sweep_is_refused(
+    source: Source, judge: Any, plan: Plan, texts: Texts, tmp_path: Path
+) -> None:
+    file = tmp_path / "sweep.part"
+    outputs(source, judge, plan, texts, file=file)
+    other = Texts.of(judge.model, judge.tokenizer, PAIRS[:3], truncate=False)
+    with pytest.raises(WordbiasError, match=r"is of another training: its pairs"):
+        outputs(source, judge, plan, other, file=file)
+    fewer = Plan.of({name: plan.steps_of(i) for i, name in enumerate(plan.names[:2])}, 2)
+    with pytest.raises(WordbiasError, match="its interventions"):
+        outputs(source, judge, fewer, texts, file=file)
+    with torch.no_grad():
+        judge.model.classifier.weight.mul_(2)
+    with pytest.raises(WordbiasError, match=r"its model\.weights"):
+        outputs(source, judge, plan, texts, file=file)
+
+
+def test_it_is_saved_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(keeping.time, "monotonic", lambda: now[0])
+    file = tmp_path / "part"
+    kept = Kept((4, 1, 2), 4, file, {"a": 1})
+    for batch in range(3):
+        now[0] += 0.6 * keeping.SECONDS
+        kept.add(batch, np.array([batch]), np.full((1, 1, 2), batch, np.float32))
+    again = Kept((4, 1, 2), 4, file, {"a": 1})
+    assert again.left == [2, 3]  # the second addition came after the time was over
+    assert again.logits[:, 0, 0].tolist() == [0, 1, 0, 0]
+
+
+def test_several_jobs_give_the_same(source: Source, judge: Any, plan: Plan, texts: Texts) -> None:
+    threads.set_threads(2)
+    expected = outputs(source, judge, plan, texts)
+    found = outputs(source, judge, plan, texts, workers=Workers(2))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+
+
+def test_a_cluster_that_is_not_installed(
+    source: Source, judge: Any, plan: Plan, texts: Texts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import importlib
+
+    real = importlib.import_module
+
+    def absent(name: str, *given: Any) -> Any:
+        if name.startswith("ray"):
+            raise ModuleNotFoundError(name=name.partition(".")[0])
+        return real(name, *given)
+
+    monkeypatch.setattr(importlib, "import_module", absent)
+    with pytest.raises(WordbiasError, match=r"Computing on a cluster needs ray; install it"):
+        outputs(source, judge, plan, texts, workers=Workers(2, "ray"))
+
+
+def test_damaged_weights_are_noticed(source: Source, judge: Any, plan: Plan, texts: Texts) -> None:
+    with torch.no_grad():
+        judge.model.classifier.bias.fill_(torch.nan)
+    with pytest.raises(WordbiasError, match="its weights are damaged"):
+        outputs(source, judge, plan, texts)
+
+
+def test_a_source_is_told_its_labels(source: Source) -> None:
+    other = replace(source, labels=("contradiction", "entailment", "neutral"))
+    assert other.load().places == (2, 1, 0)
+    assert source.load().places == (1, 0, 2)

@@ -1,0 +1,209 @@
+"""`wordbias rewrite`: training data without gendered words, balanced, swapped or anonymised."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from wordbias.commands.options import (
+    common_options,
+    format_option,
+    given_arguments,
+    note,
+    seed_option,
+    show,
+    split_names,
+    split_where,
+)
+from wordbias.commands.rewrite_plan import METHODS, Plan, check_output, parse_methods
+from wordbias.commands.rewrite_views import rewrite_report
+from wordbias.fairness.iterative_scrubbing import PER_ROUND, ROUNDS, SPLITS
+from wordbias.fairness.scrubbing import MASK
+
+_LISTED = "\n".join(f"  {name:12} {summary}" for name, summary in METHODS.items())
+_HELP = f"""Rewrite the texts in DATA by METHODS, one or several with commas between, in order.
+
+DATA is plain text, one text a line, or has columns (.tsv, .csv, .jsonl), compressed or not, of any
+size. The output has the same form, and all that is not rewritten is as it was.
+
+\b
+METHODS, and what they do:
+{_LISTED}
+
+\b
+Examples:
+  wordbias rewrite scrub bios.tsv.gz -o scrubbed.tsv.gz --names-column first,last
+  wordbias rewrite oversample bios.tsv -o over.tsv --label profession --group gender
+  wordbias rewrite anonymise,swap docs.jsonl -o both.jsonl --spans entities --keep-original
+  wordbias rewrite scrub,extra-scrub bios.tsv -o x.tsv --group gender --within profession
+"""
+
+
+def _split_values(
+    ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
+) -> dict[str, dict[str, str]]:
+    """Split ``column=a,b`` into what each becomes."""
+    found: dict[str, dict[str, str]] = {}
+    for equation in value:
+        column, _, pair = equation.partition("=")
+        a, _, b = (part.strip() for part in pair.partition(","))
+        if not (column and a and b) or a == b or "," in b:
+            raise click.BadParameter(f"expected COLUMN=A,B, found {equation!r}", ctx, param)
+        found.setdefault(column, {}).update({a: b, b: a})
+    return found
+
+
+def _mask(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    if any(character in value for character in "\t\r\n"):
+        raise click.BadParameter("expected a mask without tabs and line breaks", ctx, param)
+    return value
+
+
+@click.command(help=_HELP)
+@click.argument("methods")
+@click.argument("data")
+@click.option("-o", "--output", required=True, help="File to write, compressed as its suffix says.")
+@click.option("--text-column", metavar="COLUMN", help="Of the texts.  [default: text, sentence]")
+@click.option(
+    "--where",
+    metavar="COLUMN=VALUE",
+    multiple=True,
+    callback=split_where,
+    help="Rewrite only such rows, the others pass; repeatable.",
+)
+@click.option("--mask", default=MASK, callback=_mask, show_default=True, help="scrub: the mask.")
+@click.option("--as-published", is_flag=True, help="scrub: the eleven words of De-Arteaga et al.")
+@click.option("--words", metavar="FILE", help="scrub: further words, one a line.")
+@click.option(
+    "--names-column",
+    metavar="COLUMNS",
+    callback=split_names,
+    help="scrub: columns of the person's names.",
+)
+@click.option("--first-names", is_flag=True, help="scrub: 1,250 first names of anybody, too.")
+@click.option("--label", metavar="COLUMN", help="subsample, oversample: classes to balance within.")
+@click.option("--group", metavar="COLUMN", help="subsample, oversample, extra-scrub: of the group.")
+@click.option("--within", metavar="COLUMN", help="extra-scrub: for each of its values apart.")
+@click.option(
+    "--rounds",
+    type=click.IntRange(1),
+    default=ROUNDS,
+    show_default=True,
+    help="extra-scrub: at most so many.",
+)
+@click.option(
+    "--words-per-round",
+    type=click.IntRange(1),
+    default=PER_ROUND,
+    show_default=True,
+    help="extra-scrub: words of each group.",
+)
+@click.option(
+    "--splits",
+    type=click.IntRange(1),
+    default=SPLITS,
+    show_default=True,
+    help="extra-scrub: random splits a round.",
+)
+@click.option(
+    "--until",
+    type=click.FloatRange(0, 1),
+    metavar="ACCURACY",
+    help="extra-scrub: stop at this accuracy.  [default: chance]",
+)
+@click.option("--swap-names", is_flag=True, help="swap: first names too, by frequency.")
+@click.option("--keep-original", is_flag=True, help="swap: all rows, then all swapped ones.")
+@click.option(
+    "--swap-values",
+    metavar="COLUMN=A,B",
+    multiple=True,
+    callback=_split_values,
+    help="swap: A becomes B and B becomes A in swapped rows.",
+)
+@click.option(
+    "--spans",
+    metavar="COLUMNS",
+    callback=split_names,
+    help="anonymise: a column with a list of spans, or two with start and end.",
+)
+@click.option("--spacy", "model", metavar="MODEL", help="anonymise: find names with spaCy.")
+@click.option(
+    "--entities",
+    metavar="LABELS",
+    callback=split_names,
+    help="anonymise: of what kind.  [default: PERSON,PER]",
+)
+@click.option("--shuffle", is_flag=True, help="Write the rows in random order.")
+@click.option("--skip-bad", is_flag=True, help="Drop and count rows that cannot be used.")
+@seed_option
+@format_option
+@common_options
+def command(
+    methods: str,
+    data: str,
+    output: str,
+    to: str,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """Read, rewrite, write, report; `_HELP` is what a user reads."""
+    chosen = parse_methods(methods)
+    _refuse_unused(chosen, options)
+    check_output(data, output)
+    plan = Plan.open(chosen, data, options)
+    done = plan.run(output)
+    report = rewrite_report(done, given_arguments(), data, output, options["seed"])
+    show(report, to)
+    for said in report.notes:
+        note(said, quiet)
+
+
+_OF_METHODS: Mapping[str, tuple[str, ...]] = {
+    "as_published": ("scrub",),
+    "words": ("scrub",),
+    "names_column": ("scrub",),
+    "first_names": ("scrub",),
+    "mask": ("scrub", "extra-scrub"),
+    "label": ("subsample", "oversample"),
+    "group": ("subsample", "oversample", "extra-scrub"),
+    "within": ("extra-scrub",),
+    "rounds": ("extra-scrub",),
+    "words_per_round": ("extra-scrub",),
+    "splits": ("extra-scrub",),
+    "until": ("extra-scrub",),
+    "swap_names": ("swap",),
+    "keep_original": ("swap",),
+    "swap_values": ("swap",),
+    "spans": ("anonymise",),
+    "model": ("anonymise",),
+    "entities": ("anonymise",),
+}
+
+
+def _refuse_unused(chosen: list[str], options: Mapping[str, Any]) -> None:
+    """Refuse options that would do nothing, and methods without what they need."""
+    source = click.get_current_context().get_parameter_source
+    for key, owners in _OF_METHODS.items():
+        if source(key) is not click.core.ParameterSource.DEFAULT and not set(owners) & set(chosen):
+            raise click.UsageError(f"{_option(key)} is for {' and '.join(owners)}")
+    for method, needed in _NEEDED.items():
+        for key in needed if method in chosen else ():
+            if options[key] is None:
+                raise click.UsageError(f"{method} needs {_option(key)} COLUMN")
+    if "anonymise" in chosen and (options["spans"] is None) == (options["model"] is None):
+        raise click.UsageError("anonymise needs --spans COLUMNS or --spacy MODEL, one of the two")
+    if len(options["spans"] or ()) > 2:
+        raise click.UsageError("--spans takes one column with a list, or two with start and end")
+
+
+_NEEDED: Mapping[str, tuple[str, ...]] = {
+    "subsample": ("label", "group"),
+    "oversample": ("label", "group"),
+    "extra-scrub": ("group",),
+}
+
+
+def _option(key: str) -> str:
+    return "--spacy" if key == "model" else f"--{key.replace('_', '-')}"

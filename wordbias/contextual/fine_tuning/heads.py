@@ -1,0 +1,135 @@
+"""A model to fine-tune: an encoder with the head of a task, its own if it has it, or a new one."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from wordbias.contextual.families import base_of, family_of
+from wordbias.contextual.fine_tuning.pairs import NEXT
+from wordbias.contextual.heads import check_head
+from wordbias.errors import WordbiasError
+from wordbias.nli.predictions import label_places
+from wordbias.pretrained import Loaded, load_pretrained
+
+CLASSIFIER = "AutoModelForSequenceClassification"
+_NEXT_SENTENCE = "AutoModelForNextSentencePrediction"
+_POOLER = "pooler"
+
+
+@dataclass(frozen=True, eq=False)
+class Headed:
+    """A model with the head of a task, in float32.
+
+    Attributes
+    ----------
+    model, tokenizer
+        Of transformers.
+    places
+        For each label of the task its place among the outputs.
+    new
+        Parameters of the head that were drawn at random.
+    """
+
+    model: Any = field(repr=False)
+    tokenizer: Any = field(repr=False)
+    places: tuple[int, ...]
+    new: tuple[str, ...]
+
+
+def load_headed(task: str, names: Sequence[str], model: str, seed: int = 0) -> Headed:
+    """Load an encoder with a head.
+
+    A head for the same labels is kept, and trained on. BERT gets its own head for the next
+    sentence, any other model a classifier, whose config then says what its outputs mean.
+
+    Parameters
+    ----------
+    task
+        ``nli`` or ``nsp``.
+    names
+        The labels of the task.
+    model
+        A folder, or a name on the hub.
+    seed
+        Of a new head's parameters.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no such model, its family is not known, or weights of its encoder are missing.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        loaded, own = _load(task, model)
+        _check(loaded, model)
+        places = tuple(range(len(names))) if own else _known(loaded, names)
+        if places is None:
+            loaded, places = _with_classifier(loaded, names), tuple(range(len(names)))
+        elif own:
+            _name_outputs(loaded.model.config, names)
+    check_head(loaded.model)
+    return Headed(loaded.model.float(), loaded.tokenizer, places, loaded.missing)
+
+
+def encoder_parameters(model: Any) -> list[Any]:
+    """Return the parameters that a head does not have: those of the encoder but for its pooler."""
+    named = base_of(model).named_parameters()
+    return [parameter for name, parameter in named if _POOLER not in name.split(".")[0]]
+
+
+def _load(task: str, name: str) -> tuple[Loaded, bool]:
+    """Load a model; say whether it has BERT's own head for the next sentence."""
+    if task == "nsp":
+        try:
+            return load_pretrained(_NEXT_SENTENCE, name, "a next-sentence model"), True
+        except WordbiasError:
+            pass  # other families have none
+    return load_pretrained(CLASSIFIER, name, "an encoder"), False
+
+
+def _check(loaded: Loaded, name: str) -> None:
+    family_of(loaded.model)
+    prefix = f"{loaded.model.base_model_prefix}."
+    lost = [key for key in loaded.missing if key.startswith(prefix) and _POOLER not in key]
+    if lost:
+        raise WordbiasError(
+            f"{name}: has no trained weights for {lost[0]}; give a folder whose weights are of "
+            "this model"
+        )
+
+
+def _known(loaded: Loaded, names: Sequence[str]) -> tuple[int, ...] | None:
+    """Return where a trained head of the same task has its labels."""
+    labels = [str(label) for _, label in sorted(loaded.model.config.id2label.items())]
+    if loaded.missing or len(labels) != len(names):
+        return None
+    if tuple(names) == NEXT:
+        return tuple(map(labels.index, names)) if set(labels) == set(names) else None
+    return label_places(labels)
+
+
+def _with_classifier(loaded: Loaded, names: Sequence[str]) -> Loaded:
+    """Put a new final layer on a classifier, and keep every weight that fits."""
+    config = copy.deepcopy(loaded.model.config)
+    _name_outputs(config, names)
+    config.problem_type = "single_label_classification"
+    made = type(loaded.model)(config)
+    shapes = {name: value.shape for name, value in made.state_dict().items()}
+    kept = {
+        name: value
+        for name, value in loaded.model.state_dict().items()
+        if shapes.get(name) == value.shape and name not in loaded.missing
+    }
+    made.load_state_dict(kept, strict=False)
+    new = sorted(set(dict(made.named_parameters())) - set(kept))
+    return Loaded(made, loaded.tokenizer, tuple(new))
+
+
+def _name_outputs(config: Any, names: Sequence[str]) -> None:
+    config.id2label = dict(enumerate(names))
+    config.label2id = {name: i for i, name in enumerate(names)}

@@ -1,0 +1,71 @@
+"""From a model's name to a folder: load, train, store, and tidy up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wordbias.contextual.exporting import check_new
+from wordbias.contextual.fine_tuning.heads import Headed, load_headed
+from wordbias.contextual.fine_tuning.pairs import LabelledPairs
+from wordbias.contextual.fine_tuning.recipe import Recipe
+from wordbias.contextual.fine_tuning.storing import beside, store
+from wordbias.contextual.fine_tuning.tuning import Tuned, fine_tune
+from wordbias.contextual.nli_fairness import wilson
+from wordbias.pretrained import to_device, weights_sha256
+
+
+def run(
+    task: str,
+    model: str,
+    data: LabelledPairs,
+    dev: LabelledPairs,
+    recipe: Recipe,
+    folder: str | Path,
+    device: str | None = None,
+) -> tuple[Tuned, Headed]:
+    """Fine-tune a model and write its folder; beside it lie a log and, meanwhile, a checkpoint.
+
+    Raises
+    ------
+    WordbiasError
+        If the folder is there already, the model cannot be loaded or trained, or the checkpoint
+        beside the folder is of another training.
+    """
+    check_new(folder)
+    headed = load_headed(task, data.names, model, recipe.seed)
+    _, chosen = to_device(headed.model, device)
+    about: dict[str, Any] = {
+        "task": task,
+        "model": {"path": model, "sha256": weights_sha256(headed.model)},
+        "recipe": recipe.to_dict(),
+        "train": data.to_dict(),
+        "dev": dev.to_dict(),
+    }
+    checkpoint = beside(folder, "checkpoint")
+    tuned = fine_tune(
+        headed,
+        data,
+        dev,
+        recipe,
+        device=chosen,
+        checkpoint=checkpoint,
+        log=beside(folder, "log.jsonl"),
+        about=about,
+    )
+    result = {"dev_accuracy": tuned.accuracy, "best_round": tuned.round}
+    store(headed, folder, {**about, "rounds": vars(tuned.rounds), **result})
+    checkpoint.unlink(missing_ok=True)
+    return tuned, headed
+
+
+def interval(tuned: Tuned, dev: LabelledPairs) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of the accuracy on dev."""
+    return wilson(tuned.accuracy, len(dev))
+
+
+def chance(dev: LabelledPairs) -> float:
+    """Return the accuracy of always saying the commonest label."""
+    return float(np.bincount(dev.labels).max() / len(dev))

@@ -1,0 +1,103 @@
+"""One pass, the outputs of all models of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from wordbias.contextual.heads import check_head, final_of, sentence_of
+from wordbias.contextual.interventions import Removal, applied
+from wordbias.contextual.sweep.last_layer import (
+    Removals,
+    recipe_for,
+    rows_alone,
+    rows_of_whole,
+)
+from wordbias.contextual.sweep.plan import CLS, SENTENCE, TOKENS, Plan, Steps
+from wordbias.contextual.sweep.prefix import Attention, Call, can_enter, enter
+
+Inputs = Mapping[str, Tensor]
+
+
+class Forward:
+    """A model that computes every model of a plan in one pass.
+
+    Parameters
+    ----------
+    model
+        Of transformers, with a head that reads position 0 alone.
+    plan
+        Made for as many layers as it has.
+
+    Raises
+    ------
+    WordbiasError
+        If it has another head, lacks a site, or a subspace does not fit it.
+    """
+
+    def __init__(self, model: Any, plan: Plan) -> None:
+        check_head(model)
+        self.model, self.plan = model, plan
+        attention, *rest = plan.stages
+        self.attention = [Attention(model, steps) for steps in attention.steps]
+        self.removals = [[_removals(model, steps) for steps in stage.steps] for stage in rest]
+        self.recipe = recipe_for(model)
+        self.shares = can_enter(model)
+
+    def __call__(self, inputs: Inputs) -> Tensor:
+        """Return the logits of each model, shape ``(models, B, C)``.
+
+        Parameters
+        ----------
+        inputs
+            Of the model, with an `attention_mask`, shape ``(B, T)`` each, padded on the right.
+        """
+        if not self.shares:
+            return one_by_one(self.model, self.plan, inputs)
+        before, last = enter(self.model, inputs)
+        tokens = self.plan.stages[TOKENS]
+        rows: list[Tensor] = [torch.empty(0)] * len(tokens)
+        for i, attention in enumerate(self.attention):
+            places = tokens.children(i)
+            chains = [self.removals[TOKENS - 1][place] for place in places]
+            found = self._rows(last, attention(before, last), inputs["attention_mask"], chains)
+            for place, row in zip(places, found, strict=True):
+                rows[place] = row
+        rows = self._next(rows, CLS)
+        read = list(sentence_of(self.model, torch.cat(rows)).chunk(len(rows)))
+        logits: Tensor = final_of(self.model)(torch.stack(self._next(read, SENTENCE)))
+        return logits[list(self.plan.leaves)]
+
+    def _rows(self, last: Call, hidden: Tensor, mask: Tensor, chains: Sequence[Removals]) -> Tensor:
+        if self.recipe is None:
+            return rows_of_whole(last, hidden, chains)
+        return rows_alone(self.model, self.recipe, last, hidden, mask, chains)
+
+    def _next(self, states: Sequence[Tensor], stage: int) -> list[Tensor]:
+        """Return the states of a stage from those of the one before, ``(B, d)`` each."""
+        found = []
+        parents, removals = self.plan.stages[stage].parents, self.removals[stage - 1]
+        for parent, chain in zip(parents, removals, strict=True):
+            x = states[parent]
+            for removal in chain:
+                x = removal(x)
+            found.append(x)
+        return found
+
+
+def one_by_one(model: Any, plan: Plan, inputs: Inputs) -> Tensor:
+    """Return what `Forward` does by a whole pass for each model, with hooks."""
+    outputs = []
+    for i in range(len(plan.names)):
+        with applied(model, plan.steps_of(i)):
+            outputs.append(model(**inputs).logits)
+    return torch.stack(outputs)
+
+
+def _removals(model: Any, steps: Steps) -> list[Removal]:
+    for step in steps:
+        step.within(model)
+    return [Removal(step.subspace, step.hard) for step in steps]

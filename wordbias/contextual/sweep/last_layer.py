@@ -1,0 +1,171 @@
+"""The last layer where only position 0 of its output is read.
+
+There is one query, so that keys and values of the tokens are not needed: with q the query of a
+head, k_t = W_k h_t + b_k and a the attention over tokens t,
+
+    q · k_t = (W_kᵀ q) · h_t + q · b_k,        Σ_t a_t v_t = W_v (Σ_t a_t h_t) + b_v,
+
+and q · b_k, the same for all t, does not change a. A removal P at the tokens that come in, a
+symmetric map, moves to where there is one vector a head: x · (P h_t) = (P x) · h_t, and
+Σ_t a_t P h_t = P Σ_t a_t h_t. So any number of removals cost one product with the same tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from wordbias.contextual.families import family_of, head_count
+from wordbias.contextual.interventions import Removal
+from wordbias.contextual.sweep.prefix import Call
+
+Removals = Sequence[Removal]
+Finish = Callable[[Any, Tensor, Tensor], Tensor]
+
+
+def _bert(layer: Any, context: Tensor, x: Tensor) -> Tensor:
+    attended = layer.attention.output(context, x)
+    found: Tensor = layer.output(layer.intermediate(attended), attended)
+    return found
+
+
+def _distilbert(layer: Any, context: Tensor, x: Tensor) -> Tensor:
+    attended = layer.sa_layer_norm(layer.attention.out_lin(context) + x)
+    found: Tensor = layer.output_layer_norm(layer.ffn(attended) + attended)
+    return found
+
+
+def _mpnet(layer: Any, context: Tensor, x: Tensor) -> Tensor:
+    attention = layer.attention
+    attended = attention.LayerNorm(attention.attn.o(context) + x)
+    found: Tensor = layer.output(layer.intermediate(attended), attended)
+    return found
+
+
+def _albert(layer: Any, context: Tensor, x: Tensor) -> Tensor:
+    attention = layer.attention
+    attended = attention.LayerNorm(attention.dense(context) + x)
+    inner = layer.ffn_output(layer.activation(layer.ffn(attended)))
+    found: Tensor = layer.full_layer_layer_norm(inner + attended)
+    return found
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a family's layer goes on from what its attention gathers.
+
+    Attributes
+    ----------
+    finish
+        From the layer, the gathered values and what came in, the last two of shape ``(n, d)``.
+    bias
+        The argument of the layer that is added to the scores, shape ``(B, heads, T, T)``; or none.
+    """
+
+    finish: Finish
+    bias: str = ""
+
+
+RECIPES: dict[str, Recipe] = {
+    "bert": Recipe(_bert),
+    "roberta": Recipe(_bert),
+    "xlm-roberta": Recipe(_bert),
+    "electra": Recipe(_bert),
+    "distilbert": Recipe(_distilbert),
+    "mpnet": Recipe(_mpnet, "position_bias"),
+    "albert": Recipe(_albert),
+}
+
+
+def recipe_for(model: Any) -> Recipe | None:
+    """Return the quick way of a model's family; None where a layer has to be run whole.
+
+    DeBERTa-v2 has none: its scores depend on the distance of tokens as well.
+    """
+    config = model.config
+    plain = getattr(config, "position_embedding_type", "absolute") in ("absolute", None)
+    inner = getattr(config, "inner_group_num", 1) == 1
+    causal = getattr(config, "is_decoder", False)
+    return RECIPES.get(config.model_type) if plain and inner and not causal else None
+
+
+def rows_alone(
+    model: Any,
+    recipe: Recipe,
+    last: Call,
+    hidden: Tensor,
+    mask: Tensor,
+    chains: Sequence[Removals],
+) -> Tensor:
+    """Return what the last layer puts out at position 0.
+
+    Parameters
+    ----------
+    last
+        How the layer is called.
+    hidden
+        What comes in, shape ``(B, T, d)``.
+    mask
+        1 for tokens, 0 for padding, shape ``(B, T)``.
+    chains
+        V sequences of removals at `hidden`.
+
+    Returns
+    -------
+    Tensor
+        Shape ``(V, B, d)``.
+    """
+    parts = [last.layer.get_submodule(path) for path in family_of(model).parts]
+    query, key, value = parts
+    heads, (batch, _, d) = head_count(model), hidden.shape
+    size = query.out_features // heads
+    x = torch.stack([_removed(hidden[:, 0], chain) for chain in chains])  # (V, B, d)
+    q = query(x).view(len(chains), batch, heads, size) / size**0.5
+    u = torch.einsum("vbhs,hsd->vbhd", q, _by_head(key, heads))
+    u = _each(u, [chain[::-1] for chain in chains])
+    scores = _flat(u) @ hidden.transpose(1, 2)  # (B, V · heads, T)
+    scores = scores + _bias(recipe, last, mask, len(chains), scores.dtype)
+    gathered = (scores.softmax(-1) @ hidden).view(batch, len(chains), heads, d).transpose(0, 1)
+    gathered = _each(gathered, chains)
+    context = torch.einsum("vbhd,hsd->vbhs", gathered, _by_head(value, heads)).flatten(2)
+    context = context if value.bias is None else context + value.bias
+    return recipe.finish(last.layer, context.flatten(0, 1), x.flatten(0, 1)).view(x.shape)
+
+
+def rows_of_whole(last: Call, hidden: Tensor, chains: Sequence[Removals]) -> Tensor:
+    """Return the same as `rows_alone` by running the layer once a chain."""
+    return torch.stack([last.again(_removed(hidden, chain))[:, 0] for chain in chains])
+
+
+def _removed(x: Tensor, chain: Removals) -> Tensor:
+    for removal in chain:
+        x = removal(x)
+    return x
+
+
+def _each(x: Tensor, chains: Sequence[Removals]) -> Tensor:
+    """Apply to each part along the first axis its own removals."""
+    return torch.stack([_removed(part, chain) for part, chain in zip(x, chains, strict=True)])
+
+
+def _by_head(linear: nn.Linear, heads: int) -> Tensor:
+    return linear.weight.view(heads, -1, linear.in_features)
+
+
+def _flat(u: Tensor) -> Tensor:
+    """(V, B, heads, d) → (B, V · heads, d)."""
+    return u.transpose(0, 1).flatten(1, 2)
+
+
+def _bias(recipe: Recipe, last: Call, mask: Tensor, copies: int, dtype: torch.dtype) -> Tensor:
+    """Return what is added to the scores, of a shape that fits ``(B, V · heads, T)``."""
+    padding = torch.zeros(mask.shape, dtype=dtype, device=mask.device)
+    padding = padding.masked_fill(mask == 0, -torch.inf)[:, None]
+    if not recipe.bias:
+        return padding
+    own: Tensor = last.argument(recipe.bias)[:, :, 0]  # (B, heads, T)
+    return padding + own.repeat(1, copies, 1)

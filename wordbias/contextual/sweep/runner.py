@@ -1,0 +1,204 @@
+"""A sweep over all pairs, in this process or in several."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from wordbias.contextual.fingerprint import Fingerprint
+from wordbias.contextual.next_sentence import NextSentence
+from wordbias.contextual.sweep.forward import Forward
+from wordbias.contextual.sweep.keeping import Kept
+from wordbias.contextual.sweep.plan import Plan
+from wordbias.contextual.sweep.texts import Texts
+from wordbias.errors import Interrupted, WordbiasError
+from wordbias.nli.hugging_face import Classifier
+from wordbias.optional import need
+from wordbias.progress import progress, set_quiet
+from wordbias.threads import threads
+
+Float32 = NDArray[np.float32]
+BACKENDS = ("loky", "dask", "ray")
+_TOGETHER = 4
+"""Batches that a process is given at a time."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """How to load a model, here and in other processes.
+
+    Attributes
+    ----------
+    head
+        ``next sentence`` or ``inference``.
+    name
+        A folder, or a name on the hub.
+    labels
+        What a user says of its outputs: the one that means "is next", or the order of three.
+    device
+        By default cuda if there is one.
+    """
+
+    head: str
+    name: str
+    labels: tuple[str, ...] = ()
+    device: str | None = None
+
+    def load(self) -> NextSentence | Classifier:
+        """Load it; errors are those of the two classes."""
+        if self.head == "inference":
+            return Classifier.load(self.name, labels=self.labels or None, device=self.device)
+        label = self.labels[0] if self.labels else None
+        return NextSentence.load(self.name, next_label=label, device=self.device)
+
+
+@dataclass(frozen=True)
+class Workers:
+    """How many processes, and of what kind: one of `BACKENDS` of joblib.
+
+    Threads of one process are none of them: hooks are put on a model that threads share.
+    """
+
+    jobs: int = 1
+    backend: str = "loky"
+
+
+def outputs(
+    source: Source,
+    judge: NextSentence | Classifier,
+    plan: Plan,
+    texts: Texts,
+    *,
+    file: Path | None = None,
+    workers: Workers | None = None,
+) -> Float32:
+    """Return the logits of every model for every pair, shape ``(n, models, labels)``.
+
+    Parameters
+    ----------
+    source, judge
+        The model, and how other processes load it.
+    texts
+        The pairs, tokenised.
+    file
+        What is done is kept there, and gone on from if it is there; who has stored the result
+        removes it.
+
+    Raises
+    ------
+    WordbiasError
+        If the file is of another sweep, or the model puts out no numbers.
+    """
+    workers = workers or Workers()
+    shape = (len(texts.tokens), len(plan.names), judge.model.config.num_labels)
+    about = {} if file is None else _about(judge.model, plan, texts)
+    kept = Kept(shape, len(texts.batches), file, about)
+    what = f"sweep, {source.head}"
+    try:
+        with progress(what, sum(len(texts.batches[i]) for i in kept.left), "pair") as bar:
+            for batch, places, logits in _stream(source, judge, plan, texts, kept.left, workers):
+                kept.add(batch, places, logits)
+                bar.update(len(places))
+    except KeyboardInterrupt:
+        kept.save()
+        raise Interrupted(
+            "start it again with an output file, and the next interruption loses nothing"
+            if file is None
+            else f"the same call goes on from {file.name}"
+        ) from None
+    kept.save()
+    if not np.isfinite(kept.logits).all():
+        raise WordbiasError(f"{source.name}: predicts what is no number; its weights are damaged")
+    return kept.logits[texts.places]
+
+
+def _about(model: Any, plan: Plan, texts: Texts) -> dict[str, Any]:
+    digest = hashlib.sha256()
+    for i, name in enumerate(plan.names):
+        digest.update(name.encode())
+        for step in plan.steps_of(i):
+            digest.update(f"{step} {step.hard}".encode())
+            digest.update(step.subspace.basis.tobytes() + step.subspace.weights.tobytes())
+    model_facts = Fingerprint.of(model).to_dict()
+    return {"model": model_facts, "interventions": digest.hexdigest(), "pairs": texts.sha256()}
+
+
+_Done = tuple[int, NDArray[np.intp], Float32]
+
+
+def _stream(
+    source: Source,
+    judge: NextSentence | Classifier,
+    plan: Plan,
+    texts: Texts,
+    left: Sequence[int],
+    workers: Workers,
+) -> Iterator[_Done]:
+    if workers.jobs == 1 or len(left) < 2:
+        torch.set_num_threads(threads())
+        forward = Forward(judge.model, plan)
+        yield from (_batch(forward, judge.device, texts, batch) for batch in left)
+        return
+    joblib = need("joblib", extra="contextual", purpose="Several processes")
+    _connect(workers.backend)
+    each = max(1, threads() // workers.jobs)
+    groups = [left[i : i + _TOGETHER] for i in range(0, len(left), _TOGETHER)]
+    pool = joblib.Parallel(
+        n_jobs=workers.jobs, backend=workers.backend, return_as="generator_unordered"
+    )
+    work = (joblib.delayed(_worker)(source, plan, _part(texts, group), each) for group in groups)
+    for done in pool(work):
+        yield from done
+
+
+def _batch(forward: Forward, device: str, texts: Texts, batch: int) -> _Done:
+    places, inputs = texts.inputs(batch)
+    with torch.inference_mode():
+        logits = forward({name: x.to(device) for name, x in inputs.items()})
+    return batch, places, logits.float().transpose(0, 1).cpu().numpy()
+
+
+_loaded: dict[Source, Any] = {}
+
+
+def _worker(source: Source, plan: Plan, part: dict[int, Any], count: int) -> list[_Done]:
+    """Read some batches in another process, which keeps its model for the next ones."""
+    set_quiet(True)
+    torch.set_num_threads(count)
+    if source not in _loaded:
+        _loaded.clear()
+        _loaded[source] = source.load()
+    judge = _loaded[source]
+    forward = Forward(judge.model, plan)
+    return [
+        (batch, places, _batch(forward, judge.device, texts, 0)[2])
+        for batch, (places, texts) in part.items()
+    ]
+
+
+def _part(texts: Texts, group: Sequence[int]) -> dict[int, tuple[NDArray[np.intp], Texts]]:
+    """Cut out batches, each as texts of its own with the places they are to be stored at."""
+    found = {}
+    for batch in group:
+        chosen = texts.batches[batch]
+        places, _ = texts.inputs(batch)
+        tokens = [texts.tokens[i] for i in chosen]
+        own = np.arange(len(chosen))
+        found[batch] = (places, Texts(tokens, own, [own], texts.padding))
+    return found
+
+
+def _connect(backend: str) -> None:
+    """Make joblib know a cluster."""
+    purpose = "Computing on a cluster"
+    if backend == "dask":
+        need("distributed", extra="cluster", purpose=purpose).Client()
+    elif backend == "ray":
+        need("ray.util.joblib", extra="cluster", purpose=purpose).register_ray()

@@ -1,0 +1,208 @@
+"""A whole sweep: subspaces fitted on both models, both models run, Table 7."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wordbias.contextual.adapters import Adapter
+from wordbias.contextual.families import layer_count
+from wordbias.contextual.fitting import Recipe, fit_adapter
+from wordbias.contextual.next_sentence import NextSentence
+from wordbias.contextual.sent_debias import LIMIT, counterfactuals, lines_of, with_sent_debias
+from wordbias.contextual.sentence_pairs import sentence_pairs
+from wordbias.contextual.stereoset.gsss import Gsss
+from wordbias.contextual.sweep.measuring import (
+    How,
+    entry,
+    inference_rows,
+    models_of,
+    softmax,
+    stereoset_rows,
+    told,
+)
+from wordbias.contextual.sweep.plan import Plan
+from wordbias.contextual.sweep.runner import Float32, Source, Workers, outputs
+from wordbias.contextual.sweep.texts import Texts
+from wordbias.contextual.table7 import Entry
+from wordbias.contextual.text_pairs import TextPairs
+from wordbias.errors import WordbiasError
+from wordbias.nli.hugging_face import Classifier
+from wordbias.nli.test_sets import TestSet
+from wordbias.results import Row
+
+Judge = NextSentence | Classifier
+
+
+@dataclass(frozen=True, eq=False)
+class Fitting:
+    """From what the subspaces of both models are fitted.
+
+    Attributes
+    ----------
+    recipe
+        How.
+    pairs
+        File of sentence pairs; by default the built-in ones.
+    text
+        File of running text, for the baseline SENT-Debias; None leaves it out.
+    limit
+        Pairs to draw from that text.
+    """
+
+    recipe: Recipe = field(default_factory=Recipe)
+    pairs: str | None = None
+    text: str | None = None
+    limit: int = LIMIT
+
+    def fit(self, judge: Judge) -> Adapter:
+        """Fit an adapter to a model; errors are those of `fit_adapter`."""
+        model, tokenizer = judge.model, judge.tokenizer
+        try:
+            adapter = fit_adapter(
+                model,
+                tokenizer,
+                sentence_pairs(self.pairs),
+                self.recipe,
+                source=self.pairs or "built-in",
+            )
+        except WordbiasError as error:
+            raise WordbiasError(f"{judge.name}: {error}") from None
+        if self.text is None:
+            return adapter
+        drawn = counterfactuals(lines_of(self.text), limit=self.limit, seed=self.recipe.seed)
+        return with_sent_debias(adapter, model, tokenizer, drawn, source=self.text)
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """What both models read.
+
+    Attributes
+    ----------
+    versions
+        Enhanced StereoSet by version of its swaps; the first is that of the table.
+    test
+        The occupations' pairs.
+    snli
+        Labelled pairs.
+    """
+
+    versions: dict[str, Gsss]
+    test: TestSet
+    snli: TextPairs
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One model of a sweep.
+
+    Attributes
+    ----------
+    source, judge
+        The model.
+    adapter
+        What was fitted on it.
+    file
+        Where its outputs are kept while it runs; None for nowhere.
+    """
+
+    source: Source
+    judge: Judge
+    adapter: Adapter
+    file: Path | None
+
+    def run(
+        self, pairs: Sequence[tuple[str, str]], workers: Workers, *, truncate: bool
+    ) -> tuple[list[str], Float32]:
+        """Return the names of the models and their logits, shape ``(n, models, labels)``."""
+        model = self.judge.model
+        plan = Plan.of(models_of(self.adapter), layer_count(model))
+        texts = Texts.of(model, self.judge.tokenizer, pairs, truncate=truncate)
+        found = outputs(self.source, self.judge, plan, texts, file=self.file, workers=workers)
+        return list(plan.names), found
+
+
+@dataclass(frozen=True, eq=False)
+class Swept:
+    """Table 7.
+
+    Attributes
+    ----------
+    entries
+        One a model, in its order.
+    rows
+        The same with intervals, and what else was measured.
+    """
+
+    entries: list[Entry]
+    rows: list[Row]
+
+
+def sweep(
+    following: Part, inferring: Part, data: Data, how: How, workers: Workers | None = None
+) -> Swept:
+    """Measure every setting on both models.
+
+    Parameters
+    ----------
+    following, inferring
+        The next-sentence model and the NLI model; their files are removed at the end.
+
+    Raises
+    ------
+    WordbiasError
+        If a model cannot be run on its data.
+    """
+    workers = workers or Workers()
+    names, logits = following.run(_triples(data), workers, truncate=False)
+    assert isinstance(following.judge, NextSentence)
+    assert isinstance(inferring.judge, Classifier)
+    subject = Path(following.judge.name).name
+    found = stereoset_rows(data.versions, logits, following.judge.place, subject, names, how)
+    names, logits = inferring.run(_questions(data), workers, truncate=True)
+    p = softmax(logits[..., list(inferring.judge.places)])
+    right = p[len(data.test) :].argmax(-1) == data.snli.labels[:, None]
+    about = Path(inferring.judge.name).name
+    more = inference_rows(data.test, p[: len(data.test)], right, about, names, how)
+    rows = {name: told(name, [*found[name], *more[name]]) for name in names}
+    version = next(iter(data.versions))
+    entries = [entry(name, of, how.parity, version) for name, of in rows.items()]
+    for part in (following, inferring):
+        if part.file is not None:
+            part.file.unlink(missing_ok=True)
+    return Swept(entries, [row for of in rows.values() for row in of])
+
+
+def _triples(data: Data) -> list[tuple[str, str]]:
+    return [
+        (pair.context, pair.following)
+        for gsss in data.versions.values()
+        for triple in gsss.triples
+        for pair in triple.pairs()
+    ]
+
+
+def _questions(data: Data) -> list[tuple[str, str]]:
+    asked = [(_written(first), _written(second)) for first, second in data.test]
+    return [*asked, *((first, second) for first, second in data.snli.pairs)]
+
+
+def _written(sentence: str) -> str:
+    """Put the full stop behind the last word at once, as `Classifier.score_set` does."""
+    return sentence.removesuffix(" .") + "."
+
+
+def facts(part: Part) -> dict[str, Any]:
+    """Return what a report says of a model."""
+    about: dict[str, Any] = {"path": part.judge.name, **part.adapter.fingerprint.to_dict()}
+    return {**about, "device": part.judge.device, "fitting": dict(part.adapter.facts)}
+
+
+def accuracy_of_base(entries: Sequence[Entry]) -> float:
+    """Return the SNLI accuracy of the model as it is."""
+    return float(np.array([one.snli for one in entries if not one.numbers])[0])

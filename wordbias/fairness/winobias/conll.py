@@ -1,0 +1,102 @@
+"""CoNLL F1 of coreference: MUC, B³ and CEAFφ4, added up over documents (Pradhan et al. 2014).
+
+Each metric is a quotient of sums for recall and another for precision, so that a document is twelve
+numbers, a corpus their sum, and a bootstrap sample of documents a product of matrices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+METRICS = ("muc", "b3", "ceafe")
+Clusters = Iterable[Iterable[Hashable]]
+Tally = NDArray[np.float64]
+"""Shape ``(…, 3, 4)``: by metric numerator and denominator of recall, then of precision."""
+
+
+def tally(key: Clusters, response: Clusters) -> Tally:
+    """Count one document.
+
+    Parameters
+    ----------
+    key, response
+        Clusters of mentions, gold and predicted; two mentions are the same if they are equal.
+        A mention that comes again stays where it came first, as in the reference scorer, so that
+        precision cannot be bought by repetition; singletons count.
+
+    Returns
+    -------
+    ndarray
+        Shape ``(3, 4)``.
+    """
+    gold, found = distinct(key), distinct(response)
+    similarity = _ceaf(gold, found)
+    return np.array(
+        [
+            [*_muc(gold, found), *_muc(found, gold)],
+            [*_b3(gold, found), *_b3(found, gold)],
+            [similarity, len(gold), similarity, len(found)],
+        ],
+        dtype=np.float64,
+    )
+
+
+def scores(tallies: Tally) -> NDArray[np.float64]:
+    """Return recall, precision and F1 of each metric, shape ``(…, 3, 3)``; 0/0 is 0."""
+    recall, precision = (
+        np.divide(a, b, out=np.zeros(a.shape), where=b > 0)
+        for a, b in ((tallies[..., i], tallies[..., i + 1]) for i in (0, 2))
+    )
+    total = recall + precision
+    f1 = np.divide(2 * recall * precision, total, out=np.zeros(total.shape), where=total > 0)
+    return np.stack([recall, precision, f1], axis=-1)
+
+
+def conll_f1(tallies: Tally) -> NDArray[np.float64]:
+    """Return the mean of the three F1, shape ``(…,)``."""
+    mean: NDArray[np.float64] = scores(tallies)[..., 2].mean(axis=-1)
+    return mean
+
+
+def distinct(clusters: Clusters) -> list[set[Hashable]]:
+    """Return clusters without mentions that came before, and without empty ones."""
+    seen: set[Hashable] = set()
+    found = []
+    for cluster in clusters:
+        new = set(cluster) - seen
+        seen |= new
+        if new:
+            found.append(new)
+    return found
+
+
+def _muc(of: Sequence[set[Hashable]], by: Sequence[set[Hashable]]) -> tuple[int, int]:
+    """Links of `of` that `by` has, and how many there are (Vilain et al. 1995)."""
+    linked = total = 0
+    for cluster in of:
+        shared = [len(cluster & other) for other in by]
+        parts = sum(n > 0 for n in shared) + len(cluster) - sum(shared)
+        linked += len(cluster) - parts
+        total += len(cluster) - 1
+    return linked, total
+
+
+def _b3(of: Sequence[set[Hashable]], by: Sequence[set[Hashable]]) -> tuple[float, int]:
+    """Σ |C∩D|²/|C| over clusters, and the number of mentions (Bagga and Baldwin 1998)."""
+    right = sum(len(c & d) ** 2 / len(c) for c in of for d in by)
+    return right, sum(map(len, of))
+
+
+def _ceaf(gold: Sequence[set[Hashable]], found: Sequence[set[Hashable]]) -> float:
+    """Similarity φ4 = 2|K∩R|/(|K|+|R|) of the best one-to-one alignment (Luo 2005)."""
+    if not gold or not found:
+        return 0.0
+    phi = np.array([[2 * len(k & r) / (len(k) + len(r)) for r in found] for k in gold])
+    if len(gold) == 1 or len(found) == 1:
+        return float(phi.max())
+    from scipy.optimize import linear_sum_assignment
+
+    return float(phi[linear_sum_assignment(phi, maximize=True)].sum())

@@ -1,0 +1,47 @@
+"""One process at a time at a file: a second one is told so instead of taking part."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from wordbias.errors import WordbiasError
+
+
+@contextmanager
+def alone(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Keep other processes from a file as long as the block lasts.
+
+    A file ``PATH.lock`` beside it is locked and removed at the end. The lock is the system's: that
+    of a killed process is gone with it, and what is left of its file keeps nobody out. Where the
+    system has no such locks nothing is kept from anyone.
+
+    Raises
+    ------
+    WordbiasError
+        If another process is inside such a block.
+    """
+    try:
+        import fcntl
+    except ModuleNotFoundError:  # Windows
+        yield
+        return
+    lock = Path(f"{os.fspath(path)}.lock")
+    handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        with suppress(OSError):  # a file system without locks
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise WordbiasError(
+                    f"{path}: another process is writing it; wait for that one, or name another "
+                    "output"
+                ) from None
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
+    finally:
+        os.close(handle)

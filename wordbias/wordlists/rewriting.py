@@ -1,0 +1,73 @@
+"""Words that are rewritten in texts: pairs to swap, and words that say somebody's gender."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+
+from wordbias.wordlists._fields import as_pairs
+from wordbias.wordlists._toml import as_words, packaged, read_toml
+from wordbias.wordlists.attribute import Attribute
+
+_NOT_OF_PEOPLE = ("body_and_medicine", "animals")
+
+
+@dataclass(frozen=True)
+class Swaps:
+    """What word becomes what other word, all lower-cased.
+
+    Attributes
+    ----------
+    words
+        By word; the pronouns *her*, *his*, *him* and *hers* are not among them, because what they
+        become depends on the sentence.
+    one_way
+        Those of the words that the way back does not lead to.
+    small_only
+        Words that are left alone where they begin with a capital letter.
+    """
+
+    words: Mapping[str, str] = field(repr=False)
+    one_way: frozenset[str]
+    small_only: frozenset[str]
+
+
+@cache
+def swaps() -> Swaps:
+    """Return the pairs of the built-in gender attribute and of ``swaps.toml``."""
+    tables, gender = read_toml(packaged("swaps.toml")), Attribute.load()
+    pairs = (*gender.pairs, *gender.equalise, *as_pairs(tables["pairs"], "swaps.toml: pairs"))
+    alone = as_words(tables["left_alone"], "swaps.toml: left_alone")
+    words = {a: b for pair in pairs for a, b in (pair, pair[::-1])}
+    one_way = dict(as_pairs(tables["one_way"], "swaps.toml: one_way"))
+    small = as_words(tables["names_when_capitalised"], "swaps.toml: names_when_capitalised")
+    for word in ("her", "his", *alone):
+        words.pop(word, None)
+    both = frozenset(small) | {words[word] for word in small if word in words}
+    return Swaps({**one_way, **words}, frozenset(one_way) - frozenset(words), both)
+
+
+@cache
+def left_alone() -> frozenset[str]:
+    """Return gendered words that are not rewritten, because their other readings are commoner."""
+    return frozenset(as_words(read_toml(packaged("swaps.toml"))["left_alone"], "left_alone"))
+
+
+@cache
+def pronoun_rule() -> Mapping[str, frozenset[str]]:
+    """Return the words that the rule for *her* and *his* knows, by what they do in it."""
+    lists = read_toml(packaged("swaps.toml"))["pronouns"]
+    return {key: frozenset(words.split()) for key, words in lists.items()}
+
+
+@cache
+def words_of_people() -> frozenset[str]:
+    """Return the gender-specific words that say the gender of a person, lower-cased.
+
+    Those of bodies, medicine and animals are not among them: in the biography of a surgeon
+    *prostate* and *breast* say what is operated on, not who operates.
+    """
+    lists = read_toml(packaged("gender_specific.toml"))
+    found = (as_words(v, k) for k, v in lists.items() if k not in _NOT_OF_PEOPLE)
+    return frozenset(word.lower() for words in found for word in words) - left_alone()
