@@ -18,7 +18,7 @@ from wordbias.contextual.fine_tuning.pairs import LabelledPairs
 from wordbias.contextual.fine_tuning.reading import Cached, Part, Places, Reader
 from wordbias.contextual.fine_tuning.recipe import Recipe, Rounds, bucketed, schedule
 from wordbias.course import Course
-from wordbias.errors import Interrupted
+from wordbias.errors import Interrupted, WordbiasError
 from wordbias.threads import threads
 from wordbias.training import train
 
@@ -169,6 +169,11 @@ class _Task:
         for start in range(0, n, 2 * self.recipe.batch):
             with self._casting():
                 logits, targets = self.dev.logits(order[start : start + 2 * self.recipe.batch])
+            if not bool(logits.isfinite().all()):
+                raise WordbiasError(
+                    "training diverged: on dev the model answers with no numbers; lower the "
+                    "learning rate"
+                )
             right += int((logits.argmax(-1) == targets).sum())
         return torch.tensor([right / n], dtype=torch.float64)
 
