@@ -11,13 +11,13 @@ from torch import Tensor
 from wordbias.contextual.heads import check_head, final_of, sentence_of
 from wordbias.contextual.interventions import Removal, applied
 from wordbias.contextual.sweep.last_layer import (
-    Removals,
     recipe_for,
     rows_alone,
     rows_of_whole,
 )
 from wordbias.contextual.sweep.plan import CLS, SENTENCE, TOKENS, Plan, Steps
 from wordbias.contextual.sweep.prefix import Attention, Call, can_enter, enter
+from wordbias.contextual.sweep.removing import Chain, removed_each
 
 Inputs = Mapping[str, Tensor]
 
@@ -71,21 +71,15 @@ class Forward:
         logits: Tensor = final_of(self.model)(torch.stack(self._next(read, SENTENCE)))
         return logits[list(self.plan.leaves)]
 
-    def _rows(self, last: Call, hidden: Tensor, mask: Tensor, chains: Sequence[Removals]) -> Tensor:
+    def _rows(self, last: Call, hidden: Tensor, mask: Tensor, chains: Sequence[Chain]) -> Tensor:
         if self.recipe is None:
             return rows_of_whole(last, hidden, chains)
         return rows_alone(self.model, self.recipe, last, hidden, mask, chains)
 
     def _next(self, states: Sequence[Tensor], stage: int) -> list[Tensor]:
         """Return the states of a stage from those of the one before, ``(B, d)`` each."""
-        found = []
-        parents, removals = self.plan.stages[stage].parents, self.removals[stage - 1]
-        for parent, chain in zip(parents, removals, strict=True):
-            x = states[parent]
-            for removal in chain:
-                x = removal(x)
-            found.append(x)
-        return found
+        parents = self.plan.stages[stage].parents
+        return removed_each([states[parent] for parent in parents], self.removals[stage - 1])
 
 
 def one_by_one(model: Any, plan: Plan, inputs: Inputs) -> Tensor:

@@ -20,10 +20,9 @@ import torch
 from torch import Tensor, nn
 
 from wordbias.contextual.families import family_of, head_count
-from wordbias.contextual.interventions import Removal
 from wordbias.contextual.sweep.prefix import Call
+from wordbias.contextual.sweep.removing import Chain, removed, removed_each
 
-Removals = Sequence[Removal]
 Finish = Callable[[Any, Tensor, Tensor], Tensor]
 
 
@@ -99,7 +98,7 @@ def rows_alone(
     last: Call,
     hidden: Tensor,
     mask: Tensor,
-    chains: Sequence[Removals],
+    chains: Sequence[Chain],
 ) -> Tensor:
     """Return what the last layer puts out at position 0.
 
@@ -123,42 +122,26 @@ def rows_alone(
     query, key, value = parts
     heads, (batch, _, d) = head_count(model), hidden.shape
     size = query.out_features // heads
-    x = torch.stack([_removed(hidden[:, 0], chain) for chain in chains])  # (V, B, d)
+    x = torch.stack(removed_each([hidden[:, 0]] * len(chains), chains))  # (V, B, d)
     q = query(x).view(len(chains), batch, heads, size) / size**0.5
     u = torch.einsum("vbhs,hsd->vbhd", q, _by_head(key, heads))
-    u = _each(u, [chain[::-1] for chain in chains])
-    scores = _flat(u) @ hidden.transpose(1, 2)  # (B, V · heads, T)
+    u = torch.stack(removed_each(u, [chain[::-1] for chain in chains]), 1)  # (B, V, heads, d)
+    scores = u.flatten(1, 2) @ hidden.transpose(1, 2)  # (B, V · heads, T)
     scores = scores + _bias(recipe, last, mask, len(chains), scores.dtype)
     gathered = (scores.softmax(-1) @ hidden).view(batch, len(chains), heads, d).transpose(0, 1)
-    gathered = _each(gathered, chains)
+    gathered = torch.stack(removed_each(gathered, chains))
     context = torch.einsum("vbhd,hsd->vbhs", gathered, _by_head(value, heads)).flatten(2)
     context = context if value.bias is None else context + value.bias
     return recipe.finish(last.layer, context.flatten(0, 1), x.flatten(0, 1)).view(x.shape)
 
 
-def rows_of_whole(last: Call, hidden: Tensor, chains: Sequence[Removals]) -> Tensor:
+def rows_of_whole(last: Call, hidden: Tensor, chains: Sequence[Chain]) -> Tensor:
     """Return the same as `rows_alone` by running the layer once a chain."""
-    return torch.stack([last.again(_removed(hidden, chain))[:, 0] for chain in chains])
-
-
-def _removed(x: Tensor, chain: Removals) -> Tensor:
-    for removal in chain:
-        x = removal(x)
-    return x
-
-
-def _each(x: Tensor, chains: Sequence[Removals]) -> Tensor:
-    """Apply to each part along the first axis its own removals."""
-    return torch.stack([_removed(part, chain) for part, chain in zip(x, chains, strict=True)])
+    return torch.stack([last.again(removed(hidden, chain))[:, 0] for chain in chains])
 
 
 def _by_head(linear: nn.Linear, heads: int) -> Tensor:
     return linear.weight.view(heads, -1, linear.in_features)
-
-
-def _flat(u: Tensor) -> Tensor:
-    """(V, B, heads, d) → (B, V · heads, d)."""
-    return u.transpose(0, 1).flatten(1, 2)
 
 
 def _bias(recipe: Recipe, last: Call, mask: Tensor, copies: int, dtype: torch.dtype) -> Tensor:
