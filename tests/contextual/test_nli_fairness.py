@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.stats import binomtest
 
 from wordbias.contextual.nli_fairness import (
     PARITIES,
@@ -21,7 +20,6 @@ from wordbias.contextual.nli_fairness import (
     is_viable,
     occupation_records,
     snli_row,
-    wilson,
 )
 from wordbias.contextual.text_pairs import load_text_pairs
 from wordbias.errors import WordbiasError
@@ -171,13 +169,6 @@ def test_shapes_that_do_not_fit(parity: TestSet) -> None:
         fairness(np.zeros((4, 3, 1, 3)))
     with pytest.raises(WordbiasError, match="parity 'odd': expected one of mean, strict"):
         fairness(np.zeros((4, 2, 1, 3)), "odd")  # type: ignore[arg-type]
-
-
-@given(st.integers(1, 3000), st.data())
-def test_wilsons_interval_is_scipys(n: int, data: st.DataObject) -> None:
-    k = data.draw(st.integers(0, n))
-    expected = binomtest(k, n).proportion_ci(method="wilson")
-    assert wilson(k / n, n) == pytest.approx((expected.low, expected.high), abs=1e-9)
 
 
 def test_viability_is_said_beside_a_base_only() -> None:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
+from scipy.optimize import brentq
+from scipy.stats import binomtest, norm
 
 from wordbias.measures import bootstrap
 from wordbias.measures.bootstrap import (
@@ -12,6 +18,7 @@ from wordbias.measures.bootstrap import (
     percentile_interval,
     resampled_cells,
     resampled_means,
+    wilson,
 )
 
 BEYOND = 4.42  # a normal variable is further out once in 100,000
@@ -106,3 +113,28 @@ def test_the_interval_covers_the_mean_as_often_as_it_says() -> None:
         low, high = percentile_interval(resampled_means(x, _rng(seed), 300)[:, 0])
         hits += low <= 0 <= high
     assert stats.binomtest(hits, 200, 0.94).pvalue > 1e-4
+
+
+@pytest.mark.parametrize(("right", "n"), [(0, 10), (3, 10), (970, 1000), (10, 10)])
+def test_wilson_inverts_the_score_test(right: int, n: int) -> None:
+    p, z = right / n, norm.ppf(0.975)
+
+    def score(q: float) -> Any:
+        return (p - q) ** 2 - z * z * q * (1 - q) / n
+
+    low, high = wilson(p, n)
+    if right:
+        assert low == pytest.approx(brentq(score, 1e-9, p - 1e-9), abs=1e-9)
+    else:
+        assert low == pytest.approx(0, abs=1e-12)
+    if right < n:
+        assert high == pytest.approx(brentq(score, p + 1e-9, 1 - 1e-9), abs=1e-9)
+    else:
+        assert high == pytest.approx(1, abs=1e-12)
+
+
+@given(st.integers(1, 3000), st.data())
+def test_wilsons_interval_is_scipys(n: int, data: st.DataObject) -> None:
+    k = data.draw(st.integers(0, n))
+    expected = binomtest(k, n).proportion_ci(method="wilson")
+    assert wilson(k / n, n) == pytest.approx((expected.low, expected.high), abs=1e-9)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import brentq
-from scipy.stats import norm
 
 from wordbias.errors import WordbiasError
-from wordbias.probes.accuracy import divided, probe_accuracy, wilson
+from wordbias.probes.accuracy import divided, probe_accuracy
 from wordbias.probes.examples import Examples
 from wordbias.probes.recipe import Recipe
 from wordbias.probes.representations import Column
@@ -86,21 +82,3 @@ def test_what_only_an_mlp_can_learn(probe: str) -> None:
     recipe = Recipe(probe, epochs=30, rate=0.01)
     (one,) = probe_accuracy(examples, recipe=recipe, control=False, device="cpu")
     assert (one.tested.accuracy > 0.75) == (probe == "mlp")
-
-
-@pytest.mark.parametrize(("right", "n"), [(0, 10), (3, 10), (970, 1000), (10, 10)])
-def test_wilson_inverts_the_score_test(right: int, n: int) -> None:
-    p, z = right / n, norm.ppf(0.975)
-
-    def score(q: float) -> Any:
-        return (p - q) ** 2 - z * z * q * (1 - q) / n
-
-    low, high = wilson(p, n)
-    if right:
-        assert low == pytest.approx(brentq(score, 1e-9, p - 1e-9), abs=1e-9)
-    else:
-        assert low == pytest.approx(0, abs=1e-12)
-    if right < n:
-        assert high == pytest.approx(brentq(score, p + 1e-9, 1 - 1e-9), abs=1e-9)
-    else:
-        assert high == pytest.approx(1, abs=1e-12)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from wordbias.contextual.stereoset.scores import resampled
 from wordbias.errors import WordbiasError
-from wordbias.measures.bootstrap import SAMPLES, percentile_interval
+from wordbias.measures.bootstrap import SAMPLES, percentile_interval, wilson
 from wordbias.nli.pairs import LABELS
 from wordbias.nli.test_sets import TestSet
 from wordbias.results import Row
@@ -187,13 +187,6 @@ def snli_row(
         viable = is_viable(accuracy, base, drop, relative=relative)
         about |= {**viability._asdict(), "viable": viable}
     return Row(subject, "snli-accuracy", accuracy, about)
-
-
-def wilson(share: float, n: int, z: float = 1.959963984540054) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a share of `n`."""
-    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * np.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2)
-    return max(0.0, float(centre - half)), min(1.0, float(centre + half))
 
 
 def _fairness(neutral: Float, agrees: Float) -> Fairness:

@@ -1,18 +1,21 @@
-"""Seeded 95 % intervals: the words are drawn again with replacement."""
+"""95 % intervals: of words that are drawn again with replacement, and of shares."""
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 SAMPLES = 1000
+Z95 = 1.959963984540054
+"""Of a normal distribution, 95 % lie within so many standard deviations of the mean."""
 _AT_ONCE = 1 << 21
 
 
 class Interval(NamedTuple):
-    """Percentile interval at 95 %."""
+    """Interval at 95 %."""
 
     low: float
     high: float
@@ -22,6 +25,14 @@ def percentile_interval(samples: NDArray[np.float64]) -> Interval:
     """Return the middle 95 % of bootstrap values, shape ``(b,)``."""
     low, high = np.percentile(samples, [2.5, 97.5])
     return Interval(float(low), float(high))
+
+
+def wilson(share: float, n: int) -> Interval:
+    """Return Wilson's interval of a share of `n` (Wilson 1927)."""
+    inflated = 1 + Z95**2 / n
+    middle = (share + Z95**2 / (2 * n)) / inflated
+    half = Z95 / inflated * math.sqrt(share * (1 - share) / n + (Z95 / (2 * n)) ** 2)
+    return Interval(max(0.0, middle - half), min(1.0, middle + half))
 
 
 def resampled_means(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -161,11 +160,3 @@ def majority(job: Job) -> float:
     (start, end), size = job.schedule.test[0], job.schedule.train[0]
     labels = job.labels[job.order]
     return float((labels[start:end] == np.bincount(labels[:size]).argmax()).mean())
-
-
-def wilson(accuracy: float, n: int) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a share of `n`."""
-    z = 1.959963984540054
-    middle = (accuracy + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(accuracy * (1 - accuracy) / n + z * z / (4 * n * n))
-    return max(0.0, middle - half), min(1.0, middle + half)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from wordbias.probes.accuracy import Probed, wilson
+from wordbias.measures.bootstrap import wilson
+from wordbias.probes.accuracy import Probed
 from wordbias.probes.codelength import OnlineCode, to_published
 from wordbias.probes.examples import Examples
 from wordbias.probes.online import Coded

@@ -13,7 +13,7 @@ from wordbias.contextual.fine_tuning.pairs import LabelledPairs
 from wordbias.contextual.fine_tuning.recipe import Recipe
 from wordbias.contextual.fine_tuning.storing import beside, store
 from wordbias.contextual.fine_tuning.tuning import Tuned, fine_tune
-from wordbias.contextual.nli_fairness import wilson
+from wordbias.measures.bootstrap import wilson
 from wordbias.pretrained import to_device, weights_sha256
 
 

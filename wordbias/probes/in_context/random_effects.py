@@ -19,11 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wordbias.errors import WordbiasError
-from wordbias.measures.bootstrap import Interval
+from wordbias.measures.bootstrap import Z95, Interval
 
 Array = NDArray[np.float64]
-Z95 = 1.959963984540054
-"""Of a normal distribution, 95 % lie within so many standard deviations of the mean."""
 
 
 @dataclass(frozen=True, eq=False)
