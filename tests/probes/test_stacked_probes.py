@@ -16,7 +16,7 @@ from wordbias.probes import trainer
 from wordbias.probes.linear import LinearProbes
 from wordbias.probes.recipe import Recipe, Result
 from wordbias.probes.schedule import Job, block_ends, nested
-from wordbias.probes.stacked import Interrupted, Stack, cross_entropy
+from wordbias.probes.stacked import Stack, StoppedError, cross_entropy
 from wordbias.probes.trainer import train_jobs
 from wordbias.threads import set_threads
 
@@ -168,7 +168,7 @@ def test_a_stack_stops_when_it_is_told_to() -> None:
     x, y = _data(100, 4, 2)
     stop = threading.Event()
     stop.set()
-    with pytest.raises(Interrupted):
+    with pytest.raises(StoppedError):
         Stack(LinearProbes, x, _jobs(y), 2, QUICK).train(lambda count: None, stop)
 
 

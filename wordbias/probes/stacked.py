@@ -45,7 +45,7 @@ class Probes(Protocol):
 Make = Callable[[NDArray[Any], Sequence[int], Sequence[int], int, Recipe], Probes]
 
 
-class Interrupted(Exception):
+class StoppedError(Exception):
     """Another thread has failed or was interrupted."""
 
 
@@ -126,7 +126,7 @@ class Stack:
         """Train until every probe is done; `finished` hears how many were done in each epoch."""
         for epoch in range(self.recipe.epochs):
             if stop.is_set():
-                raise Interrupted
+                raise StoppedError
             before = self.state.going.sum()
             self._epoch(epoch)
             loss = np.stack([self._dev_loss(j) for j in range(len(self.columns))], axis=1)
