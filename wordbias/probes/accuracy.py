@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
-from wordbias.probes.control import control_labels
 from wordbias.probes.examples import Examples
+from wordbias.probes.jobs import make_jobs
 from wordbias.probes.recipe import Recipe, Result
 from wordbias.probes.representations import Column
 from wordbias.probes.schedule import DEV_SHARE, Job, Schedule
@@ -81,15 +81,7 @@ def probe_accuracy(
         Layer by layer, in each seed by seed.
     """
     parts = [divided(examples.labels, seed, split) for seed in seeds]
-    labels = {False: [examples.labels] * len(seeds)}
-    if control:
-        labels[True] = [control_labels(examples.labels, types, seed) for seed in seeds]
-    jobs = [
-        Job(layer, labels[which][i], order, schedule, seed)
-        for layer in range(len(examples.layers))
-        for i, (seed, (order, schedule)) in enumerate(zip(seeds, parts, strict=True))
-        for which in labels
-    ]
+    jobs = make_jobs(examples, seeds, parts, types=types, control=control)
     found = train_jobs(
         examples.vectors,
         jobs,
@@ -98,7 +90,7 @@ def probe_accuracy(
         device=device,
         what=examples.name,
     )
-    step = len(labels)
+    step = 2 if control else 1
     return [
         Probed(
             found[i][0],

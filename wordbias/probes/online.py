@@ -10,12 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from wordbias.errors import WordbiasError
 from wordbias.probes.codelength import OnlineCode
-from wordbias.probes.control import control_labels
 from wordbias.probes.examples import Examples
+from wordbias.probes.jobs import make_jobs
 from wordbias.probes.recipe import Recipe
 from wordbias.probes.schedule import (
     FRACTIONS,
-    Job,
     Schedule,
     Stretch,
     block_ends,
@@ -138,15 +137,7 @@ def online_codes(
     recipe = recipe or Recipe()
     _check_classes(examples, dev)
     plan = [_arranged(examples, seed, _shares(fractions), groups, dev) for seed in seeds]
-    labels = {False: [examples.labels] * len(seeds)}
-    if control:
-        labels[True] = [control_labels(examples.labels, types, seed) for seed in seeds]
-    jobs = [
-        Job(layer, labels[which][i], order, schedule, seed)
-        for layer in range(len(examples.layers))
-        for i, (seed, (order, schedule)) in enumerate(zip(seeds, plan, strict=True))
-        for which in labels
-    ]
+    jobs = make_jobs(examples, seeds, plan, types=types, control=control)
     k = len(examples.classes)
     tested = train_jobs(examples.vectors, jobs, k, recipe, device=device, what=examples.name)
     codes = [
