@@ -1,0 +1,151 @@
+"""Jobs have the same results wherever they are done, and a lost worker loses nothing."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wordbias.errors import WordbiasError
+from wordbias.threads import set_threads, threads
+from wordbias.workers import BACKENDS, Workers
+
+CLUSTERS = {"loky": "joblib", "dask": "distributed", "ray": "ray"}
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    if importlib.util.find_spec(CLUSTERS[name]) is None:
+        pytest.skip(f"{CLUSTERS[name]} is not installed")
+    if name == "ray":
+        request.getfixturevalue("ray_cluster")
+    return name
+
+
+@pytest.fixture(scope="module")
+def ray_cluster() -> Iterator[None]:
+    """Start Ray once for most tests; one starts it by itself."""
+    import ray
+
+    _tell_ray()
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    yield
+    ray.shutdown()
+
+
+def _tell_ray() -> None:
+    """Let Ray's workers have the functions below: they do not know pytest's modules."""
+    import ray.cloudpickle
+
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
+# clusters log and warn on their own account while they start and stop
+pytestmark = [pytest.mark.filterwarnings("default")]
+
+
+def _square(item: int) -> int:
+    return item * item
+
+
+def _about(item: int) -> tuple[int, int]:
+    return threads(), os.getpid()
+
+
+def _refusing(item: int) -> int:
+    if item == 2:
+        raise WordbiasError("glove.txt: line 2: expected 100 numbers, found 99")
+    return item
+
+
+def _dying_once(item: tuple[int, str]) -> int:
+    number, flag = item
+    if number == 3 and not os.path.exists(flag):
+        Path(flag).touch()
+        os._exit(9)
+    return number
+
+
+def test_results_come_in_the_order_of_the_items(backend: str) -> None:
+    items = list(range(11))
+    assert Workers(2, backend).results(_square, items, "squares") == [i * i for i in items]
+
+
+def test_each_result_has_its_place(backend: str) -> None:
+    found = sorted(Workers(2, backend).unordered(_square, [5, 6, 7]))
+    assert found == [(0, 25), (1, 36), (2, 49)]
+
+
+def test_one_job_is_done_here() -> None:
+    assert Workers().here
+    assert Workers(1).here
+    assert Workers().results(_about, [0], "here") == [(threads(), os.getpid())]
+
+
+def test_workers_share_the_threads(backend: str) -> None:
+    before = threads()
+    set_threads(4)
+    try:
+        found = Workers(2, backend).results(_about, [0, 1, 2], "threads")
+    finally:
+        set_threads(before)
+    assert {count for count, _ in found} == {2}
+    assert os.getpid() not in {process for _, process in found}
+
+
+def test_an_error_of_a_job_is_its_own_line(backend: str) -> None:
+    with pytest.raises(WordbiasError) as caught:
+        Workers(2, backend).results(_refusing, [0, 1, 2, 3], "refusing")
+    assert str(caught.value) == "glove.txt: line 2: expected 100 numbers, found 99"
+
+
+@pytest.mark.parametrize("cluster", ["dask", "ray"])
+def test_a_cluster_that_loses_a_worker_finishes(
+    cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if importlib.util.find_spec(CLUSTERS[cluster]) is None:
+        pytest.skip(f"{CLUSTERS[cluster]} is not installed")
+    if cluster == "ray":
+        _tell_ray()
+    items = [(i, str(tmp_path / "died")) for i in range(6)]
+    assert Workers(2, cluster).results(_dying_once, items, "dying") == list(range(6))
+    assert (tmp_path / "died").exists()
+    assert capsys.readouterr().out == ""
+
+
+def test_a_process_that_dies_here_is_one_line(tmp_path: Path) -> None:
+    items = [(i, str(tmp_path / "died")) for i in range(6)]
+    done: dict[int, int] = {}
+    workers = Workers(2)
+    with pytest.raises(WordbiasError, match="a worker process died") as caught:
+        done |= dict(workers.unordered(_dying_once, items, lost="the same call goes on"))
+    assert "the same call goes on, with fewer --jobs" in str(caught.value)
+    assert workers.results(_dying_once, items, "again") == list(range(6))
+
+
+def test_nothing_to_do_starts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("wordbias.workers._backend", refuse)
+    assert Workers(2).results(_square, [], "nothing") == []
+
+
+def test_an_unknown_backend_is_named() -> None:
+    with pytest.raises(WordbiasError, match="backend 'slurm': expected loky, dask, ray"):
+        Workers(2, "slurm")
+
+
+@pytest.mark.parametrize(("cluster", "module"), [("dask", "distributed"), ("ray", "ray")])
+def test_a_missing_cluster_package_is_named(
+    cluster: str, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, module, None)
+    with pytest.raises(WordbiasError, match=rf"needs {module}; install it .*\[cluster\]"):
+        Workers(2, cluster).results(_square, [1, 2], "squares")

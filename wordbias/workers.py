@@ -1,0 +1,213 @@
+"""The same jobs in this process, in several, or on a cluster: joblib is the one seam.
+
+A job is a pure function of one item, so that where it runs changes nothing about its result. Which
+machines a cluster has, and what becomes of a job whose machine is lost, is the cluster's affair.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stdout
+from dataclasses import dataclass
+from typing import Any, TextIO, TypeVar
+
+from wordbias.errors import WordbiasError
+from wordbias.optional import need
+from wordbias.progress import progress, set_quiet
+from wordbias.threads import set_threads, threads
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+BACKENDS = ("loky", "dask", "ray")
+_PURPOSE = "Computing on a cluster"
+_ATTEMPTS = 3
+"""How often Ray does a job again whose worker was lost; Dask has the same number of its own."""
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Where jobs are done.
+
+    Attributes
+    ----------
+    jobs
+        At a time; None is one on this machine, and as many as there are workers on a cluster.
+    backend
+        ``loky``, processes on this machine; ``dask`` or ``ray``, the cluster whose address is in
+        ``DASK_SCHEDULER_ADDRESS`` or ``RAY_ADDRESS``, or a local one for the time of the call.
+    """
+
+    jobs: int | None = None
+    backend: str = "loky"
+
+    def __post_init__(self) -> None:
+        if self.backend not in BACKENDS:
+            raise WordbiasError(f"backend {self.backend!r}: expected {', '.join(BACKENDS)}")
+
+    @property
+    def here(self) -> bool:
+        """Whether jobs are done in this process, one after the other."""
+        return self.backend == "loky" and self.jobs in (None, 1)
+
+    def unordered(
+        self, function: Callable[[T], R], items: Sequence[T], *, lost: str = "start it again"
+    ) -> Iterator[tuple[int, R]]:
+        """Yield the place of each item and its result, as they get done.
+
+        Parameters
+        ----------
+        function
+            Importable by its name, and pure.
+        items
+            What it is called with; they and the results travel as pickles between our processes.
+        lost
+            What to do where a worker dies and nothing does its job again.
+
+        Raises
+        ------
+        WordbiasError
+            The first one of any job; or if a worker process on this machine died.
+        """
+        if self.here or not items:
+            yield from ((i, function(item)) for i, item in enumerate(items))
+            return
+        with _backend(self, len(items)) as (pool, together):
+            work = [_Call(function, i, self._threads()) for i in range(len(items))]
+            for start in range(0, len(items), together):
+                calls = zip(work[start : start + together], items[start:], strict=False)
+                yield from _results(pool, calls, lost)
+
+    def results(
+        self, function: Callable[[T], R], items: Sequence[T], what: str, unit: str = "job"
+    ) -> list[R]:
+        """Return the result of each item, in their order, and show how many are done."""
+        found: dict[int, R] = {}
+        shown = nullcontext() if self.here else progress(what, len(items), unit)
+        with shown as bar:
+            for place, result in self.unordered(function, items):
+                found[place] = result
+                if bar is not None:
+                    bar.update(1)
+        return [found[i] for i in range(len(items))]
+
+    def _threads(self) -> int:
+        return max(1, threads() // (self.jobs or threads()))
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A function to be called in another process."""
+
+    function: Callable[[Any], Any]
+    place: int
+    threads: int
+
+    def __call__(self, item: Any) -> tuple[int, Any]:
+        set_quiet(True)
+        set_threads(self.threads)
+        try:
+            return self.place, self.function(item)
+        except WordbiasError as error:
+            return self.place, _Refused(str(error))
+
+
+@dataclass(frozen=True)
+class _Refused:
+    """An error of a job: clusters wrap exceptions into others, with tracebacks in the message."""
+
+    message: str
+
+
+def _results(pool: Any, calls: Any, lost: str) -> Iterator[tuple[int, Any]]:
+    from joblib import delayed
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    try:
+        for place, result in pool(delayed(call)(item) for call, item in calls):
+            if isinstance(result, _Refused):
+                raise WordbiasError(result.message)
+            yield place, result
+    except TerminatedWorkerError:
+        raise WordbiasError(
+            f"a worker process died, perhaps for want of memory; {lost}, with fewer --jobs if it "
+            "dies again"
+        ) from None
+
+
+@contextmanager
+def _backend(workers: Workers, items: int) -> Iterator[tuple[Any, int]]:
+    """Start what is needed; yield joblib's pool, and how many items it is given at a time."""
+    from joblib import Parallel, parallel_config
+
+    start = {"loky": _nothing, "dask": _dask, "ray": _ray}[workers.backend]
+    count = workers.jobs or (1 if workers.backend == "loky" else -1)
+    with start(workers.jobs) as settings, parallel_config(workers.backend, **settings):
+        streams = workers.backend != "ray"
+        how = "generator_unordered" if streams else "list"
+        with Parallel(n_jobs=count, return_as=how, batch_size=1) as pool:
+            # Ray's backend returns nothing before all is done: it gets a few at a time
+            yield pool, items if streams else max(1, 4 * (workers.jobs or threads()))
+
+
+@contextmanager
+def _nothing(jobs: int | None) -> Iterator[dict[str, Any]]:
+    yield {}
+
+
+@contextmanager
+def _dask(jobs: int | None) -> Iterator[dict[str, Any]]:
+    """Join the cluster that DASK_SCHEDULER_ADDRESS names, or start one here."""
+    distributed = need("distributed", extra="cluster", purpose=_PURPOSE)
+    local = {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": None}
+    given = os.environ.get("DASK_SCHEDULER_ADDRESS")
+    try:
+        client = distributed.Client(given) if given else distributed.Client(**local)
+    except (OSError, ValueError) as error:
+        raise WordbiasError(f"Dask: no cluster at {given or 'this machine'}: {error}") from None
+    with client:
+        yield {}
+
+
+@contextmanager
+def _ray(jobs: int | None) -> Iterator[dict[str, Any]]:
+    """Join the cluster that RAY_ADDRESS names or that is joined already, or start one here."""
+    ray = need("ray", extra="cluster", purpose=_PURPOSE)
+    register = need("ray.util.joblib", extra="cluster", purpose=_PURPOSE).register_ray
+    joined, given = ray.is_initialized(), os.environ.get("RAY_ADDRESS")
+    if not joined:
+        local = {} if given else {"num_cpus": jobs, "include_dashboard": False}
+        quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+        try:
+            ray.init(**local, **quiet)
+        except (ConnectionError, ValueError) as error:
+            reason = str(error).split("\n")[0]
+            raise WordbiasError(f"Ray: no cluster at {given or 'this machine'}: {reason}") from None
+    register()
+    with redirect_stdout(_WithoutRay(sys.stdout)):
+        try:
+            again = {"max_restarts": _ATTEMPTS, "max_task_retries": _ATTEMPTS}
+            yield {"ray_remote_args": again}
+        finally:
+            if not joined:
+                with redirect_stdout(io.StringIO()):  # the rest of what it has to tell
+                    ray.shutdown()
+
+
+class _WithoutRay(io.TextIOBase):
+    """Standard output, which is for results, without what Ray tells there of its workers."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        from_ray = threading.current_thread().name.startswith("ray_")
+        return len(text) if from_ray else self.stream.write(text)
+
+    def flush(self) -> None:
+        self.stream.flush()
