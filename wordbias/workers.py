@@ -11,6 +11,7 @@ import logging
 import os
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass
@@ -21,7 +22,6 @@ from wordbias.optional import need
 from wordbias.progress import progress, set_quiet
 from wordbias.threads import set_threads, threads
 
-T = TypeVar("T")
 R = TypeVar("R")
 
 BACKENDS = ("loky", "dask", "ray")
@@ -56,7 +56,12 @@ class Workers:
         return self.backend == "loky" and self.jobs in (None, 1)
 
     def unordered(
-        self, function: Callable[[T], R], items: Sequence[T], *, lost: str = "start it again"
+        self,
+        function: Callable[..., R],
+        items: Sequence[Any],
+        *,
+        shared: tuple[Any, ...] = (),
+        lost: str = "start it again",
     ) -> Iterator[tuple[int, R]]:
         """Yield the place of each item and its result, as they get done.
 
@@ -65,7 +70,10 @@ class Workers:
         function
             Importable by its name, and pure.
         items
-            What it is called with; they and the results travel as pickles between our processes.
+            What it is called with, one at a time. They and the results travel as pickles between
+            our own processes.
+        shared
+            What it is called with each time, before the item; a Dask cluster is sent it once.
         lost
             What to do where a worker dies and nothing does its job again.
 
@@ -75,22 +83,30 @@ class Workers:
             The first one of any job; or if a worker process on this machine died.
         """
         if self.here or not items:
-            yield from ((i, function(item)) for i, item in enumerate(items))
+            yield from ((i, function(*shared, item)) for i, item in enumerate(items))
             return
-        with _backend(self, len(items)) as (pool, together):
-            work = [_Call(function, i, self._threads()) for i in range(len(items))]
+        call = _Call(function, self._threads())
+        with _backend(self, len(items), shared) as (pool, together):
             for start in range(0, len(items), together):
-                calls = zip(work[start : start + together], items[start:], strict=False)
-                yield from _results(pool, calls, lost)
+                some = enumerate(items[start : start + together], start)
+                yield from _results(
+                    pool, [(call, place, *shared, one) for place, one in some], lost
+                )
 
     def results(
-        self, function: Callable[[T], R], items: Sequence[T], what: str, unit: str = "job"
+        self,
+        function: Callable[..., R],
+        items: Sequence[Any],
+        what: str,
+        *,
+        shared: tuple[Any, ...] = (),
+        unit: str = "job",
     ) -> list[R]:
         """Return the result of each item, in their order, and show how many are done."""
         found: dict[int, R] = {}
         shown = nullcontext() if self.here else progress(what, len(items), unit)
         with shown as bar:
-            for place, result in self.unordered(function, items):
+            for place, result in self.unordered(function, items, shared=shared):
                 found[place] = result
                 if bar is not None:
                     bar.update(1)
@@ -104,17 +120,16 @@ class Workers:
 class _Call:
     """A function to be called in another process."""
 
-    function: Callable[[Any], Any]
-    place: int
+    function: Callable[..., Any]
     threads: int
 
-    def __call__(self, item: Any) -> tuple[int, Any]:
+    def __call__(self, place: int, *given: Any) -> tuple[int, Any]:
         set_quiet(True)
         set_threads(self.threads)
         try:
-            return self.place, self.function(item)
+            return place, self.function(*given)
         except WordbiasError as error:
-            return self.place, _Refused(str(error))
+            return place, _Refused(str(error))
 
 
 @dataclass(frozen=True)
@@ -128,9 +143,11 @@ def _results(pool: Any, calls: Any, lost: str) -> Iterator[tuple[int, Any]]:
     from joblib import delayed
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
+    results = pool(delayed(call)(*given) for call, *given in calls)
     try:
-        for place, result in pool(delayed(call)(item) for call, item in calls):
+        for place, result in results:
             if isinstance(result, _Refused):
+                _cancel(results)
                 raise WordbiasError(result.message)
             yield place, result
     except TerminatedWorkerError:
@@ -140,14 +157,22 @@ def _results(pool: Any, calls: Any, lost: str) -> Iterator[tuple[int, Any]]:
         ) from None
 
 
+def _cancel(results: Any) -> None:
+    """Give up what is left, and say nothing of it: the error is what is to be read."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if hasattr(results, "close"):
+            results.close()
+
+
 @contextmanager
-def _backend(workers: Workers, items: int) -> Iterator[tuple[Any, int]]:
+def _backend(workers: Workers, items: int, shared: tuple[Any, ...]) -> Iterator[tuple[Any, int]]:
     """Start what is needed; yield joblib's pool, and how many items it is given at a time."""
     from joblib import Parallel, parallel_config
 
     start = {"loky": _nothing, "dask": _dask, "ray": _ray}[workers.backend]
     count = workers.jobs or (1 if workers.backend == "loky" else -1)
-    with start(workers.jobs) as settings, parallel_config(workers.backend, **settings):
+    with start(workers.jobs, shared) as settings, parallel_config(workers.backend, **settings):
         streams = workers.backend != "ray"
         how = "generator_unordered" if streams else "list"
         with Parallel(n_jobs=count, return_as=how, batch_size=1) as pool:
@@ -156,12 +181,12 @@ def _backend(workers: Workers, items: int) -> Iterator[tuple[Any, int]]:
 
 
 @contextmanager
-def _nothing(jobs: int | None) -> Iterator[dict[str, Any]]:
+def _nothing(jobs: int | None, shared: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
     yield {}
 
 
 @contextmanager
-def _dask(jobs: int | None) -> Iterator[dict[str, Any]]:
+def _dask(jobs: int | None, shared: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
     """Join the cluster that DASK_SCHEDULER_ADDRESS names, or start one here."""
     distributed = need("distributed", extra="cluster", purpose=_PURPOSE)
     local = {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": None}
@@ -171,11 +196,11 @@ def _dask(jobs: int | None) -> Iterator[dict[str, Any]]:
     except (OSError, ValueError) as error:
         raise WordbiasError(f"Dask: no cluster at {given or 'this machine'}: {error}") from None
     with client:
-        yield {}
+        yield {"scatter": list(shared)} if shared else {}
 
 
 @contextmanager
-def _ray(jobs: int | None) -> Iterator[dict[str, Any]]:
+def _ray(jobs: int | None, shared: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
     """Join the cluster that RAY_ADDRESS names or that is joined already, or start one here."""
     ray = need("ray", extra="cluster", purpose=_PURPOSE)
     register = need("ray.util.joblib", extra="cluster", purpose=_PURPOSE).register_ray

@@ -41,9 +41,7 @@ def table_rows(
     WordbiasError
         If a family is unknown.
     """
-    for family in only:
-        if family not in FAMILIES:
-            raise WordbiasError(f"measure {family!r}: expected some of {', '.join(FAMILIES)}")
+    check_families(only)
     rows: list[Row] = []
     if {"midb", "direct-bias"} & set(only):
         wanted = {*(MIDB if "midb" in only else ()), *(DIRECT if "direct-bias" in only else ())}
@@ -57,3 +55,16 @@ def table_rows(
     if "gipe" in only:
         rows += gipe_rows(panel, isolated=isolated)
     return rows
+
+
+def check_families(only: Collection[str]) -> None:
+    """Refuse families that there are not.
+
+    Raises
+    ------
+    WordbiasError
+        Naming the first of them, and those there are.
+    """
+    for family in only:
+        if family not in FAMILIES:
+            raise WordbiasError(f"measure {family!r}: expected some of {', '.join(FAMILIES)}")

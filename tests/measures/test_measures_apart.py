@@ -1,0 +1,42 @@
+"""The measures are the same bit by bit, whatever machine takes them."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+from wordbias import Attribute, Embedding, misp
+from wordbias.errors import WordbiasError
+from wordbias.measures.apart import tables
+from wordbias.measures.panel import Panel, make_panels
+from wordbias.measures.table import table_rows
+from wordbias.workers import BACKENDS, Workers
+
+pytestmark = [pytest.mark.filterwarnings("default")]  # of clusters that start and stop
+PACKAGES = {"loky": "joblib", "dask": "distributed", "ray": "ray"}
+FAMILIES = ("gipe", "direct-bias", "midb", "sembias")
+
+
+@pytest.fixture(scope="module")
+def panels() -> list[Panel]:
+    sample, attribute = Embedding.sample(), Attribute.load()
+    needed = [*(word.lower() for group in attribute.members for word in group), "she", "he"]
+    needed += sample.words[:2000]
+    rows, _ = sample.rows(list(dict.fromkeys(needed)))
+    small = Embedding([sample.words[i] for i in rows], sample.vectors[rows], "small")
+    return make_panels([small, misp(small, center=False)], small, attribute)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_rows_are_those_of_one_process(backend: str, panels: list[Panel]) -> None:
+    if importlib.util.find_spec(PACKAGES[backend]) is None:
+        pytest.skip(f"{PACKAGES[backend]} is not installed")
+    expected = [row for panel in panels for row in table_rows(panel, FAMILIES)]
+    assert tables(panels, FAMILIES) == expected
+    assert tables(panels, FAMILIES, workers=Workers(2, backend)) == expected
+
+
+def test_an_unknown_family_is_refused_before_anything_is_done(panels: list[Panel]) -> None:
+    with pytest.raises(WordbiasError, match="measure 'weat': expected some of midb"):
+        tables(panels, ["midb", "weat"], workers=Workers(2))

@@ -1,0 +1,45 @@
+"""Codes are the same bit by bit, whatever machine computes them."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+from wordbias.probes.apart import codes_apart
+from wordbias.probes.examples import Examples
+from wordbias.probes.online import online_codes
+from wordbias.probes.recipe import Recipe
+from wordbias.workers import BACKENDS, Workers
+
+pytestmark = [pytest.mark.filterwarnings("default")]  # of clusters that start and stop
+PACKAGES = {"loky": "joblib", "dask": "distributed", "ray": "ray"}
+
+
+def _examples() -> Examples:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 300)
+    vectors = rng.normal(size=(2, 300, 8)).astype(np.float32)
+    vectors[1, :, 0] += labels
+    return Examples.of(vectors, labels, layers=[5, 6])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_codes_are_those_of_one_process(backend: str) -> None:
+    if importlib.util.find_spec(PACKAGES[backend]) is None:
+        pytest.skip(f"{PACKAGES[backend]} is not installed")
+    examples, recipe = _examples(), Recipe(epochs=5)
+    expected = online_codes(examples, seeds=[0, 1], recipe=recipe)
+    found = codes_apart(examples, Workers(2, backend), seeds=[0, 1], recipe=recipe)
+    assert [(one.code.layer, one.code.seed) for one in found] == [(5, 0), (5, 1), (6, 0), (6, 1)]
+    assert found == expected
+
+
+def test_settings_reach_the_probes() -> None:
+    examples = _examples()
+    settings = {"dev": np.arange(30), "control": False, "fractions": [0.1, 0.4, 1.0]}
+    settings["recipe"] = Recipe(epochs=2)
+    expected = online_codes(examples, seeds=[3], **settings)
+    assert codes_apart(examples, Workers(2), seeds=[3], **settings) == expected
+    assert all(one.control is None for one in expected)
