@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from wordbias.errors import WordbiasError
 
@@ -29,19 +30,34 @@ def alone(path: str | os.PathLike[str]) -> Iterator[None]:
         yield
         return
     lock = Path(f"{os.fspath(path)}.lock")
-    handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+    handle = _opened(lock)
     try:
-        with suppress(OSError):  # a file system without locks
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise WordbiasError(
-                    f"{path}: another process is writing it; wait for that one, or name another "
-                    "output"
-                ) from None
+        while not _locked(fcntl, handle, path, lock):
+            os.close(handle)
+            handle = _opened(lock)
         try:
             yield
         finally:
             lock.unlink(missing_ok=True)
     finally:
         os.close(handle)
+
+
+def _opened(lock: Path) -> int:
+    return os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+
+
+def _locked(fcntl: Any, handle: int, path: str | os.PathLike[str], lock: Path) -> bool:
+    """Lock an open file; False if it was removed before, and is no longer what others open."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise WordbiasError(
+            f"{path}: another process is writing it; wait for that one, or name another output"
+        ) from None
+    except OSError:  # a file system without locks
+        return True
+    try:
+        return os.path.samestat(os.fstat(handle), lock.stat())
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,74 @@
+"""One process at a time is inside the block, however many come and go."""
+
+from __future__ import annotations
+
+import sys
+import time
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from wordbias.errors import WordbiasError
+from wordbias.formats.alone import alone
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no such locks on Windows")
+
+
+def _come_and_go(folder: Path, seconds: float) -> tuple[int, int]:
+    """Enter as often as possible; count entries, and how often another was inside too."""
+    entered = together = 0
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            with alone(folder / "file"):
+                entered += 1
+                try:
+                    (folder / "inside").mkdir()
+                except FileExistsError:
+                    together += 1
+                else:
+                    (folder / "inside").rmdir()
+        except WordbiasError:
+            pass
+    return entered, together
+
+
+def test_no_two_processes_are_inside(tmp_path: Path) -> None:
+    with get_context("spawn").Pool(3) as pool:
+        found = pool.starmap(_come_and_go, [(tmp_path, 1.5)] * 3)
+    assert sum(entered for entered, _ in found) > 100
+    assert [together for _, together in found] == [0, 0, 0]
+    assert not (tmp_path / "file.lock").exists()
+
+
+def test_who_waited_with_a_removed_lock_asks_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between opening and locking, the one inside leaves and another enters."""
+    import os
+
+    path, lock = tmp_path / "file", tmp_path / "file.lock"
+    opened, real = [], os.open
+
+    def late(*given: object) -> int:
+        handle = real(*given)  # type: ignore[arg-type]
+        opened.append(handle)
+        if len(opened) == 1:
+            lock.unlink()
+        return handle
+
+    monkeypatch.setattr("wordbias.formats.alone.os.open", late)
+    with alone(path):
+        assert len(opened) == 2
+        assert os.path.samestat(os.fstat(opened[1]), lock.stat())
+    assert not lock.exists()
+
+
+def test_a_second_one_is_told(tmp_path: Path) -> None:
+    with (
+        alone(tmp_path / "file"),
+        pytest.raises(WordbiasError, match="another process is writing it"),
+        alone(tmp_path / "file"),
+    ):
+        pass
