@@ -48,6 +48,12 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
     return folder
 
 
+@pytest.fixture(autouse=True)
+def _data_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give every test a data folder in which nothing is."""
+    monkeypatch.setenv("WORDBIAS_DATA", str(tmp_path_factory.mktemp("data")))
+
+
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Outcome]]:
     """Run the command line in this process, through the function the entry point calls."""

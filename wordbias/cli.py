@@ -47,6 +47,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "compare": "Correlate the measures of many embeddings, and draw how they agree.",
     },
     "Data": {
+        "fetch": "Download published vectors, test sets and word lists, or list them.",
         "rewrite": "Rewrite training data: scrub, balance, swap, anonymise.",
         "lists": "Show the word lists: what is in them, how many, from where.",
         "cache": "List, limit or clear the cache of parsed vectors.",
@@ -83,7 +84,7 @@ class LazyGroup(click.Group):
 )
 @click.version_option(__version__, prog_name="wordbias")
 def cli() -> None:
-    """Measure social bias in word vectors, remove it, and show what that changed.
+    """Measure social bias in language representations, remove it, show what that changed.
 
     \b
     Try it with nothing at hand, on real vectors that come with the package:

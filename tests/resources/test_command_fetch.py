@@ -1,0 +1,299 @@
+"""`wordbias fetch`, and the names of fetched data in place of paths."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from resource_server import Answer, Server
+
+from wordbias.resources import catalogue
+from wordbias.results import FORMATS
+
+Run = Callable[..., Any]
+VECTORS = b"he 1 0\nshe 0 1\nking 1 0.5\nqueen 0.5 1\n"
+
+
+def _serve(server: Server, name: str, *answers: Answer | bytes) -> None:
+    """Serve the only file of a resource where a mirror would have it."""
+    (url,) = catalogue()[name].urls
+    server.put("/" + url.split("/", 3)[3], *answers)
+
+
+def _archive(member: str, data: bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr(member, data)
+    return out.getvalue()
+
+
+@pytest.fixture
+def fetched(cli: Run, server: Server) -> Callable[..., None]:
+    """Fetch from the local server."""
+
+    def call(*names: str) -> None:
+        done = cli("fetch", "--mirror", server.url, *names)
+        assert (done.code, done.err) == (0, "")
+
+    return call
+
+
+def _refused(cli: Run, *arguments: object) -> str:
+    done = cli(*arguments)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("wordbias: ")
+    assert done.err.count("\n") == 1
+    return str(done.err)
+
+
+def test_without_names_it_lists_what_there_is(cli: Run, server: Server, fetched: Run) -> None:
+    before = cli("fetch").out.splitlines()
+    assert max(map(len, before)) <= 100
+    names = [line.split()[0] for line in before if line.startswith("  ")]
+    assert set(catalogue()) <= set(names)
+    _serve(server, "rg-65", b"gem\tjewel\t3.94\n")
+    fetched("rg-65")
+    changed = set(cli("fetch").out.splitlines()) - set(before)
+    assert [line.split()[0] for line in changed] == ["rg-65"]
+    assert all(line.endswith("yes") for line in changed)
+
+
+@pytest.mark.parametrize("to", FORMATS)
+def test_the_list_in_every_format(cli: Run, to: str) -> None:
+    done = cli("fetch", "--format", to)
+    assert (done.code, done.err) == (0, "")
+    assert "snli-train" in done.out
+
+
+def test_json_has_what_the_table_has_no_room_for(cli: Run) -> None:
+    rows = json.loads(cli("fetch", "--format", "json").out)["rows"]
+    assert [row["subject"] for row in rows] == list(catalogue())
+    for row in rows:
+        resource = catalogue()[row["subject"]]
+        assert row["url"] == list(resource.urls)
+        assert row["citation"] == resource.citation
+        assert row["licence"] == resource.licence
+        assert row["value"] == resource.size
+        assert resource.size or row["reason"]
+        assert row["hash"] == (resource.hash or "unknown: recorded at the first download")
+        assert row["path"] is None
+
+
+def test_about_says_everything(cli: Run) -> None:
+    done = cli("fetch", "--about", "sembias", "gn-glove")
+    text = " ".join(done.out.split())
+    assert f"url: {catalogue()['sembias'].urls[0]}" in text
+    assert f"hash: {catalogue()['sembias'].hash}" in text
+    assert "citation: Zhao et al. (2018)" in text
+    assert catalogue()["gn-glove"].how in text
+
+
+def test_fetching_from_a_mirror_and_asking_where(cli: Run, server: Server, data: Path) -> None:
+    _serve(server, "rg-65", b"gem\tjewel\t3.94\n")
+    done = cli("fetch", "rg-65", "--mirror", server.url, "--format", "json")
+    (row,) = json.loads(done.out)["rows"]
+    path = data / "rg-65" / "EN-RG-65.txt"
+    assert row["path"] == str(path)
+    assert row["sha256"] == [hashlib.sha256(path.read_bytes()).hexdigest()]
+    assert row["origin"].startswith(server.url)
+    assert cli("fetch", "--where", "rg-65").out == f"{path}\n"
+    table = cli("fetch", "rg-65")
+    assert "was there" in table.out
+    assert max(map(len, table.out.splitlines())) <= 100
+
+
+def test_the_mirror_may_come_from_the_environment(
+    cli: Run, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _serve(server, "rg-65", b"gem\tjewel\t3.94\n")
+    monkeypatch.setenv("WORDBIAS_MIRROR", server.url)
+    assert cli("fetch", "rg-65").code == 0
+    assert len(server.requests) == 1
+
+
+def test_real_files_are_taken_over(cli: Run, shared_data: Path, data: Path) -> None:
+    for name, folder in {
+        "sembias": "sembias",
+        "men": "wordsim",
+        "google-analogies": "analogy",
+    }.items():
+        done = cli("fetch", name, "--from", shared_data / folder)
+        assert (done.code, done.err) == (0, "")
+    done = cli("quality", "--sets", "men", "--format", "json")
+    (row,) = json.loads(done.out)["rows"]
+    assert (row["set"], row["asked"]) == ("men", 3000)
+    table = cli("measure", "--only", "sembias", "--sembias", "sembias").out
+    assert "SemBias, definition (all)" in table
+    assert "undefined" not in table
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["SNLI"], "did you mean"),
+        (["--where"], "--where: name what you ask for"),
+        (["--about"], "--about: name what you ask for"),
+        (["--about", "--where", "men"], "ask one at a time"),
+        (["--where", "men"], "run: wordbias fetch men"),
+        (["--where", "gn-glove"], "Google Drive"),
+        (["bias-in-bios"], "https://github.com/microsoft/biosbias"),
+        (["men", "--from", "/no/folder"], "there is no such folder"),
+        (["men", "--mirror", "ftp://host"], "is no mirror"),
+    ],
+)
+def test_bad_usage(cli: Run, arguments: list[str], said: str) -> None:
+    assert said in _refused(cli, "fetch", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (Answer(b"a:b\tc:d\te:f\tg:h\n"), "is not the file that was published"),
+        (Answer(b"<!DOCTYPE html><p>Sign in"), "sends a web page instead of the data"),
+        (Answer(b"", 404), " answers 404 "),
+        (Answer(b"a:b", stop=1), "broke off 3 times"),
+    ],
+)
+def test_what_goes_wrong_is_one_line(
+    cli: Run, server: Server, data: Path, answer: Answer, said: str
+) -> None:
+    _serve(server, "sembias", answer)
+    assert said in _refused(cli, "fetch", "sembias", "--mirror", server.url)
+    assert not (data / "sembias").exists()
+    assert "not fetched yet" in _refused(cli, "measure", "--sembias", "sembias")
+
+
+def test_vectors_are_known_by_name(
+    cli: Run, server: Server, fetched: Run, tmp_path: Path, data: Path
+) -> None:
+    name = "glove.2024.wikigiga.50d"
+    message = _refused(cli, "convert", name, tmp_path / "out.vec")
+    assert f"run: wordbias fetch {name}" in message
+    _serve(server, name, _archive("wiki_giga_2024_50_any_combined.txt", VECTORS))
+    fetched(name)
+    assert (data / name / f"{name}.txt").read_bytes() == VECTORS
+    assert cli("convert", name, tmp_path / "out.vec").code == 0
+    assert (tmp_path / "out.vec").read_bytes().startswith(b"4 2\nhe 1")
+    _serve(server, "rg-65", b"king\tqueen\t3.5\nhe\tshe\t3.0\nking\the\t1.0\n")
+    fetched("rg-65")
+    report = json.loads(cli("quality", name, "--sets", "rg-65", "--format", "json").out)
+    assert list(report["inputs"]) == [name]
+    assert report["rows"][0]["n"] == 3
+
+
+def test_test_sets_and_lists_are_known_by_name(cli: Run, server: Server, fetched: Run) -> None:
+    _serve(server, "rg-65", b"king\tqueen\t3.5\nboy\tgirl\t3.0\nman\tdog\t1.0\n")
+    for url in catalogue()["mab-lists"].urls:
+        server.put("/" + url.split("/", 3)[3], b"first\nsecond\n")
+    fetched("rg-65", "mab-lists")
+    (row,) = json.loads(cli("quality", "--sets", "rg-65", "--format", "json").out)["rows"]
+    assert (row["set"], row["n"]) == ("rg-65", 3)
+    rows = json.loads(cli("lists", "--lists", "mab-lists", "--format", "json").out)["rows"]
+    assert {row["value"] for row in rows if row["measure"] == "occupations"} == {2}
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (["misp", "glove.6B.100d"], "glove.6B.100d"),
+        (["measure", "--original", "glove.6B.50d"], "glove.6B.50d"),
+        (["winobias", "winobias"], "winobias"),
+        (["mab-eval", "--lists", "mab-lists"], "mab-lists"),
+        (["nli-fairness", "--snli", "snli-test"], "snli-test"),
+        (["quality", "--sets", "men"], "men"),
+    ],
+)
+def test_other_commands_say_how_to_fetch(cli: Run, command: list[str], name: str) -> None:
+    assert f"run: wordbias fetch {name}" in _refused(cli, *command)
+
+
+@contextmanager
+def _running(server: Server, name: str) -> Iterator[subprocess.Popen[str]]:
+    """Fetch in a process of its own, which is dead when the block ends."""
+    command = [sys.executable, "-m", "wordbias", "fetch", name, "--mirror", server.url]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def _wait_for_part(data: Path) -> Path:
+    for _ in range(600):
+        for part in data.glob(".downloads/*/*.part"):
+            if part.stat().st_size:
+                return part
+        time.sleep(0.05)
+    raise AssertionError("no part arrived")
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_fetch_goes_on(cli: Run, server: Server, data: Path, how: signal.Signals) -> None:
+    body = _archive("wiki_giga_2024_50_x.txt", VECTORS * 20_000)
+    name = "glove.2024.wikigiga.50d"
+    hanging = Answer(body, etag='"1"', hang=len(body) // 2)
+    _serve(server, name, hanging, Answer(body, etag='"1"'))
+    with _running(server, name) as process:
+        part = _wait_for_part(data)
+        process.send_signal(how)
+        _, said = process.communicate(timeout=30)
+    kept = part.stat().st_size
+    assert 0 < kept < len(body)
+    assert not (data / name).exists()
+    if how == signal.SIGINT:
+        assert process.returncode == 130
+        assert f"{kept:,} bytes are kept; the same call goes on from there" in said
+    assert cli("fetch", name, "--mirror", server.url).code == 0
+    assert server.ranges() == [None, f"bytes={kept}-"]
+    assert (data / name / f"{name}.txt").read_bytes() == VECTORS * 20_000
+    assert [path for path in (data / ".downloads").rglob("*") if path.suffix != ".lock"] == []
+
+
+def test_killed_at_any_moment_it_is_whole_or_not_there(
+    cli: Run, server: Server, data: Path
+) -> None:
+    name = "glove.2024.wikigiga.50d"
+    text = VECTORS * 20_000
+    body = _archive("wiki_giga_2024_50_x.txt", text)
+    _serve(server, name, Answer(body, etag='"1"', pause=0.05))
+    moments = random.Random(0)
+    for _ in range(6):  # a process takes half a second to start, and another half to download
+        with _running(server, name) as process:
+            time.sleep(moments.uniform(0.4, 1.2))
+            process.kill()
+        if cli("fetch", "--where", name).code == 0:
+            break
+        assert not (data / name).exists()
+    assert cli("fetch", name, "--mirror", server.url).code == 0
+    assert (data / name / f"{name}.txt").read_bytes() == text
+    assert {path.name for path in data.iterdir()} == {name, ".downloads"}
+
+
+def test_a_second_process_is_told(cli: Run, server: Server, data: Path) -> None:
+    _serve(server, "rg-65", Answer(bytes(200_000), hang=100_000))
+    with _running(server, "rg-65"):
+        _wait_for_part(data)
+        message = _refused(cli, "fetch", "rg-65", "--mirror", server.url)
+    assert "rg-65: another process is fetching it; wait for that one" in message
+    assert len(server.requests) == 1
+
+
+def test_a_name_is_looked_up_without_a_downloader() -> None:
+    code = (
+        "import sys; from wordbias.resources import catalogue, located; catalogue(); located('x');"
+        "print([m for m in ('pooch', 'requests', 'scipy') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

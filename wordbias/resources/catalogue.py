@@ -1,0 +1,128 @@
+"""The catalogue: what can be fetched, from where, under which licence."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from wordbias.errors import WordbiasError
+
+UNKNOWN = "unknown: recorded at the first download"
+
+
+@dataclass(frozen=True)
+class Resource:
+    """One thing that can be fetched: a file, or several that are kept in one folder.
+
+    Attributes
+    ----------
+    name
+        What it is asked for by.
+    group
+        The download it comes from; resources of one group share an archive.
+    title, licence, citation, note
+        What a reader must know. A licence is what the source states, which may be nothing.
+    urls
+        What is downloaded; empty if only a person can.
+    files
+        The names that the downloads are kept by, one for each; a single one may be unpacked.
+    member
+        Name, or pattern, of the wanted file in a zip archive; empty if the download is it.
+    gunzip
+        Whether the file is stored unpacked.
+    size
+        Bytes of all downloads, None if unknown.
+    hash
+        ``sha256:…`` or ``md5:…`` of the only download; empty if unknown.
+    how
+        How a person gets it, if a program cannot.
+    """
+
+    name: str
+    group: str
+    title: str
+    licence: str
+    citation: str
+    urls: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    member: str = ""
+    gunzip: bool = False
+    size: int | None = None
+    hash: str = ""
+    how: str = ""
+    note: str = ""
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether its place is a folder of files instead of a file."""
+        return len(self.urls) > 1
+
+
+@cache
+def catalogue() -> Mapping[str, Resource]:
+    """Return everything that the package knows, by name."""
+    text = (files("wordbias.resources") / "catalogue.toml").read_text(encoding="utf-8")
+    found = [r for group, table in tomllib.loads(text).items() for r in read_group(group, table)]
+    return {resource.name: resource for resource in found}
+
+
+def read_group(group: str, table: Mapping[str, Any]) -> list[Resource]:
+    """Read one table of the catalogue: one resource, or one for each member of an archive."""
+    facts = {key: table[key] for key in _FACTS if key in table}
+    about = {"group": group, "licence": table["licence"], **facts}
+    if "how" in table:
+        return [Resource(group, **about)]
+    urls = tuple(urljoin(table["url"], name) for name in table.get("files", [""]))
+    if "members" in table:
+        return [
+            Resource(name, urls=urls, files=(_kept(name, member),), member=member, **about)
+            for name, member in table["members"].items()
+        ]
+    kept = tuple(_base(name) for name in table.get("files", [table.get("keep") or urls[0]]))
+    return [Resource(group, urls=urls, files=kept, **about)]
+
+
+_FACTS = ("title", "citation", "size", "hash", "how", "note", "gunzip")
+
+
+def _base(name: str) -> str:
+    """Return the path that a file of a set is kept by: as published, or the end of its URL."""
+    return name.rpartition("/")[2] if urlsplit(name).scheme else name
+
+
+def _kept(name: str, member: str) -> str:
+    """Return the name of a member of an archive, or where that is a pattern one of ours."""
+    base = member.rpartition("/")[2]
+    return f"{name}.txt" if "*" in base else base
+
+
+def choose(names: Sequence[str]) -> list[Resource]:
+    """Return the resources of these names; that of an archive stands for all its members.
+
+    Raises
+    ------
+    WordbiasError
+        If one is not in the catalogue, with the names that resemble it.
+    """
+    return list(dict.fromkeys(resource for name in names for resource in _named(name)))
+
+
+def _named(name: str) -> list[Resource]:
+    known = catalogue()
+    if name in known:
+        return [known[name]]
+    group = [resource for resource in known.values() if resource.group == name]
+    if group:
+        return group
+    lowered = {key.lower(): key for key in known}
+    near = difflib.get_close_matches(name.lower(), lowered, 3, 0.5)
+    meant = f"; did you mean {', '.join(lowered[key] for key in near)}?" if near else ""
+    raise WordbiasError(
+        f"{name}: is not in the catalogue, which wordbias fetch without names lists{meant}"
+    )

@@ -1,0 +1,169 @@
+"""Downloading over HTTP so that an interrupted download goes on from where it was.
+
+pooch asks a downloader to write a URL to a file, and checks the file's hash; it does not resume.
+This one keeps what has arrived in a file of its own, beside a note of which version it is a part
+of, and asks for the rest with ``Range`` and ``If-Range`` (RFC 9110, sections 13.1.5 and 14).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from wordbias import __version__
+from wordbias.errors import Interrupted, WordbiasError
+from wordbias.optional import need
+from wordbias.progress import progress
+from wordbias.resources.answers import (
+    Broken,
+    begin,
+    body,
+    check_answer,
+    check_data,
+    explained,
+    host_of,
+    size_of,
+    version,
+)
+
+_ATTEMPTS = 3
+
+
+class _Note(NamedTuple):
+    """Which version of a file the part is of: its size and its ETag or date, where told."""
+
+    size: int | None = None
+    version: str = ""
+
+
+@dataclass(frozen=True)
+class Resuming:
+    """A downloader for pooch.
+
+    Attributes
+    ----------
+    part
+        Where to keep what has arrived.
+    what
+        What the progress and the errors call it.
+    checked
+        Whether the hash of the whole is known. If it is not, and the server gives its versions
+        neither a tag nor a date, two of them could be joined: it begins again instead.
+    timeout
+        Seconds without any answer after which the connection counts as broken.
+    """
+
+    part: Path
+    what: str
+    checked: bool = False
+    timeout: float = 60
+
+    def __call__(self, url: str, output_file: str, pooch: object, check_only: bool = False) -> None:
+        """Download `url` to `output_file`, from where the last call was interrupted.
+
+        Raises
+        ------
+        WordbiasError
+            If the server cannot be reached, has no such file, sends a web page, or breaks off for
+            the third time; if the disk is too small.
+        """
+        with explained(self.what, url):
+            for left in reversed(range(_ATTEMPTS)):
+                try:
+                    self._download(url)
+                    break
+                except Broken as error:
+                    if not left:
+                        raise WordbiasError(self._broken(url, error)) from None
+        os.replace(self.part, output_file)
+        self._note_file.unlink(missing_ok=True)
+
+    def _download(self, url: str) -> None:
+        """Get what is missing, or all of it if the server has another version by now."""
+        note = self._read_note()
+        offset = _size(self.part) if note.version or self.checked else 0
+        if offset and offset == note.size:
+            return
+        with self._answer(url, offset, note) as answer:
+            begins = begin(answer, offset, note.size)
+            if begins is None:
+                self.part.unlink(missing_ok=True)
+                raise Broken("it had another version of the file")
+            check_answer(answer, self.what, url)
+            total = size_of(answer, begins)
+            if not begins:
+                self.part.unlink(missing_ok=True)  # before the note says what it is a part of
+                note = _Note(total, version(answer))
+                self._note_file.write_text(json.dumps(note), encoding="utf-8")
+            self._receive(answer, url, begins, total)
+
+    @contextmanager
+    def _answer(self, url: str, offset: int, note: _Note) -> Iterator[Any]:
+        requests = need("requests", extra="data", purpose="Downloading")
+        headers = {"Accept-Encoding": "identity", "User-Agent": f"wordbias/{__version__}"}
+        if offset:
+            headers["Range"] = f"bytes={offset}-"
+            if note.version:
+                headers["If-Range"] = note.version
+        with requests.get(url, headers=headers, stream=True, timeout=self.timeout) as answer:
+            yield answer
+
+    def _receive(self, answer: Any, url: str, begins: int, total: int | None) -> None:
+        """Append the body to the part."""
+        done = begins
+        chunks = body(answer)
+        with (
+            self.part.open("ab") as file,
+            progress(self.what, total) as bar,
+        ):
+            bar.update(begins)
+            _check_room(self.part, self.what, (total or 0) - begins)
+            try:
+                for chunk in chunks:
+                    if not done:
+                        check_data(chunk, self.what, url)
+                    file.write(chunk)
+                    done += len(chunk)
+                    bar.update(len(chunk))
+            except KeyboardInterrupt:
+                kept = f"{self.what}: {done:,} bytes are kept; the same call goes on from there"
+                raise Interrupted(kept) from None
+        if total is not None and done != total:
+            raise Broken(f"{done:,} of {total:,} bytes arrived")
+
+    def _broken(self, url: str, error: Broken) -> str:
+        return (
+            f"{self.what}: {host_of(url)} broke off {_ATTEMPTS} times ({error}); "
+            f"{_size(self.part):,} bytes are kept, the same call goes on from there"
+        )
+
+    @property
+    def _note_file(self) -> Path:
+        return self.part.with_name(f"{self.part.name}.json")
+
+    def _read_note(self) -> _Note:
+        try:
+            size, version = json.loads(self._note_file.read_text(encoding="utf-8"))
+            return _Note(size, version)
+        except (OSError, ValueError, TypeError):
+            self.part.unlink(missing_ok=True)  # a part of what nobody knows
+            return _Note()
+
+
+def _check_room(path: Path, what: str, needed: int) -> None:
+    free = shutil.disk_usage(path.parent).free
+    if needed > free:
+        raise WordbiasError(
+            f"{what}: {needed:,} more bytes are needed in {path.parent}, {free:,} are free; make "
+            "room, or set WORDBIAS_DATA to a folder elsewhere"
+        )
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0

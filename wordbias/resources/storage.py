@@ -1,0 +1,146 @@
+"""Where fetched data is kept: a folder for each resource, put there in one step.
+
+``DATA/NAME/`` holds the files and ``.fetched.json``, which says where they came from and what was
+sent. ``DATA/.downloads/`` holds what is on its way.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import overload
+
+from wordbias.errors import WordbiasError
+from wordbias.resources.catalogue import Resource, catalogue
+
+_RECORD = ".fetched.json"
+
+
+@dataclass(frozen=True)
+class Record:
+    """What was fetched.
+
+    Attributes
+    ----------
+    url
+        Of the catalogue.
+    origin
+        Where it came from in truth: that URL, one of a mirror, or a file.
+    sha256
+        Of each download, in the order of the catalogue's URLs.
+    fetched
+        The day.
+    files
+        Bytes of every file, by its path in the folder.
+    """
+
+    url: str
+    origin: str
+    sha256: tuple[str, ...]
+    fetched: str
+    files: dict[str, int] = field(default_factory=dict)
+
+
+def folder() -> Path:
+    """Return the folder of all data: ``$WORDBIAS_DATA``, or the user's own for data."""
+    named = os.environ.get("WORDBIAS_DATA")
+    if named:
+        return Path(named)
+    from platformdirs import user_data_path
+
+    return user_data_path("wordbias", appauthor=False)
+
+
+def place(resource: Resource) -> Path:
+    """Return the path of the file, or of the folder, that commands are given."""
+    home = folder() / resource.name
+    return home if resource.is_folder or not resource.files else home / resource.files[0]
+
+
+def recorded(resource: Resource) -> Record | None:
+    """Return what an earlier call wrote down, whether or not the files are still there."""
+    if not resource.urls:
+        return None
+    try:
+        found = json.loads((folder() / resource.name / _RECORD).read_text(encoding="utf-8"))
+        record = Record(**{**found, "sha256": tuple(found["sha256"])})
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return record if record.url == resource.urls[0] else None
+
+
+def state(resource: Resource) -> Record | None:
+    """Return the record of a resource whose files are all there, with the sizes they had."""
+    record = recorded(resource)
+    if record is None or not record.files:
+        return None
+    home = folder() / resource.name
+    whole = all(_size(home / name) == size for name, size in record.files.items())
+    return record if whole else None
+
+
+def _size(path: Path) -> int | None:
+    return path.stat().st_size if path.is_file() else None
+
+
+@overload
+def located(name: str) -> str: ...
+@overload
+def located(name: None) -> None: ...
+def located(name: str | None) -> str | None:
+    """Return the path that `name` means: itself if there is such a path, else fetched data.
+
+    None, an option that was not given, stays None.
+
+    Raises
+    ------
+    WordbiasError
+        If it is a name of the catalogue that has not been fetched, or stands for several.
+    """
+    if name is None or os.path.exists(name):
+        return name
+    resource = catalogue().get(name)
+    if resource is None:
+        members = [r.name for r in catalogue().values() if r.group == name]
+        if members:
+            raise WordbiasError(f"{name}: stands for {', '.join(members)}; name one of them")
+        return name
+    if resource.how:
+        raise WordbiasError(f"{name}: cannot be fetched: {resource.how}")
+    if state(resource) is None:
+        raise WordbiasError(
+            f"{name}: there is no such file, and the data of that name is not fetched yet; run: "
+            f"wordbias fetch {name}"
+        )
+    return str(place(resource))
+
+
+@contextmanager
+def replacing_folder(resource: Resource) -> Iterator[Path]:
+    """Fill a folder that takes the resource's place only when it is complete.
+
+    What an earlier process left half-done is removed first.
+    """
+    home = folder() / resource.name
+    new, old = home.with_name(f".{home.name}.new"), home.with_name(f".{home.name}.old")
+    for leftover in (new, old):
+        shutil.rmtree(leftover, ignore_errors=True)
+    try:
+        new.mkdir(parents=True)
+        yield new
+        if home.exists():
+            os.replace(home, old)
+        os.replace(new, home)
+    finally:
+        for leftover in (new, old):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+
+def write_record(record: Record, at: Path) -> None:
+    """Write a record into the folder of its files."""
+    (at / _RECORD).write_text(json.dumps(asdict(record), indent=1), encoding="utf-8")
