@@ -119,6 +119,7 @@ SEVERAL = (
     + """
 from wordbias.nli import trainer
 from wordbias.nli.trainer import train_all
+from wordbias.workers import Workers
 how, models = sys.argv[7], int(sys.argv[8])
 with tempfile.TemporaryDirectory() as folder:
     jobs = plan([embedding], range(models), data, recipe, Path(folder)).jobs
@@ -130,7 +131,7 @@ with tempfile.TemporaryDirectory() as folder:
         trainer._train_stacked(jobs, shared, torch.device("cpu"))
     else:
         train_all(jobs, pairs, data.encoded["dev"], recipe, device="cpu", half=half,
-                  processes=2 if how == "processes" else 1)
+                  workers=Workers(2 if how == "processes" else 1))
     print(json.dumps(time.perf_counter() - start))
 """
 )

@@ -9,8 +9,17 @@ from wordbias.errors import WordbiasError
 
 
 def frozen(values: ArrayLike) -> NDArray[np.float64]:
-    """Return a float64 array that nobody can change: a copy, unless it is one already."""
-    x = np.asarray(values, np.float64)
+    """Return a float64 array that nobody can change: a copy, unless it is one already.
+
+    Raises
+    ------
+    WordbiasError
+        Of complex numbers, of which half would be lost.
+    """
+    x = np.asarray(values)
+    if x.dtype.kind == "c":
+        raise WordbiasError(f"expected real numbers, got {x.dtype}")
+    x = x.astype(np.float64, copy=False)
     if x is values and not x.flags.writeable:
         return x
     x = x.copy()

@@ -38,14 +38,23 @@ def write_checkpoint(
 
 @contextmanager
 def read_checkpoint(
-    path: Path, about: Mapping[str, Any]
+    path: Path, about: Mapping[str, Any], what: str = "training"
 ) -> Iterator[tuple[dict[str, State], dict[str, Any]]]:
     """Read parts and `known`, for a block that puts them to use.
+
+    Parameters
+    ----------
+    path
+        The file.
+    about
+        What it must agree in.
+    what
+        What was interrupted, for messages.
 
     Raises
     ------
     WordbiasError
-        If the file is no checkpoint, is about another training, or does not fit into the block.
+        If the file is no checkpoint, is about another, or does not fit into the block.
     """
     try:
         with safe_open(path, "pt") as file:
@@ -58,10 +67,10 @@ def read_checkpoint(
     except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
         reason = str(error).split("\n")[0]
         raise WordbiasError(
-            f"{path}: is no checkpoint of this training ({reason}); remove it"
+            f"{path}: is no checkpoint of this {what} ({reason}); remove it"
         ) from None
     raise WordbiasError(
-        f"{path}: is of another training: its {different}; remove it, or name another output"
+        f"{path}: is of another {what}: its {different}; remove it, or name another output"
     )
 
 

@@ -125,11 +125,13 @@ def to_device(model: Any, device: str | None, precision: str | None = None) -> t
         ) from None
 
 
-def weights_sha256(model: Any) -> str:
-    """Return a hash of all weights and their names."""
+def weights_sha256(model: Any, without: str = "") -> str:
+    """Return a hash of all weights and their names, but for those of a part called `without`."""
     digest = hashlib.sha256()
     uint8 = need("torch", extra="contextual", purpose=PURPOSE).uint8
     for name, weight in sorted(model.state_dict().items()):
+        if without in name.split("."):
+            continue
         digest.update(f"{name} {weight.dtype} {tuple(weight.shape)}\n".encode())
         digest.update(weight.detach().cpu().contiguous().view(-1).view(uint8).numpy().data)
     return digest.hexdigest()

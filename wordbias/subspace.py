@@ -149,6 +149,43 @@ class Subspace:
         return cls(*principal(rows, first, dims, noise, f"{len(sets)} sets of words"))
 
     @classmethod
+    def from_means(cls, groups: Sequence[ArrayLike], dims: int | None = None) -> Subspace:
+        r"""Fit to what the means of groups differ in: the space that they span around their mean.
+
+        .. math:: B = \sum_j (\bar x_j - \bar{\bar x})(\bar x_j - \bar{\bar x})^\top,
+                  \quad \bar{\bar x} = \tfrac1k \sum_j \bar x_j
+
+        Every group counts alike, however many words it has. The k means differ in k − 1 directions
+        at most; taken out whole, all of these, the means are equal. For two groups it is the
+        difference of their means. Components point towards the first group's mean; their weights
+        are shares of this variance *between* the means.
+
+        Parameters
+        ----------
+        groups
+            Vectors of two groups or more, shape ``(n_j, d)`` each.
+        dims
+            Number of components; by default all in which the means differ.
+
+        Raises
+        ------
+        WordbiasError
+            If the shapes do not fit, or the means differ in fewer components, or not at all.
+        """
+        vectors = [matrix(x) for x in groups]
+        if len(vectors) < 2 or min(map(len, vectors)) < 1 or len({x.shape[1] for x in vectors}) > 1:
+            shapes = ", ".join(str(x.shape) for x in vectors) or "none"
+            raise WordbiasError(
+                f"expected two groups of vectors or more, of one dimension, got the shapes {shapes}"
+            )
+        means = np.stack([x.mean(0) for x in vectors])
+        rows = means - means.mean(0)
+        noise = max(map(rounding, groups))
+        what = f"the means of {len(means)} groups"
+        k = min(len(means) - 1, means.shape[1]) if dims is None else dims
+        return cls(*principal(rows, rows[0], k, noise, what))
+
+    @classmethod
     def from_direction(cls, direction: ArrayLike, weight: float = 1.0) -> Subspace:
         """Make a subspace of one direction, shape ``(d,)``, of any length but zero."""
         v = np.asarray(direction, np.float64)
@@ -171,12 +208,15 @@ class Subspace:
 
         try:
             stored = load_file(path)
-        except (OSError, SafetensorError) as error:
+        except (OSError, SafetensorError, TypeError, AttributeError) as error:
             raise WordbiasError(f"{path}: cannot be read as a subspace: {error}") from None
         if set(stored) != {"basis", "weights"}:
             found = ", ".join(sorted(stored)) or "none"
             raise WordbiasError(f"{path}: expected the tensors basis and weights, found {found}")
-        return cls(stored["basis"], stored["weights"])
+        try:
+            return cls(stored["basis"], stored["weights"])
+        except WordbiasError as error:
+            raise WordbiasError(f"{path}: holds no subspace: {error}") from None
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to a safetensors file with the tensors `basis` and `weights`."""

@@ -51,6 +51,7 @@ def train(
     epochs: int,
     patience: int | None = None,
     checkpoint: Path | None = None,
+    writes: bool = True,
     logs: Sequence[Path] = (),
     about: Mapping[str, Any] | None = None,
     what: str = "training",
@@ -67,6 +68,9 @@ def train(
         File that is written after every epoch; if it is there, training goes on from it, so that
         an interruption loses at most the epoch that it falls into. It is left there: who has
         stored the result removes it.
+    writes
+        Whether it is written, or only gone on from: of several processes that train one model,
+        one writes.
     logs
         A file for each model, which gets one line of JSON an epoch.
     about
@@ -97,7 +101,7 @@ def train(
             _note(course, loss, score, going, time.perf_counter() - start)
             _log(course, logs)
             shown.set_postfix_str(f"loss {float(loss.mean()):.3f}, dev {float(score.mean()):.4f}")
-            if checkpoint is not None:
+            if checkpoint is not None and writes:
                 _save(checkpoint, course, model, optimizer, about)
     return course
 

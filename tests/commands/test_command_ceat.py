@@ -24,6 +24,8 @@ from wordbias.probes.storage import load_representations, save_representations
 from wordbias.results import FORMATS
 
 Run = Callable[..., Any]
+Refused = Callable[..., str]
+Reported = Callable[..., dict[str, Any]]
 MINE = """
 [sets]
 men = ["John", "Bill", "zed"]
@@ -107,23 +109,10 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _json(cli: Run, *arguments: object) -> dict[str, Any]:
-    done = cli("ceat", "--format", "json", "-q", *arguments)
-    assert (done.code, done.err) == (0, "")
-    found: dict[str, Any] = json.loads(done.out)
-    return found
-
-
-def _refused(cli: Run, *arguments: object) -> str:
-    done = cli("ceat", *arguments)
-    assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("wordbias: ")
-    assert done.err.count("\n") == 1
-    return str(done.err)
-
-
-def test_saved_vectors_give_what_the_library_gives(cli: Run, saved: Path, mine: Path) -> None:
-    result = _json(cli, saved, "--stimuli", mine, "--draws", 3000, "--seed", 5)
+def test_saved_vectors_give_what_the_library_gives(
+    report: Reported, saved: Path, mine: Path
+) -> None:
+    result = report("ceat", saved, "--stimuli", mine, "--draws", 3000, "--seed", 5)
     rows = ceat(load_representations(saved), choose_stimuli(str(mine)), Settings(3000, seed=5))
     assert result["rows"] == [json.loads(json.dumps(row.to_dict())) for row in rows]
     assert [row["layer"] for row in result["rows"]] == [0, 5]
@@ -135,11 +124,13 @@ def test_saved_vectors_give_what_the_library_gives(cli: Run, saved: Path, mine: 
     assert "no test of significance" in result["notes"][0]
 
 
-def test_layers_of_saved_vectors(cli: Run, saved: Path, mine: Path) -> None:
+def test_layers_of_saved_vectors(
+    cli: Run, refused: Refused, report: Reported, saved: Path, mine: Path
+) -> None:
     for asked, layers in (("last", [5]), ("all", [0, 5]), ("5,0", [5, 0])):
-        result = _json(cli, saved, "--stimuli", mine, "--draws", 50, "--layers", asked)
+        result = report("ceat", saved, "--stimuli", mine, "--draws", 50, "--layers", asked)
         assert [row["layer"] for row in result["rows"]] == layers
-    assert "no layer 3; it holds 0, 5" in _refused(cli, saved, "--layers", "3", "--stimuli", mine)
+    assert "no layer 3; it holds 0, 5" in refused("ceat", saved, "--layers", "3", "--stimuli", mine)
     assert cli("ceat", saved, "--layers", "x").code == 2
 
 
@@ -207,9 +198,9 @@ def test_every_format(cli: Run, saved: Path, mine: Path, to: str) -> None:
         assert json.loads(first["n"]) == {"men": 2, "women": 2, "career": 2, "family": 2}
 
 
-def test_draws_move_p_and_not_the_interval(cli: Run, saved: Path, mine: Path) -> None:
+def test_draws_move_p_and_not_the_interval(report: Reported, saved: Path, mine: Path) -> None:
     few, many = (
-        _json(cli, saved, "--stimuli", mine, "--draws", draws, "--layers", 5)["rows"][0]
+        report("ceat", saved, "--stimuli", mine, "--draws", draws, "--layers", 5)["rows"][0]
         for draws in (5_000, 80_000)
     )
     assert many["random_effects_se"] == pytest.approx(few["random_effects_se"] / 4, rel=0.05)
@@ -217,11 +208,11 @@ def test_draws_move_p_and_not_the_interval(cli: Run, saved: Path, mine: Path) ->
 
 
 def test_a_model_on_sentences(
-    cli: Run, model: Path, text: Path, mine: Path, tmp_path: Path
+    report: Reported, model: Path, text: Path, mine: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "out.safetensors"
     given = ("--stimuli", mine, "--draws", 400, "--layers", "0,2")
-    result = _json(cli, model, "--sentences", text, *given, "--save", path)
+    result = report("ceat", model, "--sentences", text, *given, "--save", path)
     first, second = result["rows"]
     assert (first["layer"], second["layer"], first["subject"]) == (0, 2, "tiny-bert")
     assert first["sentences"]["Ann"] == 1  # the annex is no Ann
@@ -229,7 +220,7 @@ def test_a_model_on_sentences(
     assert first["sentences"]["John"] <= 15
     assert result["inputs"]["sentences"]["lines"] == len(_sentences())
     assert result["inputs"]["model"]["subword"] == "mean"
-    again = _json(cli, path, "--stimuli", mine, "--draws", 400)["rows"]
+    again = report("ceat", path, "--stimuli", mine, "--draws", 400)["rows"]
     assert [row["value"] for row in again] == [first["value"], second["value"]]
     assert load_representations(path).about["window"] == "whole sentence"
 
@@ -243,9 +234,9 @@ def test_a_model_in_a_table_for_people(cli: Run, model: Path, text: Path, mine: 
     assert "no sentence has zed; fewer than 10 sentences have Ann 1; 1 word has one" in said
 
 
-def test_as_published(cli: Run, model: Path, text: Path, mine: Path) -> None:
+def test_as_published(report: Reported, model: Path, text: Path, mine: Path) -> None:
     given = (model, "--sentences", text, "--stimuli", mine, "--draws", 300)
-    (row,) = _json(cli, *given, "--as-published")["rows"]
+    (row,) = report("ceat", *given, "--as-published")["rows"]
     encoder = Encoder.load(model, device="cpu")
     (query,) = choose_stimuli(str(mine))
     words = [word for _, some in (*query.targets, *query.attributes) for word in some]
@@ -255,35 +246,37 @@ def test_as_published(cli: Run, model: Path, text: Path, mine: Path) -> None:
     (expected,) = ceat(found.representations, [query], Settings(300, variance="released"))
     assert row["value"] == pytest.approx(expected.value, rel=1e-4)
     assert row["variance"] == "released"
-    (usual,) = _json(cli, *given)["rows"]
-    (mixed,) = _json(cli, *given, "--as-published", "--variance", "standard-error")["rows"]
+    (usual,) = report("ceat", *given)["rows"]
+    (mixed,) = report("ceat", *given, "--as-published", "--variance", "standard-error")["rows"]
     assert usual["variance"] == mixed["variance"] == "standard-error"
     assert mixed["draws_mean"] == row["draws_mean"] != usual["draws_mean"]
-    published = _json(cli, *given, "--as-published")["inputs"]["model"]
+    published = report("ceat", *given, "--as-published")["inputs"]["model"]
     assert (published["subword"], published["special_tokens"]) == ("last", "none")
     assert published["window"] == "published"
 
 
 def test_sentences_of_a_word_are_bounded_and_seeded(
-    cli: Run, model: Path, text: Path, mine: Path
+    report: Reported, model: Path, text: Path, mine: Path
 ) -> None:
     given = (model, "--sentences", text, "--stimuli", mine, "--draws", 50, "--per-word", 4)
-    first, same, other = (_json(cli, *given, "--seed", seed)["rows"][0] for seed in (1, 1, 2))
+    first, same, other = (report("ceat", *given, "--seed", seed)["rows"][0] for seed in (1, 1, 2))
     assert max(first["sentences"].values()) == 4
     assert first == same
     assert first["value"] != other["value"]
 
 
-def test_a_column_and_untrained_weights(cli: Run, model: Path, mine: Path, tmp_path: Path) -> None:
+def test_a_column_and_untrained_weights(
+    refused: Refused, report: Reported, model: Path, mine: Path, tmp_path: Path
+) -> None:
     path = tmp_path / "lines.tsv"
     rows = [f"x\t{line}" for line in _sentences()]
     path.write_text("\n".join(["label\tpremise", *rows]) + "\n", encoding="utf-8")
     given = (model, "--sentences", path, "--stimuli", mine, "--draws", 50)
-    assert "which column holds the sentences?" in _refused(cli, *given)
-    trained = _json(cli, *given, "--column", "premise")["rows"][0]
-    untrained = _json(cli, *given, "--column", "premise", "--random-init", 3)["rows"][0]
+    assert "which column holds the sentences?" in refused("ceat", *given)
+    trained = report("ceat", *given, "--column", "premise")["rows"][0]
+    untrained = report("ceat", *given, "--column", "premise", "--random-init", 3)["rows"][0]
     assert trained["value"] != untrained["value"]
-    swapped = _json(cli, *given, "--column", "premise", "--swap-roles")["rows"][0]
+    swapped = report("ceat", *given, "--column", "premise", "--swap-roles")["rows"][0]
     assert list(swapped["n"]) == ["career", "family", "men", "women"]
 
 
@@ -316,11 +309,27 @@ def test_saved_vectors_need_no_torch_and_no_scipy(process: Run, saved: Path, min
         (("x", "--sentences", "x", "--save", "x"), "x: is both --sentences and --save"),
     ],
 )
-def test_bad_input_is_one_line(cli: Run, arguments: tuple[str, ...], message: str) -> None:
-    assert message in _refused(cli, *arguments)
+def test_bad_input_is_one_line(refused: Refused, arguments: tuple[str, ...], message: str) -> None:
+    assert message in refused("ceat", *arguments)
 
 
-def test_bad_sentences_are_one_line(cli: Run, model: Path, tmp_path: Path) -> None:
+def test_stimuli_of_no_use_are_named(refused: Refused, tmp_path: Path) -> None:
+    text, file = tmp_path / "text.txt", tmp_path / "sets.json"
+    text.write_text("he ran\n")
+    file.write_text(json.dumps({"x": ["he"], "y": ["she"], "a": ["ran"], "b": ["sat"]}))
+    said = refused("ceat", "x", "--sentences", text, "--stimuli", file)
+    assert f"{file}: expected queries, found only sets of words; add a table [queries.NAME]" in said
+    assert "--" not in said  # ceat has no options for sets
+    file = tmp_path / "silent.toml"
+    file.write_text(
+        '[sets]\nx = ["he"]\ny = ["she"]\na = ["ran"]\nb = ["?!"]\n'
+        '[queries.q]\ntargets = ["x", "y"]\nattributes = ["a", "b"]\n'
+    )
+    said = refused("ceat", "x", "--sentences", text, "--stimuli", file)
+    assert f"{file}: the word '?!' has neither a letter nor a digit" in said
+
+
+def test_bad_sentences_are_one_line(refused: Refused, model: Path, tmp_path: Path) -> None:
     path = tmp_path / "bad.txt"
     for content, message in (
         (b"", "bad.txt: holds no sentence"),
@@ -329,39 +338,41 @@ def test_bad_sentences_are_one_line(cli: Run, model: Path, tmp_path: Path) -> No
         (b"John saw Paul in the office\n", "female_names: 0 of 8 words found (at least 2 needed)"),
     ):
         path.write_bytes(content)
-        assert message in _refused(cli, model, "--sentences", path, "--stimuli", "6")
+        assert message in refused("ceat", model, "--sentences", path, "--stimuli", "6")
 
 
-def test_bad_vectors_are_one_line(cli: Run, saved: Path, mine: Path, tmp_path: Path) -> None:
+def test_bad_vectors_are_one_line(
+    refused: Refused, saved: Path, mine: Path, tmp_path: Path
+) -> None:
     static = tmp_path / "glove.txt"
     static.write_text("he 1 2\nshe 2 1\n", encoding="utf-8")
-    assert "word vectors without context are tested with: wordbias weat" in _refused(cli, static)
+    assert "word vectors without context are tested with: wordbias weat" in refused("ceat", static)
     (tmp_path / "x.safetensors").write_bytes(b"no header at all")
-    assert "x.safetensors" in _refused(cli, tmp_path / "x.safetensors")
+    assert "x.safetensors" in refused("ceat", tmp_path / "x.safetensors")
     found = load_representations(saved)
     bare = tmp_path / "bare.safetensors"
     save_representations(Representations(found.vectors, found.layers), bare)
-    assert "bare: has no column 'word'" in _refused(cli, bare, "--stimuli", mine)
+    assert "bare: has no column 'word'" in refused("ceat", bare, "--stimuli", mine)
     vectors = np.array(found.vectors)
     vectors[0, 0] = np.nan
     broken = tmp_path / "broken.safetensors"
     save_representations(Representations(vectors, found.layers, found.columns), broken)
-    message = _refused(cli, broken, "--stimuli", mine)
+    message = refused("ceat", broken, "--stimuli", mine)
     assert "broken, layer 0: mine: John: one of its vectors holds a value that is no" in message
-    assert "--sentences, --subword goes with a model" in _refused(
-        cli, saved, "--sentences", "x", "--subword", "last"
+    assert "--sentences, --subword goes with a model" in refused(
+        "ceat", saved, "--sentences", "x", "--subword", "last"
     )
 
 
 def test_a_bad_model_or_layer_is_one_line(
-    cli: Run, model: Path, text: Path, tmp_path: Path
+    refused: Refused, model: Path, text: Path, tmp_path: Path
 ) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     given = ("--sentences", text, "--stimuli", "6")
-    assert "empty: is a folder without a config.json" in _refused(cli, empty, *given)
+    assert "empty: is a folder without a config.json" in refused("ceat", empty, *given)
     path = tmp_path / "out.safetensors"
-    message = _refused(cli, model, *given, "--layers", "7", "--save", path)
+    message = refused("ceat", model, *given, "--layers", "7", "--save", path)
     assert "no layer 7; it has layers 0" in message
     assert not path.exists()
 
@@ -375,9 +386,9 @@ def test_impossible_numbers_are_wrong_usage(
 
 
 def test_the_vectors_are_not_written_over_the_stimuli(
-    cli: Run, model: Path, text: Path, mine: Path
+    refused: Refused, model: Path, text: Path, mine: Path
 ) -> None:
-    said = _refused(cli, model, "--sentences", text, "--stimuli", mine, "--save", mine)
+    said = refused("ceat", model, "--sentences", text, "--stimuli", mine, "--save", mine)
     assert "is both --stimuli and --save; name two files" in said
     assert mine.read_text(encoding="utf-8") == MINE
 

@@ -19,6 +19,7 @@ from wordbias.fairness.measuring import fairness_rows
 from wordbias.results import FORMATS
 
 Run = Callable[..., Any]
+Refused = Callable[..., str]
 CLASSES = ("model", "nurse", "poet", "surgeon")
 NAMES = ("--label", "y", "--predicted", "r", "--group", "z")
 
@@ -62,14 +63,6 @@ def found(cli: Run, predictions: Path) -> Callable[..., dict[str, Any]]:
 
 def _values(result: dict[str, Any]) -> dict[tuple[str, str], Any]:
     return {(row["measure"], row["set"]): row["value"] for row in result["rows"]}
-
-
-def _refused(cli: Run, *arguments: object) -> str:
-    done = cli("fairness", *arguments)
-    assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("wordbias: ")
-    assert done.err.count("\n") == 1
-    return str(done.err)
 
 
 def test_it_prints_gaps_and_distances(cli: Run, predictions: Path) -> None:
@@ -126,7 +119,9 @@ def test_the_order_of_groups_is_the_sign(found: Run) -> None:
         assert back[gap, "pearson"] == pytest.approx(there[gap, "pearson"])
 
 
-def test_three_groups_and_two_of_them(cli: Run, found: Run, tmp_path: Path) -> None:
+def test_three_groups_and_two_of_them(
+    cli: Run, refused: Refused, found: Run, tmp_path: Path
+) -> None:
     path = _write(tmp_path / "p.csv", _examples(600, "FMX"))
     result = found(file=path)
     row = next(r for r in result["rows"] if r["measure"] == "tpr-gap" and r["set"] == "pearson")
@@ -139,7 +134,7 @@ def test_three_groups_and_two_of_them(cli: Run, found: Run, tmp_path: Path) -> N
     two = [row for row in _examples(600, "FMX") if row[2] != "X"]
     expected = _values(found(file=_write(tmp_path / "two.csv", two)))
     assert _values(found("--groups", "F,M", file=path)) == expected
-    assert "name two with --groups" in _refused(cli, path, *NAMES, "--as-published")
+    assert "name two with --groups" in refused("fairness", path, *NAMES, "--as-published")
 
 
 def test_shares_of_training_data_and_of_a_file(found: Run, tmp_path: Path) -> None:
@@ -168,10 +163,12 @@ def test_shares_of_training_data_and_of_a_file(found: Run, tmp_path: Path) -> No
     assert set(results[0]["inputs"]) == {"predictions", "train"}
 
 
-def test_shares_that_lack_a_class_or_have_more(cli: Run, predictions: Path, tmp_path: Path) -> None:
+def test_shares_that_lack_a_class_or_have_more(
+    cli: Run, refused: Refused, predictions: Path, tmp_path: Path
+) -> None:
     path = tmp_path / "shares.json"
     path.write_text('{"models": 0.9, "nurse": 0.8, "poet": 0.4, "surgeon": 0.1}')
-    message = _refused(cli, predictions, *NAMES, "--shares", path)
+    message = refused("fairness", predictions, *NAMES, "--shares", path)
     assert "has no share of model (is it 'models'?)" in message
     path.write_text('{"model": 0.9, "nurse": 0.8, "poet": 0.4, "surgeon": 0.1, "baker": 0.5}')
     done = cli("fairness", predictions, *NAMES, "--shares", path, "--draws", 5)
@@ -220,11 +217,11 @@ def test_empty_cells_are_said(cli: Run, tmp_path: Path) -> None:
     assert "–" in line
 
 
-def test_bad_rows_are_named_and_can_be_dropped(cli: Run, tmp_path: Path) -> None:
+def test_bad_rows_are_named_and_can_be_dropped(cli: Run, refused: Refused, tmp_path: Path) -> None:
     path = tmp_path / "p.jsonl"
     lines = [json.dumps(dict(zip("yrz", row, strict=True))) for row in _examples(50)]
     path.write_text("\n".join([*lines, '{"y": "nurse", "r": ']))
-    assert f"{path}: line 51: expected a JSON object; mend it" in _refused(cli, path, *NAMES)
+    assert f"{path}: line 51: expected a JSON object; mend it" in refused("fairness", path, *NAMES)
     done = cli("fairness", path, *NAMES, "--skip-bad", "--draws", 5)
     assert done.code == 0
     assert "1 rows dropped, the first: line 51" in done.err
@@ -244,21 +241,21 @@ def test_bad_rows_are_named_and_can_be_dropped(cli: Run, tmp_path: Path) -> None
     ],
 )
 def test_predictions_without_what_it_takes(
-    cli: Run,
+    refused: Refused,
     tmp_path: Path,
     rows: list[tuple[str, str, str]],
     arguments: tuple[str, ...],
     message: str,
 ) -> None:
-    assert message in _refused(cli, _write(tmp_path / "p.csv", rows), *arguments)
+    assert message in refused("fairness", _write(tmp_path / "p.csv", rows), *arguments)
 
 
-def test_missing_files_are_named(cli: Run, predictions: Path, tmp_path: Path) -> None:
+def test_missing_files_are_named(refused: Refused, predictions: Path, tmp_path: Path) -> None:
     nowhere = tmp_path / "nowhere.csv"
     for option in ("--train", "--shares", "--costs"):
-        message = _refused(cli, predictions, *NAMES, option, nowhere)
+        message = refused("fairness", predictions, *NAMES, option, nowhere)
         assert f"{nowhere}: cannot be read" in message
-    assert f"{nowhere}: cannot be read" in _refused(cli, nowhere, *NAMES)
+    assert f"{nowhere}: cannot be read" in refused("fairness", nowhere, *NAMES)
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from wordbias.nli.tokens import tokenise
 from wordbias.results import FORMATS, number
 
 Run = Callable[..., Any]
+Refused = Callable[..., str]
 
 
 def random_model(dim: int = 100, **about: Any) -> Model:
@@ -62,15 +63,6 @@ def found(cli: Run) -> Callable[..., dict[str, Any]]:
         return result
 
     return call
-
-
-def refused(cli: Run, command: str, *arguments: object) -> str:
-    done = cli(command, *arguments)
-    assert (done.code, done.out) == (1, "")
-    said: list[str] = done.err.splitlines()
-    assert len(said) == 1
-    assert said[0].startswith("wordbias: ")
-    return said[0]
 
 
 def write_predictions(path: Path, *tests: TestSet) -> NDArray[np.float32]:
@@ -136,22 +128,22 @@ def test_published_lists_and_articles(
     assert ("crashed an SUV ." in text) is not bool(flag)
 
 
-def test_a_folder_that_cannot_be(cli: Run, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be(refused: Refused, tmp_path: Path) -> None:
     taken = tmp_path / "taken"
     taken.write_text("", encoding="utf-8")
-    assert f"{taken}: is a file; name a folder" in refused(cli, "mab-build", "-o", taken)
-    assert "cannot be made a folder" in refused(cli, "mab-build", "-o", taken / "below")
+    assert f"{taken}: is a file; name a folder" in refused("mab-build", "-o", taken)
+    assert "cannot be made a folder" in refused("mab-build", "-o", taken / "below")
 
 
-def test_nothing_is_written_if_one_file_cannot_be(cli: Run, tmp_path: Path) -> None:
+def test_nothing_is_written_if_one_file_cannot_be(refused: Refused, tmp_path: Path) -> None:
     (tmp_path / "names.csv").mkdir()
-    assert "names.csv: is a folder" in refused(cli, "mab-build", "-o", tmp_path)
+    assert "names.csv: is a folder" in refused("mab-build", "-o", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["names.csv"]
 
 
-def test_lists_that_are_not_there(cli: Run, tmp_path: Path) -> None:
+def test_lists_that_are_not_there(refused: Refused, tmp_path: Path) -> None:
     for command in (("mab-build", "-o", tmp_path), ("mab-eval",)):
-        said = refused(cli, *command, "--lists", tmp_path / "gone")
+        said = refused(*command, "--lists", tmp_path / "gone")
         assert "expected a folder of word lists, found nothing" in said
 
 
@@ -291,25 +283,29 @@ def test_a_model_of_other_vectors_is_noted(cli: Run, model: Path, tmp_path: Path
 
 
 def test_an_embedding_without_the_words_is_refused(
-    cli: Run, model: Path, sample: Embedding, tmp_path: Path
+    refused: Refused, model: Path, sample: Embedding, tmp_path: Path
 ) -> None:
     path = tmp_path / "few.safetensors"
     sample.subset([word for word in sample.words if word not in ("she", "lady")]).save(path)
-    said = refused(cli, "mab-eval", path, "--model", model)
+    said = refused("mab-eval", path, "--model", model)
     assert "few lacks 2 of 9 words that the set explicit asks about (lady, She)" in said
 
 
-def test_a_model_of_other_dimensions_is_refused(cli: Run, model: Path, tmp_path: Path) -> None:
+def test_a_model_of_other_dimensions_is_refused(
+    refused: Refused, model: Path, tmp_path: Path
+) -> None:
     other = tmp_path / "other.nli.safetensors"
     random_model(dim=50, embedding={"name": "glove50"}).save(other)
-    said = refused(cli, "mab-eval", "--model", other)
+    said = refused("mab-eval", "--model", other)
     assert "trained on glove50 of 50 dimensions, sample has 100" in said
     assert "wordbias nli-train" in said
     assert "--model" in said
 
 
 @pytest.mark.parametrize("what", ["cut", "vectors", "text", "gone"])
-def test_a_damaged_model_is_refused(cli: Run, model: Path, tmp_path: Path, what: str) -> None:
+def test_a_damaged_model_is_refused(
+    refused: Refused, model: Path, tmp_path: Path, what: str
+) -> None:
     path = tmp_path / "bad.safetensors"
     content = {
         "cut": model.read_bytes()[:-100],
@@ -318,13 +314,13 @@ def test_a_damaged_model_is_refused(cli: Run, model: Path, tmp_path: Path, what:
     }
     if what in content:
         path.write_bytes(content[what])
-    said = refused(cli, "mab-eval", "--model", path)
+    said = refused("mab-eval", "--model", path)
     assert str(path) in said
     assert "NLI model" in said
 
 
-def test_an_embedding_that_is_not_there(cli: Run, model: Path) -> None:
-    assert "nowhere.txt" in refused(cli, "mab-eval", "nowhere.txt", "--model", model)
+def test_an_embedding_that_is_not_there(refused: Refused, model: Path) -> None:
+    assert "nowhere.txt" in refused("mab-eval", "nowhere.txt", "--model", model)
 
 
 @pytest.mark.skipif(not nli_sample_path().exists(), reason="no NLI model comes with this checkout")
@@ -394,23 +390,23 @@ def test_pairs_beside_the_set_are_noted(cli: Run, tmp_path: Path) -> None:
     assert cli("mab-eval", "--predictions", path, "-q").err == ""
 
 
-def test_missing_pairs_are_refused(cli: Run, tmp_path: Path) -> None:
+def test_missing_pairs_are_refused(refused: Refused, tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     write_predictions(path, build("explicit"))
-    said = refused(cli, "mab-eval", "--predictions", path, "--set", "all")
+    said = refused("mab-eval", "--predictions", path, "--set", "all")
     assert "lacks 62,976 of the 62,976 pairs of the set occupations; the first is" in said
     path.write_text(path.read_text(encoding="utf-8").replace("gentleman", "gent"))
-    said = refused(cli, "mab-eval", "--predictions", path)
+    said = refused("mab-eval", "--predictions", path)
     assert "lacks 1,968 of the 15,744 pairs of the set explicit; the first is" in said
     assert "A gentleman " in said
 
 
-def test_predictions_that_cannot_be_read(cli: Run, tmp_path: Path) -> None:
+def test_predictions_that_cannot_be_read(refused: Refused, tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
-    assert f"{path}: cannot be read" in refused(cli, "mab-eval", "--predictions", path)
+    assert f"{path}: cannot be read" in refused("mab-eval", "--predictions", path)
     path.write_text("premise,hypothesis,neutral,entail,contradict\nA,B,3.1,-2,0.4\n")
     assert f"{path}: line 2: 3.1, -2, 0.4: expected three probabilities" in refused(
-        cli, "mab-eval", "--predictions", path
+        "mab-eval", "--predictions", path
     )
 
 
@@ -443,11 +439,11 @@ def test_a_hugging_face_model(
 
 
 def test_a_hugging_face_model_that_cannot_be_used_is_one_line(
-    cli: Run, monkeypatch: pytest.MonkeyPatch
+    refused: Refused, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def load(name: str, **options: Any) -> Any:
         raise WordbiasError(f"{name}: a label order that cannot be determined")
 
     monkeypatch.setattr(mab_eval.Classifier, "load", load)
-    said = refused(cli, "mab-eval", "--hf", "m")
+    said = refused("mab-eval", "--hf", "m")
     assert said == "wordbias: m: a label order that cannot be determined"

@@ -24,6 +24,7 @@ from wordbias.probes.storage import save_representations
 from wordbias.results import FORMATS
 
 Run = Callable[..., Any]
+Refused = Callable[..., str]
 N = 400
 
 
@@ -76,15 +77,6 @@ def _value(result: dict[str, Any], measure: str, **wanted: Any) -> Any:
         if row["measure"] == measure and all(row.get(key) == wanted[key] for key in wanted)
     ]
     return row
-
-
-def _refused(cli: Run, *arguments: object, code: int = 1) -> str:
-    done = cli("probe", *arguments)
-    assert (done.code, done.out) == (code, "")
-    if code == 1:
-        assert done.err.startswith("wordbias: ")
-        assert done.err.count("\n") == 1
-    return str(done.err)
 
 
 def test_without_arguments_it_probes_the_sample_beside_random_vectors(cli: Run) -> None:
@@ -303,9 +295,9 @@ def test_a_figure_of_inputs_without_layers(cli: Run, tmp_path: Path) -> None:
     assert "Compression along" not in text
 
 
-def test_figures_that_cannot_be(cli: Run, encoded: Path, tmp_path: Path) -> None:
-    assert "name a file in .png, .pdf, .svg" in _refused(cli, "--plot", tmp_path / "f.gif")
-    assert "does not exist" in _refused(cli, "--plot", tmp_path / "none" / "f.png")
+def test_figures_that_cannot_be(refused: Refused, encoded: Path, tmp_path: Path) -> None:
+    assert "name a file in .png, .pdf, .svg" in refused("probe", "--plot", tmp_path / "f.gif")
+    assert "does not exist" in refused("probe", "--plot", tmp_path / "none" / "f.png")
 
 
 @pytest.mark.parametrize(
@@ -330,34 +322,34 @@ def test_figures_that_cannot_be(cli: Run, encoded: Path, tmp_path: Path) -> None
         (("--labels", "gender", "--probe", "mlp", "--device", "abacus"), "device 'abacus'"),
     ],
 )
-def test_what_is_refused(cli: Run, encoded: Path, arguments: Any, message: str) -> None:
-    assert message in _refused(cli, encoded, *arguments)
+def test_what_is_refused(refused: Refused, encoded: Path, arguments: Any, message: str) -> None:
+    assert message in refused("probe", encoded, *arguments)
 
 
-def test_label_files_that_do_not_fit(cli: Run, encoded: Path, tmp_path: Path) -> None:
+def test_label_files_that_do_not_fit(refused: Refused, encoded: Path, tmp_path: Path) -> None:
     labels = tmp_path / "y.txt"
     labels.write_text("f\nm\n" * 100, encoding="utf-8")
-    assert "400 vectors, but 200 labels" in _refused(cli, encoded, "--labels", labels)
+    assert "400 vectors, but 200 labels" in refused("probe", encoded, "--labels", labels)
     wanted = f"{labels}: 200 lines for 400 vectors of trained"
-    assert wanted in _refused(cli, encoded, "--labels", "gender", "--types", labels)
+    assert wanted in refused("probe", encoded, "--labels", "gender", "--types", labels)
     labels.write_bytes("für\n".encode("latin-1") * 400)
-    assert "line 1 is not UTF-8 text (byte 0xfc)" in _refused(cli, encoded, "--labels", labels)
+    assert "line 1 is not UTF-8 text (byte 0xfc)" in refused("probe", encoded, "--labels", labels)
 
 
-def test_vectors_that_are_not_finite(cli: Run, tmp_path: Path) -> None:
+def test_vectors_that_are_not_finite(refused: Refused, tmp_path: Path) -> None:
     x, y = _vectors()
     x[2, 17, 3] = np.nan
     np.save(tmp_path / "x.npy", x)
     labels = tmp_path / "y.txt"
     labels.write_text("".join(f"{i}\n" for i in y), encoding="utf-8")
-    message = _refused(cli, tmp_path / "x.npy", "--labels", labels)
+    message = refused("probe", tmp_path / "x.npy", "--labels", labels)
     assert "x: layer 2, row 18 holds nan" in message
 
 
-def test_files_that_are_none(cli: Run, tmp_path: Path) -> None:
-    assert "none.st: cannot be read" in _refused(cli, tmp_path / "none.st", "--labels", "a")
+def test_files_that_are_none(refused: Refused, tmp_path: Path) -> None:
+    assert "none.st: cannot be read" in refused("probe", tmp_path / "none.st", "--labels", "a")
     (tmp_path / "v.txt").write_text("alpha 1 2\nbeta 3 4\n", encoding="utf-8")
-    message = _refused(cli, tmp_path / "v.txt")
+    message = refused("probe", tmp_path / "v.txt")
     assert "v: has none of 1,250 labelled words, such as 'Liam'" in message
 
 
@@ -377,12 +369,12 @@ def test_files_that_are_none(cli: Run, tmp_path: Path) -> None:
         (("--rate", "0"), "--rate"),
     ],
 )
-def test_wrong_usage(cli: Run, arguments: Any, message: str) -> None:
-    assert message in " ".join(_refused(cli, *arguments, code=2).split())
+def test_wrong_usage(refused: Refused, arguments: Any, message: str) -> None:
+    assert message in " ".join(refused("probe", *arguments, code=2).split())
 
 
-def test_names_are_for_words(cli: Run, encoded: Path) -> None:
-    assert "holds no words" in _refused(cli, encoded, "--names", code=2)
+def test_names_are_for_words(refused: Refused, encoded: Path) -> None:
+    assert "holds no words" in refused("probe", encoded, "--names", code=2)
 
 
 def test_classes_that_occur_once_are_noted(cli: Run, tmp_path: Path) -> None:

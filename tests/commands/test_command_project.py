@@ -27,6 +27,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 Run = Callable[..., Any]
+Refused = Callable[..., str]
 TEXT = "He left the house.\nThe woman is at work.\nNothing here.\nMy sister and her father came.\n"
 
 
@@ -57,14 +58,6 @@ def found(cli: Run) -> Callable[..., dict[str, Any]]:
         return result
 
     return call
-
-
-def _refused(cli: Run, *arguments: object) -> str:
-    done = cli("project", *arguments)
-    assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("wordbias: ")
-    assert done.err.count("\n") == 1
-    return str(done.err)
 
 
 def _loaded(path: str | Path) -> Any:
@@ -177,7 +170,7 @@ def test_a_next_sentence_head_is_loaded_from_the_two_of_bert(
 
 
 def test_bert_whose_config_names_its_other_head(
-    cli: Run, folder: Callable[..., str], tmp_path: Path
+    cli: Run, refused: Refused, folder: Callable[..., str], tmp_path: Path
 ) -> None:
     """As the best known checkpoint has it: both heads in the file, one in the config."""
     path = tmp_path / "both"
@@ -192,46 +185,54 @@ def test_bert_whose_config_names_its_other_head(
     alone = folder("bert", "MaskedLM")
     assert cli("project", alone, "-o", tmp_path / "a", "-q").code == 0
     assert read_adapter(tmp_path / "a").fingerprint.architecture == "BertForMaskedLM"
-    said = _refused(cli, alone, "--head", "classification")
+    said = refused("project", alone, "--head", "classification")
     assert "holds a BertForSequenceClassification without" in said
 
 
-def test_a_model_without_a_head(cli: Run, folder: Callable[..., str], tmp_path: Path) -> None:
+def test_a_model_without_a_head(
+    cli: Run, refused: Refused, folder: Callable[..., str], tmp_path: Path
+) -> None:
     done = cli("project", folder("distilbert", "MaskedLM"), "-o", tmp_path / "a")
     assert done.code == 0
     assert "without a trained head or pooler, so there is no site sentence" in done.err
     assert Site("sentence") not in read_adapter(tmp_path / "a").subspaces
     pooled = cli("project", folder("bert", "Model"), "-o", tmp_path / "b")
     assert (pooled.code, pooled.err) == (0, "")
-    said = _refused(
-        cli, folder("bert", "Model"), "-q", "--setting", "SENT-0", "--export", tmp_path / "out"
+    said = refused(
+        "project",
+        folder("bert", "Model"),
+        "-q",
+        "--setting",
+        "SENT-0",
+        "--export",
+        tmp_path / "out",
     )
     assert "nothing of SENT-0 can be folded into the weights (sentence: BertModel has no" in said
     assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_that_lacks_the_weights_of_the_head(
-    cli: Run, folder: Callable[..., str], tmp_path: Path
+    refused: Refused, folder: Callable[..., str], tmp_path: Path
 ) -> None:
     model = build("bert", vocabulary=240)
     weights = {name: x for name, x in model.state_dict().items() if "classifier" not in name}
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder())
     save(model, tokenizer, tmp_path / "m", state_dict=weights)
-    said = _refused(cli, tmp_path / "m")
+    said = refused("project", tmp_path / "m")
     assert "holds a BertForSequenceClassification without classifier.bias" in said
     assert "give a model folder with a trained head" in said
 
 
 @pytest.mark.parametrize("purpose", ["Model", "MaskedLM"])
 def test_a_folder_that_lacks_weights_of_the_encoder(
-    cli: Run, folder: Callable[..., str], tmp_path: Path, purpose: str
+    refused: Refused, folder: Callable[..., str], tmp_path: Path, purpose: str
 ) -> None:
     """They would be drawn at random, and the subspaces be those of no model."""
     shutil.copytree(folder("bert", purpose), tmp_path / "m")
     path = tmp_path / "m" / "model.safetensors"
     kept = {n: w for n, w in load_file(path).items() if "layer.1.attention.output" not in n}
     save_file(kept, path, {"format": "pt"})
-    said = _refused(cli, tmp_path / "m", "-o", tmp_path / "a.st")
+    said = refused("project", tmp_path / "m", "-o", tmp_path / "a.st")
     assert "without trained weights for " in said
     assert "encoder.layer.1.attention.output" in said
     assert not (tmp_path / "a.st").exists()
@@ -275,23 +276,25 @@ def test_other_formats(cli: Run, folder: Callable[..., str]) -> None:
     assert "| query@2 | 67 |" in cli("project", folder(), "--format", "md").out
 
 
-def test_mistakes(cli: Run, folder: Callable[..., str], tmp_path: Path) -> None:
+def test_mistakes(refused: Refused, folder: Callable[..., str], tmp_path: Path) -> None:
     model = folder()
-    assert "layers 1 to 3" in _refused(cli, model, "--sites", "cls@7")
-    assert "expected some of sentence" in _refused(cli, model, "--sites", " , ")
-    assert "no such file" in _refused(cli, model, "--pairs", tmp_path / "none.toml")
-    assert "cannot be read" in _refused(cli, model, "--sent-debias", tmp_path / "none.txt")
-    assert "no such folder" in _refused(cli, tmp_path / "nowhere")
+    assert "layers 1 to 3" in refused("project", model, "--sites", "cls@7")
+    assert "expected some of sentence" in refused("project", model, "--sites", " , ")
+    assert "no such file" in refused("project", model, "--pairs", tmp_path / "none.toml")
+    assert "cannot be read" in refused("project", model, "--sent-debias", tmp_path / "none.txt")
+    assert "no such folder" in refused("project", tmp_path / "nowhere")
     export = ("--export", tmp_path / "x")
-    assert "expected SENT-p" in _refused(cli, model, "--setting", "L9-0", *export)
-    assert "exists already" in _refused(cli, model, "--setting", "SENT-0", "--export", tmp_path)
+    assert "expected SENT-p" in refused("project", model, "--setting", "L9-0", *export)
+    assert "exists already" in refused(
+        "project", model, "--setting", "SENT-0", "--export", tmp_path
+    )
     missing = tmp_path / "no" / "x"
-    assert "does not exist" in _refused(cli, model, "--setting", "SENT-0", "--export", missing)
-    assert "does not exist" in _refused(cli, model, "-o", missing)
+    assert "does not exist" in refused("project", model, "--setting", "SENT-0", "--export", missing)
+    assert "does not exist" in refused("project", model, "-o", missing)
     mine = tmp_path / "mine.tsv"
     mine.write_text("she left\the left\n")
-    assert "1 usable pairs" in _refused(cli, model, "--pairs", mine)
-    assert "is both --pairs and -o" in _refused(cli, model, "--pairs", mine, "-o", mine)
+    assert "1 usable pairs" in refused("project", model, "--pairs", mine)
+    assert "is both --pairs and -o" in refused("project", model, "--pairs", mine, "-o", mine)
     assert mine.read_text() == "she left\the left\n"
     assert not (tmp_path / "x").exists()
 
@@ -306,7 +309,9 @@ def test_options_that_need_each_other(cli: Run, folder: Callable[..., str], tmp_
     assert "needs --sent-debias TEXT" in done.err
 
 
-def test_a_family_that_is_not_known(cli: Run, folder: Callable[..., str], tmp_path: Path) -> None:
+def test_a_family_that_is_not_known(
+    refused: Refused, folder: Callable[..., str], tmp_path: Path
+) -> None:
     config = transformers.GPT2Config(
         n_layer=1,
         n_head=1,
@@ -318,7 +323,7 @@ def test_a_family_that_is_not_known(cli: Run, folder: Callable[..., str], tmp_pa
     )
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder())
     save(transformers.GPT2Model(config), tokenizer, tmp_path / "gpt")
-    assert "models of type 'gpt2' are not known here" in _refused(cli, tmp_path / "gpt")
+    assert "models of type 'gpt2' are not known here" in refused("project", tmp_path / "gpt")
 
 
 def test_as_a_process(process: Run, folder: Callable[..., str], tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from wordbias.results import FORMATS
 from wordbias.wordlists.query_files import load_queries
 
 Run = Callable[..., Any]
+Refused = Callable[..., str]
 
 MINE = """
 [sets]
@@ -50,14 +51,6 @@ def found(cli: Run) -> Callable[..., dict[str, Any]]:
         return result
 
     return call
-
-
-def _refused(cli: Run, *arguments: object) -> str:
-    done = cli("weat", *arguments)
-    assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("wordbias: ")
-    assert done.err.count("\n") == 1
-    return str(done.err)
 
 
 def test_without_arguments_it_runs_the_ten_queries_on_the_sample(cli: Run) -> None:
@@ -207,7 +200,7 @@ def test_every_format(cli: Run, to: str) -> None:
 
 
 def test_a_query_without_words_has_a_reason_and_the_rest_is_measured(
-    cli: Run, found: Run, tmp_path: Path
+    cli: Run, refused: Refused, found: Run, tmp_path: Path
 ) -> None:
     sample = Embedding.sample()
     seven = next(query for query in load_queries() if query.name == "weat7")
@@ -218,7 +211,7 @@ def test_a_query_without_words_has_a_reason_and_the_rest_is_measured(
     assert all("reason" in row for row in rows if row["value"] is None)
     text = " ".join(cli("weat", path).out.split())
     assert "weat1 undefined: few: weat1: flowers: 0 of 25 words found" in text
-    assert "few: weat6: male_names: 0 of 8 words found" in _refused(cli, path, "--query", "weat6")
+    assert "few: weat6: male_names: 0 of 8 words found" in refused("weat", path, "--query", "weat6")
 
 
 @pytest.mark.parametrize(
@@ -234,8 +227,8 @@ def test_a_query_without_words_has_a_reason_and_the_rest_is_measured(
         (("nothere.txt",), "nothere.txt"),
     ],
 )
-def test_bad_input_is_one_line(cli: Run, arguments: tuple[str, ...], message: str) -> None:
-    assert message in _refused(cli, *arguments)
+def test_bad_input_is_one_line(refused: Refused, arguments: tuple[str, ...], message: str) -> None:
+    assert message in refused("weat", *arguments)
 
 
 @pytest.mark.parametrize(
@@ -247,9 +240,9 @@ def test_bad_input_is_one_line(cli: Run, arguments: tuple[str, ...], message: st
         ("=", "not valid TOML"),
     ],
 )
-def test_bad_queries_are_one_line(cli: Run, mine: Path, text: str, message: str) -> None:
+def test_bad_queries_are_one_line(refused: Refused, mine: Path, text: str, message: str) -> None:
     mine.write_text(text, encoding="utf-8")
-    assert message in _refused(cli, "--queries", mine)
+    assert message in refused("weat", "--queries", mine)
 
 
 @pytest.mark.parametrize("arguments", [("--ddof", 2), ("--samples", 0), ("--seed", -1)])

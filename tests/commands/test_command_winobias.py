@@ -16,6 +16,7 @@ from wordbias.fairness.winobias.sentences import load_winobias
 from wordbias.results import FORMATS
 
 Run = Callable[..., Any]
+Refused = Callable[..., str]
 
 
 @pytest.fixture
@@ -35,14 +36,6 @@ def found(tmp_path: Path, folder: Path) -> Path:
         lines.append(json.dumps({"sentence": one.text, "clusters": clusters}))
     path.write_text("\n".join(lines))
     return path
-
-
-def _refused(cli: Run, *arguments: object) -> str:
-    done = cli("winobias", *arguments)
-    assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("wordbias: ")
-    assert done.err.count("\n") == 1
-    return str(done.err)
 
 
 def test_alone_it_says_what_is_there(cli: Run, folder: Path) -> None:
@@ -86,7 +79,9 @@ def test_every_format(cli: Run, folder: Path, found: Path, to: str) -> None:
     assert done.out
 
 
-def test_shares_beside_the_sentences_are_found(cli: Run, folder: Path, found: Path) -> None:
+def test_shares_beside_the_sentences_are_found(
+    cli: Run, refused: Refused, folder: Path, found: Path
+) -> None:
     shares = {"farmer": 22, "nurses": 90, "construction_worker": 4, "teacher": 78, "sheriff": 14}
     path = folder / "occupational_female_precentage.json"
     path.write_text(json.dumps(shares))
@@ -103,8 +98,8 @@ def test_shares_beside_the_sentences_are_found(cli: Run, folder: Path, found: Pa
     assert values[0] == values[1]
     assert values[0][0] > 0
     other.write_text('{"farmer": 22}')
-    assert "has no share of" in _refused(
-        cli, folder, "--clusters", found, "--shares", other, "--draws", 5
+    assert "has no share of" in refused(
+        "winobias", folder, "--clusters", found, "--shares", other, "--draws", 5
     )
 
 
@@ -165,19 +160,21 @@ def test_real_sentences(cli: Run, shared_data: Path, tmp_path: Path) -> None:
     assert all(str(folder) in row["shares_from"] for row in correlated)
 
 
-def test_what_is_wrong_is_one_line(cli: Run, folder: Path, found: Path, tmp_path: Path) -> None:
-    assert "expected the folder with the files" in _refused(cli, tmp_path / "nowhere")
+def test_what_is_wrong_is_one_line(
+    cli: Run, refused: Refused, folder: Path, found: Path, tmp_path: Path
+) -> None:
+    assert "expected the folder with the files" in refused("winobias", tmp_path / "nowhere")
     nowhere = tmp_path / "nowhere.json"
-    assert f"{nowhere}: cannot be read" in _refused(cli, folder, "--clusters", nowhere)
+    assert f"{nowhere}: cannot be read" in refused("winobias", folder, "--clusters", nowhere)
     lines = found.read_text().splitlines()
     found.write_text("\n".join([*lines[:-1], lines[-1][:-4]]))
-    assert "line 24: expected" in _refused(cli, folder, "--clusters", found)
+    assert "line 24: expected" in refused("winobias", folder, "--clusters", found)
     found.write_text("\n".join(lines[:-1]))
-    assert "has no clusters of" in _refused(cli, folder, "--clusters", found)
+    assert "has no clusters of" in refused("winobias", folder, "--clusters", found)
     missing = tmp_path / "no" / "folder.tsv"
-    assert "does not exist" in _refused(cli, folder, "--masked", missing)
-    assert "is both" in _refused(cli, folder, "--clusters", found, "--sentences", found)
+    assert "does not exist" in refused("winobias", folder, "--masked", missing)
+    assert "is both" in refused("winobias", folder, "--clusters", found, "--sentences", found)
     both = tmp_path / "both"
-    assert "is both" in _refused(cli, folder, "--masked", both, "--sentences", both)
+    assert "is both" in refused("winobias", folder, "--masked", both, "--sentences", both)
     assert cli("winobias").code == 2
     assert cli("winobias", folder, "--spans", "words").code == 2

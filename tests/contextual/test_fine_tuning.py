@@ -211,11 +211,11 @@ def test_a_seed_decides_and_torch_s_state_is_left_alone(tmp_path: Path) -> None:
 
 def test_gradients_are_cut(tmp_path: Path) -> None:
     """One step of plain size: AdamW's first step does not depend on the gradient's size."""
-    from wordbias.contextual.fine_tuning.tuning import _optimizer, _Trained
+    from wordbias.contextual.fine_tuning.task import Trained, optimizer_of
 
     headed = load_headed("nli", LABELS, saved(tmp_path / "m"))
-    trained = _Trained(headed.model, False)
-    optimizer = _optimizer(trained, QUICK)
+    trained = Trained(headed.model, False)
+    optimizer = optimizer_of(trained, QUICK)
     for one in trained.parts.values():
         one.grad = torch.full_like(one, 10.0)
     optimizer.step()

@@ -115,6 +115,16 @@ def test_a_file_about_one_gender_has_no_empty_subset(p: np.ndarray) -> None:
     assert {row.details["subset"] for row in rows} == {"all", "F"}
 
 
+def test_subsets_are_those_of_all_of_them(p: np.ndarray) -> None:
+    data = gsss("MF" * (N // 2))
+    every = gsss_rows(data, p, "m", "original")
+    for asked in (["all"], ["F", "M"]):
+        wanted = [row for name in asked for row in every if row.details["subset"] == name]
+        assert gsss_rows(data, p, "m", "original", subsets=asked) == wanted
+    with pytest.raises(WordbiasError, match="no subset 'X'; choose among all, "):
+        gsss_rows(data, p, "m", "original", subsets=["all", "X"])
+
+
 def test_another_number_of_probabilities_is_refused(p: np.ndarray) -> None:
     with pytest.raises(WordbiasError, match="expected probabilities of 2 triples, got 60"):
         gsss_rows(gsss("MF"), p, "m", "original")

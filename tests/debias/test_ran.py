@@ -363,7 +363,7 @@ def test_bad_settings_are_refused(
 
 def test_a_direction_that_is_undefined_is_refused_with_a_remedy(small: Embedding) -> None:
     bare = Attribute("colour", ("red", "blue"), (("a", "c"), ("b", "d")))
-    with pytest.raises(WordbiasError, match=r"no definitional pair of colour; give another dir"):
+    with pytest.raises(WordbiasError, match=r"has no pairs; give another direction"):
         fit(small, bare)
     with pytest.raises(WordbiasError, match=r"has no pairs; give another direction"):
         fit(small, bare, direction="she-he")

@@ -8,7 +8,7 @@ import pytest
 
 from wordbias import Attribute, Embedding, misp
 from wordbias.errors import WordbiasError
-from wordbias.measures.apart import tables
+from wordbias.measures.apart import panel_rows
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.table import table_rows
 from wordbias.workers import BACKENDS, Workers
@@ -33,10 +33,10 @@ def test_rows_are_those_of_one_process(backend: str, panels: list[Panel]) -> Non
     if importlib.util.find_spec(PACKAGES[backend]) is None:
         pytest.skip(f"{PACKAGES[backend]} is not installed")
     expected = [row for panel in panels for row in table_rows(panel, FAMILIES)]
-    assert tables(panels, FAMILIES) == expected
-    assert tables(panels, FAMILIES, workers=Workers(2, backend)) == expected
+    assert panel_rows(panels, FAMILIES) == expected
+    assert panel_rows(panels, FAMILIES, workers=Workers(2, backend)) == expected
 
 
 def test_an_unknown_family_is_refused_before_anything_is_done(panels: list[Panel]) -> None:
     with pytest.raises(WordbiasError, match="measure 'weat': expected some of midb"):
-        tables(panels, ["midb", "weat"], workers=Workers(2))
+        panel_rows(panels, ["midb", "weat"], workers=Workers(2))

@@ -27,6 +27,7 @@ from wordbias.nli.runs import Data, Plan, accuracy_rows, plan, single, vocabular
 from wordbias.nli.trainer import Job, find_device, train_all
 from wordbias.nli.watching import Counter, log_length, watched
 from wordbias.threads import set_threads
+from wordbias.workers import Workers
 
 WORDS = [f"w{i}" for i in range(20)]
 RECIPE = replace(FAST, batch=16, epochs=4, hidden=6, rate=0.02)
@@ -71,7 +72,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Plan:
     """Four models, trained one by one."""
     chosen = planned(tmp_path_factory.mktemp("models"))
     set_threads(1)
-    run(chosen.jobs, processes=1)
+    run(chosen.jobs, workers=Workers(1))
     return chosen
 
 
@@ -199,12 +200,12 @@ def test_an_interrupted_training_goes_on(
 
     monkeypatch.setattr(Learning, "losses", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        run(chosen.jobs, processes=1)
+        run(chosen.jobs, workers=Workers(1))
     assert [job.output.exists() for job in chosen.jobs] == [True, True, False, False]
     assert chosen.jobs[2].checkpoint.exists()
     monkeypatch.undo()
     set_threads(processes)
-    run(chosen.jobs, processes=processes)
+    run(chosen.jobs, workers=Workers(processes))
     for one, other in zip(trained.jobs, chosen.jobs, strict=True):
         assert_equal(one.output, other.output)
         assert without_seconds(one) == without_seconds(other)
@@ -275,11 +276,29 @@ def test_devices_that_are_not_there_are_named(name: str, said: str) -> None:
     assert find_device(None).type in ("cpu", "cuda")
 
 
+@pytest.mark.filterwarnings("default")  # of clusters that start and stop
+@pytest.mark.parametrize(("cluster", "package"), [("dask", "distributed"), ("ray", "ray")])
+def test_a_cluster_trains_the_same(
+    cluster: str, package: str, trained: Plan, tmp_path: Path
+) -> None:
+    pytest.importorskip(package, reason=f"{cluster} is one of the two clusters")
+    chosen = planned(tmp_path)
+    run(chosen.jobs, workers=Workers(2, cluster))
+    for one, other in zip(trained.jobs, chosen.jobs, strict=True):
+        assert_equal(one.output, other.output)
+
+
+def test_a_cluster_that_writes_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Workers, "results", lambda *_, **__: [])
+    with pytest.raises(WordbiasError, match="another folder; name an output that all machines"):
+        run(planned(tmp_path).jobs, workers=Workers(2, "dask"))
+
+
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_training_that_diverges_says_so(processes: int, tmp_path: Path) -> None:
     chosen = planned(tmp_path, (0,), rate=1e30)
     with pytest.raises(WordbiasError, match=r"^training diverged in epoch 1: the loss is nan"):
-        run(chosen.jobs, replace(RECIPE, rate=1e30), processes=processes)
+        run(chosen.jobs, replace(RECIPE, rate=1e30), workers=Workers(processes))
     assert not any(job.output.exists() for job in chosen.jobs)
 
 

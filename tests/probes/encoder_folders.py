@@ -1,11 +1,11 @@
-"""Tiny untrained encoders of seven families, with tokenizers that cut words into pieces."""
+"""Folders of tiny encoders of every family, with tokenizers of its kind that cut words up."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-import pytest
+from tiny_encoders import build, save
 
 TEXTS = (
     "The surgeon spoke to the microbiologist about her patient.",
@@ -17,55 +17,8 @@ TEXTS = (
     "The Surgeon spoke.  Then  the surgeon left the room , the house and the town for good .",
     "x",
 )
-FAMILIES = ("bert", "roberta", "electra", "distilbert", "deberta-v2", "mpnet", "albert")
 POSITIONS = 24
 """Rows of the tables of positions, so that a text of some words is too long."""
-
-
-def _sizes(**more: Any) -> dict[str, Any]:
-    return {
-        "hidden_size": 16,
-        "num_hidden_layers": 3,
-        "num_attention_heads": 2,
-        "intermediate_size": 24,
-        "max_position_embeddings": POSITIONS,
-        "initializer_range": 0.5,  # so that what a text says can be seen in its vectors
-        **more,
-    }
-
-
-def config_of(family: str, vocabulary: int) -> Any:
-    """Return the config of a tiny model; where its real ones differ from BERT, this differs."""
-    import transformers as t
-
-    sizes = _sizes(vocab_size=vocabulary)
-    if family == "distilbert":
-        return t.DistilBertConfig(
-            vocab_size=vocabulary,
-            dim=16,
-            n_layers=3,
-            n_heads=2,
-            hidden_dim=24,
-            max_position_embeddings=POSITIONS,
-            initializer_range=0.5,
-        )
-    if family == "deberta-v2":
-        return t.DebertaV2Config(
-            **sizes,
-            relative_attention=True,
-            position_biased_input=False,
-            pos_att_type=["p2c", "c2p"],
-            position_buckets=8,
-        )
-    makers: dict[str, tuple[Any, dict[str, Any]]] = {
-        "bert": (t.BertConfig, {}),
-        "roberta": (t.RobertaConfig, {}),
-        "electra": (t.ElectraConfig, {"embedding_size": 8}),
-        "mpnet": (t.MPNetConfig, {}),
-        "albert": (t.AlbertConfig, {"embedding_size": 8}),
-    }
-    make, more = makers[family]
-    return make(**sizes, **more)
 
 
 def tokenizer_of(family: str) -> Any:
@@ -137,13 +90,9 @@ def tokenizer_of(family: str) -> Any:
 
 def make_encoder(family: str, folder: Path, seed: int = 0) -> Path:
     """Save a tiny untrained model of a family and its tokenizer in a folder."""
-    torch = pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
-    transformers.utils.logging.disable_progress_bar()
     tokenizer = tokenizer_of(family)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = transformers.AutoModel.from_config(config_of(family, len(tokenizer)))
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    vocabulary = len(tokenizer)
+    sizes = {"max_position_embeddings": POSITIONS, "initializer_range": 0.5}
+    model = build(family, "Model", seed, vocabulary, **sizes)
+    save(model, tokenizer, folder)
     return folder

@@ -75,6 +75,23 @@ def test_a_word_of_punctuation_alone_is_refused() -> None:
         Scanner(["he", "?!"])
 
 
+def test_a_word_ends_behind_its_accent() -> None:
+    """An accent may be a character by itself: `cafe` + U+0301 is another word than `cafe`."""
+    texts = ["a cafe\u0301 and a cafe", "cafe\u0301"]
+    found = [list(Scanner(["cafe", "cafe\u0301"])(text)) for text in texts]
+    places = [{one.word: one.start for one in ones} for ones in found]
+    assert places == [{"cafe": 14, "cafe\u0301": 2}, {"cafe\u0301": 0}]
+
+
+@pytest.mark.parametrize("first", ['{"text": "a man", "n": 1}\n', ""])
+def test_null_is_no_sentence(tmp_path: Path, first: str) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text(first + '{"text": null, "n": null}\n')
+    wanted = f"s.jsonl: line {1 + bool(first)}: has null as 'text', which is no text; mend or"
+    with pytest.raises(WordbiasError, match=wanted):
+        list(read_sentences(path))
+
+
 def test_contexts_counts_and_duplicates() -> None:
     texts = ["he ran", "she ran", "he ran", "we ran", "He and she"]
     found = find_sentences(texts, ["he", "she", "nobody"])

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from encoder_folders import FAMILIES, POSITIONS, TEXTS
+from encoder_folders import POSITIONS, TEXTS
 from safetensors.numpy import load_file, save_file
+from tiny_encoders import FAMILIES
 
 from wordbias import WordbiasError, optional
 from wordbias.pretrained import first_line, load_pretrained

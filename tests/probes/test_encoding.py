@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from encoder_folders import FAMILIES, TEXTS
+from encoder_folders import TEXTS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tiny_encoders import FAMILIES
 
 from wordbias import WordbiasError
 from wordbias.probes import tokenising

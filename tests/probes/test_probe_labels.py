@@ -137,7 +137,7 @@ def test_arrays_of_safetensors(tmp_path: Path) -> None:
         load_vectors(path)
     assert load_vectors(path, "b").layers == (0,)
     save_file({"a": X[0]}, path)
-    with pytest.raises(WordbiasError, match="one array of vectors, found none"):
+    with pytest.raises(WordbiasError, match=r"found float32 of shape \(4,\)"):
         load_vectors(path)
     with pytest.raises(WordbiasError, match="expected numbers of shape"):
         load_vectors(path, "a")

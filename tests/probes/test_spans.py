@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 import pytest
 from hypothesis import assume, given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from wordbias.probes.spans import find_word
 from wordbias.probes.tokenising import token_range
 
-ALPHABET = "abAB -'_1é\n"
+ALPHABET = "abAB -'_1é\n\u0301\ufe0f"
 
 
 @pytest.mark.parametrize(
@@ -25,6 +26,12 @@ ALPHABET = "abAB -'_1é\n"
         ("der Arzt", " Arzt ", "Arzt"),
         ("woman", "man", None),
         ("man_1 man2 éman", "man", None),
+        ("cafe\u0301 cafe", "cafe", "cafe"),
+        ("cafe\u0301", "cafe", None),
+        ("cafe\u0301", "cafe\u0301", "cafe\u0301"),
+        ("e\u0301tude", "tude", None),
+        ("\u0915\u094d\u0937", "\u0915", None),  # a virama joins two letters of Devanagari
+        ("\u2764\ufe0fman", "man", "man"),  # a selector that draws a heart in colour
         ("anything", "", None),
         ("anything", "  ", None),
         ("", "man", None),
@@ -35,6 +42,18 @@ def test_a_word_is_found_between_its_bounds(text: str, word: str, expected: str 
     assert (None if span is None else text[span[0] : span[1]]) == expected
 
 
+def test_every_combining_mark_is_part_of_its_word() -> None:
+    marks = [
+        character
+        for character in map(chr, range(0x110000))
+        if unicodedata.category(character) in ("Mn", "Mc", "Me")
+        and "VARIATION SELECTOR-" not in unicodedata.name(character, "")
+    ]
+    assert len(marks) > 2000
+    assert not [mark for mark in marks if find_word(f"man{mark}", "man")]
+    assert not [mark for mark in marks if find_word(f"e{mark}man", "man")]
+
+
 def test_the_first_of_several_is_found() -> None:
     assert find_word("woman, man, man", "man") == (7, 10)
 
@@ -43,7 +62,7 @@ def test_the_first_of_several_is_found() -> None:
 def test_it_is_the_first_place_where_the_definition_holds(text: str, word: str) -> None:
     def bounded(i: int) -> bool:
         around = text[i - 1 : i] + text[i + len(word) : i + len(word) + 1]
-        return not any(c.isalnum() or c == "_" for c in around)
+        return not any(c.isalnum() or c in "_\u0301" for c in around)
 
     places = [
         i

@@ -228,6 +228,18 @@ def test_rows_that_cannot_be_used_are_refused_or_dropped_and_counted(
     assert (found.dropped, found.problem.startswith(f"line 3: {message}")) == (1, True)
 
 
+@pytest.mark.parametrize("first", ['{"text": "a man", "word": "man"}\n', ""])
+@pytest.mark.parametrize("column", ["text", "word"])
+def test_null_is_no_text(write: Write, first: str, column: str) -> None:
+    row = json.dumps({"text": "a man", "word": "man", column: None})
+    path = write("a.jsonl", f'{first}{row}\n{{"text": "man", "word": "man"}}\n')
+    said = refused(path, Choice(word="word"))
+    assert said.startswith(f"line {1 + bool(first)}: has null as '{column}', which is no text")
+    found = load_texts(path, Choice(word="word", skip_bad=True))
+    assert found.texts == ["a man", "man"][not first :]
+    assert found.dropped == 1
+
+
 def test_a_file_of_nothing_but_bad_rows(write: Write) -> None:
     path = write("a.tsv", "text\na\tb\nc\td\n")
     said = refused(path, Choice(skip_bad=True))

@@ -11,6 +11,9 @@ import pytest
 from wordbias.wordlists import Attribute, Templates, common_names, test_names
 
 PACKAGED = (
+    "age.toml",
+    "ethnicity.toml",
+    "gender-de.toml",
     "gender.toml",
     "gender_specific.toml",
     "names.toml",

@@ -14,6 +14,7 @@ from wordbias.commands.ceat_views import (
     effects_table,
     words_lines,
 )
+from wordbias.commands.encoder_options import computing_options
 from wordbias.commands.options import (
     common_options,
     format_option,
@@ -22,7 +23,6 @@ from wordbias.commands.options import (
     show,
     split_layers,
 )
-from wordbias.probes.encoder import PRECISIONS
 from wordbias.probes.in_context.association import DRAWS
 from wordbias.probes.in_context.measuring import Settings, ceat
 from wordbias.probes.in_context.sentences import PER_WORD
@@ -87,19 +87,7 @@ from wordbias.results import Report
     help="All as the released code: variance, last sub-word, no special tokens, window.",
 )
 @click.option("--swap-roles", is_flag=True, help="Exchange targets and attributes.")
-@click.option("--max-length", type=click.IntRange(1), help="Tokens that a sentence is cut to.")
-@click.option("--device", help="cpu or cuda.  [default: cuda if there is one]")
-@click.option(
-    "--precision",
-    type=click.Choice(PRECISIONS),
-    help="What the model computes in.  [default: float32]",
-)
-@click.option(
-    "--random-init",
-    type=click.IntRange(0),
-    metavar="SEED",
-    help="Untrained weights, as a baseline.",
-)
+@computing_options
 @click.option("--save", metavar="VECTORS", help="Keep the words' vectors (safetensors).")
 @seed_option
 @format_option

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from wordbias.commands.encoder_options import PRECISION
 from wordbias.commands.options import note, which_layers
 from wordbias.errors import WordbiasError
 from wordbias.formats.atomic import check_writable, refuse_same
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.in_context.contexts import AS_PUBLISHED, Encoded, Reading, encode_contexts
+from wordbias.probes.in_context.scanning import can_be_found
 from wordbias.probes.in_context.sentences import PER_WORD, Sentences, find_sentences, read_sentences
 from wordbias.probes.in_context.words import check_words
 from wordbias.probes.reading import is_arrays
@@ -92,7 +94,7 @@ def _encoded(name: str, queries: Sequence[Query], options: dict[str, Any]) -> Su
     encoder = Encoder.load(
         name,
         device=options["device"],
-        precision=options["precision"] or "float32",
+        precision=options["precision"] or PRECISION,
         random_init=options["random_init"],
     )
     encoded = encode_contexts(encoder, sentences, _reading(options, encoder))
@@ -113,6 +115,11 @@ def _encoded(name: str, queries: Sequence[Query], options: dict[str, Any]) -> Su
 def _found_sentences(path: str, queries: Sequence[Query], options: dict[str, Any]) -> Sentences:
     sets = [words for query in queries for _, words in (*query.targets, *query.attributes)]
     words = list(dict.fromkeys(word for some in sets for word in some))
+    if silent := next((word for word in words if not can_be_found(word)), None):
+        raise WordbiasError(
+            f"{options['stimuli']}: the word {silent!r} has neither a letter nor a digit, so that "
+            "no sentence has it; remove it"
+        )
     per_word = options["per_word"] or PER_WORD
     texts = read_sentences(path, options["column"])
     seed = options["seed"]

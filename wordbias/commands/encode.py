@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from wordbias.commands.encode_views import closing, encoded_row, encoded_table, tell
+from wordbias.commands.encoder_options import PRECISION, computing_options
 from wordbias.commands.options import (
     common_options,
     format_option,
@@ -20,7 +21,7 @@ from wordbias.commands.options import (
 from wordbias.errors import Interrupted
 from wordbias.formats.atomic import refuse_same
 from wordbias.probes.columns import DISTINCT, Choice
-from wordbias.probes.encoder import PRECISIONS, Encoder
+from wordbias.probes.encoder import Encoder
 from wordbias.probes.encoding import BATCH_TOKENS, Work
 from wordbias.probes.pooling import POOLINGS, SPECIALS, SUBWORDS, Settings
 from wordbias.probes.texts import load_texts
@@ -80,22 +81,8 @@ from wordbias.results import Report
     help="Only such rows; repeatable.",
 )
 @click.option("--limit", type=click.IntRange(1), help="Only so many rows.")
-@click.option("--max-length", type=click.IntRange(1), help="Tokens that a text is cut to.")
 @click.option("--skip-bad", is_flag=True, help="Drop and count rows that cannot be used.")
-@click.option("--device", help="cpu or cuda.  [default: cuda if there is one]")
-@click.option(
-    "--precision",
-    type=click.Choice(PRECISIONS),
-    default="float32",
-    show_default=True,
-    help="What the model computes in.",
-)
-@click.option(
-    "--random-init",
-    type=click.IntRange(0),
-    metavar="SEED",
-    help="Untrained weights, as a baseline.",
-)
+@computing_options
 @click.option(
     "--batch-tokens",
     type=click.IntRange(1),
@@ -110,7 +97,7 @@ def command(
     data: str,
     output: str,
     device: str | None,
-    precision: str,
+    precision: str | None,
     random_init: int | None,
     batch_tokens: int,
     skip_bad: bool,
@@ -136,7 +123,9 @@ def command(
     refuse_same({"the output": output}, {"DATA": data})
     check_target(output)
     texts = load_texts(data, _choice(options, skip_bad))
-    encoder = Encoder.load(model, device=device, precision=precision, random_init=random_init)
+    encoder = Encoder.load(
+        model, device=device, precision=precision or PRECISION, random_init=random_init
+    )
     settings = _settings(options, encoder, texts.spans is not None)
     work = Work.of(encoder, texts.texts, texts.spans, settings)
     if lost := work.lost():

@@ -9,13 +9,16 @@ import click
 
 from wordbias.commands.options import (
     common_options,
+    device_option,
     format_option,
     given_arguments,
     seed_option,
     show,
 )
-from wordbias.contextual.exporting import check_new
+from wordbias.commands.training_options import BFLOAT16, precision_option
+from wordbias.formats.atomic import check_new
 from wordbias.optional import need
+from wordbias.progress import set_quiet
 from wordbias.rendering import Table
 from wordbias.results import Report, Row, number
 
@@ -53,14 +56,8 @@ _ROOM = "wordbias.contextual.fine_tuning"
     type=click.IntRange(1),
     help="Steps between looks at dev and checkpoints.  [default: 1000]",
 )
-@click.option("--device", help="cpu or cuda.  [default: cuda if there is one]")
-@click.option(
-    "--precision",
-    type=click.Choice(["float32", "bfloat16"]),
-    default="float32",
-    show_default=True,
-    help="Of matrix products.",
-)
+@device_option
+@precision_option
 @seed_option
 @format_option
 @common_options
@@ -87,7 +84,8 @@ def command(
     clipping; the state that is best on dev is kept. A head for the same task is trained on, BERT
     gets its own for the next sentence, others a new classifier. The folder is for transformers
     alone to load; training.json in it says how it came about. A log lies beside it. After an
-    interruption the same command goes on from the last look at dev.
+    interruption the same command goes on from the last look at dev. On several GPUs start it with
+    accelerate or torchrun; each process then reads a batch of its own at every step.
 
     \b
     Examples:
@@ -95,16 +93,23 @@ def command(
         --dev snli_dev.jsonl -o bert-nli
       wordbias fine-tune ./minilm --task nsp --train wiki.txt --dev wiki_dev.txt
         --head-only -o minilm-nsp
+      accelerate launch --multi_gpu -m wordbias fine-tune bert-base-uncased --task nli …
     """
     check_new(output)
+    several = need(f"{_ROOM}.several", extra="contextual", purpose=_PURPOSE)
+    count, rank = several.launched()
+    if rank > 0:
+        set_quiet(True)
     pairs = need(f"{_ROOM}.pairs", extra="contextual", purpose=_PURPOSE)
     recipes = need(f"{_ROOM}.recipe", extra="contextual", purpose=_PURPOSE)
     running = need(f"{_ROOM}.running", extra="contextual", purpose=_PURPOSE)
     data = pairs.load_labelled(task, train_file, seed).head(limit)
     dev = pairs.load_labelled(task, dev_file, seed)
     start = recipes.HEAD_ONLY if head_only else recipes.WHOLE
-    recipe = start.with_changes(half=precision == "bfloat16", seed=seed, **changes)
+    recipe = start.with_changes(half=precision == BFLOAT16, seed=seed, **changes)
     tuned, headed = running.run(task, model, data, dev, recipe, output, device)
+    if rank > 0:
+        return
     about = {"task": task, "seed": seed, "n": len(dev), "round": tuned.round}
     about |= {"rounds": tuned.rounds.rounds, "neutral": 1, "better": "higher"}
     about |= dict(zip(("low", "high"), running.interval(tuned, dev), strict=True))
@@ -115,19 +120,20 @@ def command(
         {"model": {"path": model}, "train": data.to_dict(), "dev": dev.to_dict()},
         [row],
         [_table(row, running.chance(dev))],
-        [_heading(model, recipe, data, dev, headed.new)],
+        [_heading(model, recipe, data, dev, headed.new, count)],
         [f"Written: {output}."],
         seed,
     )
     show(report, to)
 
 
-def _heading(model: str, recipe: Any, data: Any, dev: Any, new: tuple[str, ...]) -> str:
+def _heading(model: str, recipe: Any, data: Any, dev: Any, new: tuple[str, ...], count: int) -> str:
     settings = ", ".join(f"{key} {value}" for key, value in recipe.to_dict().items())
+    together = f" In each of {count} processes, which train together." if count > 1 else ""
     head = f"a new head ({len(new)} parameters)" if new else "its own head"
     return (
         f"{model} with {head}, trained on {len(data):,} pairs ({data.kind}), dev {len(dev):,}. "
-        f"Recipe: {settings}."
+        f"Recipe: {settings}.{together}"
     )
 
 

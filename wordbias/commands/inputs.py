@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import zipfile
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
@@ -29,6 +31,7 @@ from wordbias.formats import (
 from wordbias.formats.lines import Block
 from wordbias.formats.source import as_text
 from wordbias.formats.streaming import BlockMap
+from wordbias.resources import located
 from wordbias.threads import blas_threads
 
 
@@ -147,17 +150,18 @@ def open_subject(
     Parameters
     ----------
     name
-        The argument; None means the sample.
+        The argument: a path, or the name of fetched vectors; None means the sample.
     kind
         Format to write, by default what the suffix of `output` says.
     whole
         Load every word, for a fit that looks at them all.
     """
-    file = VectorFile.open(sample_path() if name is None else name)
+    file = VectorFile.open(sample_path() if name is None else located(name))
     # the sample is a file of ours: what it is stored as says nothing about what a user wants
     to = kind or output_format(output or "", None if name is None else file.layout.kind)
     if output is not None:
         check_output(output, to)
+        _refuse_archive(file, output)
     streamed = not whole and output is not None and file.layout.is_rows and is_row_format(to)
     if streamed:
         loaded = scan(file, head=head, wanted=wanted, skip_bad=reading.skip_bad)
@@ -173,6 +177,19 @@ def open_subject(
         name is None,
         file if streamed else None,
     )
+
+
+def _refuse_archive(file: VectorFile, output: str) -> None:
+    """Refuse to replace an archive by one of its files; a file may be replaced by its own."""
+    path, member = file.source.path, file.source.member
+    if member and os.path.realpath(path) == os.path.realpath(output):
+        with zipfile.ZipFile(path) as archive:
+            others = len(archive.namelist()) - 1
+        if others:
+            raise WordbiasError(
+                f"{output}: is the archive that {member} is read from, and its other files "
+                f"({others}) would be lost; name another output"
+            )
 
 
 def _tell(info: FileInfo, quiet: bool) -> None:

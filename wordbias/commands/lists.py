@@ -6,8 +6,9 @@ import click
 
 from wordbias.commands.options import common_options, format_option, show
 from wordbias.rendering import Table
+from wordbias.resources import located
 from wordbias.results import Report, Row
-from wordbias.wordlists import Attribute, Templates, names
+from wordbias.wordlists import ATTRIBUTES, Attribute, Templates, WordGroups, load_attribute, names
 
 _SETS = {
     "premises": "A person VERB a/an OBJECT .",
@@ -20,7 +21,12 @@ _SETS = {
 
 @click.command()
 @click.option("--lists", "folder", help="Folder of the published one-word-a-line lists.")
-@click.option("--attribute", "attribute_file", help="TOML file with two groups of words.")
+@click.option(
+    "--attribute",
+    "attribute_file",
+    metavar="NAME|FILE",
+    help="Built-in name, or TOML file with groups of words.",
+)
 @format_option
 @common_options
 def command(folder: str | None, attribute_file: str | None, to: str, quiet: bool) -> None:
@@ -33,10 +39,10 @@ def command(folder: str | None, attribute_file: str | None, to: str, quiet: bool
     Examples:
       wordbias lists
       wordbias lists --lists word_lists/ --format json
-      wordbias lists --attribute age.toml
+      wordbias lists --attribute religion
     """
-    attribute = Attribute.load(attribute_file)
-    templates = Templates.load(folder)
+    attribute = load_attribute(attribute_file)
+    templates = Templates.load(located(folder))
     rows = [*_attribute_rows(attribute), *_template_rows(templates)]
     sizes = templates.sizes()
     rows += [
@@ -58,17 +64,32 @@ def command(folder: str | None, attribute_file: str | None, to: str, quiet: bool
             [[name, f"{count:,}", _SETS[name]] for name, count in sizes.items()],
             cut="made of",
         ),
+        Table(
+            "Attributes, for --attribute NAME",
+            ["name", "what"],
+            list(map(list, ATTRIBUTES.items())),
+        ),
     ]
     show(Report("lists", {"lists": folder, "attribute": attribute_file}, {}, rows, tables), to)
 
 
-def _attribute_rows(attribute: Attribute) -> list[Row]:
+def _attribute_rows(attribute: Attribute | WordGroups) -> list[Row]:
     lists = dict(zip(attribute.groups, attribute.members, strict=True))
     found = [_row(attribute.name, f"group {group}", words) for group, words in lists.items()]
-    for label, pairs in (("definitional", attribute.pairs), ("equalise", attribute.equalise)):
-        found.append(_row(attribute.name, f"{label} pairs", ["/".join(pair) for pair in pairs]))
+    for label, sets in _sets(attribute).items():
+        found.append(_row(attribute.name, label, ["/".join(words) for words in sets]))
     found.append(_row(attribute.name, "specific words", sorted(attribute.specific)))
     return found
+
+
+def _sets(attribute: Attribute | WordGroups) -> dict[str, tuple[tuple[str, ...], ...]]:
+    if isinstance(attribute, Attribute):
+        return {"definitional pairs": attribute.pairs, "equalise pairs": attribute.equalise}
+    return {
+        "definitional sets": attribute.definitional,
+        "equalise sets": attribute.equalise,
+        "wider sets": attribute.wider,
+    }
 
 
 def _template_rows(templates: Templates) -> list[Row]:

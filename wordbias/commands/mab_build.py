@@ -12,6 +12,7 @@ from wordbias.errors import WordbiasError
 from wordbias.formats.atomic import check_writable
 from wordbias.nli.test_sets import SETS, TestSet, build
 from wordbias.rendering import Table
+from wordbias.resources import located
 from wordbias.results import Report, Row
 from wordbias.wordlists import Templates
 
@@ -54,7 +55,7 @@ def command(
       wordbias mab-build --set explicit -o sets/ --lists word_lists/ --as-published
       wordbias mab-build --set dev -o sets/
     """
-    words = Templates.load(lists)
+    words = Templates.load(located(lists))
     tests = [build(one, words, as_published=as_published) for one in chosen_sets(name)]
     folder = _folder(output)
     files = [folder / f"{test.name}.csv" for test in tests]

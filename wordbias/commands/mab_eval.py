@@ -39,6 +39,7 @@ from wordbias.nli.marked_attribute import PARTITIONS
 from wordbias.nli.predictions import Predictions
 from wordbias.nli.scoring import foreign, lacking, score_set
 from wordbias.nli.test_sets import MARKED, TestSet, build
+from wordbias.resources import located
 from wordbias.results import Report
 from wordbias.wordlists import Templates
 
@@ -115,7 +116,7 @@ def command(
       wordbias mab-eval --hf roberta-large-mnli --device cuda --format json
     """
     _check_usage(bool(embedding or model), bool(predictions), bool(hf), bool(labels or device))
-    lists_read = Templates.load(lists)
+    lists_read = Templates.load(located(lists))
     tests = [build(one, lists_read, as_published=as_published) for one in chosen_sets(name)]
     if predictions is not None:
         judged = _from_file(predictions, tests)

@@ -16,9 +16,14 @@ from wordbias.commands.options import (
     reading_options,
     show,
     split_names,
-    split_seeds,
 )
 from wordbias.commands.quality_views import quality_tables
+from wordbias.commands.training_options import (
+    BFLOAT16,
+    machine_options,
+    recipe_options,
+    training_files,
+)
 from wordbias.commands.views import measures_tables
 from wordbias.formats.atomic import replacing
 from wordbias.measures.sembias import SemBias
@@ -29,21 +34,16 @@ from wordbias.nli.summary import QUALITY, correlations_with_error, intrinsic
 from wordbias.optional import need
 from wordbias.quality import find_sets
 from wordbias.rendering import as_json
+from wordbias.resources import located
 from wordbias.results import Report
+from wordbias.workers import Workers
 
 
 @click.command()
 @click.argument("embeddings", nargs=-1, required=True)
-@click.option("--train", "train_file", required=True, help="Pairs to train on: jsonl or tabbed.")
-@click.option("--dev", "dev_file", required=True, help="Pairs to choose the best epoch by.")
-@click.option("--test", "test_file", help="Pairs to report the accuracy on.")
+@training_files
 @click.option("-o", "--output", required=True, help="Folder of models, rows and study.json.")
-@click.option("--seeds", callback=split_seeds, default="0,1", show_default=True, help="Of models.")
-@click.option(
-    "--recipe", type=click.Choice(list(RECIPES)), default="fast", show_default=True,
-    help="How models are trained; see nli-train.",
-)  # fmt: skip
-@click.option("--epochs", type=click.IntRange(1), help="At most.  [default: the recipe's]")
+@recipe_options("fast", seeds="0,1")
 @click.option(
     "--permute-weights", is_flag=True,
     help="Add MISP of the first embedding with the 23 wrong weightings of appendix C.",
@@ -53,12 +53,7 @@ from wordbias.results import Report
 )
 @click.option("--sembias", "sembias_file", help="The SemBias test set, which is not ours to ship.")
 @click.option("--sets", multiple=True, help="Folder or file of sets to test the vectors' quality.")
-@click.option("--device", help="cpu or cuda.  [default: cuda if there is one]")
-@click.option(
-    "--precision", type=click.Choice(["float32", "bfloat16"]), default="float32",
-    show_default=True, help="Of training.",
-)  # fmt: skip
-@click.option("--processes", type=click.IntRange(1), help="At once, on a CPU.")
+@machine_options
 @reading_options
 @format_option
 @common_options
@@ -69,7 +64,7 @@ def command(
     test_file: str | None,
     output: str,
     seeds: list[int],
-    recipe: str,
+    recipe_name: str,
     epochs: int | None,
     permute_weights: bool,
     only: list[str] | None,
@@ -77,7 +72,8 @@ def command(
     sets: tuple[str, ...],
     device: str | None,
     precision: str,
-    processes: int | None,
+    jobs: int | None,
+    backend: str,
     skip_bad: bool,
     allow_pickle: bool,
     cache: bool,
@@ -106,17 +102,17 @@ def command(
     study: Any = need("wordbias.nli.study", extra="torch", purpose="The study")
     plan = study.Plan(
         study.with_permuted_weights(loaded) if permute_weights else loaded,
-        {"train": load_pairs(train_file), "dev": load_pairs(dev_file)},
+        {"train": load_pairs(located(train_file)), "dev": load_pairs(located(dev_file))},
         Path(output),
-        RECIPES[recipe].with_changes(epochs=epochs),
+        RECIPES[recipe_name].with_changes(epochs=epochs),
         seeds,
-        precision == "bfloat16",
-        load_pairs(test_file) if test_file else None,
+        precision == BFLOAT16,
+        load_pairs(located(test_file)) if test_file else None,
         only or FAMILIES,
-        SemBias.load(sembias_file) if sembias_file else None,
-        find_sets(*sets) if sets else (),
+        SemBias.load(located(sembias_file)) if sembias_file else None,
+        find_sets(*map(located, sets)) if sets else (),
     )
-    rows = study.run(plan, device=device, processes=processes)
+    rows = study.run(plan, device=device, workers=Workers(jobs, backend))
     related = correlations_with_error(rows)
     report = Report(
         "mab-study",

@@ -11,6 +11,7 @@ from wordbias.commands.options import (
     common_options,
     format_option,
     given_arguments,
+    jobs_options,
     note,
     reading_options,
     seed_option,
@@ -19,12 +20,15 @@ from wordbias.commands.options import (
     vocabulary_options,
 )
 from wordbias.commands.views import measures_tables, words_tables
+from wordbias.measures.apart import panel_rows
 from wordbias.measures.means import word_rows
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.sembias import SemBias
-from wordbias.measures.table import FAMILIES, table_rows
+from wordbias.measures.table import FAMILIES
+from wordbias.resources import located
 from wordbias.results import Report, Row
 from wordbias.wordlists import Attribute, resolve, wordlist
+from wordbias.workers import Workers
 
 
 @click.command()
@@ -38,7 +42,8 @@ from wordbias.wordlists import Attribute, resolve, wordlist
     "recipe",
     default="she-he",
     show_default=True,
-    help="What clustering, recoverability, SemBias and GIPE run along: she-he, pca, names or FILE.",
+    help="What clustering, recoverability, SemBias and GIPE run along: she-he (or axis: the "
+    "attribute's first pair), pca, names, means or FILE.",
 )
 @click.option("--sembias", "sembias_file", help="The SemBias test set, which is not ours to ship.")
 @click.option("--words", callback=split_names, help="Answer for single words: nurse,doctor.")
@@ -52,6 +57,7 @@ from wordbias.wordlists import Attribute, resolve, wordlist
 )
 @vocabulary_options
 @reading_options
+@jobs_options
 @seed_option
 @format_option
 @common_options
@@ -72,6 +78,8 @@ def command(
     skip_bad: bool,
     allow_pickle: bool,
     cache: bool,
+    jobs: int | None,
+    backend: str,
     seed: int,
     to: str,
     quiet: bool,
@@ -88,6 +96,8 @@ def command(
       wordbias measure glove.txt word2vec.bin --sembias SemBias
       wordbias measure debiased.txt --original glove.txt --only clustering,gipe
       wordbias measure glove.txt --words nurse,doctor --extremes 10
+      wordbias measure --attribute religion:christian,muslim
+      wordbias measure --attribute ethnicity:white,black --direction means
     """
     reading = Reading(cache, skip_bad, allow_pickle)
     subjects = [_open(name, reading, quiet) for name in embeddings or (None,)]
@@ -107,13 +117,10 @@ def command(
     )
     single = [row for panel in panels for row in _single_words(panel, words, extremes, quiet)]
     families = only if only is not None else () if single else FAMILIES
-    sembias = SemBias.load(sembias_file) if sembias_file else None
+    sembias = SemBias.load(located(sembias_file)) if sembias_file else None
     isolated = 0.0 if isolated_zero else 1.0
-    rows = [
-        row
-        for panel in panels
-        for row in table_rows(panel, families, sembias=sembias, isolated=isolated)
-    ]
+    workers = Workers(jobs, backend)
+    rows = panel_rows(panels, families, sembias=sembias, isolated=isolated, workers=workers)
     inputs = {subject.embedding.name: subject.info.to_dict() for subject in subjects}
     if before is not None:
         inputs[f"original: {before.embedding.name}"] = before.info.to_dict()
@@ -121,7 +128,7 @@ def command(
     tables += words_tables(single, attribute)
     over = f"{len(panels[0].vocabulary):,}"
     over += f" of {len(given):,} words given" if given is not None else " neutral words"
-    heading = [f"Averages over {over}."]
+    heading = [f"Attribute {attribute.name}: {' − '.join(attribute.groups)}. Averages over {over}."]
     rows += single
     show(Report("measure", given_arguments(), inputs, rows, tables, heading, (), seed), to)
 

@@ -16,7 +16,7 @@ def _setting(name: str, help: str, **attributes: Any) -> Any:
 
 FILES = ("direction", "sets", "concept", "words", "stereotypes", "neutral", "checkpoint")
 """Settings that may name a file."""
-_FLAGS = ("drop_last", "as_published")
+_FLAGS = ("drop_last", "as_published", "means")
 _COUNT = click.IntRange(1)
 _CLASSIFIERS = click.Choice(["svm", "logistic"])
 
@@ -24,11 +24,12 @@ method_options = stacked(
     _setting("--dims", "misp, mhd, multi-hard: components of the subspace.", type=_COUNT),
     _setting("--center/--no-center", "misp, mhd: centre the differences."),
     _setting("--weights", "misp: variance, numbers 0.5,0.3,… or perm:2134; inlp: information."),
-    _setting("--direction", "hard, oscar, ran: pca, she-he, names or FILE."),
+    _setting("--direction", "hard, oscar, ran: pca, she-he (axis), names, means or FILE."),
     _setting("--equalise/--no-equalise", "hard, multi-hard: equalise pairs or sets."),
     _setting("--sets", "multi-hard: TOML file with sets of words."),
+    _setting("--means", "multi-hard: span what the groups' means differ in.", is_flag=True),
     _setting("--candidates", "double-hard: frequency components to try.", type=_COUNT),
-    _setting("--classes", "inlp, leace: with neutral words as a third.", type=click.IntRange(2, 3)),
+    _setting("--classes", "inlp, leace: as many as groups, or one more.", type=click.IntRange(2)),
     _setting("--per-class", "inlp, leace: words of each class.", type=_COUNT),
     _setting("--iterations", "inlp, ran: rounds at most.", type=_COUNT),
     _setting("--classifier", "inlp: what finds the directions.", type=_CLASSIFIERS),

@@ -21,6 +21,7 @@ from wordbias.commands.options import (
 from wordbias.commands.views import components_table, effect_table, moved_line
 from wordbias.debias.study import Settings, Study, study
 from wordbias.debias.words import listed_words
+from wordbias.formats.atomic import refuse_same
 from wordbias.results import Report
 from wordbias.vocabulary import SIZE, choose_vocabulary
 from wordbias.wordlists import Attribute, candidates, wordlist
@@ -72,9 +73,9 @@ def command(
     quiet: bool,
     **settings: Any,
 ) -> None:
-    """Measure the gender bias of EMBEDDING, remove it with MISP, and write the result.
+    """Measure the bias of EMBEDDING, gender by default, remove it with MISP, and write the result.
 
-    MISP (Dawkins 2021) attenuates each component of a gender subspace by the share of variance
+    MISP (Dawkins 2021) attenuates each component of the groups' subspace by the share of variance
     that it explains. Without EMBEDDING the sample that comes with wordbias is used.
 
     \b
@@ -82,10 +83,11 @@ def command(
       wordbias misp
       wordbias misp glove.6B.zip::glove.6B.300d.txt -o debiased.txt
       wordbias misp vectors.bin --no-center --dims 2 --format json
-      wordbias misp vectors.vec --attribute age.toml -o debiased.vec
+      wordbias misp vectors.vec --attribute age -o debiased.vec
     """
     if settings["hard"] and settings["weights"] != "variance":
         raise click.UsageError("--hard removes the components whole; it takes no --weights")
+    refuse_same({"-o": output}, {"--attribute": attribute_file, "--vocab": vocab_file})
     attribute = Attribute.load(attribute_file)
     given = wordlist(vocab_file) if vocab_file else None
     subject = open_subject(

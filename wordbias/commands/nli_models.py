@@ -21,6 +21,7 @@ from wordbias.nli.pairs import Pairs, load_pairs
 from wordbias.nli.scoring import accuracy, foreign, lacking, score_set
 from wordbias.nli.test_sets import TestSet
 from wordbias.optional import need
+from wordbias.resources import located
 
 Float32 = NDArray[np.float32]
 _PURPOSE = "Measuring an encoder"
@@ -73,7 +74,7 @@ class Ours:
         subject = open_subject(name, reading, head=0, wanted=(), output=None, quiet=quiet)
         embedding = subject.embedding
         inputs = {embedding.name: subject.info.to_dict(), "model": {"path": path}}
-        pairs = None if snli is None else load_pairs(snli)
+        pairs = None if snli is None else load_pairs(located(snli))
         if pairs is not None:
             inputs["snli"] = {"path": str(snli), "pairs": len(pairs), "sha256": pairs.sha256}
         described = f"decomposable attention ({path}) on {subject.described()}"
@@ -115,7 +116,7 @@ class HuggingFace:
         cls, name: str, labels: Sequence[str] | None, device: str | None, snli: str | None
     ) -> HuggingFace:
         """Load it; the SNLI file first, which is refused sooner."""
-        pairs = None if snli is None else load_text_pairs(snli)
+        pairs = None if snli is None else load_text_pairs(located(snli))
         one = Classifier.load(name, labels=labels, device=device)
         inputs = {"model": {"path": name, "labels": one.labels(), "device": one.device}}
         return cls(one, inputs | ({} if pairs is None else {"snli": pairs.to_dict()}), pairs)

@@ -15,15 +15,22 @@ from wordbias.commands.options import (
     given_arguments,
     reading_options,
     show,
-    split_seeds,
+)
+from wordbias.commands.training_options import (
+    BFLOAT16,
+    machine_options,
+    recipe_options,
+    training_files,
 )
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.formats.atomic import check_writable
+from wordbias.formats.atomic import check_writable, refuse_same
 from wordbias.nli.recipes import RECIPES, Recipe
 from wordbias.optional import need
 from wordbias.rendering import Table
+from wordbias.resources import located
 from wordbias.results import Report, Row, number
+from wordbias.workers import Workers
 
 if TYPE_CHECKING:
     from wordbias.nli.runs import Data, Plan
@@ -33,27 +40,14 @@ _PURPOSE = "Training an NLI model"
 
 @click.command()
 @click.argument("embeddings", nargs=-1, metavar="[EMBEDDING]...")
-@click.option("--train", "train_file", required=True, help="Pairs to train on: jsonl or TSV.")
-@click.option("--dev", "dev_file", required=True, help="Pairs that choose the best epoch.")
-@click.option("--test", "test_file", help="Pairs to test the best epoch on.")
+@training_files
 @click.option(
     "-o",
     "--output",
     required=True,
     help="The model; a folder for several, which are called NAME.seedS.safetensors.",
 )
-@click.option(
-    "--seeds", default="0", callback=split_seeds, show_default=True, help="One model each."
-)
-@click.option(
-    "--recipe",
-    "recipe_name",
-    type=click.Choice(list(RECIPES)),
-    default="published",
-    show_default=True,
-    help="Settings to start from; those below change one.",
-)
-@click.option("--epochs", type=click.IntRange(1), help="At most.")
+@recipe_options("published", seeds="0")
 @click.option("--batch", type=click.IntRange(1), help="Pairs in a batch.")
 @click.option("--rate", type=click.FloatRange(0, min_open=True), help="Learning rate.")
 @click.option(
@@ -64,17 +58,7 @@ _PURPOSE = "Training an NLI model"
 @click.option(
     "--patience", type=click.IntRange(1), help="Stop after so many epochs without a better one."
 )
-@click.option("--device", help="cpu or cuda.  [default: cuda if there is one]")
-@click.option(
-    "--precision",
-    type=click.Choice(["float32", "bfloat16"]),
-    default="float32",
-    show_default=True,
-    help="Of matrix products.",
-)
-@click.option(
-    "--processes", type=click.IntRange(1), help="Models at a time on a CPU.  [default: --threads]"
-)
+@machine_options
 @reading_options
 @format_option
 @common_options
@@ -89,7 +73,8 @@ def command(
     no_intra: bool,
     device: str | None,
     precision: str,
-    processes: int | None,
+    jobs: int | None,
+    backend: str,
     skip_bad: bool,
     allow_pickle: bool,
     cache: bool,
@@ -120,15 +105,24 @@ def command(
     """
     recipe = RECIPES[recipe_name].with_changes(intra=False if no_intra else None, **changes)
     names = list(dict.fromkeys(embeddings or (None,)))
+    read = {f"EMBEDDING {name}": name for name in names}
+    read |= {"--train": train_file, "--dev": dev_file, "--test": test_file}
+    refuse_same({"-o": output}, read)
     folder, file = _outputs(output, len(names) * len(seeds))
     need("torch", extra="torch", purpose=_PURPOSE)
     trainer = need("wordbias.nli.trainer", extra="torch", purpose=_PURPOSE)
     runs = need("wordbias.nli.runs", extra="torch", purpose=_PURPOSE)
     trainer.find_device(device)
-    data: Data = runs.Data.load({"train": train_file, "dev": dev_file, "test": test_file})
+    data: Data = runs.Data.load(
+        {
+            "train": located(train_file),
+            "dev": located(dev_file),
+            "test": located(test_file),
+        }
+    )
     inputs: dict[str, dict[str, Any]] = {}
     opened = _opened(names, Reading(cache, skip_bad, allow_pickle), quiet, inputs)
-    plan: Plan = runs.plan(opened, seeds, data, recipe, folder, half=precision == "bfloat16")
+    plan: Plan = runs.plan(opened, seeds, data, recipe, folder, half=precision == BFLOAT16)
     if file is not None:
         plan = runs.single(plan, file)
     trainer.train_all(
@@ -137,8 +131,8 @@ def command(
         data.encoded["dev"],
         recipe,
         device=device,
-        half=precision == "bfloat16",
-        processes=processes,
+        half=precision == BFLOAT16,
+        workers=Workers(jobs, backend),
     )
     rows = [row for job in plan.jobs for row in runs.accuracy_rows(job, data)]
     for name, file_name in (("train", train_file), ("dev", dev_file), ("test", test_file)):

@@ -10,6 +10,7 @@ import click
 from wordbias.progress import set_quiet
 from wordbias.results import FORMATS, Report
 from wordbias.threads import set_threads
+from wordbias.workers import BACKENDS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -88,7 +89,12 @@ def split_where(
 
 
 vocabulary_options = stacked(
-    click.option("--attribute", "attribute_file", help="TOML file with two groups of words."),
+    click.option(
+        "--attribute",
+        "attribute_file",
+        metavar="NAME|FILE",
+        help="gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.",
+    ),
     click.option("--vocab", "vocab_file", help="Words to average over, one a line."),
     click.option("--strict-vocab", is_flag=True, help="Gonen and Goldberg's stricter word filter."),
 )
@@ -126,17 +132,7 @@ common_options = stacked(
     click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks."),
 )
 
-adapter_options = stacked(
-    click.option("--adapter", metavar="FILE", help="What wordbias project wrote: measured beside."),
-    click.option(
-        "--setting",
-        "settings_named",
-        metavar="NAME",
-        multiple=True,
-        help="Of the adapter, such as L11-11101; repeat it for more.",
-    ),
-    click.option("--force", is_flag=True, help="Use an adapter that another model was fitted on."),
-)
+device_option = click.option("--device", help="cpu or cuda.  [default: cuda if there is one]")
 
 format_option = click.option(
     "--format",
@@ -168,3 +164,21 @@ def note(text: str, quiet: bool) -> None:
     """Say one line on stderr."""
     if not quiet:
         click.echo(f"note: {text}", err=True)
+
+
+backend_option = click.option(
+    "--backend",
+    type=click.Choice(BACKENDS),
+    default=BACKENDS[0],
+    show_default=True,
+    help="Here (loky), or the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.",
+)
+
+jobs_options = stacked(
+    click.option(
+        "--jobs",
+        type=click.IntRange(1),
+        help="Processes at a time.  [default: 1; on a cluster all workers]",
+    ),
+    backend_option,
+)

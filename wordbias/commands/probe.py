@@ -2,56 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from typing import Any
 
 import click
 
-from wordbias.commands.inputs import Reading
 from wordbias.commands.options import (
-    Layers,
     common_options,
     format_option,
     given_arguments,
+    jobs_options,
     note,
     reading_options,
     show,
     split_layers,
     split_seeds,
 )
-from wordbias.commands.probe_inputs import Input, open_input
+from wordbias.commands.probe_plan import Asked, split_fractions
 from wordbias.commands.probe_views import (
     ACCURACY_CLOSING,
     accuracy_table,
     code_closing,
     code_table,
+    heading,
 )
-from wordbias.errors import WordbiasError
-from wordbias.probes.accuracy import probe_accuracy
-from wordbias.probes.online import online_codes
-from wordbias.probes.recipe import PROBES, Recipe
-from wordbias.probes.rows import accuracy_rows, code_rows
-from wordbias.probes.schedule import FRACTIONS, check_fractions
-from wordbias.results import Report, Row
-
-
-def _split_fractions(
-    ctx: click.Context, param: click.Parameter, value: str
-) -> str | tuple[float, ...]:
-    """Return a known name, or split percentages such as ``2,10,100``."""
-    if value in FRACTIONS:
-        return value
-    try:
-        shares = [float(part) / 100 for part in value.split(",")]
-    except ValueError:
-        known = ", ".join(FRACTIONS)
-        raise click.BadParameter(f"expected {known}, or percentages 2,10,100", ctx, param) from None
-    try:
-        return check_fractions(shares)
-    except WordbiasError:
-        raise click.BadParameter(
-            f"expected percentages that rise from above 0 to 100, found {value}", ctx, param
-        ) from None
+from wordbias.probes.recipe import PROBES
+from wordbias.results import Report
 
 
 @click.command()
@@ -67,7 +42,7 @@ def _split_fractions(
 @click.option(
     "--fractions",
     default="published",
-    callback=_split_fractions,
+    callback=split_fractions,
     show_default=True,
     help="Where blocks end: published, voita, or percentages 2,10,100.",
 )
@@ -114,37 +89,11 @@ def _split_fractions(
 )
 @click.option("--device", help="Of an MLP probe: cpu or cuda.  [default: cuda if there is one]")
 @click.option("--plot", metavar="FILE", help="Draw bits along the data: .png, .pdf or .svg.")
+@jobs_options
 @reading_options
 @format_option
 @common_options
-def command(
-    vectors: tuple[str, ...],
-    labels: str | None,
-    names: bool,
-    mdl: bool,
-    probe: str,
-    fractions: str | tuple[float, ...],
-    seeds: list[int],
-    layers: Layers,
-    array: str | None,
-    groups: str | None,
-    types: str | None,
-    control: bool,
-    random: bool | None,
-    dev: str | None,
-    split: str | None,
-    epochs: int,
-    batch: int,
-    rate: float,
-    as_published: bool,
-    device: str | None,
-    plot: str | None,
-    skip_bad: bool,
-    allow_pickle: bool,
-    cache: bool,
-    to: str,
-    quiet: bool,
-) -> None:
+def command(to: str, quiet: bool, **given: Any) -> None:
     """Measure how easily a label, such as gender, is read off VECTORS: compression.
 
     VECTORS are files of encode, .npy, .npz or safetensors arrays with --labels, or embeddings in
@@ -161,59 +110,19 @@ def command(
       wordbias probe winobias.st --labels gender --groups profession
       wordbias probe vectors.npy --labels labels.txt --accuracy
     """
-    _check_usage(mdl, groups, dev, split, plot)
-    if plot is not None:
-        from wordbias.report.plots import check_plot
-
-        check_plot(plot)
-    recipe = Recipe(probe, epochs, batch, rate, last=as_published)
-    reading = Reading(cache, skip_bad, allow_pickle)
-    inputs = [
-        open_input(
-            name, reading, labels=labels, names=names, layers=layers, array=array, quiet=quiet
-        )
-        for name in dict.fromkeys(vectors or (None,))
-    ]
-    inputs = _named(inputs)
-    if random or (random is None and not vectors):
-        inputs = [both for one in inputs for both in (one, one.random(seeds[0]))]
+    asked = Asked(**given)
+    asked.check()
+    inputs = asked.inputs(quiet)
     for line in dict.fromkeys(line for one in inputs for line in one.notes):
         note(line, quiet)
-
-    def coded(one: Input) -> list[Row]:
-        found = online_codes(
-            one.examples,
-            seeds=seeds,
-            fractions=fractions,
-            recipe=recipe,
-            groups=one.codes("--groups", groups),
-            dev=one.rows_where("--dev", dev),
-            types=one.codes("--types", types),
-            control=control,
-            device=device,
-        )
-        return code_rows(one.examples, found, one_layer=one.one_layer)
-
-    def probed(one: Input) -> list[Row]:
-        found = probe_accuracy(
-            one.examples,
-            seeds=seeds,
-            recipe=recipe,
-            split=one.column("--split", split),
-            types=one.codes("--types", types),
-            control=control,
-            device=device,
-        )
-        return accuracy_rows(one.examples, found, one_layer=one.one_layer)
-
-    rows = [row for one in inputs for row in (coded if mdl else probed)(one)]
-    if plot is not None:
+    rows = [row for one in inputs for row in asked.rows(one)]
+    if asked.plot is not None:
         from wordbias.report.codes import save_codes
 
-        save_codes(plot, rows)
+        save_codes(asked.plot, rows)
     closing = (
-        code_closing(rows, external=dev is not None, last=as_published)
-        if mdl
+        code_closing(rows, external=asked.dev is not None, last=asked.as_published)
+        if asked.mdl
         else [ACCURACY_CLOSING]
     )
     report = Report(
@@ -221,39 +130,9 @@ def command(
         given_arguments(),
         {one.examples.name: one.info for one in inputs},
         rows,
-        [code_table(rows) if mdl else accuracy_table(rows)],
-        heading=_heading(inputs, recipe),
-        closing=[*closing, *([f"Drawn: {plot}."] if plot else [])],
-        seed=seeds[0],
+        [code_table(rows) if asked.mdl else accuracy_table(rows)],
+        heading=heading([(one.examples, one.described) for one in inputs], asked.probe),
+        closing=[*closing, *([f"Drawn: {asked.plot}."] if asked.plot else [])],
+        seed=asked.seeds[0],
     )
     show(report, to)
-
-
-def _check_usage(
-    mdl: bool, groups: str | None, dev: str | None, split: str | None, plot: str | None
-) -> None:
-    if mdl and split:
-        raise click.UsageError("--split is for --accuracy; an online code splits by itself")
-    for option, given in (("--groups", groups), ("--dev", dev), ("--plot", plot)):
-        if given and not mdl:
-            raise click.UsageError(f"{option} is for --mdl")
-
-
-def _named(inputs: Sequence[Input]) -> list[Input]:
-    """Name inputs as results do, by their paths where two have one name."""
-    names = [one.examples.name for one in inputs]
-    found = []
-    for one in inputs:
-        name = one.examples.name
-        name = name if names.count(name) == 1 else str(one.info["path"])
-        found.append(replace(one, examples=replace(one.examples, name=name)))
-    return found
-
-
-def _heading(inputs: Sequence[Input], recipe: Recipe) -> list[str]:
-    classes = {one.examples.classes for one in inputs}
-    lines = [f"{one.examples.name}: {one.described}." for one in inputs]
-    for found in classes:
-        shown = ", ".join(found[:8]) + (" …" if len(found) > 8 else "")
-        lines.append(f"Classes: {shown}. Probe: {recipe.probe}.")
-    return lines

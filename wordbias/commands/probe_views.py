@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wordbias.probes.examples import Examples
 from wordbias.probes.rows import (
     ACCURACY,
     CODELENGTH,
@@ -21,6 +22,7 @@ Line = tuple[str, str]
 Found = dict[tuple[str, str | None], Row]
 
 _HEADS = ("vectors", "layer")
+_SHOWN = 8
 
 
 def code_table(rows: Sequence[Row]) -> Table:
@@ -136,3 +138,12 @@ ACCURACY_CLOSING = (
     "labels, learned by heart if at all; selectivity = accuracy − that on the control (Hewitt and "
     "Liang 2019)."
 )
+
+
+def heading(probed: Sequence[tuple[Examples, str]], probe: str) -> list[str]:
+    """Say what each file is, and what classes are told apart by what."""
+    lines = [f"{examples.name}: {described}." for examples, described in probed]
+    for found in dict.fromkeys(examples.classes for examples, _ in probed):
+        shown = ", ".join(found[:_SHOWN]) + (" …" if len(found) > _SHOWN else "")
+        lines.append(f"Classes: {shown}. Probe: {probe}.")
+    return lines

@@ -8,8 +8,10 @@ from typing import Any
 
 import click
 
+from wordbias.commands.encoder_options import pairs_option, sent_debias_options, tokens_option
 from wordbias.commands.options import (
     common_options,
+    device_option,
     format_option,
     given_arguments,
     note,
@@ -18,51 +20,38 @@ from wordbias.commands.options import (
 )
 from wordbias.commands.project_views import adapter_tables, left_out_line, written_lines
 from wordbias.contextual.adapters import Adapter
-from wordbias.contextual.exporting import check_new, export
+from wordbias.contextual.exporting import export
 from wordbias.contextual.fitting import DIMS, ONE_SIDED, Recipe, fit_adapter
 from wordbias.contextual.folding import Folded, fold
 from wordbias.contextual.loading import HEADS, Target, load_target
-from wordbias.contextual.observing import BATCH, TOKENS
-from wordbias.contextual.sent_debias import LIMIT, counterfactuals, lines_of, with_sent_debias
+from wordbias.contextual.observing import BATCH
+from wordbias.contextual.sent_debias import counterfactuals, lines_of, with_sent_debias
 from wordbias.contextual.sentence_pairs import sentence_pairs
 from wordbias.contextual.settings import SENT_DEBIAS, Settings
 from wordbias.contextual.sites import sites
 from wordbias.contextual.summary import adapter_rows
-from wordbias.formats.atomic import check_writable, refuse_same
+from wordbias.formats.atomic import check_new, check_writable, refuse_same
 from wordbias.results import Report
 
 
 @click.command()
 @click.argument("model")
 @click.option("-o", "--output", metavar="ADAPTER", help="Where to write the adapter.")
-@click.option("--pairs", metavar="FILE", help="Pairs of sentences, TOML, or lines with a tab.")
+@pairs_option
 @click.option(
     "--sites",
     "wanted",
     metavar="SITES",
     help="Such as cls@-1,tokens@3,attention@3.  [default: the four published ones]",
 )
-@click.option(
-    "--tokens",
-    type=click.Choice(TOKENS),
-    default="mean",
-    show_default=True,
-    help="At tokens and attention: the mean of all aligned tokens, of those that differ, or CLS.",
-)
+@tokens_option
 @click.option(
     "--dims", type=click.IntRange(1), default=DIMS, show_default=True, help="Components to keep."
 )
 @click.option(
     "--one-sided", is_flag=True, help="Centre the differences; loses the mean gender shift."
 )
-@click.option("--sent-debias", "text", metavar="TEXT", help="Fit that baseline too, on a text.")
-@click.option(
-    "--limit",
-    type=click.IntRange(2),
-    default=LIMIT,
-    show_default=True,
-    help="With --sent-debias: pairs of sentences to draw from the text.",
-)
+@sent_debias_options
 @click.option(
     "--head",
     type=click.Choice(list(HEADS)),
@@ -77,7 +66,7 @@ from wordbias.results import Report
     show_default=True,
     help="Sentences at a time.",
 )
-@click.option("--device", help="cpu or cuda.  [default: cuda if there is one]")
+@device_option
 @seed_option
 @format_option
 @common_options

@@ -20,6 +20,7 @@ from wordbias.errors import WordbiasError
 from wordbias.quality import Settings, find_sets, quality
 from wordbias.quality.solving import Method
 from wordbias.quality.space import Oov
+from wordbias.resources import located
 from wordbias.results import Report, Row
 
 _NO_SETS = (
@@ -86,7 +87,7 @@ def command(
     twice = next((given for given in embeddings if embeddings.count(given) > 1), None)
     if twice is not None:
         raise WordbiasError(f"{twice}: given twice; give each embedding once")
-    found = find_sets(*sets, only=_names(only))
+    found = find_sets(*map(located, sets), only=_names(only))
     settings = Settings(oov, method, standardise, seed)
     rows: list[Row] = []
     inputs: dict[str, Mapping[str, object]] = {}

@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wordbias.commands.options import (
+from wordbias.commands.encoder_options import (
     adapter_options,
+    check_adapter,
+    extremes_options,
+    next_label_option,
+    repair_option,
+)
+from wordbias.commands.options import (
     common_options,
+    device_option,
     format_option,
     given_arguments,
     note,
@@ -22,11 +29,12 @@ from wordbias.contextual.stereoset.data import load_data
 from wordbias.contextual.stereoset.gsss import Gsss
 from wordbias.contextual.stereoset.measuring import Settings
 from wordbias.contextual.stereoset.repair import repair as repair_swaps
-from wordbias.contextual.stereoset.scores import ROUNDINGS, SHARE, extremes
+from wordbias.contextual.stereoset.scores import extremes
 from wordbias.errors import WordbiasError
 from wordbias.formats.atomic import check_writable, refuse_same, replacing
 from wordbias.optional import need
 from wordbias.rendering import as_csv
+from wordbias.resources import located
 from wordbias.results import Report, Row
 
 if TYPE_CHECKING:
@@ -44,34 +52,16 @@ _PURPOSE = "Measuring an encoder"
     help="Enhanced StereoSet (CSV), StereoSet (JSON) or CrowS-Pairs (CSV).",
 )
 @adapter_options
-@click.option(
-    "--share",
-    type=click.FloatRange(0, 1, min_open=True),
-    default=SHARE,
-    show_default=True,
-    help="Of the triples that are most extreme: S and D are means of these.",
-)
-@click.option(
-    "--rounding",
-    type=click.Choice(ROUNDINGS),
-    default=ROUNDINGS[0],
-    show_default=True,
-    help="Of that share to a whole number of triples.",
-)
+@extremes_options
 @click.option("--absolute", is_flag=True, help="Take |s| for S: bias in either direction.")
-@click.option(
-    "--repair/--no-repair",
-    default=True,
-    show_default=True,
-    help="Measure repaired swaps beside the published ones.",
-)
+@repair_option
 @click.option(
     "--as-published",
     is_flag=True,
     help="Score ties and average over terms as the data's own code does.",
 )
-@click.option("--next-label", metavar="NAME", help="Output of MODEL that means: is next.")
-@click.option("--device", help="cpu or cuda.  [default: cuda if there is one]")
+@next_label_option
+@device_option
 @click.option("-o", "--output", metavar="CSV", help="Every triple or pair with its scores.")
 @seed_option
 @format_option
@@ -111,12 +101,11 @@ def command(
       wordbias stereoset roberta-base --data stereoset/dev.json -o scores.csv
       wordbias stereoset roberta-base --data crows_pairs_anonymized.csv --format json
     """
-    if bool(adapter) != bool(settings_named):
-        raise click.UsageError("--adapter and --setting go together")
+    check_adapter(adapter, settings_named)
     if output is not None:
         check_writable(output)
         refuse_same({"-o": output}, {"--data": file, "--adapter": adapter})
-    data = load_data(file)
+    data = load_data(located(file))
     settings = Settings(share, rounding, absolute, as_published, seed)
     repaired = repair_swaps(data) if repair and isinstance(data, Gsss) else None
     if isinstance(data, Gsss):

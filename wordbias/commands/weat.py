@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import click
 
@@ -16,27 +16,24 @@ from wordbias.commands.options import (
     seed_option,
     show,
 )
+from wordbias.commands.weat_views import associations_table
 from wordbias.embedding import Embedding
+from wordbias.measures.across_groups import measure_groups
 from wordbias.measures.associations import MEASURES, check_measures, measure_queries
+from wordbias.measures.holm import with_holm
 from wordbias.measures.permutation import PARTITIONS
 from wordbias.measures.weat import Settings
-from wordbias.rendering import Table
-from wordbias.results import Report, Row, number
-from wordbias.wordlists.queries import Query, choose_query
-from wordbias.wordlists.query_files import load_queries
+from wordbias.results import Report, Row
+from wordbias.wordlists import Attribute, WordGroups, load_attribute
+from wordbias.wordlists.queries import Pair, Query, choose_query, group_queries
+from wordbias.wordlists.query_files import load_queries, load_two_sets
 
-_MEANING = {
-    "weat": "weat: effect size d of X over Y, nearness to A against B; neutral 0",
-    "rnd": "rnd: distance to X less distance to Y; neutral 0",
-    "rnsb": "rnsb: KL divergence of being like B from uniform; neutral 0, lower is better",
-    "mac": "mac: mean cosine distance to A and B; neutral 1",
-    "ect": "ect: do X and Y rank the words alike; neutral 1, higher is better",
-    "ripa": "ripa: inner product with X − Y; neutral 0",
-}
 _CLOSING = (
     "The 95 % intervals draw the words of all sets again, the attribute words too, which p takes "
-    "as given. p is not corrected for the number of queries."
+    "as given. "
 )
+_UNCORRECTED = "p is not corrected for the number of queries; --holm does."
+_HOLM = "p Holm is corrected for the number of tests of an embedding, however they depend."
 
 
 @click.command()
@@ -45,6 +42,12 @@ _CLOSING = (
 @click.option("--queries", "queries_file", help="TOML or WEFE's JSON with sets of words.")
 @click.option("--targets", help="Names of two sets of words, X,Y, for a query of your own.")
 @click.option("--attributes", help="Names of two sets of words, A,B.")
+@click.option(
+    "--attribute",
+    "attribute_file",
+    metavar="NAME|FILE",
+    help="Take every two groups of it as X,Y: age, religion, …, or a TOML file.",
+)
 @click.option(
     "--measures", default="weat", show_default=True, help=f"Some of {','.join(MEASURES)}."
 )
@@ -56,6 +59,7 @@ _CLOSING = (
     help="Of the standard deviation: 1 as Caliskan et al., 0 as WEFE.",
 )
 @click.option("--two-sided", is_flag=True, help="Two-sided p-value.")
+@click.option("--holm", is_flag=True, help="Correct p for the number of tests as well.")
 @click.option(
     "--samples",
     type=click.IntRange(1),
@@ -73,9 +77,11 @@ def command(
     queries_file: str | None,
     targets: str | None,
     attributes: str | None,
+    attribute_file: str | None,
     measures: str,
     ddof: int,
     two_sided: bool,
+    holm: bool,
     samples: int,
     skip_bad: bool,
     allow_pickle: bool,
@@ -94,12 +100,19 @@ def command(
       wordbias weat
       wordbias weat glove.txt debiased.txt --query weat7
       wordbias weat --targets male,female --attributes math,arts --measures weat,rnd,ect
+      wordbias weat --attribute religion --attributes pleasant,unpleasant --two-sided --holm
       wordbias weat vectors.bin --queries mine.toml --two-sided --format json
     """
     chosen = _listed(measures)
     check_measures(chosen)
-    queries = choose_query(
-        load_queries(queries_file, targets=_listed(targets), attributes=_listed(attributes)), query
+    across = _across(attribute_file, attributes, queries_file, targets or query != "all")
+    queries = (
+        across.queries()
+        if across
+        else choose_query(
+            load_queries(queries_file, targets=_listed(targets), attributes=_listed(attributes)),
+            query,
+        )
     )
     reading = Reading(cache, skip_bad, allow_pickle)
     subjects = [
@@ -107,19 +120,57 @@ def command(
     ]
     settings = Settings(ddof, "two-sided" if two_sided else "greater", samples, seed)
     found = {
-        name: measure_queries(embedding, queries, chosen, settings)
+        name: across.rows(embedding, chosen, settings)
+        if across
+        else measure_queries(embedding, queries, chosen, settings)
         for name, embedding in _named(subjects).items()
     }
+    if holm:
+        found = {name: with_holm(rows) for name, rows in found.items()}
     report = Report(
         "weat",
         given_arguments(),
         {name: subject.info.to_dict() for name, subject in zip(found, subjects, strict=True)},
         [row for rows in found.values() for row in rows],
-        [_table(name, rows, queries, settings) for name, rows in found.items()],
-        closing=[_CLOSING],
+        [
+            associations_table(name, rows, queries, settings, by_group=across is not None)
+            for name, rows in found.items()
+        ],
+        heading=across.heading() if across else [],
+        closing=[_CLOSING + (_HOLM if holm else _UNCORRECTED)],
         seed=seed,
     )
     show(report, to)
+
+
+@dataclass(frozen=True)
+class _Across:
+    """Groups, and the two sets of words they are held against."""
+
+    groups: Attribute | WordGroups
+    sets: Pair
+
+    def queries(self) -> tuple[Query, ...]:
+        return group_queries(self.groups, self.sets)
+
+    def rows(self, embedding: Embedding, measures: Sequence[str], settings: Settings) -> list[Row]:
+        return measure_groups(embedding, self.groups, self.sets, measures, settings)
+
+    def heading(self) -> list[str]:
+        groups, (a, b) = self.groups, (name for name, _ in self.sets)
+        return [f"Attribute {groups.name}: {', '.join(groups.groups)}; A = {a}, B = {b}."]
+
+
+def _across(
+    attribute: str | None, sets: str | None, queries_file: str | None, query: str | bool | None
+) -> _Across | None:
+    if attribute is None:
+        return None
+    if query:
+        raise click.UsageError("--attribute gives the targets: take no --targets and no --query")
+    if not sets:
+        raise click.UsageError("--attribute needs --attributes A,B, such as pleasant,unpleasant")
+    return _Across(load_attribute(attribute), load_two_sets(_listed(sets), queries_file))
 
 
 def _listed(names: str | None) -> list[str]:
@@ -141,57 +192,3 @@ def _named(subjects: Sequence[Subject]) -> dict[str, Embedding]:
         name = e.name if names.count(e.name) == 1 else str(subject.info.path)
         found[name] = Embedding(e.words, e.vectors, name, e.info)
     return found
-
-
-def _table(
-    subject: str, rows: Sequence[Row], queries: Sequence[Query], settings: Settings
-) -> Table:
-    """One line a value, and below it what the numbers mean and which words are missing."""
-    targets = {query.name: "/".join(query.names[:2]) for query in queries}
-    sided = "one-sided" if settings.alternative == "greater" else "two-sided"
-    meanings = [_MEANING[name] for name in dict.fromkeys(row.measure for row in rows)]
-    missing = {row.details["set"]: _missing(row) for row in rows if row.details.get("missing")}
-    reasons = [f"{r.details['set']} {r.details['reason']}" for r in rows if r.value is None]
-    tested = any("p" in row.details for row in rows)
-    notes = [
-        *meanings,
-        *(
-            [f"p {sided}, exact or of {settings.samples:,} partitions; ddof {settings.ddof}"]
-            * tested
-        ),
-        *([f"missing: {', '.join(missing.values())}"] if missing else []),
-        *dict.fromkeys(reasons),
-    ]
-    return Table(
-        f"Associations in {subject}",
-        ["query", "measure", "words", "value", "95 %", "p", "n", "missing"],
-        [_cells(row, targets) for row in rows],
-        "; ".join(notes) + ".",
-        cut="words",
-    )
-
-
-def _missing(row: Row) -> str:
-    words = ", ".join(word for words in row.details["missing"].values() for word in words)
-    return f"{row.details['set']} ({words})"
-
-
-def _cells(row: Row, targets: dict[str, str]) -> list[str]:
-    about: dict[str, Any] = dict(row.details)
-    low, high = about.get("low"), about.get("high")
-    sizes = [str(n) for n in about.get("n", {}).values()]
-    compared = f"{about['pairs']} pairs" if "pairs" in about else "+".join(sizes[:2])
-    return [
-        about["set"],
-        row.measure,
-        about.get("words", targets[about["set"]]),
-        number(row.value),
-        "–" if low is None else f"{number(low, 2)} … {number(high, 2)}",
-        _p(about.get("p")),
-        f"{compared} × {'+'.join(sizes[2:])}" if sizes else "–",
-        str(sum(map(len, about.get("missing", {}).values()))) if sizes else "–",
-    ]
-
-
-def _p(p: float | None) -> str:
-    return "–" if p is None else f"{p:.1e}" if p < 0.001 else f"{p:.4f}"

@@ -25,6 +25,7 @@ from wordbias.fairness.winobias.measuring import classification_rows, f1_rows
 from wordbias.fairness.winobias.sentences import Sentence, load_winobias
 from wordbias.formats.atomic import check_writable, compressing, refuse_same, replacing
 from wordbias.measures.bootstrap import SAMPLES
+from wordbias.resources import located
 from wordbias.results import Report, Row
 
 _SHARES = "occupational_female_precentage.json"  # as the file that comes with WinoBias is spelled
@@ -100,6 +101,7 @@ def command(
       wordbias encode MODEL masked.tsv --span-columns start,end -o masked.st
       wordbias probe masked.st --labels gender --groups profession
     """
+    folder = located(folder)
     outputs = {"--sentences": sentences, "--masked": masked}
     refuse_same(outputs, {"--clusters": clusters, "--shares": shares})
     for path in outputs.values():

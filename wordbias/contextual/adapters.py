@@ -155,7 +155,7 @@ def read_adapter(path: str | os.PathLike[str]) -> Adapter:
         with safe_open(path, "numpy") as file:
             about = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (OSError, SafetensorError) as error:
+    except (OSError, SafetensorError, TypeError, AttributeError) as error:
         raise WordbiasError(f"{path}: cannot be read as an adapter: {error}") from None
     if FORMAT not in about:
         raise WordbiasError(
@@ -163,7 +163,14 @@ def read_adapter(path: str | os.PathLike[str]) -> Adapter:
         )
     try:
         return _made(json.loads(about[FORMAT]), tensors)
-    except (KeyError, TypeError, ValueError) as error:
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ) as error:
         raise WordbiasError(f"{path}: is a damaged adapter: {error!s}; fit it again") from None
 
 

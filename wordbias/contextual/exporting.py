@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from wordbias.contextual.folding import Folded
 from wordbias.errors import WordbiasError
+from wordbias.formats.atomic import new_folder
 from wordbias.pretrained import need_transformers, silent
 
 NOTE = "wordbias.json"
@@ -39,40 +36,7 @@ def export(folded: Folded, tokenizer: Any, folder: str | Path, setting: str) -> 
         "folded": [str(it) for it in folded.folded],
         "not_folded": {str(it): reason for it, reason in folded.left},
     }
-    with _new_folder(folder) as part, silent(need_transformers()):
+    with new_folder(folder) as part, silent(need_transformers()):
         folded.model.save_pretrained(part)
         tokenizer.save_pretrained(part)
         (part / NOTE).write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n", "utf-8")
-
-
-def check_new(folder: str | Path) -> None:
-    """Refuse early a folder that cannot be made.
-
-    Raises
-    ------
-    WordbiasError
-        If it exists, or the folder it is to be in does not.
-    """
-    target = Path(folder)
-    if target.exists():
-        raise WordbiasError(f"{target}: exists already; name a new folder")
-    parent = Path(os.path.realpath(target)).parent
-    if not parent.is_dir():
-        raise WordbiasError(f"{target}: cannot be made, the folder {parent} does not exist")
-    if not os.access(parent, os.W_OK):
-        raise WordbiasError(f"{target}: cannot be made, the folder {parent} is read-only to you")
-
-
-@contextmanager
-def _new_folder(folder: str | Path) -> Iterator[Path]:
-    check_new(folder)
-    target = Path(os.path.realpath(folder))
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        part.mkdir()
-        yield part
-        part.rename(target)
-    except OSError as error:
-        raise WordbiasError(f"{folder}: could not be written: {error.strerror or error}") from None
-    finally:
-        shutil.rmtree(part, ignore_errors=True)

@@ -1,7 +1,9 @@
 """Labelled words for a learned subspace: those that lean most to each group, and neutral ones.
 
 Whoever learns a subspace needs words of known class. As Ravfogel et al. (2020, section 6.1) do it,
-the embedding labels them itself: by their cosine with the attribute's axis (she − he).
+the embedding labels them itself: by their cosine with the attribute's axis (she − he), or, where
+there are more groups or no axis, with what tells a group's mean from the others (see
+`wordbias.debias.leaning`).
 """
 
 from __future__ import annotations
@@ -12,15 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.debias.leaning import leans, most_leaning
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.biased import most_biased
 from wordbias.measures.blocks import lengths
-from wordbias.measures.direction import projections
-from wordbias.measures.lens import axis
-from wordbias.subspace import Subspace
 from wordbias.vocabulary import neutral_vocabulary
-from wordbias.wordlists import Attribute
+from wordbias.wordlists import Attribute, WordGroups
 
 CANDIDATES = 150_000
 """Words, from the most frequent on, that are considered."""
@@ -48,7 +47,7 @@ class LabelledWords:
     labels
         The class of each, a place in `classes`, shape ``(n,)``.
     classes
-        The attribute's two groups, and ``"neutral"`` where there are three classes.
+        The attribute's groups, and ``"neutral"`` where there is one class more.
     train, dev, test
         Places in `words`, ascending: 49, 21 and 30 % of every class.
     """
@@ -85,13 +84,13 @@ class LabelledWords:
 
 def labelled_words(
     embedding: Embedding,
-    attribute: Attribute,
+    attribute: Attribute | WordGroups,
     *,
-    classes: int = 3,
+    classes: int | None = None,
     per_class: int | None = None,
     seed: int = 0,
 ) -> LabelledWords:
-    """Choose and label words by their cosine with the attribute's axis.
+    """Choose and label words by their cosine with the attribute's axis, or its groups' means.
 
     Parameters
     ----------
@@ -100,11 +99,13 @@ def labelled_words(
         as in `neutral_vocabulary` with ``strict=True``. Words that carry the attribute by
         definition stay among them, as published.
     attribute
-        It must have an axis: a direction, or definitional pairs.
+        Two groups with an axis (a direction, or definitional pairs), or any number of groups.
     classes
-        2: the words that lean most to each group. 3: neutral words as well, drawn among the other
-        words with |cos| < .03. They are drawn without replacement; the published code draws with
-        it and drops the repeated ones, so that its third class is the smallest.
+        As many as there are groups: the words that lean most to each. One more: neutral words as
+        well, drawn among the other words with |cos| < .03, of which there may be none where there
+        are many groups. They are drawn without replacement; the published code draws with it and
+        drops the repeated ones, so that its third class is the smallest. By default
+        `default_classes`.
     per_class
         Words of each class; by default 5 % of the candidates, 7,500 at most, which is what the
         paper takes of 150,000.
@@ -116,15 +117,18 @@ def labelled_words(
     WordbiasError
         If the attribute has no axis here, a vector is not finite, or a class has too few words.
     """
-    if classes not in (2, 3):
+    k = len(attribute.groups)
+    classes = default_classes(attribute) if classes is None else classes
+    if classes not in (k, k + 1):
         raise WordbiasError(
-            f"{classes} classes asked for: expected 2, the groups, or 3, neutral words as well"
+            f"{classes} classes asked for: expected {k}, the groups, or {k + 1}, neutral words as "
+            "well"
         )
     words, rows = _candidates(embedding)
-    lean = projections(embedding.vectors[rows], _axis(embedding, attribute))
+    lean = leans(embedding, attribute, embedding.vectors[rows])
     count = min(PER_CLASS, int(SHARE * len(words))) if per_class is None else per_class
     rng = np.random.default_rng(seed)
-    chosen = _chosen(lean, classes, count, rng, f"{embedding.name}: {len(words)} candidates")
+    chosen = _chosen(lean, classes > k, count, rng, f"{embedding.name}: {len(words)} candidates")
     labels = np.repeat(np.arange(classes), count)
     return LabelledWords(
         tuple(words[i] for i in chosen.tolist()),
@@ -133,6 +137,12 @@ def labelled_words(
         (*attribute.groups, NEUTRAL)[:classes],
         *split(labels, rng),
     )
+
+
+def default_classes(attribute: Attribute | WordGroups) -> int:
+    """Return 3 for two groups, neutral words as well, as published; for more, their number."""
+    k = len(attribute.groups)
+    return 3 if k == 2 else k
 
 
 def split(labels: Integers, rng: np.random.Generator) -> tuple[Integers, Integers, Integers]:
@@ -161,19 +171,8 @@ def _candidates(embedding: Embedding) -> tuple[list[str], Integers]:
     return [words[i] for i in keep.tolist()], rows[keep]
 
 
-def _axis(embedding: Embedding, attribute: Attribute) -> Subspace:
-    vector, reason = axis(embedding, attribute)
-    if vector is None or not np.isfinite(vector).all():
-        raise WordbiasError(
-            f"{embedding.name}: words are labelled by the axis of {attribute.name}, which is "
-            f"{reason or 'not finite'}; give direction = [FIRST, SECOND] in the attribute's file, "
-            "two words of opposite groups that the vectors have and tell apart"
-        )
-    return Subspace.from_direction(vector)
-
-
 def _chosen(
-    lean: NDArray[np.float64], classes: int, count: int, rng: np.random.Generator, what: str
+    lean: NDArray[np.float64], neutral: bool, count: int, rng: np.random.Generator, what: str
 ) -> Integers:
     """Find the places of all words, class by class."""
     if count < FEWEST:
@@ -182,18 +181,18 @@ def _chosen(
             "needed; give a larger vocabulary or ask for fewer (--per-class)"
         )
     try:
-        first, second = most_biased(lean, count).rows.reshape(2, count)
+        leaning = most_leaning(lean, count).ravel()
     except WordbiasError as error:
         raise WordbiasError(f"{what}: {error} (--per-class)") from None
-    if classes == 2:
-        return np.concatenate([first, second])
-    free = np.abs(lean) < NEUTRAL_BELOW
-    free[first] = free[second] = False
+    if not neutral:
+        return leaning
+    free = np.abs(lean).max(1) < NEUTRAL_BELOW
+    free[leaning] = False
     near = np.flatnonzero(free)
     if len(near) < count:
         raise WordbiasError(
             f"{what}: {count} neutral words asked for, but only {len(near)} of the others have a "
-            f"cosine below {NEUTRAL_BELOW} with the axis; ask for fewer (--per-class), ask for 2 "
-            "classes, or give a larger vocabulary"
+            f"cosine below {NEUTRAL_BELOW} with the axis; ask for fewer (--per-class), ask for "
+            f"{lean.shape[1]} classes, or give a larger vocabulary"
         )
-    return np.concatenate([first, second, np.sort(rng.choice(near, count, replace=False))])
+    return np.concatenate([leaning, np.sort(rng.choice(near, count, replace=False))])

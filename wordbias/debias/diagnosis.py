@@ -8,20 +8,23 @@ from typing import Any
 import numpy as np
 
 from wordbias.debias.fitted import Fitted
-from wordbias.debias.misp import Groups, find_groups
+from wordbias.debias.misp import Groups, find_groups, fit_groups, group_vectors, resolve_groups
 from wordbias.debias.projection import Projection
 from wordbias.embedding import Embedding
 from wordbias.measures.components import DESCRIBES_DIFFERENCE, STABLE, Components, components
 from wordbias.measures.lens import axis
 from wordbias.results import Row
 from wordbias.subspace import Subspace
-from wordbias.wordlists import Attribute
+from wordbias.wordlists import Attribute, Resolved, WordGroups
 
 _FEW = 10
 
 
 def diagnosed(
-    projection: Projection, embedding: Embedding, attribute: Attribute, settings: dict[str, Any]
+    projection: Projection,
+    embedding: Embedding,
+    attribute: Attribute | WordGroups,
+    settings: dict[str, Any],
 ) -> Fitted:
     """Make a fitted method of MISP or MHD: with what its components describe.
 
@@ -33,6 +36,9 @@ def diagnosed(
         Of the fit; ``center`` among them. The components are those weighed by variance, whatever
         weights are removed.
     """
+    settings = {**settings, "dims": projection.subspace.dims}
+    if isinstance(attribute, WordGroups):
+        return _of_means(projection, embedding, attribute, settings)
     groups = find_groups(embedding, attribute)
     vectors = groups.vectors(embedding)
     weights = projection.subspace.weights.tolist()
@@ -44,6 +50,40 @@ def diagnosed(
     said = cautions(found, attribute.groups, groups)
     return Fitted(
         projection.name, (projection,), found=tuple(rows), settings=settings, warnings=tuple(said)
+    )
+
+
+def _of_means(
+    projection: Projection, embedding: Embedding, groups: WordGroups, settings: dict[str, Any]
+) -> Fitted:
+    """One row a component of the groups' means, with how far each group's mean lies along it."""
+    found = resolve_groups(embedding, groups)
+    means = np.stack([x.mean(0, np.float64) for x in group_vectors(embedding, groups)])
+    fitted = fit_groups(embedding, groups, projection.subspace.dims)
+    along = fitted.coordinates(means - means.mean(0))
+    removed = projection.subspace.weights.tolist()
+    said = {
+        "n": sum(len(group.found) for group in found),
+        "missing": [word for group in found for word in group.missing],
+    }
+    rows = [
+        Row(
+            embedding.name,
+            "variance-between-means",
+            float(weight),
+            {
+                "component": i + 1,
+                "removed": 1.0 if projection.hard else removed[i],
+                **dict(zip(groups.groups, along[:, i].tolist(), strict=True)),
+                **said,
+            },
+        )
+        for i, weight in enumerate(fitted.weights)
+    ]
+    settings = {key: value for key, value in settings.items() if key != "center"}
+    warnings = tuple(_about_missing(groups.groups, found))
+    return Fitted(
+        projection.name, (projection,), found=tuple(rows), settings=settings, warnings=warnings
     )
 
 
@@ -76,7 +116,7 @@ def cautions(found: Components, names: Sequence[str], groups: Groups) -> list[st
     if found.share < DESCRIBES_DIFFERENCE:
         said.append(
             f"these components hold {found.share:.0%} of the difference between the groups: "
-            "they describe variation within the groups (among names) more than that "
+            "they describe variation within the groups (among their words) more than that "
             "difference; --no-center keeps it"
         )
     noisy = ", ".join(f"g{i + 1}" for i, share in enumerate(found.stability) if share < STABLE)
@@ -88,7 +128,7 @@ def cautions(found: Components, names: Sequence[str], groups: Groups) -> list[st
     return said
 
 
-def _about_missing(names: Sequence[str], groups: Groups) -> list[str]:
+def _about_missing(names: Sequence[str], groups: Sequence[Resolved[str]]) -> list[str]:
     said = []
     for name, group in zip(names, groups, strict=True):
         if len(group.found) < len(group.asked) / 2 or len(group.found) < _FEW:

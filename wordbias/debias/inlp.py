@@ -10,17 +10,17 @@ from pathlib import Path
 
 import numpy as np
 
-from wordbias.debias.classes import LabelledWords, labelled_words
+from wordbias.debias.classes import LabelledWords, default_classes, labelled_words
 from wordbias.debias.fitted import Fitted
 from wordbias.debias.linear_probe import probe_rows
 from wordbias.debias.nullspace import Rounds, information_weight, learn
 from wordbias.debias.projection import Projection
-from wordbias.debias.words import as_attribute, as_embedding
+from wordbias.debias.words import as_embedding, as_groups
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.results import Row
 from wordbias.subspace import Subspace
-from wordbias.wordlists import Attribute
+from wordbias.wordlists import Attribute, WordGroups
 
 WEIGHTS = ("hard", "information")
 ITERATIONS = 35
@@ -31,9 +31,9 @@ LARGE_SHARE = 0.25
 
 def fit(
     embedding: Embedding,
-    attribute: Attribute | str | Path | None = None,
+    attribute: Attribute | WordGroups | str | Path | None = None,
     *,
-    classes: int = 3,
+    classes: int | None = None,
     iterations: int = ITERATIONS,
     per_class: int | None = None,
     weights: str = "hard",
@@ -48,10 +48,11 @@ def fit(
     embedding
         Whose words are labelled; see `labelled_words`.
     attribute
-        Two groups with an axis, or a file with them; by default gender.
+        Two groups or more, or a file with them; by default gender.
     classes
-        2: the words that lean most to each group, one direction a round. 3: neutral words as well,
-        as published, up to three directions a round.
+        As many as groups: the words that lean most to each, one direction a round for two groups
+        and up to `k` for more. One more: neutral words as well, and a direction more. By default 3
+        for two groups, as published, and `k` for more.
     iterations
         Rounds at most; 35 in the published code.
     per_class
@@ -85,6 +86,8 @@ def fit(
         If an argument is none of those named, the attribute has no axis, words of a class are too
         few, the first classifier is at chance already, or the rounds use up all dimensions.
     """
+    embedding, attribute = as_embedding(embedding), as_groups(attribute)
+    classes = default_classes(attribute) if classes is None else classes
     settings = {
         "classes": classes,
         "iterations": iterations,
@@ -94,7 +97,6 @@ def fit(
         "as_published": as_published,
         "seed": seed,
     }
-    embedding, attribute = as_embedding(embedding), as_attribute(attribute)
     _check(iterations, weights)
     words = labelled_words(embedding, attribute, classes=classes, per_class=per_class, seed=seed)
     x = words.vectors(embedding)
@@ -161,7 +163,7 @@ def _warnings(rounds: Rounds, classes: int, iterations: int) -> tuple[str, ...]:
     if removed > LARGE_SHARE * d:
         said.append(
             f"{removed} of {d} dimensions were removed, more than a quarter: other things that the "
-            "vectors know went with them; fewer iterations, or 2 classes, remove fewer"
+            "vectors know went with them; fewer iterations, or fewer classes, remove fewer"
         )
     if not rounds.at_chance and last > 1 / classes + TOLERANCE:
         said.append(

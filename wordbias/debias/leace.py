@@ -16,18 +16,18 @@ from wordbias.debias.classes import labelled_words
 from wordbias.debias.erasure import Erasure, fit_erasure
 from wordbias.debias.fitted import Fitted
 from wordbias.debias.linear_probe import probe_rows
-from wordbias.debias.words import as_attribute, as_embedding
+from wordbias.debias.words import as_embedding, as_groups
 from wordbias.embedding import Embedding
-from wordbias.wordlists import Attribute
+from wordbias.wordlists import Attribute, WordGroups
 
 __all__ = ["Erasure", "fit"]
 
 
 def fit(
     embedding: Embedding,
-    attribute: Attribute | str | Path | None = None,
+    attribute: Attribute | WordGroups | str | Path | None = None,
     *,
-    classes: int = 2,
+    classes: int | None = None,
     per_class: int | None = None,
     seed: int = 0,
     method: str = "leace",
@@ -39,9 +39,10 @@ def fit(
     embedding
         Whose words are labelled; see `labelled_words`.
     attribute
-        Two groups with an axis, or a file with them; by default gender.
+        Two groups or more, or a file with them; by default gender.
     classes
-        2: the words that lean most to each group. 3: neutral words as well.
+        As many as groups, the default: the words that lean most to each. One more: neutral words as
+        well.
     per_class
         Words of each class; by default 5 % of the candidates, 7,500 at most.
     seed
@@ -61,8 +62,9 @@ def fit(
         If the library is not installed, the attribute has no axis, words of a class are too few, or
         the classes do not differ in their means.
     """
+    embedding, attribute = as_embedding(embedding), as_groups(attribute)
+    classes = len(attribute.groups) if classes is None else classes
     settings = {"classes": classes, "per_class": per_class, "seed": seed, "method": method}
-    embedding, attribute = as_embedding(embedding), as_attribute(attribute)
     words = labelled_words(embedding, attribute, classes=classes, per_class=per_class, seed=seed)
     x = words.vectors(embedding)
     erasure = fit_erasure(x[words.learned], words.labels[words.learned], method)

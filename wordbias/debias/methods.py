@@ -17,7 +17,7 @@ from wordbias.debias.words import listed_words, spellings
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.vocabulary import SIZE
-from wordbias.wordlists import Attribute, WordSets
+from wordbias.wordlists import Attribute, WordGroups, WordSets
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,15 @@ def settings_of(name: str) -> dict[str, Any]:
     }
 
 
-def fit_method(name: str, embedding: Embedding, attribute: Attribute, **settings: Any) -> Fitted:
+def fit_method(
+    name: str, embedding: Embedding, attribute: Attribute | WordGroups, **settings: Any
+) -> Fitted:
     """Fit one method; see the module of its name."""
+    if isinstance(attribute, WordGroups) and len(attribute.groups) > 2 and "center" in settings:
+        raise WordbiasError(
+            f"{name}: --center and --no-center are of two groups, and {attribute.name} has "
+            f"{len(attribute.groups)}, whose means are compared; leave the option out"
+        )
     fitted = _module(name).fit(embedding, attribute, **settings)
     if isinstance(fitted, Projection):
         return diagnosed(fitted, embedding, attribute, {**settings_of(name), **settings})
@@ -95,7 +102,7 @@ def fit_method(name: str, embedding: Embedding, attribute: Attribute, **settings
 def fit_chain(
     names: str | Sequence[str],
     embedding: Embedding,
-    attribute: Attribute | None = None,
+    attribute: Attribute | WordGroups | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> tuple[Chain, Embedding]:
     """Fit methods one after the other, each on what the ones before it made.
@@ -107,7 +114,8 @@ def fit_chain(
     embedding
         What the first is fitted on.
     attribute
-        The groups; by default gender, for multi-hard its own sets.
+        The groups; by default gender, for multi-hard its own sets. More than two are taken by
+        misp, mhd, multi-hard, inlp and leace.
     settings
         Arguments of the methods; each goes to every method that takes it.
 
@@ -138,7 +146,7 @@ def fit_chain(
 def debias(
     embedding: Embedding,
     names: str | Sequence[str],
-    attribute: Attribute | None = None,
+    attribute: Attribute | WordGroups | None = None,
     **settings: Any,
 ) -> Embedding:
     """Return an embedding debiased by one method or several: ``debias(emb, "hard,misp")``."""
@@ -151,7 +159,9 @@ def head_of(names: Sequence[str]) -> int | None:
     return None if None in heads else max(head for head in heads if head is not None)
 
 
-def wanted_by(names: Sequence[str], attribute: Attribute, settings: Mapping[str, Any]) -> set[str]:
+def wanted_by(
+    names: Sequence[str], attribute: Attribute | WordGroups, settings: Mapping[str, Any]
+) -> set[str]:
     """Return every spelling of the words that methods look up, beside the most frequent."""
     words = listed_words(attribute)
     if "multi-hard" in names:

@@ -7,14 +7,14 @@ from pathlib import Path
 from wordbias.debias import misp
 from wordbias.debias.projection import Projection
 from wordbias.embedding import Embedding
-from wordbias.wordlists import Attribute
+from wordbias.wordlists import Attribute, WordGroups
 
 
 def fit(
     embedding: Embedding,
-    attribute: Attribute | str | Path | None = None,
+    attribute: Attribute | WordGroups | str | Path | None = None,
     *,
-    dims: int = 4,
+    dims: int | None = None,
     center: bool = True,
 ) -> Projection:
     """Fit MHD; see `wordbias.debias.misp.fit`."""

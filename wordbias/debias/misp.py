@@ -11,11 +11,36 @@ from numpy.typing import NDArray
 
 from wordbias.debias.projection import Projection
 from wordbias.debias.transform import transformed
-from wordbias.debias.words import as_attribute, as_embedding
+from wordbias.debias.words import as_embedding, as_groups
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.subspace import Subspace
-from wordbias.wordlists import Attribute, Resolved, resolve
+from wordbias.wordlists import Attribute, Resolved, WordGroups, resolve
+
+DIMS = 4
+"""Components of two groups' differences, as in the paper."""
+
+
+def group_vectors(
+    embedding: Embedding, attribute: Attribute | WordGroups
+) -> list[NDArray[np.float32]]:
+    """Return the vectors of each group's words, as many arrays as groups.
+
+    Raises
+    ------
+    WordbiasError
+        If fewer than two words of a group are found.
+    """
+    return [embedding.take(found.found) for found in resolve_groups(embedding, attribute)]
+
+
+def resolve_groups(embedding: Embedding, attribute: Attribute | WordGroups) -> list[Resolved[str]]:
+    """Resolve the words of each group; see `group_vectors`."""
+    embedding = as_embedding(embedding)
+    return [
+        resolve(words, embedding, f"{embedding.name}: group {group}").at_least(2)
+        for group, words in zip(attribute.groups, attribute.members, strict=True)
+    ]
 
 
 class Groups(NamedTuple):
@@ -37,20 +62,14 @@ def find_groups(embedding: Embedding, attribute: Attribute) -> Groups:
     WordbiasError
         If fewer than two words of a group are found.
     """
-    embedding = as_embedding(embedding)
-    return Groups(
-        *(
-            resolve(words, embedding, f"{embedding.name}: group {group}").at_least(2)
-            for group, words in zip(attribute.groups, attribute.members, strict=True)
-        )
-    )
+    return Groups(*resolve_groups(embedding, attribute))
 
 
 def fit(
     embedding: Embedding,
-    attribute: Attribute | str | Path | None = None,
+    attribute: Attribute | WordGroups | str | Path | None = None,
     *,
-    dims: int = 4,
+    dims: int | None = None,
     center: bool = True,
     hard: bool = False,
     weights: str | Sequence[float] = "variance",
@@ -62,11 +81,15 @@ def fit(
     embedding
         Where the groups' vectors come from.
     attribute
-        The two groups, or a file with them; by default gender, 100 + 100 common first names.
+        The groups, or a file with them; by default gender, 100 + 100 common first names. More than
+        two give the subspace of their means, see `Subspace.from_means`: what the paper's pairwise
+        differences have beside it is variation within the groups, of which more groups have more.
     dims
-        Components to remove; 4 in the paper, chosen there on the test correlation itself.
+        Components to remove. By default 4, as in the paper, where they were chosen on the test
+        correlation itself; of k > 2 groups all k − 1.
     center
-        Centre the differences, as the paper's PCA does; see `Subspace.from_groups`.
+        Centre the differences, as the paper's PCA does; see `Subspace.from_groups`. Not for more
+        than two groups, whose means are what is left to compare.
     hard
         Project the components out whole: MHD, the paper's control.
     weights
@@ -77,17 +100,34 @@ def fit(
     WordbiasError
         If too few words of a group are found, or `dims` or `weights` do not fit.
     """
-    groups = find_groups(embedding, as_attribute(attribute))
-    check_dims(dims, embedding.dim)
-    subspace = Subspace.from_groups(*groups.vectors(embedding), dims, center=center)
-    return Projection(reweighted(subspace, weights), hard)
+    return Projection(
+        reweighted(fit_groups(embedding, as_groups(attribute), dims, center=center), weights), hard
+    )
+
+
+def fit_groups(
+    embedding: Embedding,
+    groups: Attribute | WordGroups,
+    dims: int | None = None,
+    *,
+    center: bool = True,
+) -> Subspace:
+    """Fit the subspace that MISP weighs: of two groups their differences, of more their means."""
+    first, second, *others = group_vectors(embedding, groups)
+    if dims is not None:
+        check_dims(dims, embedding.dim)
+    if others:
+        return Subspace.from_means([first, second, *others], dims)
+    k = DIMS if dims is None else dims
+    check_dims(k, embedding.dim)
+    return Subspace.from_groups(first, second, k, center=center)
 
 
 def misp(
     embedding: Embedding,
-    attribute: Attribute | str | Path | None = None,
+    attribute: Attribute | WordGroups | str | Path | None = None,
     *,
-    dims: int = 4,
+    dims: int | None = None,
     center: bool = True,
     hard: bool = False,
     weights: str | Sequence[float] = "variance",

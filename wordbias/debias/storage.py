@@ -75,7 +75,15 @@ def load_chain(path: str | os.PathLike[str]) -> tuple[Chain, Origin]:
         check_chain(chain, origin)
     except WordbiasError as error:
         raise WordbiasError(f"{path}: is damaged, or was made by hand: {error}") from None
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        IndexError,
+        OverflowError,
+        RecursionError,
+    ) as error:
         raise WordbiasError(
             f"{path}: is no transform that this version reads ({type(error).__name__}: {error}); "
             "save it anew with: wordbias debias --save-transform"

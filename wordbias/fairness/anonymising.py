@@ -109,7 +109,7 @@ class GivenSpans:
         cell = cells[self.columns[0]].strip()
         try:
             found = json.loads(cell) if cell else []
-        except ValueError:
+        except (ValueError, RecursionError):
             found = None
         if found is None or not isinstance(found, list):
             raise BadRowError(f"expected a list of spans [[start, end], …], found {cell[:40]!r}")

@@ -59,7 +59,7 @@ def _from_json(file: Path) -> dict[str, float]:
         found = json.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise WordbiasError(f"{file}: cannot be read: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise WordbiasError(f"{file}: is no JSON: {error}") from None
     if not isinstance(found, dict):
         raise WordbiasError(f'{file}: expected an object such as {{"nurse": 90, "surgeon": 15}}')

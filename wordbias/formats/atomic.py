@@ -1,19 +1,24 @@
-"""Writing a file so that nobody ever sees half of it."""
+"""Writing a file or a folder so that nobody ever sees half of it."""
 
 from __future__ import annotations
 
 import bz2
+import glob
 import gzip
 import lzma
 import os
+import shutil
+import time
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
 from wordbias.errors import WordbiasError
 
+ABANDONED = 86_400
+"""Seconds after which nobody is writing a half file any more."""
 _OPENERS: dict[str, Any] = {".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}
 
 
@@ -54,11 +59,70 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     if target.exists() and not target.is_file():
         raise WordbiasError(f"{target}: is not a regular file, and is not replaced by one")
     if str(target) == "-":
-        raise WordbiasError("vectors are not written to standard output; name a file")
+        raise WordbiasError("-: a file is not written to standard output; name one")
     if not folder.is_dir():
         raise WordbiasError(f"{target}: cannot be written, the folder {folder} does not exist")
     if not os.access(folder, os.W_OK):
         raise WordbiasError(f"{target}: cannot be written, the folder {folder} is read-only to you")
+
+
+@contextmanager
+def new_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
+    """Fill a folder that takes its name only when it is complete; yield where to write.
+
+    On any error nothing of it is left.
+
+    Raises
+    ------
+    WordbiasError
+        If it exists, cannot be made, or the disk is full.
+    """
+    check_new(folder)
+    target = Path(os.path.realpath(folder))
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    remove_abandoned(target.parent, target.name)
+    try:
+        part.mkdir()
+        yield part
+        part.rename(target)
+    except OSError as error:
+        raise WordbiasError(f"{folder}: could not be written: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def remove_abandoned(folder: Path, name: str) -> None:
+    """Remove what killed processes left half-written under a hidden name, a day ago or earlier.
+
+    Parameters
+    ----------
+    name
+        Of what was written; ``*`` is anything.
+    """
+    pattern = name if name == "*" else glob.escape(name)
+    for part in folder.glob(f".{pattern}.*.part"):
+        with suppress(OSError):
+            if time.time() - part.lstat().st_mtime > ABANDONED:
+                remove = shutil.rmtree if part.is_dir() else os.unlink
+                remove(part)
+
+
+def check_new(folder: str | os.PathLike[str]) -> None:
+    """Refuse early, before hours of work, a folder that cannot be made.
+
+    Raises
+    ------
+    WordbiasError
+        If it exists, or the folder that it is to be in does not or is read-only.
+    """
+    target = Path(folder)
+    if target.exists():
+        raise WordbiasError(f"{target}: exists already; name a new folder")
+    parent = Path(os.path.realpath(target)).parent
+    if not parent.is_dir():
+        raise WordbiasError(f"{target}: cannot be made, the folder {parent} does not exist")
+    if not os.access(parent, os.W_OK):
+        raise WordbiasError(f"{target}: cannot be made, the folder {parent} is read-only to you")
 
 
 def refuse_same(written: Mapping[str, str | None], read: Mapping[str, str | None]) -> None:
@@ -67,7 +131,8 @@ def refuse_same(written: Mapping[str, str | None], read: Mapping[str, str | None
     Parameters
     ----------
     written, read
-        Files by what they are called on the command line; None is none.
+        Files by what they are called on the command line; None is none. One that is read may be
+        followed by ``::member`` or ``:group,group``.
 
     Raises
     ------
@@ -78,10 +143,15 @@ def refuse_same(written: Mapping[str, str | None], read: Mapping[str, str | None
     for what, path in (*read.items(), *written.items()):
         if path is None:
             continue
-        real = os.path.realpath(path)
+        real = os.path.realpath(path if what in written else _file_of(path))
         if real in known and what in written:
             raise WordbiasError(f"{path}: is both {known[real]} and {what}; name two files")
         known[real] = what
+
+
+def _file_of(path: str) -> str:
+    forms = (path, path.partition("::")[0], path.rpartition(":")[0])
+    return next((form for form in forms if form and os.path.exists(form)), path)
 
 
 @contextmanager

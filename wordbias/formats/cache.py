@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
 from wordbias.formats import tensors
-from wordbias.formats.atomic import replacing
+from wordbias.formats.atomic import remove_abandoned, replacing
 from wordbias.formats.source import Source
 
 _FORMAT = "1"  # of what is stored; raise it when parsing changes, and old entries are not used
@@ -127,13 +127,19 @@ def entries() -> list[Entry]:
             source = tensors.metadata(path).get("key.name", "?")
             stat = path.stat()
         except (OSError, WordbiasError):
+            if not path.exists():  # another process has removed it
+                continue
             source, stat = "(damaged)", path.lstat()
         found.append(Entry(path, stat.st_size, source, stat.st_mtime))
     return sorted(found, key=lambda entry: -entry.used)
 
 
 def shrink(size: int) -> list[Entry]:
-    """Remove the least recently used entries until at most `size` bytes remain."""
+    """Remove the least recently used entries until at most `size` bytes remain.
+
+    Half entries that killed processes left a day ago or earlier go, too.
+    """
+    remove_abandoned(folder(), "*")
     removed, total = [], 0
     for entry in entries():
         total += entry.size

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
+from wordbias.formats.fasttext import check_fasttext
 from wordbias.optional import need
 
 
@@ -40,7 +41,14 @@ def read_kv(path: Path, allow_pickle: bool) -> tuple[list[str], NDArray[np.float
 
 
 def read_fasttext(path: Path) -> tuple[list[str], NDArray[np.float32]]:
-    """Read the vocabulary's vectors of a fastText ``.bin`` model (word plus n-gram vectors)."""
+    """Read the vocabulary's vectors of a fastText ``.bin`` model (word plus n-gram vectors).
+
+    Raises
+    ------
+    WordbiasError
+        If it is damaged, or gensim cannot load it.
+    """
+    check_fasttext(path)
     fasttext = need(
         "gensim.models.fasttext", extra="gensim", purpose="Reading a fastText .bin file"
     )

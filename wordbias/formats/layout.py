@@ -15,7 +15,7 @@ from wordbias.formats.source import Source
 Kind = Literal["glove", "word2vec", "word2vec-binary", "safetensors", "gensim", "fasttext"]
 
 _HEAD = 1 << 18
-_HEADER = re.compile(rb"[ \t]*(\d+)[ \t]+(\d+)[ \t]*\r?\n")
+_HEADER = re.compile(rb"[ \t]*(\d{1,99})[ \t]+(\d{1,99})[ \t]*\r?\n")
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _LARGEST = 1 << 20
 _VOTERS = 8

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -91,7 +92,8 @@ def load(
     key = parse_cache.Key.of(file.source, skip_bad) if cache else None
     if key is not None and (hit := parse_cache.get(key)) is not None:
         words, vectors, kept = hit
-        return Loaded(words, vectors, _info_from(kept, file), file.source.stem)
+        with suppress(KeyError, ValueError):  # what it says of itself is damaged
+            return Loaded(words, vectors, _info_from(kept, file), file.source.stem)
     loaded = _load_rows(file, skip_bad)
     if key is not None and key == parse_cache.Key.of(file.source, skip_bad):
         kept = {field: str(value) for field, value in asdict(loaded.info).items()}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import hashlib
 import lzma
 import os
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -19,6 +21,8 @@ from wordbias.errors import WordbiasError
 from wordbias.progress import Bar, progress
 
 DECOMPRESSION_ERRORS = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile)
+ZIP_ERRORS = (zipfile.BadZipFile, OSError, EOFError, ValueError, NotImplementedError, struct.error)
+"""What opening a damaged archive raises."""
 _MAGIC = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"PK\x03\x04": "zip"}
 _OPENERS: dict[str, Any] = {"gz": gzip.open, "bz2": bz2.open, "xz": lzma.open}
 CHUNK = 1 << 19
@@ -98,9 +102,10 @@ class Source:
         except DECOMPRESSION_ERRORS as error:
             raise self._damaged(error) from None
         except OSError as error:
-            if error.errno is not None:
+            # bz2 gives no number; zip seeks to where its directory says, which may be nowhere
+            if error.errno is not None and not (self.compression and error.errno == errno.EINVAL):
                 raise
-            raise self._damaged(error) from None  # what bz2 raises
+            raise self._damaged(error) from None
         except (NotImplementedError, RuntimeError) as error:
             if self.compression != "zip":
                 raise
@@ -181,7 +186,7 @@ def _choose_member(path: Path, member: str) -> str:
     try:
         with zipfile.ZipFile(path) as archive:
             members = [info.filename for info in archive.infolist() if not info.is_dir()]
-    except zipfile.BadZipFile as error:
+    except ZIP_ERRORS as error:
         raise WordbiasError(
             f"{path}: the zip archive is damaged or cut off ({error}); fetch it again"
         ) from None

@@ -9,6 +9,7 @@ from typing import IO, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.errors import WordbiasError
 from wordbias.formats import binary, text
 from wordbias.formats.atomic import compressing, replacing
 from wordbias.formats.file import Tally, VectorFile
@@ -65,7 +66,10 @@ def stream(
     def work(block: Block) -> bytes:
         with np.errstate(over="ignore", invalid="ignore"):  # refused with its word, by `encode`
             rows = transform(block)
-        return encode(block.words, np.ascontiguousarray(rows), to)
+        try:
+            return encode(block.words, np.ascontiguousarray(rows), to)
+        except WordbiasError as error:
+            raise WordbiasError(f"{file.source.name}: {error}") from None
 
     tally = Tally()
     with replacing(output) as raw:

@@ -21,11 +21,21 @@ _KINDS = {".tsv": "tsv", ".tab": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjs
 
 
 class Line(NamedTuple):
-    """One row: its line in the file, from 1, and its cells by column, or what is wrong with it."""
+    """One row: its line in the file, from 1, and its cells by column, or what is wrong with it.
+
+    `nulls` are the columns that hold JSON's null, which is no text; their cells say ``null``.
+    """
 
     number: int
     cells: dict[str, str]
     problem: str = ""
+    nulls: frozenset[str] = frozenset()
+
+    def lacks(self, name: str) -> str:
+        """Say why a column cannot be read as a text; empty where it can."""
+        if name not in self.cells:
+            return f"has no {name!r}"
+        return f"has null as {name!r}, which is no text" if name in self.nulls else ""
 
 
 def kind_of(file: Path) -> str:
@@ -145,7 +155,8 @@ def _json(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
         elif half := next(filter(is_half, _strings(found)), None):
             yield Line(number, {}, f"an escape stands for half a character: {half!a:.60}")
         else:
-            yield Line(number, dict(_scalars(found)))
+            nulls = frozenset(key for key, value in found.items() if value is None)
+            yield Line(number, dict(_scalars(found)), nulls=nulls)
 
 
 def is_half(text: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -70,21 +70,52 @@ def header_of(
     return len(text).to_bytes(8, "little") + text
 
 
-def map_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    """Map every tensor of a file into memory, read-only; return them and the metadata.
+class Tensors(Mapping[str, NDArray[Any]]):
+    """The tensors of a file, each mapped into memory, read-only, when it is asked for.
+
+    What is not asked for may be of any type, also of one that numpy lacks, such as BF16.
 
     Raises
     ------
     WordbiasError
-        If the file cannot be read or is damaged.
+        Of a tensor that is asked for: if its type is not known or the file is damaged there.
+    """
+
+    def __init__(self, path: Path, entries: Mapping[str, Any], start: int) -> None:
+        self._path, self._entries, self._start = path, entries, start
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return _tensor(self._path, self._entries[name], self._start, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def known(self) -> list[str]:
+        """Return the names of those whose types are known."""
+        return [
+            name
+            for name, entry in self._entries.items()
+            if not isinstance(entry, dict) or str(entry.get("dtype")) in _DTYPES
+        ]
+
+
+def map_tensors(path: Path) -> tuple[Tensors, dict[str, str]]:
+    """Open the tensors of a file; return them and the metadata.
+
+    Raises
+    ------
+    WordbiasError
+        If the file cannot be read or its header is damaged.
     """
     try:
         header, start = _header(path)
     except OSError as error:
         raise WordbiasError(f"{path}: cannot be read: {error.strerror or error}") from None
-    names = [name for name in header if name != "__metadata__"]
-    tensors = {name: _tensor(path, header[name], start, name) for name in names}
-    return tensors, dict(header.get("__metadata__", {}))
+    metadata = dict(header.pop("__metadata__", {}))
+    return Tensors(path, header, start), metadata
 
 
 def read(path: Path) -> tuple[list[str], NDArray[np.float32], dict[str, str]]:
@@ -139,7 +170,7 @@ def _header(path: Path) -> tuple[dict[str, Any], int]:
             raise WordbiasError(f"{path}: is cut off inside its header")
         try:
             header = json.loads(file.read(length))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise WordbiasError(f"{path}: its safetensors header is damaged: {error}") from None
     if not isinstance(header, dict) or not isinstance(header.get("__metadata__", {}), dict):
         raise WordbiasError(f"{path}: its safetensors header is no table")
@@ -151,7 +182,7 @@ def _tensor(path: Path, entry: Any, start: int, name: str) -> NDArray[Any]:
         dtype = np.dtype(_DTYPES[entry["dtype"]])
         shape = tuple(int(n) for n in entry["shape"])
         begin, end = (int(n) for n in entry["data_offsets"])
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise WordbiasError(
             f"{path}: expected the tensor '{name}' as one of {', '.join(_DTYPES)}, found {entry}"
         ) from None

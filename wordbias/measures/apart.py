@@ -17,7 +17,7 @@ Job = tuple[int, tuple[str, ...]]
 """Which panel, and some families."""
 
 
-def tables(
+def panel_rows(
     panels: Sequence[Panel],
     only: Collection[str] = FAMILIES,
     *,

@@ -35,14 +35,14 @@ from wordbias.wordlists.queries import FoundQuery, Query
 Array = NDArray[np.float64]
 Statistic = Callable[[Array], Array]
 
-_CONVENTION = {
+CONVENTION = {
     "rnd": {"neutral": 0.0, "better": "neutral"},
     "rnsb": {"neutral": 0.0, "better": "lower"},
     "mac": {"neutral": 1.0, "better": "neutral"},
     "ect": {"neutral": 1.0, "better": "higher"},
     "ripa": {"neutral": 0.0, "better": "neutral"},
 }
-MEASURES = ("weat", *_CONVENTION)
+MEASURES = ("weat", *CONVENTION)
 
 
 def measure_queries(
@@ -106,8 +106,8 @@ def _rows(
         about = {**found.details(), **({"words": words} if words else {})}
         if measure == "ripa" and found.pairs is not None:
             about["pairs"] = len(found.pairs.found)
-        value = _value(parts, statistic, settings.seed)
-        yield Row(embedding.name, measure, value.pop("value"), about | value | _CONVENTION[measure])
+        value = interval(parts, statistic, settings.seed)
+        yield Row(embedding.name, measure, value.pop("value"), about | value | CONVENTION[measure])
 
 
 def _parts(
@@ -149,8 +149,18 @@ def _columns(pairs: Iterable[tuple[str, str]]) -> tuple[list[str], list[str]]:
     return list(first), list(second)
 
 
-def _value(parts: Array | str, statistic: Statistic, seed: int) -> dict[str, Any]:
-    """Return the value and its 95 % interval, the words drawn again with replacement."""
+def interval(parts: Array | str, statistic: Statistic, seed: int) -> dict[str, Any]:
+    """Return the value and its 95 % interval, the words drawn again with replacement.
+
+    Parameters
+    ----------
+    parts
+        What each word contributes, shape ``(…, n)``, or why there is nothing.
+    statistic
+        Makes the value of the parts, along their last axis.
+    seed
+        Of the draws.
+    """
     if isinstance(parts, str):
         return {"value": None, "reason": parts}
     value = float(statistic(parts))

@@ -1,4 +1,4 @@
-"""The subspace that measures run along: she − he, PCA of pairs, names, or one from a file.
+"""The subspace that measures run along: she − he, PCA of pairs, groups of names, or from a file.
 
 Classically clustering, recoverability, GIPE and SemBias use one direction; with a subspace of
 several weighted ones they become the family that Dawkins (2021, section 4) proposes.
@@ -19,16 +19,18 @@ from wordbias.measures.lens import axis, pair_component
 from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute, resolve
 
-RECIPES = ("she-he", "pca", "names")
+RECIPES = ("she-he", "axis", "pca", "names", "means")
+_WITHOUT = "; --direction means or names does without"
 
 
 @dataclass(frozen=True)
 class Direction:
-    """A subspace, how it was made, and why it is undefined if it is."""
+    """A subspace, how it was made, why it is undefined if it is, and perhaps what to do then."""
 
     subspace: Subspace | None
     recipe: str
     reason: str = ""
+    remedy: str = ""
 
     def defined(self) -> Subspace:
         """Return the subspace.
@@ -39,7 +41,7 @@ class Direction:
             If it is undefined.
         """
         if self.subspace is None:
-            raise WordbiasError(f"direction {self.recipe}: {self.reason}")
+            raise WordbiasError(f"direction {self.recipe}: {self.reason}{self.remedy}")
         return self.subspace
 
 
@@ -60,9 +62,10 @@ def find_direction(
     attribute
         The groups and pairs.
     recipe
-        ``she-he``: the difference of the attribute's axis pair. ``pca``: the first principal
-        component of its definitional pairs. ``names``: the weighted subspace of all pairwise
-        differences between its groups. Anything else: a file, see `Subspace.load`.
+        ``axis``, also called ``she-he`` after gender's: the difference of the attribute's axis
+        pair. ``pca``: the first principal component of its definitional pairs. ``names``: the
+        weighted subspace of all pairwise differences between its groups. ``means``: the difference
+        of its groups' means. Anything else: a file, see `Subspace.load`.
     dims, center
         For ``names``.
 
@@ -71,23 +74,34 @@ def find_direction(
     WordbiasError
         If a group has too few words, or the file does not fit the embedding.
     """
-    if recipe == "she-he":
-        vector, reason = axis(embedding, attribute)
-        named = "−".join(attribute.direction or ("no", "axis"))
-        return Direction(None if vector is None else Subspace.from_direction(vector), named, reason)
+    if recipe in ("she-he", "axis"):
+        named = "−".join(attribute.direction or ("axis",))
+        remedy = "" if attribute.direction else _WITHOUT
+        return _one(named, *axis(embedding, attribute), remedy)
     if recipe == "pca":
-        vector, reason = pair_component(embedding, attribute)
-        one = None if vector is None else Subspace.from_direction(vector)
-        return Direction(one, "pca of definitional pairs", reason)
+        remedy = "" if attribute.pairs else _WITHOUT
+        return _one("pca of definitional pairs", *pair_component(embedding, attribute), remedy)
+    if recipe == "means":
+        named = "−".join(f"mean {group}" for group in attribute.groups)
+        return Direction(Subspace.from_means(_members(embedding, attribute)), named)
     if recipe == "names":
-        first, second = (
-            embedding.take(resolve(words, embedding, f"group {group}").at_least(2).found)
-            for group, words in zip(attribute.groups, attribute.members, strict=True)
-        )
+        first, second = _members(embedding, attribute)
         kind = "centred" if center else "not centred"
         subspace = Subspace.from_groups(first, second, dims, center=center)
         return Direction(subspace, f"{dims} components of name differences, {kind}")
     return Direction(_from_file(Path(recipe), embedding), recipe)
+
+
+def _one(named: str, vector: NDArray[np.float64] | None, reason: str, remedy: str) -> Direction:
+    subspace = None if vector is None else Subspace.from_direction(vector)
+    return Direction(subspace, named, reason, remedy)
+
+
+def _members(embedding: Embedding, attribute: Attribute) -> list[NDArray[np.float32]]:
+    return [
+        embedding.take(resolve(words, embedding, f"group {group}").at_least(2).found)
+        for group, words in zip(attribute.groups, attribute.members, strict=True)
+    ]
 
 
 def projections(vectors: NDArray[np.float32], subspace: Subspace) -> NDArray[np.float64]:

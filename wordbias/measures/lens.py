@@ -105,6 +105,8 @@ def pair_component(
     embedding: Embedding, attribute: Attribute
 ) -> tuple[NDArray[np.float64] | None, str]:
     """First principal component of the definitional pairs, or None and the reason."""
+    if not attribute.pairs:
+        return None, f"undefined: the attribute {attribute.name} has no pairs"
     pairs = resolve_pairs(attribute.pairs, embedding).found
     if not pairs:
         return None, f"undefined: {embedding.name} has no definitional pair of {attribute.name}"

@@ -16,7 +16,8 @@ from wordbias.measures.biased import Biased, most_biased
 from wordbias.measures.direction import Direction, find_direction, projections
 from wordbias.results import Row
 from wordbias.vocabulary import choose_vocabulary
-from wordbias.wordlists import Attribute
+from wordbias.wordlists import Attribute, WordGroups
+from wordbias.wordlists.attribute import more_than_two
 
 SELF = "self"
 
@@ -88,7 +89,7 @@ class Panel:
         """
         direction = self.original_direction
         if direction.subspace is None:
-            raise WordbiasError(direction.reason.removeprefix("undefined: "))
+            raise WordbiasError(direction.reason.removeprefix("undefined: ") + direction.remedy)
         return most_biased(projections(self.original_vectors, direction.subspace), words // 2)
 
     def extremes(self, count: int) -> list[str]:
@@ -124,7 +125,7 @@ class Panel:
 def make_panels(
     embeddings: Sequence[Embedding],
     original: Embedding | None,
-    attribute: Attribute,
+    attribute: Attribute | WordGroups,
     given: Sequence[str] | None = None,
     *,
     strict: bool = False,
@@ -144,8 +145,11 @@ def make_panels(
     Raises
     ------
     WordbiasError
-        If two embeddings have the same name, or too few words are common.
+        If two embeddings have the same name, too few words are common, or the attribute has more
+        than two groups.
     """
+    if isinstance(attribute, WordGroups):
+        raise more_than_two(attribute)
     names = [embedding.name for embedding in embeddings]
     for i, name in enumerate(names):
         if name in names[:i]:

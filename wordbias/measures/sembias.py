@@ -16,6 +16,8 @@ from wordbias.results import Row
 from wordbias.subspace import Subspace
 from wordbias.wordlists import resolve_pairs
 
+GENDER = "gender"
+"""How the name of an attribute begins that the questions, which are of he − she, are about."""
 CATEGORIES = ("definition", "none", "stereotype")
 COLUMNS = (0, 1, 1, 2)
 """Category of each of the four columns of the file."""
@@ -105,6 +107,10 @@ _BETTER = dict(zip(MEASURES, ("higher", "lower", "lower"), strict=True))
 
 def sembias_rows(panel: Panel, sembias: SemBias | None) -> list[Row]:
     """Shares of all questions, and of the last 40, that go to each category."""
+    name = panel.attribute.name
+    if not name.startswith(GENDER):
+        reason = f"undefined: SemBias asks about gender, and the attribute is {name}"
+        return panel.undefined(MEASURES, reason)
     if sembias is None:
         reason = "undefined: the test set is not part of the package; give it with --sembias FILE"
         return panel.undefined(MEASURES, reason)

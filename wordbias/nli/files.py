@@ -82,11 +82,11 @@ class Model:
         tensors, text = _read(path)
         try:
             stored = json.loads(text)
-            weights = {name: x.astype(np.float32) for name, x in tensors.items()}
+            weights = {name: _real(x).astype(np.float32) for name, x in tensors.items()}
             dim, hidden = int(stored["dim"]), int(stored["hidden"])
             labels, about = tuple(stored["labels"]), dict(stored["about"])
             model = cls(weights, dim, hidden, bool(stored["intra"]), labels, about)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise WordbiasError(
                 f"{path}: is a damaged NLI model: {error!r}; train it anew"
             ) from None
@@ -119,11 +119,17 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], str]:
         with safe_open(path, "numpy") as file:
             text = (file.metadata() or {}).get(_KEY)
             tensors = {name: file.get_tensor(name) for name in file.keys()} if text else {}  # noqa: SIM118
-    except (OSError, SafetensorError) as error:
+    except (OSError, SafetensorError, TypeError, AttributeError) as error:
         raise WordbiasError(f"{path}: cannot be read as an NLI model: {error}") from None
     if text is None:
         raise WordbiasError(f"{path}: holds no NLI model; train one with: wordbias nli-train")
     return tensors, text
+
+
+def _real(x: NDArray[Any]) -> NDArray[Any]:
+    if x.dtype.kind != "f":
+        raise TypeError(f"its weights are {x.dtype}")
+    return x
 
 
 def _check(model: Model, path: str | os.PathLike[str]) -> None:

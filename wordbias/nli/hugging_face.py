@@ -80,7 +80,7 @@ class Classifier:
 
         The full stop follows the last word at once, as in the texts such models have read.
         """
-        pairs = [Pair(_written(first), _written(second)) for first, second in test]
+        pairs = [Pair(as_written(first), as_written(second)) for first, second in test]
         return self.probabilities(pairs, batch, f"scoring {test.name}")
 
     def probabilities(
@@ -160,5 +160,6 @@ def _load(name: str) -> tuple[Any, Any]:
     return loaded.model, loaded.tokenizer
 
 
-def _written(sentence: str) -> str:
+def as_written(sentence: str) -> str:
+    """Put the full stop behind the last word at once, as in the texts that models have read."""
     return sentence.removesuffix(" .") + "."

@@ -14,16 +14,26 @@ from wordbias.results import Row
 def kept(path: Path, about: Mapping[str, Any], make: Callable[[], list[Row]]) -> list[Row]:
     """Return rows from a file that is about the same, or make and write them."""
     wanted = json.loads(json.dumps(dict(about)))
-    if path.exists():
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if found["about"] == wanted:
-            return [
-                Row(row.pop("subject"), row.pop("measure"), row.pop("value"), row)
-                for row in found["rows"]
-            ]
+    rows = _read(path, wanted)
+    if rows is not None:
+        return rows
     rows = make()
     text = json.dumps({"about": wanted, "rows": [row.to_dict() for row in rows]})
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         file.write(text.encode())
     return rows
+
+
+def _read(path: Path, wanted: Any) -> list[Row] | None:
+    """Return the rows of a file, or None if there is none about this, or it is damaged."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if found["about"] != wanted:
+            return None
+        return [
+            Row(row.pop("subject"), row.pop("measure"), row.pop("value"), row)
+            for row in found["rows"]
+        ]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None

@@ -147,7 +147,7 @@ def _json_row(line: str) -> tuple[str, str, str]:
     try:
         found = json.loads(line)
         label, premise, hypothesis = (found[name] for name in _HEADERS[1])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         label = premise = hypothesis = None
     if not (isinstance(label, str) and isinstance(premise, str) and isinstance(hypothesis, str)):
         raise WordbiasError(

@@ -31,6 +31,7 @@ from wordbias.nli.trainer import Job, train_all
 from wordbias.quality import AnalogySet, SimilaritySet, quality
 from wordbias.results import Row
 from wordbias.wordlists import Attribute
+from wordbias.workers import Workers
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +93,7 @@ def with_permuted_weights(embeddings: Sequence[Embedding]) -> list[Embedding]:
     return [*embeddings, *made]
 
 
-def run(plan: Plan, *, device: str | None = None, processes: int | None = None) -> list[Row]:
+def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None) -> list[Row]:
     """Train what is not trained, score what is not scored, measure what is not measured.
 
     Returns
@@ -113,7 +114,7 @@ def run(plan: Plan, *, device: str | None = None, processes: int | None = None) 
         plan.recipe,
         device=device,
         half=plan.half,
-        processes=processes,
+        workers=workers,
     )
     known = {embedding.name: embedding for embedding in plan.embeddings}
     single = [

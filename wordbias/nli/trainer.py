@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,11 +21,14 @@ from wordbias.nli.learning import Learning, initialise, make_optimizer
 from wordbias.nli.model import DecomposableAttention
 from wordbias.nli.recipes import Recipe
 from wordbias.nli.watching import Counter, log_length, watched
-from wordbias.progress import Bar, set_quiet
+from wordbias.progress import Bar
 from wordbias.threads import threads
 from wordbias.training import train
+from wordbias.workers import Workers
 
 __all__ = ["Job", "find_device", "train_all"]
+
+_LOST = "the same call goes on after the last whole epoch"
 
 
 def train_all(
@@ -35,7 +39,7 @@ def train_all(
     *,
     device: str | None = None,
     half: bool = False,
-    processes: int | None = None,
+    workers: Workers | None = None,
 ) -> None:
     """Train every job that is not done, and write the models.
 
@@ -54,8 +58,9 @@ def train_all(
         own, which is faster there. By default cuda if there is one.
     half
         Compute in bfloat16; parameters stay in float32.
-    processes
-        At once, on a CPU; by default one a thread.
+    workers
+        Where they are trained, on CPUs; by default in one process a thread, here. On a cluster all
+        workers must see the folder of the outputs.
 
     Raises
     ------
@@ -69,14 +74,17 @@ def train_all(
         job.output.parent.mkdir(parents=True, exist_ok=True)
     data = _Data(train_pairs, dev_pairs, recipe, half)
     try:
-        _train(todo, data, chosen, min(processes or threads(), len(todo)))
+        _train(todo, data, chosen, workers or Workers())
     except KeyboardInterrupt:
-        raise Interrupted("the same call goes on after the last whole epoch") from None
+        raise Interrupted(_LOST) from None
 
 
-def _train(jobs: Sequence[Job], data: _Data, device: torch.device, processes: int) -> None:
-    if device.type == "cpu" and processes > 1:
-        _train_apart(jobs, data, processes)
+def _train(jobs: Sequence[Job], data: _Data, device: torch.device, workers: Workers) -> None:
+    at_once = min(workers.jobs or threads(), len(jobs))
+    if workers.backend != "loky":
+        _train_on_cluster(jobs, data, workers)
+    elif device.type == "cpu" and at_once > 1:
+        _train_apart(jobs, data, Workers(at_once))
     elif device.type == "cpu":
         for job in jobs:
             with _torch_threads(threads()):
@@ -171,22 +179,33 @@ def _torch_threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _train_apart(jobs: Sequence[Job], data: _Data, processes: int) -> None:
-    from joblib import Parallel, delayed
-
-    each = max(1, threads() // processes)
+def _train_apart(jobs: Sequence[Job], data: _Data, workers: Workers) -> None:
     with tempfile.TemporaryDirectory() as folder:
         steps = Path(folder) / "steps"
         np.zeros(len(jobs), np.int64).tofile(steps)
-        work = (delayed(_worker)(job, data, steps, i, each) for i, job in enumerate(jobs))
         with watched(steps, [job.log for job in jobs], _remaining(jobs, data)):
-            Parallel(n_jobs=processes, backend="loky")(work)
+            numbered, shared = list(enumerate(jobs)), (data, steps)
+            deque(workers.unordered(_counting, numbered, shared=shared, lost=_LOST), maxlen=0)
 
 
-def _worker(job: Job, data: _Data, steps: Path, i: int, threads: int) -> None:
-    set_quiet(True)
-    torch.set_num_threads(threads)
-    _train_stacked([job], data, torch.device("cpu"), Counter(steps, i))
+def _counting(data: _Data, steps: Path, numbered: tuple[int, Job]) -> None:
+    place, job = numbered
+    _alone(data, job, Counter(steps, place))
+
+
+def _train_on_cluster(jobs: Sequence[Job], data: _Data, workers: Workers) -> None:
+    workers.results(_alone, jobs, f"training {len(jobs)} models", shared=(data,), unit="model")
+    missing = [job.output for job in jobs if not job.output.exists()]
+    if missing:
+        raise WordbiasError(
+            f"{missing[0]}: was trained, but is not here: the cluster's workers see another "
+            "folder; name an output that all machines share"
+        )
+
+
+def _alone(data: _Data, job: Job, bar: Bar | None = None) -> None:
+    torch.set_num_threads(threads())
+    _train_stacked([job], data, torch.device("cpu"), bar)
 
 
 def _remaining(jobs: Sequence[Job], data: _Data) -> int:

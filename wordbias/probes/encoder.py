@@ -149,8 +149,11 @@ class Encoder:
         return states
 
     def sha256(self) -> str:
-        """Return a hash of the weights."""
-        return weights_sha256(self.model)
+        """Return a hash of the weights that vectors depend on.
+
+        A pooler is none of them; where a folder lacks it, it is drawn anew each time.
+        """
+        return weights_sha256(self.model, without=_UNUSED)
 
 
 def position_limit(model: Any) -> int | None:

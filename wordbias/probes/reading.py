@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
-from wordbias.formats.tensors import map_tensors
+from wordbias.formats.source import ZIP_ERRORS
+from wordbias.formats.tensors import Tensors, map_tensors
 from wordbias.probes.representations import Representations
 from wordbias.probes.storage import KEY, load_representations
 
 Array = NDArray[Any]
 
+_DENSEST = 1_100
+"""Times that a byte of a zip can stand for; deflate reaches 1,032."""
 _NUMPY, _ZIP = b"\x93NUMPY", b"PK"
 
 
@@ -76,7 +79,7 @@ def _is_npz(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             return any(name.endswith(".npy") for name in archive.namelist())
-    except zipfile.BadZipFile:
+    except ZIP_ERRORS:
         raise WordbiasError(f"{path}: is a damaged zip file; write it again") from None
 
 
@@ -85,8 +88,9 @@ def _numpy(path: Path, start: bytes, array: str | None) -> Array:
         if start.startswith(_NUMPY):
             mapped: Array = np.load(path, mmap_mode="r", allow_pickle=False)
             return np.asarray(mapped)
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             name = _name(path, archive.files, array)
+            _check_member(path, archive.zip, name)
             return np.asarray(archive[name])
     except WordbiasError:
         raise
@@ -106,9 +110,31 @@ def _numpy(path: Path, start: bytes, array: str | None) -> Array:
         ) from None
 
 
-def _chosen(path: Path, arrays: Mapping[str, Array], array: str | None) -> Array:
-    usable = [name for name, found in arrays.items() if found.ndim in (2, 3)]
-    return arrays[_name(path, usable if array is None else list(arrays), array)]
+def _check_member(path: Path, archive: zipfile.ZipFile, name: str) -> None:
+    """Refuse an array whose header names more numbers than there are: numpy makes room for them."""
+    info = archive.getinfo(name if name in archive.namelist() else f"{name}.npy")
+    with archive.open(info) as member:
+        version = np.lib.format.read_magic(member)
+        read = np.lib.format.read_array_header_1_0
+        if version != (1, 0):
+            read = np.lib.format.read_array_header_2_0
+        shape, _, dtype = read(member)
+    needed, most = math.prod(shape) * dtype.itemsize, _DENSEST * info.compress_size
+    if dtype.hasobject:
+        return  # refused by numpy
+    if needed > info.file_size or info.file_size > most or info.compress_size > path.stat().st_size:
+        raise WordbiasError(
+            f"{path}: the array {name!r} is said to have the shape {shape}, but so much is not "
+            "there; write the file again"
+        )
+
+
+def _chosen(path: Path, arrays: Tensors, array: str | None) -> Array:
+    """Return the array of a name, or the only one that can be vectors, whatever is beside it."""
+    if array is not None:
+        return arrays[_name(path, list(arrays), array)]
+    usable = [name for name in arrays.known() if arrays[name].ndim in (2, 3)]
+    return arrays[_name(path, usable or list(arrays), None)]
 
 
 def _name(path: Path, known: list[str], array: str | None) -> str:

@@ -48,7 +48,9 @@ def load_representations(path: str | Path) -> Representations:
             for name, values in dict(known["columns"]).items()
         }
         about, vectors = dict(known["about"]), tensors["vectors"]
-    except (ValueError, KeyError, TypeError, OverflowError) as error:
+    except WordbiasError:
+        raise
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise WordbiasError(f"{path}: is damaged: {error!r}; encode the texts again") from None
     return Representations(vectors, layers, columns, about, Path(path).stem)
 

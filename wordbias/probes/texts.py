@@ -129,7 +129,7 @@ def _usable(file: Path, lines: Iterable[Line], choice: Choice, bad: list[str]) -
                 raise _BadRowError(line.problem)
             column = column or text_column(file, list(line.cells), choice)
             if all(_cell(line, name) in values for name, values in choice.where.items()):
-                text = _cell(line, column)
+                text = _text(line, column)
                 yield line, text, _span(line, text, choice)
         except _BadRowError as error:
             problem = f"line {line.number}: {error}"
@@ -149,9 +149,15 @@ def _cell(line: Line, name: str) -> str:
         raise _BadRowError(f"has no {name!r}") from None
 
 
+def _text(line: Line, name: str) -> str:
+    if problem := line.lacks(name):
+        raise _BadRowError(problem)
+    return line.cells[name]
+
+
 def _span(line: Line, text: str, choice: Choice) -> Span | None:
     if choice.word is not None:
-        word = _cell(line, choice.word)
+        word = _text(line, choice.word)
         found = find_word(text, word)
         if found is None:
             raise _BadRowError(f"the word {word!r} is not in its text")

@@ -159,7 +159,7 @@ def _done(state: Path) -> int:
         return int(json.loads(state.read_bytes())["done"])
     except FileNotFoundError:  # stopped before anything was said to be there
         return 0
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         raise WordbiasError(f"{state}: is damaged; remove it") from None
 
 
@@ -189,7 +189,7 @@ def _check_same(path: Path, wanted: Representations) -> None:
 def _about(path: Path) -> dict[str, Any]:
     try:
         return dict(json.loads(metadata(path)[KEY])["about"])
-    except (OSError, WordbiasError, ValueError, KeyError, TypeError):
+    except (OSError, WordbiasError, ValueError, KeyError, TypeError, RecursionError):
         raise WordbiasError(
             f"{path}: is there already and holds no representations; {_REMEDY}"
         ) from None

@@ -85,8 +85,15 @@ def _splitter(first: str) -> Split:
     if "\t" in first:
         return lambda line: line.split("\t")
     if "," in first:
-        return lambda line: next(csv.reader([line]))
+        return _by_commas
     return lambda line: re.split(r" +", line)
+
+
+def _by_commas(line: str) -> list[str]:
+    try:
+        return next(csv.reader([line]))
+    except csv.Error:  # a field of more than 131,072 characters is no word
+        return [line]
 
 
 def _columns(lines: Sequence[Line], split: Split) -> tuple[tuple[int, ...] | None, Sequence[Line]]:

@@ -4,12 +4,17 @@ Importing this package reads no file; each list is read when it is first asked f
 """
 
 from wordbias.wordlists.attribute import Attribute as Attribute
+from wordbias.wordlists.attribute import load_attribute as load_attribute
+from wordbias.wordlists.built_in import ATTRIBUTES as ATTRIBUTES
+from wordbias.wordlists.groups import WordGroups as WordGroups
 from wordbias.wordlists.names import common_names as common_names
 from wordbias.wordlists.names import names as names
 from wordbias.wordlists.names import test_names as test_names
 from wordbias.wordlists.queries import Query as Query
 from wordbias.wordlists.queries import choose_query as choose_query
+from wordbias.wordlists.queries import group_queries as group_queries
 from wordbias.wordlists.query_files import load_queries as load_queries
+from wordbias.wordlists.query_files import load_two_sets as load_two_sets
 from wordbias.wordlists.resolve import Resolved as Resolved
 from wordbias.wordlists.resolve import candidates as candidates
 from wordbias.wordlists.resolve import resolve as resolve
@@ -20,16 +25,21 @@ from wordbias.wordlists.templates import Templates as Templates
 from wordbias.wordlists.text import wordlist as wordlist
 
 __all__ = [
+    "ATTRIBUTES",
     "Attribute",
     "Gendered",
     "Query",
     "Resolved",
     "Templates",
+    "WordGroups",
     "WordSets",
     "candidates",
     "choose_query",
     "common_names",
+    "group_queries",
+    "load_attribute",
     "load_queries",
+    "load_two_sets",
     "names",
     "resolve",
     "resolve_pairs",

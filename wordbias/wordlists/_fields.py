@@ -4,9 +4,12 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
+from wordbias.errors import WordbiasError
 from wordbias.wordlists._toml import as_table, as_words, complain, packaged, read_toml
 
 Pair = tuple[str, str]
+
+_EXAMPLE = 'write it as [["church", "mosque", "synagogue"]]'
 
 
 def as_pairs(value: object, where: str) -> tuple[Pair, ...]:
@@ -22,6 +25,23 @@ def as_pair(value: object, where: str) -> Pair:
     if len(words) != 2 or not isinstance(value, list) or len(value) != 2:
         raise complain(where, "a pair of two different words", value, 'write it as ["a", "b"]')
     return words[0], words[1]
+
+
+def as_sets(value: object, where: str) -> tuple[tuple[str, ...], ...]:
+    """Return a list of sets of at least two words, without repetitions."""
+    if not isinstance(value, list):
+        raise complain(where, "a list of sets", value, _EXAMPLE)
+    return tuple(dict.fromkeys(_as_set(item, where) for item in value))
+
+
+def _as_set(value: object, where: str) -> tuple[str, ...]:
+    words = as_words(value, where)
+    if len(words) < 2:
+        raise WordbiasError(
+            f"{where}: expected at least two different words in a set, found "
+            f"{', '.join(words) or 'none'}; {_EXAMPLE}"
+        )
+    return words
 
 
 def words_of(file: Traversable, value: object, where: str) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ def read_toml(file: Traversable) -> dict[str, Any]:
     text = read_text(file)
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also a number of 5,000 digits
         message = str(error).replace("\n", "\\n")
         raise WordbiasError(f"{file}: not valid TOML: {message}; correct it there") from None
 

@@ -1,21 +1,14 @@
 """An attribute: two groups of words, such as female and male, along which bias is measured."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources.abc import Traversable
-from pathlib import Path, PurePath
-from typing import Any
+from pathlib import Path
 
 from wordbias.errors import WordbiasError
-from wordbias.wordlists._fields import Pair, as_pair, as_pairs, words_of
-from wordbias.wordlists._toml import as_table, complain, packaged, read_toml, refuse_unknown
+from wordbias.wordlists._fields import Pair
+from wordbias.wordlists.groups import WordGroups
 
 Members = tuple[tuple[str, ...], tuple[str, ...]]
-
-_KEYS = ("name", "source", "groups", "pairs", "direction", "specific")
-_PAIRS = ("definitional", "equalise")
-_NO_WORDS = 'write, for example, young = ["young", "youth"]'
 
 
 @dataclass(frozen=True)
@@ -53,95 +46,62 @@ class Attribute:
 
     @classmethod
     def load(cls, path: str | Path | None = None) -> "Attribute":
-        """Read an attribute from a TOML file; without `path`, the built-in gender.
+        """Read an attribute by name or from a TOML file; without `path`, the built-in gender.
 
-        The file has a table ``[groups]`` with exactly two lists of words, and may have ``name``,
-        ``source``, ``direction = [a, b]``, ``specific = [...]`` and a table ``[pairs]`` with
-        ``definitional`` and ``equalise``, lists of ``[first, second]``. Instead of a list of words
-        ``"FILE#key"`` names one in another TOML file beside it, ``"FILE#*"`` all of that file's.
+        See `WordGroups.load` for the file. Of one with more groups two must be named:
+        ``religion:christian,muslim``, or ``FILE:first,second``.
 
         Raises
         ------
         WordbiasError
-            The file cannot be read or something in it is not as described; the message names the
-            file, the key, what was expected and found, and the remedy.
+            The file cannot be read, something in it is not as described, or it has more than two
+            groups; the message says which of them to choose.
         """
-        return _gender() if path is None else _read(Path(path))
+        return _gender() if path is None else cls.of(WordGroups.load(path), str(path))
+
+    @classmethod
+    def of(cls, groups: WordGroups, asked: str = "") -> "Attribute":
+        """Make an attribute of two groups; `asked` is how they were asked for, for the message.
+
+        Raises
+        ------
+        WordbiasError
+            If there are more than two.
+        """
+        if len(groups.groups) != 2:
+            raise more_than_two(groups, asked)
+        first, second = groups.groups
+        return cls(
+            groups.name,
+            (first, second),
+            (groups.members[0], groups.members[1]),
+            tuple((a, b) for a, b in groups.definitional),
+            tuple((a, b) for a, b in groups.equalise),
+            groups.direction,
+            groups.specific,
+            groups.source,
+        )
+
+
+def load_attribute(path: str | Path | None = None) -> Attribute | WordGroups:
+    """Read an attribute by name or from a file, of however many groups; see `WordGroups.load`."""
+    if path is None:
+        return Attribute.load()
+    found = WordGroups.load(path)
+    return Attribute.of(found) if len(found.groups) == 2 else found
+
+
+def more_than_two(groups: WordGroups, asked: str = "") -> WordbiasError:
+    """Return the error for groups of which two must be chosen, ready to be raised."""
+    first, second = groups.groups[:2]
+    return WordbiasError(
+        f"{groups.name}: expected exactly two groups, found {len(groups.groups)} "
+        f"({', '.join(groups.groups)}); choose two of them, --attribute "
+        f"{asked or groups.name}:{first},{second}, or what takes all: weat, and debias with misp, "
+        "mhd, multi-hard, inlp or leace"
+    )
 
 
 @cache
 def _gender() -> Attribute:
-    return _read(packaged("gender.toml"))
-
-
-def _read(file: Traversable) -> Attribute:
-    tables = read_toml(file)
-    refuse_unknown(tables, _KEYS, str(file))
-    groups, members = _groups(file, tables)
-    both = as_table(tables.get("pairs"), f"{file}: [pairs]")
-    refuse_unknown(both, _PAIRS, f"{file}: [pairs]")
-    pairs, equalise = (as_pairs(both.get(key, []), f"{file}: [pairs] {key}") for key in _PAIRS)
-    return Attribute(
-        name=_text(file, tables, "name", PurePath(file.name).stem),
-        groups=groups,
-        members=members,
-        pairs=pairs,
-        equalise=equalise,
-        direction=_direction(file, tables, pairs),
-        specific=_specific(file, tables, (*pairs, *equalise)),
-        source=_text(file, tables, "source", str(file)),
-    )
-
-
-def _text(file: Traversable, tables: dict[str, Any], key: str, default: str) -> str:
-    value = tables.get(key, default)
-    if not isinstance(value, str) or not value.strip():
-        raise complain(f"{file}: {key}", "a text", value, f'write {key} = "..." in quotes')
-    return value
-
-
-def _groups(file: Traversable, tables: dict[str, Any]) -> tuple[Pair, Members]:
-    where = f"{file}: [groups]"
-    lists = as_table(tables.get("groups"), where)
-    if len(lists) != 2:
-        found = ", ".join(lists) or "none"
-        raise WordbiasError(
-            f"{where}: expected exactly two groups, found {len(lists)} ({found}); {_NO_WORDS}"
-        )
-    first, second = lists
-    members = (
-        _members(file, lists[first], f"{where} {first}"),
-        _members(file, lists[second], f"{where} {second}"),
-    )
-    _disjoint(members, where)
-    return (first, second), members
-
-
-def _members(file: Traversable, value: object, where: str) -> tuple[str, ...]:
-    words = words_of(file, value, where)
-    if len(words) < 2:
-        raise WordbiasError(
-            f"{where}: expected at least two different words, found {len(words)}; add words"
-        )
-    return words
-
-
-def _disjoint(members: Members, where: str) -> None:
-    first = {word.lower() for word in members[0]}
-    for word in members[1]:
-        if word.lower() in first:
-            raise WordbiasError(
-                f"{where}: expected groups without a common word, found {word!r} in both; "
-                "remove it from one"
-            )
-
-
-def _direction(file: Traversable, tables: dict[str, Any], pairs: tuple[Pair, ...]) -> Pair | None:
-    if "direction" in tables:
-        return as_pair(tables["direction"], f"{file}: direction")
-    return pairs[0] if pairs else None
-
-
-def _specific(file: Traversable, tables: dict[str, Any], pairs: Iterable[Pair]) -> frozenset[str]:
-    listed = words_of(file, tables.get("specific", []), f"{file}: specific")
-    return frozenset(listed).union(*pairs)
+    return Attribute.of(WordGroups.load())

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from wordbias.errors import WordbiasError
+from wordbias.wordlists.attribute import Attribute
+from wordbias.wordlists.groups import WordGroups
 from wordbias.wordlists.resolve import Resolved, candidates, resolve, resolve_pairs
 
 Words = tuple[str, ...]
@@ -25,8 +27,8 @@ class FoundQuery:
     sets
         X, Y, A and B.
     pairs
-        The i-th words of both target sets, for i = 1, 2, …; None where the sets, as listed, are
-        not equally long.
+        Those of the query, else the i-th words of both target sets, for i = 1, 2, …; None where
+        it has none and the sets, as listed, are not equally long.
     """
 
     query: "Query"
@@ -57,12 +59,16 @@ class Query:
         ``((name, words), (name, words))`` each.
     source
         Where the words come from.
+    pairs
+        Words of X and Y that belong together; by default the i-th words of both sets, where these
+        are equally long.
     """
 
     name: str
     targets: Pair
     attributes: Pair
     source: str = ""
+    pairs: tuple[tuple[str, str], ...] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -71,7 +77,8 @@ class Query:
 
     def candidates(self) -> set[str]:
         """Return every spelling that `find` may look for."""
-        return candidates(word for _, words in (*self.targets, *self.attributes) for word in words)
+        sets = [words for _, words in (*self.targets, *self.attributes)]
+        return candidates(word for words in (*sets, *(self.pairs or ())) for word in words)
 
     def find(self, vocabulary: Container[str], what: str = "") -> FoundQuery:
         """Look every word up; `what` says where, in messages.
@@ -87,10 +94,42 @@ class Query:
             for name, words in (*self.targets, *self.attributes)
         )
         (_, first), (_, second) = self.targets
-        pairs = None
-        if len(first) == len(second):
-            pairs = resolve_pairs(zip(first, second, strict=True), vocabulary, where)
-        return FoundQuery(self, (x, y, a, b), pairs)
+        pairs = self.pairs
+        if pairs is None and len(first) == len(second):
+            pairs = tuple(zip(first, second, strict=True))
+        found = None if pairs is None else resolve_pairs(pairs, vocabulary, where)
+        return FoundQuery(self, (x, y, a, b), found)
+
+
+def group_queries(groups: Attribute | WordGroups, attributes: Pair) -> tuple[Query, ...]:
+    """Make a query of every two groups, called ``first/second``, with the same attribute sets.
+
+    Raises
+    ------
+    WordbiasError
+        If a group is called as one of the attribute sets.
+    """
+    for name, _ in attributes:
+        if name in groups.groups:
+            raise WordbiasError(
+                f"{groups.name}: {name} is a group and a set of attribute words; name another set"
+            )
+    return tuple(
+        Query(
+            "/".join(two.groups),
+            ((two.groups[0], two.members[0]), (two.groups[1], two.members[1])),
+            attributes,
+            two.source,
+            two.pairs,
+        )
+        for two in _two_by_two(groups)
+    )
+
+
+def _two_by_two(groups: Attribute | WordGroups) -> list[Attribute]:
+    if isinstance(groups, Attribute):
+        return [groups]
+    return [Attribute.of(two) for two in groups.two_by_two()]
 
 
 def choose_query(queries: Sequence[Query], name: str) -> tuple[Query, ...]:

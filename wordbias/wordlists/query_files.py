@@ -28,6 +28,7 @@ def load_queries(
     *,
     targets: Sequence[str] = (),
     attributes: Sequence[str] = (),
+    remedy: str = _HOW,
 ) -> tuple[Query, ...]:
     """Read queries from a file; without `path`, WEAT 1-10 of Caliskan et al. (2017).
 
@@ -42,6 +43,8 @@ def load_queries(
         The file.
     targets, attributes
         Names of two sets each: one query is made of them, in place of the file's.
+    remedy
+        What to do about a file that has but sets.
 
     Raises
     ------
@@ -56,8 +59,23 @@ def load_queries(
         name = f"{'/'.join(targets)} × {'/'.join(attributes)}"
         return (_query(file, name, chosen, sets, ("--targets", "--attributes"), str(file)),)
     if not queries:
-        raise WordbiasError(f"{file}: expected queries, found only sets of words; {_HOW}")
+        raise WordbiasError(f"{file}: expected queries, found only sets of words; {remedy}")
     return queries
+
+
+def load_two_sets(names: Sequence[str], path: str | Path | None = None) -> Pair:
+    """Read two sets of attribute words by name; see `load_queries` for the file.
+
+    Raises
+    ------
+    WordbiasError
+        As there; and if they have a word in common.
+    """
+    file = packaged("weat.toml") if path is None else Path(path)
+    sets, _ = _from_json(file) if file.name.endswith(".json") else _from_toml(file)
+    found = _two(file, _as_names(list(names), "--attributes"), sets, "--attributes")
+    _disjoint(found, f"{file}: --attributes")
+    return found
 
 
 def _from_toml(file: Traversable) -> tuple[dict[str, Words], tuple[Query, ...]]:
@@ -125,15 +143,20 @@ def _checked(query: Query, where: str) -> Query:
             f"{where}: {query.name}: expected four different sets, found {', '.join(query.names)}; "
             "give each another name"
         )
-    for (first, some), (second, others) in (query.targets, query.attributes):
-        known = {word.lower() for word in some}
-        for word in others:
-            if word.lower() in known:
-                raise WordbiasError(
-                    f"{where}: {query.name}: expected sets without a common word, found {word!r} "
-                    f"in both {first} and {second}; remove it from one"
-                )
+    for two in (query.targets, query.attributes):
+        _disjoint(two, f"{where}: {query.name}")
     return query
+
+
+def _disjoint(two: Pair, where: str) -> None:
+    (first, some), (second, others) = two
+    known = {word.lower() for word in some}
+    for word in others:
+        if word.lower() in known:
+            raise WordbiasError(
+                f"{where}: expected sets without a common word, found {word!r} in both {first} and "
+                f"{second}; remove it from one"
+            )
 
 
 def _from_json(file: Traversable) -> tuple[dict[str, Words], tuple[Query, ...]]:

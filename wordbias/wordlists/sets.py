@@ -5,21 +5,16 @@ from importlib.resources.abc import Traversable
 from pathlib import Path, PurePath
 
 from wordbias.errors import WordbiasError
-from wordbias.wordlists._fields import words_of
-from wordbias.wordlists._toml import (
-    as_table,
-    as_words,
-    complain,
-    packaged,
-    read_toml,
-    refuse_unknown,
-)
+from wordbias.wordlists._fields import as_sets, words_of
+from wordbias.wordlists._toml import as_table, complain, read_toml, refuse_unknown
 from wordbias.wordlists.attribute import Attribute
+from wordbias.wordlists.built_in import asked
+from wordbias.wordlists.groups import WordGroups
 
 Words = tuple[str, ...]
 
-_KEYS = ("name", "source", "sets")
-_LISTS = ("definitional", "equalise", "specific")
+_KEYS = ("name", "source", "sets", "groups", "specific")
+_LISTS = ("definitional", "equalise", "specific", "wider")
 _EXAMPLE = 'write it as [["church", "mosque", "synagogue"]]'
 
 
@@ -46,22 +41,24 @@ class WordSets:
 
     @classmethod
     def load(cls, path: str | Path | None = None) -> "WordSets":
-        """Read sets from a TOML file; without `path`, the built-in religion.
+        """Read sets by name or from a TOML file; without `path`, the built-in religion.
 
         The file has a table ``[sets]`` with ``definitional``, a list of lists of words, and may
-        have ``equalise``, the same, ``specific``, a list of words, and ``name`` and ``source``.
+        have ``equalise``, the same, ``specific``, a list of words, ``name`` and ``source``, and
+        what else `WordGroups` reads, which plays no part here.
 
         Raises
         ------
         WordbiasError
             The file cannot be read or something in it is not as described.
         """
-        return _read(packaged("religion.toml") if path is None else Path(path))
+        return _read(asked("religion" if path is None else path).file)
 
     @classmethod
-    def of(cls, attribute: Attribute) -> "WordSets":
-        """Take the pairs of an attribute as sets of two."""
-        return cls(attribute.name, attribute.pairs, attribute.equalise, attribute.specific)
+    def of(cls, attribute: Attribute | WordGroups) -> "WordSets":
+        """Take the pairs of an attribute, or the sets of groups; without some to equalise, all."""
+        sets = attribute.pairs if isinstance(attribute, Attribute) else attribute.definitional
+        return cls(attribute.name, sets, attribute.equalise or sets, attribute.specific)
 
 
 def _read(file: Traversable) -> WordSets:
@@ -70,31 +67,18 @@ def _read(file: Traversable) -> WordSets:
     where = f"{file}: [sets]"
     lists = as_table(tables.get("sets"), where)
     refuse_unknown(lists, _LISTS, where)
-    definitional, equalise = (
-        _as_sets(lists.get(key, []), f"{where} {key}") for key in ("definitional", "equalise")
+    definitional, equalise, wider = (
+        as_sets(lists.get(key, []), f"{where} {key}")
+        for key in ("definitional", "equalise", "wider")
     )
     if not definitional:
         raise WordbiasError(f"{where}: expected definitional sets, found none; {_EXAMPLE}")
-    specific = words_of(file, lists.get("specific", []), f"{where} specific")
+    specific = (
+        *words_of(file, lists.get("specific", []), f"{where} specific"),
+        *words_of(file, tables.get("specific", []), f"{file}: specific"),
+    )
     name = tables.get("name", PurePath(file.name).stem)
     if not isinstance(name, str):
         raise complain(f"{file}: name", "a text", name, 'write name = "..." in quotes')
-    return WordSets(
-        name, definitional, equalise, frozenset(specific).union(*definitional, *equalise)
-    )
-
-
-def _as_sets(value: object, where: str) -> tuple[Words, ...]:
-    if not isinstance(value, list):
-        raise complain(where, "a list of sets", value, _EXAMPLE)
-    return tuple(dict.fromkeys(_as_set(item, where) for item in value))
-
-
-def _as_set(value: object, where: str) -> Words:
-    words = as_words(value, where)
-    if len(words) < 2:
-        raise WordbiasError(
-            f"{where}: expected at least two different words in a set, found "
-            f"{', '.join(words) or 'none'}; {_EXAMPLE}"
-        )
-    return words
+    every = frozenset(specific).union(*definitional, *equalise, *wider)
+    return WordSets(name, definitional, equalise, every)

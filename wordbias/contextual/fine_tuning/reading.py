@@ -14,6 +14,7 @@ from wordbias.contextual.encoding import Tokens, batches
 from wordbias.contextual.families import base_of
 from wordbias.contextual.fine_tuning.heads import Headed
 from wordbias.contextual.fine_tuning.pairs import LabelledPairs
+from wordbias.contextual.fine_tuning.several import ALONE, Processes
 from wordbias.contextual.heads import logits_of
 from wordbias.contextual.sweep.texts import Texts
 from wordbias.progress import progress
@@ -26,7 +27,7 @@ _READ = 4096
 class Reader:
     """Logits of pairs, by whole passes."""
 
-    def __init__(self, model: Any, texts: Texts, device: str) -> None:
+    def __init__(self, model: Any, texts: Texts, device: str, processes: Processes = ALONE) -> None:
         self.model, self.texts, self.device = model, texts, device
         self.lengths = np.array([len(one["input_ids"]) for one in texts.tokens])
 
@@ -46,15 +47,17 @@ class Reader:
 class Cached(Reader):
     """Logits of pairs whose last layer at position 0 was computed once, shape ``(n, d)``."""
 
-    def __init__(self, model: Any, texts: Texts, device: str) -> None:
+    def __init__(self, model: Any, texts: Texts, device: str, processes: Processes = ALONE) -> None:
         super().__init__(model, texts, device)
-        self.first = torch.empty(len(texts.tokens), model.config.hidden_size)
+        first = torch.zeros(len(texts.tokens), model.config.hidden_size)
+        own = texts.batches[processes.rank :: processes.count]
         model.eval()
-        with torch.inference_mode(), progress("encoding", len(self.first), "pair") as bar:
-            for rows in texts.batches:
+        with torch.inference_mode(), progress("encoding", sum(map(len, own)), "pair") as bar:
+            for rows in own:
                 order, inputs = self.inputs(rows)
-                self.first[order] = base_of(model)(**inputs)[0][:, 0].float().cpu()
+                first[order] = base_of(model)(**inputs)[0][:, 0].float().cpu()
                 bar.update(len(rows))
+        self.first = processes.summed(first)
 
     def logits(self, rows: Places) -> tuple[Places, Tensor]:
         """Return the rows, and their logits."""
@@ -70,11 +73,18 @@ class Part:
     targets: Tensor
 
     @classmethod
-    def of(cls, kind: type[Reader], headed: Headed, data: LabelledPairs, device: str) -> Part:
+    def of(
+        cls,
+        kind: type[Reader],
+        headed: Headed,
+        data: LabelledPairs,
+        device: str,
+        processes: Processes = ALONE,
+    ) -> Part:
         """Tokenise pairs for a model."""
         texts = Texts.of(headed.model, headed.tokenizer, data.pairs, truncate=True, budget=_READ)
         targets = torch.tensor(headed.places)[torch.from_numpy(data.labels)]
-        return cls(kind(headed.model, texts, device), texts.places, targets)
+        return cls(kind(headed.model, texts, device, processes), texts.places, targets)
 
     def logits(self, rows: Places) -> tuple[Tensor, Tensor]:
         """Return logits and targets of some pairs, shapes ``(B, C)`` and ``(B,)``."""

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from wordbias.contextual.exporting import check_new
 from wordbias.contextual.fine_tuning.heads import Headed, load_headed
 from wordbias.contextual.fine_tuning.pairs import LabelledPairs
 from wordbias.contextual.fine_tuning.recipe import Recipe
+from wordbias.contextual.fine_tuning.several import joined
 from wordbias.contextual.fine_tuning.storing import beside, store
 from wordbias.contextual.fine_tuning.tuning import Tuned, fine_tune
+from wordbias.formats.atomic import check_new
 from wordbias.measures.bootstrap import wilson
 from wordbias.pretrained import to_device, weights_sha256
 
@@ -28,6 +29,8 @@ def run(
 ) -> tuple[Tuned, Headed]:
     """Fine-tune a model and write its folder; beside it lie a log and, meanwhile, a checkpoint.
 
+    Of several processes that were started together each takes part, and the first one writes.
+
     Raises
     ------
     WordbiasError
@@ -35,30 +38,40 @@ def run(
         beside the folder is of another training.
     """
     check_new(folder)
-    headed = load_headed(task, data.names, model, recipe.seed)
-    _, chosen = to_device(headed.model, device)
-    about: dict[str, Any] = {
-        "task": task,
-        "model": {"path": model, "sha256": weights_sha256(headed.model)},
-        "recipe": recipe.to_dict(),
-        "train": data.to_dict(),
-        "dev": dev.to_dict(),
-    }
-    checkpoint = beside(folder, "checkpoint")
-    tuned = fine_tune(
-        headed,
-        data,
-        dev,
-        recipe,
-        device=chosen,
-        checkpoint=checkpoint,
-        log=beside(folder, "log.jsonl"),
-        about=about,
-    )
+    with joined(device) as processes:
+        headed = load_headed(task, data.names, model, recipe.seed)
+        _, chosen = to_device(headed.model, processes.device or device)
+        about: dict[str, Any] = {
+            "task": task,
+            "model": {"path": model, "sha256": weights_sha256(headed.model)},
+            "recipe": recipe.to_dict(),
+            "train": data.to_dict(),
+            "dev": dev.to_dict(),
+        }
+        if processes.count > 1:
+            about["processes"] = processes.count
+        tuned = fine_tune(
+            headed,
+            data,
+            dev,
+            recipe,
+            device=chosen,
+            checkpoint=beside(folder, "checkpoint"),
+            log=beside(folder, "log.jsonl"),
+            about=about,
+            processes=processes,
+        )
+        if processes.first:
+            _store(headed, folder, tuned, about)
+        processes.wait()
+    return tuned, headed
+
+
+def _store(headed: Headed, folder: str | Path, tuned: Tuned, about: dict[str, Any]) -> None:
+    """Write the folder, and remove the checkpoint."""
     result = {"dev_accuracy": tuned.accuracy, "best_round": tuned.round}
     store(headed, folder, {**about, "rounds": vars(tuned.rounds), **result})
-    checkpoint.unlink(missing_ok=True)
-    return tuned, headed
+    beside(folder, "checkpoint").unlink(missing_ok=True)
 
 
 def interval(tuned: Tuned, dev: LabelledPairs) -> tuple[float, float]:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from wordbias.contextual.exporting import check_new
 from wordbias.contextual.fine_tuning.heads import Headed
-from wordbias.errors import WordbiasError
+from wordbias.formats.atomic import new_folder
 from wordbias.pretrained import need_transformers, silent
 
 ABOUT = "training.json"
@@ -32,7 +29,7 @@ def store(headed: Headed, folder: str | Path, about: Mapping[str, Any]) -> None:
         If there is such a folder already, or it cannot be written.
     """
     text = json.dumps(about, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    with _new_folder(folder) as part, silent(need_transformers()):
+    with new_folder(folder) as part, silent(need_transformers()):
         headed.model.save_pretrained(part)
         headed.tokenizer.save_pretrained(part)
         (part / ABOUT).write_text(text, "utf-8")
@@ -42,18 +39,3 @@ def beside(folder: str | Path, suffix: str) -> Path:
     """Return a file beside a folder: its checkpoint, its log."""
     path = Path(os.path.realpath(folder))
     return path.with_name(f"{path.name}.{suffix}")
-
-
-@contextmanager
-def _new_folder(folder: str | Path) -> Iterator[Path]:
-    check_new(folder)
-    target = Path(os.path.realpath(folder))
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        part.mkdir()
-        yield part
-        part.rename(target)
-    except OSError as error:
-        raise WordbiasError(f"{folder}: could not be written: {error.strerror or error}") from None
-    finally:
-        shutil.rmtree(part, ignore_errors=True)

@@ -30,6 +30,7 @@ from wordbias.measures.bootstrap import SAMPLES, percentile_interval
 from wordbias.results import Row
 
 ALL = "all"
+SUBSETS = (ALL, *GENDERS)
 _HALF = {"neutral": 0.5, "better": "neutral"}
 _ZERO = {"neutral": 0, "better": "lower"}
 _DIGITS = 3
@@ -68,7 +69,13 @@ class Settings:
 
 
 def gsss_rows(
-    gsss: Gsss, p: Float, subject: str, version: str, settings: Settings | None = None
+    gsss: Gsss,
+    p: Float,
+    subject: str,
+    version: str,
+    settings: Settings | None = None,
+    *,
+    subsets: Sequence[str] = SUBSETS,
 ) -> list[Row]:
     """Measure SS, S and D of all triples, and of those about men and about women.
 
@@ -78,6 +85,8 @@ def gsss_rows(
         Probabilities, shape ``(n, 3, 2)``: labels × original, swapped.
     version
         "original" or "repaired": which swaps `p` is of.
+    subsets
+        Of which triples: some of `SUBSETS`; one that the file has none of is left out.
 
     Returns
     -------
@@ -91,15 +100,17 @@ def gsss_rows(
     Raises
     ------
     WordbiasError
-        If the shape does not fit the triples.
+        If the shape does not fit the triples, or there is no such subset.
     """
     settings = settings or Settings()
+    if unknown := set(subsets) - set(SUBSETS):
+        raise WordbiasError(f"no subset {unknown.pop()!r}; choose among {', '.join(SUBSETS)}")
     if len(p) != len(gsss.triples):
         raise WordbiasError(f"expected probabilities of {len(gsss.triples)} triples, got {len(p)}")
     gender = np.array([triple.gender for triple in gsss.triples])
     return [
         row
-        for subset in (ALL, *GENDERS)
+        for subset in subsets
         if (chosen := (gender == subset) | (subset == ALL)).any()
         for row in _part(p[chosen], subject, {"version": version, "subset": subset}, settings)
     ]

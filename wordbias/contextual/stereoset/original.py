@@ -69,13 +69,13 @@ def parse_stereoset(source: Source) -> StereoSet:
         raise WordbiasError(
             f"{source.path}: line {error.lineno}: is no JSON: {error.msg}"
         ) from None
-    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+    except WordbiasError as error:
+        raise WordbiasError(f"{source.path}: {error}") from None
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise WordbiasError(
             f"{source.path}: is not StereoSet's JSON ({error!r}); expected data with "
             f"{' and '.join(KINDS)}"
         ) from None
-    except WordbiasError as error:
-        raise WordbiasError(f"{source.path}: {error}") from None
     if not any(found.values()):
         raise WordbiasError(f"{source.path}: holds neither {' nor '.join(KINDS)} items")
     return StereoSet(source.path, source.sha256, **found)

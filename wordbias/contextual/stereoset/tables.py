@@ -90,7 +90,10 @@ def records(
 
 def header_of(source: Source) -> list[str]:
     """Return the names in the first line of a CSV file."""
-    first = next(csv.reader(io.StringIO(source.text.partition("\n")[0])), [])
+    try:
+        first = next(csv.reader(io.StringIO(source.text.partition("\n")[0], newline="")), [])
+    except csv.Error as error:
+        raise WordbiasError(f"{source.path}: line 1: is no CSV: {error}") from None
     return [name.strip() for name in first]
 
 

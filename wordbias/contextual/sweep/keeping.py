@@ -50,7 +50,7 @@ class Kept:
         self.file, self.about = file, dict(about or {})
         self.saved = time.monotonic()
         if file is not None and file.exists():
-            with read_checkpoint(file, self.about) as (parts, _):
+            with read_checkpoint(file, self.about, _PART) as (parts, _):
                 self.logits[:] = parts[_PART]["logits"].numpy()
                 self.done[:] = parts[_PART]["done"].numpy()
 

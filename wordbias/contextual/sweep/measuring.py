@@ -88,10 +88,8 @@ def stereoset_rows(
     found: dict[str, list[Row]] = {name: [] for name in names}
     for values, (version, gsss) in zip(p, versions.items(), strict=True):
         for i, name in enumerate(names):
-            rows = gsss_rows(gsss, values[..., i], subject, version, how.stereoset)
-            found[name] += [
-                row for row in rows if row.details["subset"] == ALL and row.measure in _SHOWN
-            ]
+            rows = gsss_rows(gsss, values[..., i], subject, version, how.stereoset, subsets=(ALL,))
+            found[name] += [row for row in rows if row.measure in _SHOWN]
     return found
 
 

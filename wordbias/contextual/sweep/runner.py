@@ -21,11 +21,11 @@ from wordbias.contextual.sweep.texts import Texts
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.nli.hugging_face import Classifier
 from wordbias.optional import need
-from wordbias.progress import progress, set_quiet
+from wordbias.progress import progress
 from wordbias.threads import threads
+from wordbias.workers import Workers
 
 Float32 = NDArray[np.float32]
-BACKENDS = ("loky", "dask", "ray")
 _TOGETHER = 4
 """Batches that a process is given at a time."""
 
@@ -57,17 +57,6 @@ class Source:
             return Classifier.load(self.name, labels=self.labels or None, device=self.device)
         label = self.labels[0] if self.labels else None
         return NextSentence.load(self.name, next_label=label, device=self.device)
-
-
-@dataclass(frozen=True)
-class Workers:
-    """How many processes, and of what kind: one of `BACKENDS` of joblib.
-
-    Threads of one process are none of them: hooks are put on a model that threads share.
-    """
-
-    jobs: int = 1
-    backend: str = "loky"
 
 
 def outputs(
@@ -141,20 +130,15 @@ def _stream(
     left: Sequence[int],
     workers: Workers,
 ) -> Iterator[_Done]:
-    if workers.jobs == 1 or len(left) < 2:
+    if workers.here or len(left) < 2:
         torch.set_num_threads(threads())
         forward = Forward(judge.model, plan)
         yield from (_batch(forward, judge.device, texts, batch) for batch in left)
         return
-    joblib = need("joblib", extra="contextual", purpose="Several processes")
-    _connect(workers.backend)
-    each = max(1, threads() // workers.jobs)
     groups = [left[i : i + _TOGETHER] for i in range(0, len(left), _TOGETHER)]
-    pool = joblib.Parallel(
-        n_jobs=workers.jobs, backend=workers.backend, return_as="generator_unordered"
-    )
-    work = (joblib.delayed(_worker)(source, plan, _part(texts, group), each) for group in groups)
-    for done in pool(work):
+    parts = [_part(texts, group) for group in groups]
+    lost = "the same call goes on with what is left, if it has an output"
+    for _, done in workers.unordered(_worker, parts, shared=(source, plan), lost=lost):
         yield from done
 
 
@@ -168,10 +152,9 @@ def _batch(forward: Forward, device: str, texts: Texts, batch: int) -> _Done:
 _loaded: dict[Source, Any] = {}
 
 
-def _worker(source: Source, plan: Plan, part: dict[int, Any], count: int) -> list[_Done]:
+def _worker(source: Source, plan: Plan, part: dict[int, Any]) -> list[_Done]:
     """Read some batches in another process, which keeps its model for the next ones."""
-    set_quiet(True)
-    torch.set_num_threads(count)
+    torch.set_num_threads(threads())
     if source not in _loaded:
         _loaded.clear()
         _loaded[source] = source.load()

@@ -26,14 +26,15 @@ from wordbias.contextual.sweep.measuring import (
     told,
 )
 from wordbias.contextual.sweep.plan import Plan
-from wordbias.contextual.sweep.runner import Float32, Source, Workers, outputs
+from wordbias.contextual.sweep.runner import Float32, Source, outputs
 from wordbias.contextual.sweep.texts import Texts
 from wordbias.contextual.table7 import Entry
 from wordbias.contextual.text_pairs import TextPairs
 from wordbias.errors import WordbiasError
-from wordbias.nli.hugging_face import Classifier
+from wordbias.nli.hugging_face import Classifier, as_written
 from wordbias.nli.test_sets import TestSet
 from wordbias.results import Row
+from wordbias.workers import Workers
 
 Judge = NextSentence | Classifier
 
@@ -151,7 +152,8 @@ def sweep(
     Parameters
     ----------
     following, inferring
-        The next-sentence model and the NLI model; their files are removed at the end.
+        The next-sentence model and the NLI model. Their files are left: who has stored the result
+        removes them.
 
     Raises
     ------
@@ -172,9 +174,6 @@ def sweep(
     rows = {name: told(name, [*found[name], *more[name]]) for name in names}
     version = next(iter(data.versions))
     entries = [entry(name, of, how.parity, version) for name, of in rows.items()]
-    for part in (following, inferring):
-        if part.file is not None:
-            part.file.unlink(missing_ok=True)
     return Swept(entries, [row for of in rows.values() for row in of])
 
 
@@ -188,13 +187,8 @@ def _triples(data: Data) -> list[tuple[str, str]]:
 
 
 def _questions(data: Data) -> list[tuple[str, str]]:
-    asked = [(_written(first), _written(second)) for first, second in data.test]
+    asked = [(as_written(first), as_written(second)) for first, second in data.test]
     return [*asked, *((first, second) for first, second in data.snli.pairs)]
-
-
-def _written(sentence: str) -> str:
-    """Put the full stop behind the last word at once, as `Classifier.score_set` does."""
-    return sentence.removesuffix(" .") + "."
 
 
 def facts(part: Part) -> dict[str, Any]:

@@ -103,8 +103,16 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Snapshot]:
     try:
         with safe_open(path, "numpy") as file:
             stored = json.loads(file.metadata()[_KEY])
-        return stored["identity"], Snapshot(load_file(path), stored["notes"])
-    except (OSError, SafetensorError, TypeError, KeyError, ValueError) as error:
+        return dict(stored["identity"]), Snapshot(load_file(path), dict(stored["notes"]))
+    except (
+        OSError,
+        SafetensorError,
+        TypeError,
+        AttributeError,
+        KeyError,
+        ValueError,
+        RecursionError,
+    ) as error:
         raise WordbiasError(
             f"{path}: is there, but is no checkpoint ({type(error).__name__}: {error}); name "
             "another file for the checkpoint"

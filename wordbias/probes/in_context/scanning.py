@@ -1,9 +1,10 @@
 r"""Which of many words stand in a text, and where.
 
-A word stands where no letter, digit or underscore (``\w``) is before or behind it: `he` is not in
-`teacher`, but is in `he's`. A word written with a capital (`Bill`, `NASA`) is found only so; one
-without (`bill`) in any case, so that it is found at the beginning of a sentence. Looking a text's
-words up in a table of all words costs the same for three words as for three hundred.
+A word stands where no letter, digit or underscore (``\w``) is before or behind it, nor an accent
+that is a character by itself: `he` is not in `teacher`, but is in `he's`. A word written with a
+capital (`Bill`, `NASA`) is found only so; one without (`bill`) in any case, so that it is found at
+the beginning of a sentence. Looking a text's words up in a table of all words costs the same for
+three words as for three hundred.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from wordbias.errors import WordbiasError
+from wordbias.probes.spans import first_alone, pattern_of
 
 _WORDS = re.compile(r"\w+").findall
 
@@ -23,6 +25,11 @@ class Occurrence(NamedTuple):
     word: str
     start: int
     end: int
+
+
+def can_be_found(word: str) -> bool:
+    """Say whether a word has a letter or a digit."""
+    return bool(_WORDS(word.lower()))
 
 
 class Scanner:
@@ -42,21 +49,18 @@ class Scanner:
     def __init__(self, words: Iterable[str]) -> None:
         self._patterns: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
         for word in dict.fromkeys(words):
-            first = _WORDS(word.lower())
-            if not first:
+            if not can_be_found(word):
                 raise WordbiasError(f"the word {word!r} has neither a letter nor a digit")
-            self._patterns.setdefault(first[0], []).append((word, _pattern(word)))
+            self._patterns.setdefault(_WORDS(word.lower())[0], []).append((word, _pattern(word)))
         self._first = frozenset(self._patterns)
 
     def __call__(self, text: str) -> Iterator[Occurrence]:
         """Yield the first occurrence of every word that is in the text."""
         for first in self._first.intersection(_WORDS(text.lower())):
             for word, pattern in self._patterns[first]:
-                if found := pattern.search(text):
-                    yield Occurrence(word, *found.span())
+                if found := first_alone(pattern, text):
+                    yield Occurrence(word, *found)
 
 
 def _pattern(word: str) -> re.Pattern[str]:
-    spelled = r"\s+".join(map(re.escape, word.split()))
-    flags = re.IGNORECASE if word == word.lower() else re.NOFLAG
-    return re.compile(rf"(?<!\w){spelled}(?!\w)", flags)
+    return pattern_of(word, re.IGNORECASE if word == word.lower() else re.NOFLAG)

@@ -122,8 +122,7 @@ def read_sentences(path: str | Path, column: str | None = None) -> Iterator[str]
     with progress(f"reading {file.name}", unit="line") as bar:
         for i, line in enumerate(read_lines(file)):
             name = name or ("" if line.problem else _column(file, line, column))
-            if line.problem or name not in line.cells:
-                problem = line.problem or f"has no {name!r}"
+            if problem := line.problem or line.lacks(name):
                 raise WordbiasError(f"{file}: line {line.number}: {problem}; mend or remove it")
             yield line.cells[name].strip()
             if i % _OFTEN == _OFTEN - 1:

@@ -12,6 +12,10 @@ from wordbias.wordlists.query_files import load_queries
 
 _RANGE = re.compile(r"(\d+)-(\d+)")
 _PREFIX = "weat"
+_REMEDY = (
+    "add a table [queries.NAME] with targets = [x, y] and attributes = [a, b], names of sets, in a "
+    ".toml file"
+)
 
 
 def choose_stimuli(asked: str) -> tuple[Query, ...]:
@@ -29,7 +33,7 @@ def choose_stimuli(asked: str) -> tuple[Query, ...]:
         If the file is of no use, or there is no such stimulus.
     """
     if Path(asked).suffix.lower() in (".toml", ".json") or Path(asked).is_file():
-        return load_queries(asked)
+        return load_queries(asked, remedy=_REMEDY)
     known = {query.name: query for query in load_queries()}
     names = [name for part in asked.split(",") if part.strip() for name in _names(part.strip())]
     if "all" in names:

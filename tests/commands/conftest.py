@@ -1,0 +1,40 @@
+"""What the tests of commands share: a command's report, and a command's refusal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def report(cli: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
+    """Run a command that says nothing on stderr; return its report."""
+
+    def call(*arguments: object) -> dict[str, Any]:
+        done = cli(*arguments, "--format", "json", "-q")
+        assert (done.code, done.err) == (0, "")
+        found: dict[str, Any] = json.loads(done.out)
+        return found
+
+    return call
+
+
+@pytest.fixture
+def refused(cli: Callable[..., Any]) -> Callable[..., str]:
+    """Run a command that must fail with one clear line, and print nothing; return the line.
+
+    With ``code=2`` the usage stands around it.
+    """
+
+    def call(*arguments: object, code: int = 1) -> str:
+        done = cli(*arguments)
+        assert (done.code, done.out) == (code, "")
+        if code == 1:
+            assert done.err.startswith("wordbias: ")
+            assert done.err.count("\n") == 1
+        return str(done.err).rstrip("\n")
+
+    return call

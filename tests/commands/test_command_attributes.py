@@ -1,0 +1,249 @@
+"""Every command that takes gender takes other groups: age, religions, names, another language."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wordbias import Embedding
+from wordbias.measures.clustering import clustering_rows
+from wordbias.measures.gipe import gipe_rows
+from wordbias.measures.means import mean_rows
+from wordbias.measures.panel import make_panels
+from wordbias.measures.recoverability import recoverability_rows
+from wordbias.wordlists import ATTRIBUTES, Attribute, WordGroups
+
+Run = Callable[..., Any]
+
+GENDERED = re.compile(r"\b(gender\w*|female|male|she|he|wom[ae]n|m[ae]n)\b", re.IGNORECASE)
+TWO = ["age", "religion:christian,muslim", "ethnicity:white,black"]
+NAMES = {
+    "age": ("young", "old"),
+    "religion:christian,muslim": ("christian", "muslim"),
+    "ethnicity:white,black": ("white", "black"),
+}
+FAMILIES = {
+    "midb": mean_rows,
+    "direct-bias": mean_rows,
+    "clustering": partial(clustering_rows, words=60),
+    "recoverability": partial(recoverability_rows, words=60),
+    "gipe": gipe_rows,
+}
+
+
+def _rows(out: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads(out)["rows"]
+    return rows
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The 3,000 most frequent words of the sample, and those the attributes list."""
+    sample = Embedding.sample()
+    listed = [w.lower() for n in ATTRIBUTES for g in WordGroups.load(n).members for w in g]
+    words = dict.fromkeys([*sample.words[:3000], *(w for w in listed if w in sample)])
+    path = tmp_path_factory.mktemp("small") / "small.txt"
+    sample.subset(list(words)).save(str(path))
+    return path
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("attribute", TWO)
+def test_every_family_of_measures_measures_it(small: Path, attribute: str, family: str) -> None:
+    emb = Embedding.load(small, cache=False)
+    (panel,) = make_panels([emb], None, Attribute.load(attribute), recipe="means")
+    rows = [row.to_dict() for row in FAMILIES[family](panel)]
+    lacking = {"direct-bias", "direct-bias-pca"} if attribute.startswith("ethnicity") else set()
+    for row in rows:
+        if row["measure"] in lacking:
+            assert row["value"] is None
+            assert "has no pairs" in row["reason"]
+        else:
+            assert np.isfinite(row["value"])
+            assert row["low"] <= row["value"] <= row["high"]
+
+
+@pytest.mark.parametrize("attribute", TWO)
+def test_what_is_printed_is_about_its_groups_and_nothing_gendered(
+    cli: Run, small: Path, attribute: str
+) -> None:
+    first, second = NAMES[attribute]
+    only = ["--only", "midb,gipe,sembias", "--direction", "means"]
+    done = cli("measure", small, "--attribute", attribute, *only)
+    assert f"{first} − {second}." in done.out
+    said = done.out.replace("SemBias asks about gender, and the attribute is", "")
+    assert "SemBias asks about gender" in done.out
+    assert not GENDERED.search(said)
+    words = cli("measure", small, "--attribute", attribute, "--words", "table", *only[2:])
+    assert f"positive leans to {first}, negative to {second}" in words.out
+    done = cli("misp", small, "--attribute", attribute)
+    assert done.code == 0
+    moved = done.out.partition("Most moved words")[0]
+    assert f"Δ = mean {first} − mean {second}" in moved
+    assert not GENDERED.search(moved)
+
+
+def test_sembias_is_of_gender_only_even_if_it_is_given(
+    cli: Run, small: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "SemBias"
+    file.write_text("he:she\tthe:of\tand:in\tto:was\n")
+    arguments = ["--only", "sembias", "--sembias", file, "--format", "json"]
+    done = cli("measure", small, "--attribute", "age", *arguments)
+    assert {row["value"] for row in _rows(done.out)} == {None}
+    assert all("the attribute is age" in row["reason"] for row in _rows(done.out))
+    done = cli("measure", small, *arguments)
+    assert _rows(done.out)[0]["value"] is not None
+
+
+def test_without_an_axis_it_is_said_what_does_without(cli: Run, small: Path) -> None:
+    arguments = ["--attribute", "ethnicity:white,black", "--format", "json"]
+    done = cli("measure", small, "--only", "clustering", *arguments)
+    assert all(row["value"] is None for row in _rows(done.out))
+    assert "has no pairs; --direction means or names does without" in _rows(done.out)[0]["reason"]
+    done = cli("measure", small, "--extremes", 3, *arguments)
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert "--direction means or names does without" in done.err
+
+
+@pytest.mark.parametrize("command", ["measure", "misp"])
+def test_more_groups_than_two_are_to_be_chosen_from(cli: Run, small: Path, command: str) -> None:
+    done = cli(command, small, "--attribute", "religion")
+    assert done.code == 1
+    assert done.err.count("\n") == 1
+    assert "found 5 (jewish, christian, muslim, hindu, buddhist)" in done.err
+    assert "--attribute religion:jewish,christian" in done.err
+
+
+def test_an_unknown_name_lists_those_there_are(process: Callable[..., Any]) -> None:
+    done = process("measure", "--attribute", "relgion")
+    assert done.code == 1
+    assert done.err.splitlines() == [
+        "wordbias: no attribute 'relgion': built in are gender, gender-de, age, religion, "
+        "ethnicity; name one of them, or a TOML file with groups of words"
+    ]
+
+
+def test_weat_takes_every_two_groups_and_corrects_for_their_number(cli: Run) -> None:
+    arguments = ["weat", "--attribute", "religion", "--attributes", "pleasant,unpleasant"]
+    done = cli(*arguments, "--measures", "weat,rnsb,mac", "--two-sided", "--holm")
+    assert done.code == 0
+    assert max(map(len, done.out.splitlines())) <= 100
+    assert "p Holm" in done.out
+    assert (
+        "Attribute religion: jewish, christian, muslim, hindu, buddhist; A = pleasant" in done.out
+    )
+    assert "hindu (hinduism, vishnu," in done.out  # each group's missing words once
+    assert done.out.count("hinduism") == 1
+    assert not GENDERED.search(done.out)
+    data = cli(*arguments, "--holm", "--format", "json")
+    rows = [row for row in _rows(data.out) if row["measure"] == "weat"]
+    assert len(rows) == 10
+    assert all(row["tests"] == 10 and row["p_holm"] >= row["p"] for row in rows)
+
+
+def test_weat_without_holm_says_that_p_is_not_corrected(cli: Run) -> None:
+    done = cli("weat", "--query", "weat7")
+    assert "p is not corrected for the number of queries; --holm does" in done.out
+    assert "p Holm" not in done.out
+
+
+def test_weat_takes_a_choice_and_sets_of_a_file(cli: Run, tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('[sets]\nwork = ["job", "office"]\nhome = ["kitchen", "garden"]\n')
+    arguments = ["--attribute", "ethnicity:asian,white", "--queries", file]
+    done = cli("weat", *arguments, "--attributes", "work,home", "--format", "json")
+    (row,) = _rows(done.out)
+    assert row["set"] == "asian/white"
+    assert row["n"]["work"] == row["n"]["home"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--attribute", "age"], "--attribute needs --attributes A,B"),
+        (["--attribute", "age", "--attributes", "a,b", "--targets", "x,y"], "take no --targets"),
+        (["--attribute", "age", "--attributes", "a,b", "--query", "weat1"], "and no --query"),
+        (["--attribute", "age", "--attributes", "zz,career"], "no set 'zz' in"),
+        (["--attribute", "zz", "--attributes", "career,family"], "no attribute 'zz'"),
+    ],
+)
+def test_weat_says_what_does_not_fit(cli: Run, arguments: list[str], message: str) -> None:
+    done = cli("weat", *arguments)
+    assert done.code != 0
+    assert message in done.err
+    assert "Traceback" not in done.err
+
+
+def test_lists_shows_any_attribute_and_which_there_are(cli: Run) -> None:
+    done = cli("lists", "--attribute", "religion")
+    for said in ("group hindu", "wider sets", *ATTRIBUTES):
+        assert said in done.out
+    rows = _rows(cli("lists", "--attribute", "age", "--format", "json").out)
+    found = {row["measure"]: row["value"] for row in rows if row["subject"] == "age"}
+    assert found["group young"] == len(Attribute.load("age").members[0])
+    assert found["definitional pairs"] == len(Attribute.load("age").pairs)
+
+
+def _german() -> Embedding:
+    """Vectors in which German female and male words lie on two sides, and one stereotype."""
+    gender, rng = Attribute.load("gender-de"), np.random.default_rng(0)
+    neutral = [f"wort{a}{b}" for a in "abcdefghijklmnop" for b in "abcdefghijklmnop"]
+    pairs = [*gender.pairs, *gender.equalise]
+    sides = [{*gender.members[i], *(pair[i] for pair in pairs)} - {"Herren"} for i in range(2)]
+    words = [*neutral, "Pflege", *sorted(sides[0]), *sorted(sides[1])]
+    x = rng.normal(size=(len(words), 12))
+    axis = np.array([1.0, *[0.0] * 11])
+    x += 4 * axis * np.array([[(w in sides[0]) - (w in sides[1])] for w in words])
+    x[words.index("Pflege")] = [3.0, *[0.1] * 11]
+    return Embedding(words, x, "deutsch")
+
+
+@pytest.fixture
+def german(tmp_path: Path) -> Path:
+    path = tmp_path / "deutsch.txt"
+    _german().save(str(path))
+    return path
+
+
+def test_german_words_are_found_as_german_spells_them(cli: Run, german: Path) -> None:
+    done = cli("misp", german, "--attribute", "gender-de", "--no-center", "--dims", 1)
+    assert "40 of 40 female + 40 of 40 male words found" in done.out
+    assert "direct bias (Frau − Mann)" in done.out
+    arguments = ["--attribute", "gender-de", "--words", "Pflege", "--format", "json"]
+    rows = {row["measure"]: row for row in _rows(cli("measure", german, *arguments).out)}
+    assert rows["direct-bias"]["towards"] == "female"
+    assert rows["direct-bias"]["value"] > 0.5  # its cosine with the axis planted is .99
+
+
+def test_german_vectors_in_lower_case_do_as_well(cli: Run, tmp_path: Path) -> None:
+    emb = _german()
+    path = tmp_path / "klein.txt"
+    Embedding([word.lower() for word in emb.words], emb.vectors, "klein").save(str(path))
+    done = cli("misp", path, "--attribute", "gender-de", "--no-center", "--dims", 1)
+    assert "40 of 40 female + 40 of 40 male words found" in done.out
+
+
+def test_german_hard_debiasing_takes_the_stereotype_off_its_side() -> None:
+    from wordbias.debias.methods import fit_chain
+
+    emb, gender = _german(), Attribute.load("gender-de")
+    done = fit_chain("hard", emb, gender)[1]
+    before, after = (
+        float(e["Pflege"] @ (e["Frau"] - e["Mann"])) / np.linalg.norm(e["Pflege"])
+        for e in (emb, done)
+    )
+    assert before > 1
+    assert abs(after) < before / 10
+
+
+def test_english_vectors_lack_most_german_words_and_say_so(cli: Run) -> None:
+    done = cli("misp", "--attribute", "gender-de")
+    assert "group female: only 16 of 40 words found" in done.err
