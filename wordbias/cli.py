@@ -41,6 +41,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "A classifier": {
         "fairness": "Measure whether a classifier serves women and men alike.",
+        "bios": "Measure whether debiased training data changed more than the last layer.",
         "winobias": "Score a coreference system on WinoBias: must a nurse be she?",
     },
     "Many embeddings": {

@@ -1,0 +1,248 @@
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny_encoders
+
+from wordbias.bios.biographies import Biographies
+from wordbias.bios.synthetic import synthetic
+from wordbias.threads import set_threads
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from wordbias.bios.encoding import Reading  # noqa: E402
+from wordbias.bios.plan import Plan, drawn  # noqa: E402
+from wordbias.bios.recipe import FROZEN, WHOLE  # noqa: E402
+from wordbias.bios.study import run  # noqa: E402
+
+Cli = Callable[..., Any]
+SMALL = ["--limit", 300, "--draws", 20, "--max-tokens", 32, "--device", "cpu", "--seeds", "0"]
+QUICK = ["--epochs", 3, "--retrain-epochs", 3, "--rate", 0.02, "--retrain-rate", 0.02]
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    set_threads(1)
+    torch.set_num_threads(1)
+    yield
+    set_threads(None)
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("encoder") / "bert"
+    words = sorted(set(tiny_encoders.words_of(*synthetic().texts)))
+    model = tiny_encoders.build("bert", "Model", vocabulary=len(words) + 5)
+    tiny_encoders.save(model, tiny_encoders.make_tokenizer(words), folder)
+    return str(folder)
+
+
+def written(bios: Biographies, path: Path) -> Path:
+    """Write biographies as tabbed text."""
+    rows = zip(bios.label_names(), bios.gender_names(), bios.texts, strict=True)
+    lines = ["\t".join(row) for row in rows]
+    path.write_text("\n".join(["profession\tgender\ttext", *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_synthetic_frozen(cli: Cli, encoder: str, tmp_path: Path) -> None:
+    """All tables, within 100 columns, said to be of synthetic data; nothing on stderr."""
+    output, plot = tmp_path / "study", tmp_path / "figure.svg"
+    arguments = ["bios", "--model", encoder, "--frozen", "-o", output, "--plot", plot]
+    done = cli(*arguments, *SMALL, *QUICK)
+    assert done.code == 0, done.err
+    assert done.err == ""
+    assert all(len(line) <= 100 for line in done.out.splitlines())
+    said = flat(done.out)
+    assert "synthetic" in said
+    assert "Table 5" in said
+    for name in ("none", "subsample", "oversample", "scrub", "pretrained", "untrained"):
+        assert name in said
+    assert f"Drawn: {plot}." in said
+    assert plot.read_text().lstrip().startswith("<?xml")
+    assert len((output / "results.jsonl").read_text().splitlines()) == 6
+    again = cli(*arguments, *SMALL, *QUICK)
+    assert again.out == done.out
+    other = cli(*arguments, *SMALL, *QUICK, "--epochs", 4)
+    assert other.code == 1
+    assert other.err == (
+        f"wordbias: {output / 'results.jsonl'}: line 1: is of another study: its recipe.epochs is "
+        "3, not 4; name another folder\n"
+    )
+
+
+def test_json_is_what_the_library_gives(cli: Cli, encoder: str, tmp_path: Path) -> None:
+    data = written(drawn(synthetic(), 200), tmp_path / "bios.tsv")
+    given = ["bios", "--model", encoder, "--data", data, "--strategies", "scrub+subsample"]
+    options = ["--epochs", 1, "--batch", 32, "--no-baselines", "--seeds", "3", "--draws", 20]
+    more = ["--max-tokens", 20, "--device", "cpu", "--retrain-epochs", 2]
+    done = cli(*given, *options, *more, "-o", tmp_path / "one", "--format", "json")
+    assert done.code == 0, done.err
+    report = json.loads(done.out)
+    assert (report["command"], report["seed"]) == ("bios", 3)
+    assert report["inputs"]["biographies"]["n"] == 200
+    assert report["inputs"]["model"]["path"] == encoder
+    from wordbias.bios.loading import load_biographies
+    from wordbias.bios.recipe import HEAD
+
+    plan = Plan(
+        load_biographies(data),
+        encoder,
+        tmp_path / "two",
+        ("scrub+subsample",),
+        (3,),
+        recipe=WHOLE.with_changes(epochs=1, batch=32),
+        retraining=HEAD.with_changes(epochs=2),
+        reading=Reading(20, device="cpu"),
+        baselines=False,
+        draws=20,
+    )
+    expected = json.loads(json.dumps([row.to_dict() for row in run(plan)]))
+    assert report["rows"][: len(expected)] == expected
+    assert len(report["rows"]) > len(expected)
+    for row in expected:
+        assert row["stage"] in ("representation", "before", "after")
+        assert "value" in row
+        assert row["value"] is not None or row["reason"]
+
+
+def test_options_reach_the_study(cli: Cli, encoder: str, tmp_path: Path) -> None:
+    shares = tmp_path / "shares.json"
+    classes = synthetic().classes
+    shares.write_text(json.dumps({name: 10 * i + 5 for i, name in enumerate(classes)}))
+    sentences = tmp_path / "sentences.txt"
+    sentences.write_text("Amy is at home.\nJohn has a career.\n")
+    output = tmp_path / "study"
+    done = cli(
+        "bios", "--model", encoder, "--frozen", "-o", output, *SMALL, "--strategies", "none",
+        "--epochs", 2, "--retrain-epochs", 1, "--batch", 50, "--as-published", "--pooling", "mean",
+        "--precision", "bfloat16", "--shares", shares, "--sentences", sentences, "--no-baselines",
+        "--balanced-probe", "--holm", "--format", "jsonl",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    (line,) = [json.loads(line) for line in (output / "results.jsonl").read_text().splitlines()]
+    about = line["about"]
+    assert about["frozen"] is True
+    assert (about["recipe"]["epochs"], about["recipe"]["batch"]) == (2, 50)
+    assert about["recipe"] == {**FROZEN.as_published().to_dict(), "epochs": 2, "batch": 50}
+    assert (about["retraining"]["epochs"], about["retraining"]["plain"]) == (1, True)
+    assert about["reading"] == {"max_tokens": 32, "pooling": "mean", "precision": "bfloat16"}
+    assert about["shares"] == {name: 10 * i + 5 for i, name in enumerate(classes)}
+    assert about["ceat"]["sentences"]
+    assert about["balanced_probe"]
+    assert about["as_published"]
+    rows = [json.loads(row) for row in done.out.splitlines()]
+    (ceat,) = [row for row in line["rows"] if row["measure"] == "ceat"]
+    assert "weat6" in ceat["reason"]
+    assert ceat["sentences_from"] == str(sentences)
+    assert {row["shares_from"] for row in rows if row.get("shares_from")} == {str(shares)}
+
+
+def test_as_a_process(process: Callable[..., Any], encoder: str, tmp_path: Path) -> None:
+    given = ["bios", "--model", encoder, "--frozen", "-o", tmp_path / "study", "--threads", 1]
+    more = [*SMALL, *QUICK, "--strategies", "none", "--no-baselines"]
+    done = process(*given, *more)
+    assert done.code == 0, done.err
+    assert done.err == ""
+    assert "Gender in the vectors" in done.out
+
+
+def test_which_encoder(cli: Cli, tmp_path: Path) -> None:
+    done = cli("bios", "-o", tmp_path / "study")
+    assert done.code == 1
+    assert re.match(
+        r"wordbias: which encoder\? name its folder, .*--model;.*roberta-base", done.err
+    )
+    assert not (tmp_path / "study").exists()
+
+
+def test_bad_usage(cli: Cli, encoder: str, tmp_path: Path) -> None:
+    def refused(*arguments: object) -> str:
+        done = cli("bios", "--model", encoder, *arguments)
+        assert done.code == 2
+        return flat(done.err)
+
+    output = ["-o", tmp_path / "study"]
+    assert "Missing option '-o'" in refused()
+    assert "expected whole numbers" in refused(*output, "--seeds", "0,x")
+    assert "'float16' is not one of" in refused(*output, "--precision", "float16")
+    assert "2 is not in the range" in refused(*output, "--max-tokens", 2)
+    assert "is not one of 'first', 'mean'" in refused(*output, "--pooling", "last")
+    assert not (tmp_path / "study").exists()
+
+
+def test_bad_input(cli: Cli, encoder: str, tmp_path: Path) -> None:
+    def said(*arguments: object) -> str:
+        done = cli("bios", "--model", encoder, "-o", tmp_path / "study", *arguments)
+        assert done.code == 1
+        assert done.err.count("\n") == 1
+        assert not (tmp_path / "study" / "results.jsonl").exists()
+        return str(done.err)
+
+    data = written(replace(drawn(synthetic(), 40)), tmp_path / "bios.tsv")
+    (tmp_path / "shares.json").write_text('{"nurse": 90}')
+    assert "no such file" in said("--data", tmp_path / "none.tsv").lower()
+    assert "strategy 'wish': expected none" in said("--strategies", "none,wish")
+    assert "columns are of a file" in said("--text", "bio")
+    assert "has no share of" in said("--shares", tmp_path / "shares.json")
+    assert "--share-column names a column of --shares" in said("--share-column", "x")
+    assert "--column names a column of --sentences" in said("--column", "x")
+    assert "has no column 'bio'" in said("--data", data, "--text", "bio")
+    assert "none of 1 has any of the 32 words" in said("--sentences", _lines(tmp_path, "Nothing."))
+    assert "figure.txt" in said("--plot", tmp_path / "figure.txt")
+    assert "is both --data and -o" in said("--data", data, "-o", data)
+    assert "no such folder" in said("--model", tmp_path / "none")
+    assert "use cpu, or cuda" in said("--device", "abacus")
+
+
+def _lines(folder: Path, text: str) -> Path:
+    path = folder / "sentences.txt"
+    path.write_text(f"{text}\n")
+    return path
+
+
+def test_help_loads_nothing_heavy(process: Callable[..., Any]) -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; from wordbias.cli import run; run(['bios', '--help']); "
+        "print([m for m in ('torch', 'transformers', 'sklearn', 'matplotlib') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert "roberta-base" in done.stdout
+
+
+def test_real_biographies(cli: Cli, shared_data: Path, tmp_path: Path) -> None:
+    """Surgeons and nurses; the tiny encoder is drawn at random, so only the data are real."""
+    data = shared_data / "bios" / "bios_surgeon_nurse.tsv.gz"
+    words = sorted(set(tiny_encoders.words_of("she he her his the of nurse surgeon school care")))
+    model = tiny_encoders.build("bert", "Model", vocabulary=len(words) + 5)
+    tiny_encoders.save(model, tiny_encoders.make_tokenizer(words), tmp_path / "bert")
+    done = cli(
+        "bios", "--model", tmp_path / "bert", "--data", data, "--frozen", "--limit", 600,
+        "-o", tmp_path / "study", "--strategies", "none,subsample", "--seeds", "0",
+        "--epochs", 5, "--retrain-epochs", 5, "--max-tokens", 32, "--no-baselines",
+        "--draws", 20, "--format", "json",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    report = json.loads(done.out)
+    assert report["inputs"]["biographies"]["classes"] == ["nurse", "surgeon"]
+    women = report["inputs"]["biographies"]["women"]
+    assert women["nurse"] > 0.8 > 0.3 > women["surgeon"]
+    correlated = [row for row in report["rows"] if row.get("set") == "pearson" and "view" in row]
+    assert correlated
+    assert all(row["value"] is None for row in correlated)
+    assert all(row["reason"].endswith("needed are 3") for row in correlated)

@@ -1,0 +1,220 @@
+"""One strategy under one seed: train, probe, measure, retrain, measure again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from wordbias.bios.biographies import Biographies
+from wordbias.bios.classifier import predictions
+from wordbias.bios.encoding import Live, Source, Vectors
+from wordbias.bios.lines import Job
+from wordbias.bios.measuring import Where, gap_rows, gender_rows, word_rows
+from wordbias.bios.models import keep_model
+from wordbias.bios.plan import RANDOM_INIT, Plan
+from wordbias.bios.retraining import Fitted, Labelled, train_head
+from wordbias.bios.runs import AFTER, BASELINES, BEFORE, UNTRAINED
+from wordbias.bios.strategies import NONE, ORIGINAL, OWN, Prepared, prepared, split
+from wordbias.bios.tuning import tune
+from wordbias.errors import WordbiasError
+from wordbias.fairness.shares import shares_for
+from wordbias.probes.encoder import Encoder
+from wordbias.probes.in_context.sentences import Sentences, find_sentences
+from wordbias.probes.representations import Representations
+from wordbias.results import Row
+
+_BETWEEN = re.compile(r"(?<=[.!?])\s+")
+
+
+class Done(NamedTuple):
+    """What a job found, and what its line says beside."""
+
+    rows: list[Row]
+    facts: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """What a job works on.
+
+    Attributes
+    ----------
+    made
+        The parts, as the strategy writes them.
+    shares
+        Of women in each class, shape ``(classes,)``.
+    """
+
+    plan: Plan
+    job: Job
+    made: Prepared
+    shares: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, plan: Plan, job: Job) -> Material:
+        """Split the data, and do with them what the strategy does."""
+        parts = split(plan.biographies, job.seed)
+        strategy = NONE if job.strategy in BASELINES else job.strategy
+        shares = parts.train.shares()
+        if plan.shares is not None:
+            shares, _ = shares_for(plan.biographies.classes, plan.shares, plan.shares_from)
+        return cls(plan, job, prepared(parts, strategy, job.seed), shares)
+
+    def texts(self, name: str) -> list[Biographies]:
+        """Return the texts of a view whose vectors are needed."""
+        view = self.made.views[name]
+        if self.job.strategy in BASELINES and not self.plan.frozen:
+            return [view.probe]
+        learned = [self.made.train, self.made.dev] if self.plan.frozen and name == OWN else []
+        return [*learned, *view]
+
+    def vectors(self, source: Source) -> dict[str, Vectors]:
+        """Encode what is needed, view by view."""
+        return {name: source.vectors(self.texts(name)) for name in self.made.views}
+
+    def contexts(self, source: Source) -> Representations | str:
+        """Encode the words of CEAT in their sentences, or say why not."""
+        found = self.sentences()
+        return found if isinstance(found, str) else source.contexts(found)
+
+    def sentences(self) -> Sentences | str:
+        """Find sentences of the words of CEAT, in texts that no strategy has changed."""
+        if self.plan.sentences is not None:
+            return self.plan.sentences
+        view = self.made.views.get(ORIGINAL, self.made.views[OWN])
+        texts = (one for text in view.probe.texts for one in _BETWEEN.split(text))
+        try:
+            return find_sentences(texts, self.plan.words(), what="the test part")
+        except WordbiasError as error:
+            return str(error)
+
+    def where(self, view: str) -> Where:
+        """Name what rows are of."""
+        return Where(self.job.strategy, view, self.job.seed)
+
+
+def do(plan: Plan, job: Job) -> Done:
+    """Do a job; the result depends on nothing but plan and job.
+
+    Raises
+    ------
+    WordbiasError
+        If the data or the encoder cannot be used; the message names the job.
+    """
+    try:
+        material = Material.of(plan, job)
+        if job.strategy in BASELINES:
+            return Done(_baseline(material), {})
+        return _trained(material)
+    except WordbiasError as error:
+        raise WordbiasError(f"{job}: {error}") from None
+
+
+def fill(plan: Plan, job: Job) -> None:
+    """Encode what a job reads from files, so that jobs side by side do not encode it twice."""
+    if job.strategy in BASELINES or plan.frozen:
+        material = Material.of(plan, job)
+        source = _stored(material)
+        material.vectors(source)
+        material.contexts(source)
+
+
+def _stored(material: Material) -> Source:
+    drawn = material.job.strategy == UNTRAINED
+    return material.plan.source(RANDOM_INIT if drawn else None)
+
+
+def _baseline(material: Material) -> list[Row]:
+    source = _stored(material)
+    return list(_represented(material, source, material.vectors(source)))
+
+
+def _trained(material: Material) -> Done:
+    plan, made = material.plan, material.made
+    recipe = plan.recipe_of(material.job)
+    if plan.frozen:
+        source = _stored(material)
+        vectors = material.vectors(source)
+        learned, dev = (_labelled(vectors[OWN], part) for part in (made.train, made.dev))
+        fitted = train_head(learned, dev, len(made.train.classes), recipe, f"{material.job}")
+    else:
+        encoder = plan.reading.load(plan.model)
+        fitted = _tuned(material, encoder)
+        source = Live(encoder, plan.reading)
+        vectors = material.vectors(source)
+    rows = [*_represented(material, source, vectors), *_gaps(material, vectors, fitted.head)]
+    facts = {"training": {"dev_accuracy": fitted.accuracy, "best_round": fitted.round}}
+    return Done(rows, facts)
+
+
+def _tuned(material: Material, encoder: Encoder) -> Fitted:
+    plan, job, made = material.plan, material.job, material.made
+    about = {**plan.about(), "strategy": job.strategy, "seed": job.seed}
+    checkpoint = checkpoint_of(plan, job)
+    fitted = tune(
+        encoder,
+        made.train,
+        made.dev,
+        plan.recipe_of(job),
+        plan.reading,
+        checkpoint=checkpoint,
+        about=about,
+        what=f"{job}",
+    )
+    if plan.keep_models:
+        folder = plan.folder / "models" / job.file_name
+        keep_model(folder, encoder, fitted.head, made.train.classes, about)
+    return fitted
+
+
+def checkpoint_of(plan: Plan, job: Job) -> Path:
+    """Return where the state of a job's fine-tuning is kept until its line is written."""
+    return plan.folder / f"{job.file_name}.checkpoint"
+
+
+def _represented(
+    material: Material, source: Source, vectors: Mapping[str, Vectors]
+) -> Iterator[Row]:
+    plan = material.plan
+    for name, view in material.made.views.items():
+        found = vectors[name].of(view.probe)
+        yield from gender_rows(
+            material.where(name), view.probe, found, balanced=plan.balanced_probe
+        )
+    words = material.contexts(source)
+    yield from word_rows(material.where(OWN), words, plan.query(), plan.draws, plan.sentences_from)
+
+
+def _gaps(material: Material, vectors: Mapping[str, Vectors], head: nn.Linear) -> Iterator[Row]:
+    """Measure the trained last layer, and then one that was trained on the original data."""
+    classes = len(material.made.train.classes)
+    for name, view in material.made.views.items():
+        found = vectors[name]
+        again = train_head(
+            _labelled(found, view.original_train),
+            _labelled(found, view.original_dev),
+            classes,
+            material.plan.retraining_of(material.job),
+            f"{material.job}, again",
+        )
+        for stage, layer in ((BEFORE, head), (AFTER, again.head)):
+            yield from gap_rows(
+                material.where(name),
+                stage,
+                view.test,
+                predictions(layer, found.of(view.test)),
+                material.shares,
+                shares_from=material.plan.shares_from,
+                as_published=material.plan.as_published,
+            )
+
+
+def _labelled(vectors: Vectors, bios: Biographies) -> Labelled:
+    return Labelled(vectors.of(bios), bios.labels)

@@ -1,0 +1,233 @@
+"""Debiasing strategies: what each does to the texts that a classifier is trained on.
+
+Orgad et al. (2022, §2.2, §3.1) train on the data as they are, balanced by leaving out or repeating
+biographies, or scrubbed. Whatever the model was trained on, it is tested on as many women as men of
+each occupation, and its last layer is retrained on data that nobody balanced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from wordbias.bios.biographies import DEV, TEST, TRAIN, Biographies, Codes
+from wordbias.errors import WordbiasError
+from wordbias.fairness.balancing import copies
+from wordbias.fairness.confusion import listed
+from wordbias.fairness.scrubbing import Scrubber, gendered_words
+from wordbias.fairness.swapping import Swapper
+
+NONE, SCRUB, SCRUB_PUBLISHED, SWAP = "none", "scrub", "scrub-as-published", "swap"
+SUBSAMPLE: Literal["subsample"] = "subsample"
+OVERSAMPLE: Literal["oversample"] = "oversample"
+STRATEGIES = (NONE, SUBSAMPLE, OVERSAMPLE, SCRUB, SCRUB_PUBLISHED, SWAP)
+"""What a strategy can consist of; several are joined by a plus sign."""
+OWN, ORIGINAL = "own", "original"
+TEST_SHARE, DEV_SHARE = 0.25, 0.133
+"""Of all, and of those that are not for testing (Orgad et al. 2022, as released)."""
+
+
+class Parts(NamedTuple):
+    """A split of biographies."""
+
+    train: Biographies
+    dev: Biographies
+    test: Biographies
+
+
+class View(NamedTuple):
+    """The texts that a trained model is measured on.
+
+    Attributes
+    ----------
+    original_train, original_dev
+        Not balanced: what the last layer is retrained on.
+    test
+        With as many women as men in each class.
+    probe
+        The whole test part.
+    """
+
+    original_train: Biographies
+    original_dev: Biographies
+    test: Biographies
+    probe: Biographies
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What a strategy makes of a split.
+
+    Attributes
+    ----------
+    strategy, seed
+        By which it was made.
+    train, dev
+        What the model is trained on, and what decides on its best epoch.
+    views
+        By name: `OWN` with the texts as the strategy writes them; and, if it rewrites texts,
+        `ORIGINAL` with the texts as they were. The paper says that the training data are scrubbed,
+        and of what the model is tested, probed and retrained on nothing: the first view asks what
+        a model does with the texts it was made for, the second what it does with those it meets.
+    """
+
+    strategy: str
+    seed: int
+    train: Biographies
+    dev: Biographies
+    views: Mapping[str, View] = field(repr=False)
+
+
+def split(bios: Biographies, seed: int) -> Parts:
+    """Return training, development and test part: by the file's column, or drawn.
+
+    Parameters
+    ----------
+    bios
+        Where they have `splits` these decide, and the seed only draws a development part of the
+        training part if there is none.
+    seed
+        Of the draw: a quarter for testing, of the rest 13.3 % for development (a tenth of all),
+        both with the shares of the classes, by scikit-learn's ``train_test_split`` as published.
+
+    Raises
+    ------
+    WordbiasError
+        If a class is too small to be split, or the column names no training or test part.
+    """
+    if bios.splits is None:
+        rest, test = _drawn(bios, TEST_SHARE, seed)
+        return Parts(*_drawn(rest, DEV_SHARE, seed), test)
+    kinds = np.array(bios.splits)
+    train, dev, test = (bios.take(kinds == kind) for kind in (TRAIN, DEV, TEST))
+    for kind, part in ((TRAIN, train), (TEST, test)):
+        if not len(part):
+            raise WordbiasError(
+                f"{bios.path}: no biography is for {kind}, by its column of splits, which has "
+                f"{listed(sorted(set(bios.splits)))}; name train and test, or leave the column out"
+            )
+    return Parts(train, dev, test) if len(dev) else Parts(*_drawn(train, DEV_SHARE, seed), test)
+
+
+def _drawn(bios: Biographies, share: float, seed: int) -> tuple[Biographies, Biographies]:
+    """Return the rest and a drawn share, each in the order of the file."""
+    from sklearn.model_selection import train_test_split
+
+    try:
+        rest, drawn = train_test_split(
+            np.arange(len(bios)), test_size=share, stratify=bios.labels, random_state=seed
+        )
+    except ValueError as error:
+        sizes = bios.counts().sum(axis=1)
+        least = int(np.where(sizes > 0, sizes, len(bios) + 1).argmin())
+        raise WordbiasError(
+            f"{bios.path}: {100 * share:g} % cannot be drawn of {len(bios):,} biographies of "
+            f"{int((sizes > 0).sum())} classes, of which {bios.classes[least]} has "
+            f"{sizes[least]}: {str(error).rstrip('.')}; give more, or leave rare classes out"
+        ) from None
+    return bios.take(np.sort(rest)), bios.take(np.sort(drawn))
+
+
+def prepared(parts: Parts, strategy: str, seed: int) -> Prepared:
+    """Return what a strategy makes of a split.
+
+    Parameters
+    ----------
+    parts
+        The split.
+    strategy
+        ``none``; ``subsample`` or ``oversample``: as many women as men in each class, of training
+        and development part; ``scrub``: texts without gendered words, and without the names of
+        their person if these are known; ``scrub-as-published``: without the eleven words of the
+        released expression, which leaves *husband*; ``swap``: beside each text the same with the
+        other gender (counterfactual augmentation). Several joined, such as ``scrub+subsample``.
+    seed
+        Of the draws.
+
+    Raises
+    ------
+    WordbiasError
+        If the strategy is unknown or contradicts itself, or balancing leaves nothing.
+    """
+    names = _names(strategy)
+    rewrite = _REWRITING.get(next((name for name in names if name in _REWRITING), ""))
+    original = View(parts.train, parts.dev, _balanced(parts.test, SUBSAMPLE, seed), parts.test)
+    own = original if rewrite is None else View(*(rewrite(part) for part in original))
+    train, dev = own.original_train, own.original_dev
+    if SWAP in names:
+        train, dev = augmented(train), augmented(dev)
+    for how in (SUBSAMPLE, OVERSAMPLE):
+        if how in names:
+            train, dev = (_balanced(part, how, seed) for part in (train, dev))
+    views = {OWN: own} if rewrite is None else {OWN: own, ORIGINAL: original}
+    return Prepared(strategy, seed, train, dev, views)
+
+
+def check_strategy(strategy: str) -> None:
+    """Refuse a strategy that is unknown or contradicts itself.
+
+    Raises
+    ------
+    WordbiasError
+        With what there is.
+    """
+    _names(strategy)
+
+
+def _names(strategy: str) -> tuple[str, ...]:
+    names = tuple(strategy.split("+"))
+    for name in names:
+        if name not in STRATEGIES:
+            raise WordbiasError(
+                f"strategy {strategy!r}: expected {', '.join(STRATEGIES)}, or several of them "
+                f"joined by +, found {name!r}"
+            )
+    exclusive = ((SUBSAMPLE, OVERSAMPLE), (SCRUB, SCRUB_PUBLISHED))
+    if (
+        len(set(names)) < len(names)
+        or (NONE in names and len(names) > 1)
+        or any(set(pair) <= set(names) for pair in exclusive)
+    ):
+        raise WordbiasError(
+            f"strategy {strategy!r}: {', '.join(names)} do not go together: of subsample and "
+            "oversample, and of scrub and scrub-as-published, one; none alone"
+        )
+    return names
+
+
+def _balanced(bios: Biographies, how: Literal["subsample", "oversample"], seed: int) -> Biographies:
+    counts: Codes = copies(bios.labels, bios.genders, how, seed)
+    if len(np.unique(bios.genders)) < 2 or not counts.any():
+        raise WordbiasError(
+            f"{bios.path}: no class has both women and men among {len(bios):,} biographies that "
+            f"are to be balanced ({how}); give more, or another split"
+        )
+    return bios.take(np.repeat(np.arange(len(bios)), counts))
+
+
+def scrubbed(bios: Biographies, *, as_published: bool = False) -> Biographies:
+    """Return the same people; texts without gendered words and, if known, their own names."""
+    columns = () if bios.names is None else ("name",)
+    scrubber = Scrubber(gendered_words(as_published), columns=columns, as_published=as_published)
+    names = bios.names or ("",) * len(bios)
+    pairs = zip(bios.texts, names, strict=True)
+    return bios.with_texts(scrubber(text, {"name": name})[0] for text, name in pairs)
+
+
+def augmented(bios: Biographies) -> Biographies:
+    """Return everyone, and after them everyone with the other gender in text and label."""
+    swapper = Swapper.built_in()
+    other = replace(bios, texts=tuple(swapper(text)[0] for text in bios.texts))
+    both = bios.take(np.tile(np.arange(len(bios)), 2))
+    genders = np.concatenate([bios.genders, 1 - bios.genders])
+    return replace(both, texts=(*bios.texts, *other.texts), genders=genders)
+
+
+_REWRITING: Mapping[str, Callable[[Biographies], Biographies]] = {
+    SCRUB: scrubbed,
+    SCRUB_PUBLISHED: partial(scrubbed, as_published=True),
+}

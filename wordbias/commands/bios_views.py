@@ -1,0 +1,215 @@
+"""The occupation experiment as tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wordbias.bios.association import INTRINSIC, Association
+from wordbias.bios.biographies import Biographies
+from wordbias.bios.reading import reading
+from wordbias.bios.runs import (
+    ACCURATE,
+    AFTER,
+    BEFORE,
+    CEAT,
+    COMPRESSED,
+    COMPRESSED_WITHIN,
+    GAPS,
+    KNOWING_CLASS,
+    REPRESENTATION,
+    REPRESENTATIVE,
+    Metric,
+    spread,
+)
+from wordbias.bios.strategies import ORIGINAL, OWN
+from wordbias.bios.summary import OF_VECTORS, Summary
+from wordbias.commands.bios_cells import by_strategy, drawn, in_parts, note_of, reasons
+from wordbias.rendering import Table
+from wordbias.results import Row, number
+
+_FEW = 6
+_HEADS = ("compression", "as published", "class known", "probe accuracy", "CEAT")
+_SHORT = (ACCURATE, *(metric for metric in GAPS if metric in (*REPRESENTATIVE, GAPS[1])))
+_STAGE = {BEFORE: "before", AFTER: "after"}
+_PAPER = "as Orgad et al. 2022"
+
+
+def heading(bios: Biographies, model: str) -> list[str]:
+    """Say what was measured on what."""
+    shares = bios.shares()
+    women = bios.counts()[:, 0].sum() / max(1, len(bios))
+    ordered = sorted(zip(shares.tolist(), bios.classes, strict=True))
+    listed = [f"{name} {100 * share:.0f} %" for share, name in ordered]
+    said = ", ".join(listed) if len(listed) <= _FEW else f"from {listed[0]} to {listed[-1]}"
+    return [
+        f"Occupation experiment on {bios.path}: {len(bios):,} biographies, {len(bios.classes)} "
+        f"classes, {100 * women:.0f} % women ({said}). Encoder: {model}."
+    ]
+
+
+def tables(rows: Sequence[Row], *, frozen: bool = False, correct: bool = False) -> list[Table]:
+    """Arrange the rows of all jobs (of `wordbias.bios.study`).
+
+    Parameters
+    ----------
+    frozen
+        Whether the encoder was left as it is.
+    correct
+        Correct tests for their number (Holm).
+    """
+    found = Summary.of(rows, correct=correct)
+    shown = [vectors_table(found)]
+    if found.runs.has(BEFORE):
+        shown += representative_tables(found)
+        shown += association_tables(found)
+        shown += stage_tables(found, BEFORE, frozen=frozen)
+    if found.runs.has(AFTER):
+        shown += stage_tables(found, AFTER, frozen=frozen)
+    if found.runs.rewritten():
+        shown += original_tables(found)
+    return shown
+
+
+def closing(rows: Sequence[Row]) -> list[str]:
+    """Say what the figures mean: whether compression predicts what retraining restores."""
+    conventions = (
+        "Gaps are F − M on as many women as men of each class; 0 is fair. S: absolute sum over "
+        "classes; P: Pearson's r of the gap with the share of women. Compression: 1 where nothing "
+        "can be read off the vectors, in bits; the more, the more of the gender shows."
+    )
+    return [*reading(Summary.of(rows)), conventions]
+
+
+def vectors_table(found: Summary) -> Table:
+    """One line an encoder: how much of the gender shows in its vectors."""
+    runs = found.runs
+    subjects = [*runs.baselines, *runs.strategies]
+    cells = [
+        [name, *(drawn(found.cell(metric, name, REPRESENTATION)) for metric in OF_VECTORS)]
+        for name in subjects
+    ]
+    shown = [found.cell(metric, name, REPRESENTATION) for metric in OF_VECTORS for name in subjects]
+    about = "class known: compression within classes, of as many women as men each. "
+    known = spread(runs.every(KNOWING_CLASS, REPRESENTATION, subjects)).mean
+    if known is not None:
+        about += f"Whoever knows nothing but the class compresses to {known:.3f}. "
+    head = "encoder"
+    return Table(
+        "Gender in the vectors",
+        [head, *_HEADS],
+        cells,
+        about + note_of(found, shown),
+        cut=head,
+    )
+
+
+def representative_tables(found: Summary) -> list[Table]:
+    """Arrange the metrics of Table 1a, before and after retraining."""
+    lines = [(metric, REPRESENTATION, metric.title) for metric in (COMPRESSED, CEAT)]
+    for metric in _SHORT:
+        lines += [(metric, stage, f"{metric.title}, {_STAGE[stage]}") for stage in _stages(found)]
+    title = f"Before and after retraining the last layer ({_PAPER}, Table 1a)"
+    return by_strategy(found, title, lines)
+
+
+def stage_tables(found: Summary, stage: str, *, frozen: bool) -> list[Table]:
+    """Arrange all metrics of one stage: Tables 3, 4 or 5."""
+    if frozen and stage == AFTER:
+        title = "Frozen encoder, last layer retrained on the original data"
+    elif frozen:
+        title = f"Frozen encoder ({_PAPER}, Table 5)"
+    elif stage == BEFORE:
+        title = f"As fine-tuned ({_PAPER}, Table 3)"
+    else:
+        title = f"Last layer retrained ({_PAPER}, Table 4)"
+    metrics = (ACCURATE, *GAPS)
+    return by_strategy(found, title, [(metric, stage, metric.title) for metric in metrics])
+
+
+def original_tables(found: Summary) -> list[Table]:
+    """Arrange what models do with texts that their strategy did not rewrite."""
+    lines = [
+        (metric, REPRESENTATION, metric.title)
+        for metric in (COMPRESSED, COMPRESSED_WITHIN)
+        if found.runs.has(REPRESENTATION, ORIGINAL)
+    ]
+    for metric in _SHORT:
+        lines += [
+            (metric, stage, f"{metric.title}, {_STAGE[stage]}")
+            for stage in (BEFORE, AFTER)
+            if found.runs.has(stage, ORIGINAL)
+        ]
+    columns = [
+        (f"{name}: {said}", name, view)
+        for name in found.runs.rewritten()
+        for said, view in (("rewritten texts", OWN), ("texts as they were", ORIGINAL))
+    ]
+    title = "Models of rewritten texts, on such and on texts as they were"
+    return by_strategy(found, title, lines, columns)
+
+
+def association_tables(found: Summary) -> list[Table]:
+    """Arrange squared correlations: over all runs, as Table 2, and within each strategy."""
+    made = [_over_all(found, x) for x in INTRINSIC if x is COMPRESSED or _defined(found, x)]
+    if not _defined(found, COMPRESSED):
+        return made
+    defined = _defined(found, COMPRESSED)
+    within = [
+        (f"{name}, {_STAGE[stage]}", [_squared(found, y, stage, name) for y in defined])
+        for name in found.runs.strategies
+        for stage in _stages(found)
+    ]
+    title = "R² of compression and each metric within each strategy, over seeds"
+    note = f"− where r < 0; – where undefined. {len(found.runs.seeds)} seeds."
+    return made + in_parts(title, ["", *(y.title for y in defined)], within, note)
+
+
+def _defined(found: Summary, x: Metric) -> list[Metric]:
+    """Return the metrics whose correlation with `x` over all runs is defined at some stage."""
+    return [
+        y
+        for y in GAPS
+        if any(found.association(x, y, stage).r is not None for stage in _stages(found))
+    ]
+
+
+def _over_all(found: Summary, x: Metric) -> Table:
+    stages = _stages(found)
+    made = {(y, stage): found.association(x, y, stage) for y in GAPS for stage in stages}
+    heads = [f"{head} {_STAGE[stage]}" for stage in stages for head in ("R²", "r", "p")]
+    cells = [
+        [y.title, *(cell for stage in stages for cell in _association_cells(made[y, stage]))]
+        for y in _defined(found, x)
+    ]
+    undefined = reasons((one.y, one.reason) for one in made.values() if one.reason)
+    counts = sorted({one.n for one in made.values() if one.r is not None})
+    ends = " to ".join(str(n) for n in dict.fromkeys(counts[:1] + counts[-1:]))
+    n = f"n = {ends} runs. " * bool(counts)
+    warning = "Runs of one strategy are alike: p, which takes each for a draw of its own, is too "
+    return Table(
+        f"{x.title} and extrinsic bias over all runs ({_PAPER}, Table 2)",
+        ["", *heads],
+        cells,
+        f"{n}{warning}small. {undefined}".strip(),
+    )
+
+
+def _stages(found: Summary) -> list[str]:
+    return [stage for stage in (BEFORE, AFTER) if found.runs.has(stage)]
+
+
+def _association_cells(one: Association) -> list[str]:
+    if one.r is None or one.p is None:
+        return ["–", "–", "–"]
+    return [number(one.r2, 3), number(one.r, 2), _p(one.p)]
+
+
+def _p(p: float) -> str:
+    return f"{p:.1e}" if 0 < p < 0.001 else f"{p:.3f}"
+
+
+def _squared(found: Summary, y: Metric, stage: str, strategy: str) -> str:
+    one = found.association(COMPRESSED, y, stage, strategy)
+    if one.r is None:
+        return "–"
+    return f"{one.r**2:.3f}{'−' if one.r < 0 else ''}"
