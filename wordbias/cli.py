@@ -22,6 +22,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "weat": "Test which words are nearer to which: WEAT and five related measures.",
         "quality": "Measure word similarity and analogies, to see what debiasing cost.",
         "convert": "Convert vectors between formats.",
+        "audit": "See it all on one page: every measure, before and after MISP.",
     },
     "An NLI model": {
         "nli-train": "Train decomposable attention on one embedding or several.",
@@ -46,6 +47,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "Many embeddings": {
         "compare": "Correlate the measures of many embeddings, and draw how they agree.",
+        "report": "Make a page of what commands printed as JSON.",
     },
     "Data": {
         "fetch": "Download published vectors, test sets and word lists, or list them.",

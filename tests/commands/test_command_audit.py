@@ -1,0 +1,218 @@
+"""`wordbias audit`: its formats, what it leaves out, and what it says when something is wrong."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wordbias import Embedding
+from wordbias.debias.words import listed_words
+from wordbias.report.audit import PARTS
+from wordbias.wordlists import Attribute, Templates, load_queries
+
+Run = Callable[..., Any]
+QUICK = "clustering,recoverability,mab,weat,gipe,sembias,quality"
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Save the listed words, the occupations and the first words of the sample."""
+    sample = Embedding.sample()
+    queries = [word for query in load_queries() for word in sorted(query.candidates())]
+    listed = [*sorted(listed_words(Attribute.load())), *Templates.load().occupations, *queries]
+    path = tmp_path_factory.mktemp("vectors") / "small.safetensors"
+    sample.subset([*sample.words[:1500], *listed]).save(path)
+    return path
+
+
+@pytest.fixture
+def found(cli: Run) -> Callable[..., dict[str, Any]]:
+    """Audit and return the parsed JSON."""
+
+    def call(*arguments: object) -> dict[str, Any]:
+        done = cli("audit", "--format", "json", "--quiet", *arguments)
+        assert (done.code, done.err) == (0, "")
+        result: dict[str, Any] = json.loads(done.out)
+        return result
+
+    return call
+
+
+def test_the_page_of_everything_is_the_page_of_its_rows(
+    cli: Run, small: Path, tmp_path: Path
+) -> None:
+    skip = ("--skip", "recoverability,mab")
+    one, two = tmp_path / "one.html", tmp_path / "two.html"
+    done = cli("audit", small, *skip, "-o", one)
+    assert done.code == 0
+    assert done.out.endswith(f"Written: {one}\n")
+    assert "by construction" in done.out
+    assert "note: not measured: SemBias" in done.err
+    text = one.read_text(encoding="utf-8")
+    for key in ("glance", "occupations", "midb", "direct-bias", "clustering", "gipe", "weat",
+                "neighbours", "moved"):  # fmt: skip
+        assert f'<section id="{key}">' in text
+    rows = tmp_path / "rows.json"
+    assert cli("audit", small, *skip, "--format", "json", "-o", rows, "--quiet").err == ""
+    assert cli("report", rows, "-o", two).code == 0
+    assert two.read_text(encoding="utf-8") == text
+
+
+def test_json_has_the_rows_of_both_stages(found: Run, small: Path) -> None:
+    result = found(small, "--skip", QUICK)
+    assert result["command"] == "audit"
+    assert result["inputs"]["small"]["dim"] == 100
+    assert result["arguments"]["skip"] == QUICK.split(",")
+    assert {row["subject"] for row in result["rows"]} == {"small"}
+    midb = {row["stage"]: row for row in result["rows"] if row["measure"] == "midb-abs"}
+    assert midb["after"]["value"] < midb["before"]["value"]
+    assert midb["after"]["debiased"] == "misp"
+    assert (midb["before"]["neutral"], midb["before"]["better"]) == (0, "lower")
+
+
+def test_compare_reads_the_rows(cli: Run, found: Run, small: Path, tmp_path: Path) -> None:
+    paths = []
+    result = found(small, "--skip", QUICK)
+    for i in range(3):
+        for row in result["rows"]:
+            row |= {"subject": f"e{i}", "value": row["value"] and row["value"] + i}
+        paths.append(tmp_path / f"{i}.json")
+        paths[-1].write_text(json.dumps(result), encoding="utf-8")
+    done = cli("compare", *paths, "--only", "midb-abs,direct-bias", "--format", "json")
+    assert done.code == 0, done.err
+    pairs = [(row["x"], row["y"]) for row in json.loads(done.out)["rows"]]
+    assert ("midb-abs[d=4, centred] (before)", "direct-bias[c=1] (before)") in pairs
+
+
+def test_markdown_on_stdout(cli: Run, small: Path) -> None:
+    done = cli("audit", small, "--skip", QUICK, "--format", "md", "--quiet")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("# Bias report: small\n")
+    assert "## The most gendered occupations" in done.out
+    assert "| MIDB, mean of \\|·\\|" in done.out.replace("\\\\", "\\")
+
+
+def test_skipping_leaves_out_and_only_that(found: Run, small: Path) -> None:
+    everything = [part for part in PARTS if part != "direct-bias"]
+    rows = found(small, "--skip", ",".join(everything))["rows"]
+    assert {row["measure"] for row in rows} == {"direct-bias", "direct-bias-pca"}
+    assert all("stage" not in row for row in rows)
+
+
+def test_several_embeddings_share_one_vocabulary_and_get_a_matrix(
+    cli: Run, small: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "<script>alert(1)<b>.safetensors"
+    vectors = Embedding.load(small)
+    vectors.subset(vectors.words[::-1]).save(other)
+    target = tmp_path / "page.html"
+    done = cli("audit", small, other, "--skip", QUICK, "-o", target)
+    assert done.code == 0, done.err
+    text = target.read_text(encoding="utf-8")
+    assert '<section id="matrix">' in text
+    assert "<script>alert" not in text
+    assert "&lt;script&gt;alert(1)&lt;b&gt;" in text
+
+
+def test_two_files_of_one_name_are_called_by_their_paths(
+    found: Run, small: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / small.name
+    copy.write_bytes(small.read_bytes())
+    result = found(small, copy, small, "--skip", ",".join([*QUICK.split(","), "map", "misp"]))
+    assert list(result["inputs"]) == [str(small), str(copy)]
+    assert {row["subject"] for row in result["rows"]} == {str(small), str(copy)}
+
+
+def test_what_cannot_be_measured_is_said_and_the_rest_goes_on(
+    cli: Run, small: Path, tmp_path: Path
+) -> None:
+    vectors = Embedding.load(small)
+    flat = tmp_path / "flat.safetensors"
+    vectors.with_vectors(vectors.vectors[:, :50]).save(flat)
+    target = tmp_path / "page.html"
+    done = cli("audit", flat, "--skip", "clustering,recoverability,gipe,weat", "-o", target)
+    assert done.code == 0
+    assert "mab was not measured: the NLI model was trained on sample of 100" in done.err
+    assert "mab was not measured" in target.read_text(encoding="utf-8")
+
+
+def test_words_can_be_asked_for_and_an_odd_one_is_escaped(
+    found: Run, small: Path, tmp_path: Path
+) -> None:
+    vectors = Embedding.load(small)
+    odd = Embedding(["<script>", *vectors.words[1:]], vectors.vectors, "odd")
+    odd.save(tmp_path / "odd.safetensors")
+    words = ("--words", "<script>,boss", "--skip", QUICK)
+    rows = found(tmp_path / "odd.safetensors", *words)["rows"]
+    listed = [r["word"] for r in rows if r["measure"] == "neighbours-preserved" and "word" in r]
+    assert listed[:2] == ["<script>", "boss"]
+
+
+def test_real_sets_of_quality_and_sembias(found: Run, small: Path, shared_data: Path) -> None:
+    skip = ",".join(set(QUICK.split(",")) - {"quality", "sembias"})
+    sets = ("--sets", shared_data / "wordsim", "--sembias", shared_data / "sembias/SemBias.tsv")
+    rows = found(small, *sets, "--skip", skip)["rows"]
+    assert {r["stage"] for r in rows if r["measure"] == "similarity"} == {"before", "after"}
+    assert any(r["measure"] == "sembias-stereotype" and r["value"] is not None for r in rows)
+
+
+def test_without_a_name_the_page_has_one(
+    cli: Run, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = cli("audit", small, "--skip", ",".join(p for p in PARTS if p != "direct-bias"))
+    assert "Written: wordbias-audit.html" in done.out
+    assert [path.name for path in tmp_path.iterdir()] == ["wordbias-audit.html"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--skip", "gip"), "part 'gip': expected some of midb, direct-bias"),
+        (("nothere.txt",), "nothere.txt"),
+        (("--sets", "nothere"), "nothere"),
+        (("--sembias", "nothere"), "nothere"),
+        (("--model", "nothere"), "nothere"),
+        (("-o", "no/such/folder.html"), "the folder"),
+        (("--direction", "nothere.safetensors"), "nothere.safetensors"),
+    ],
+)
+def test_bad_input_is_one_line_before_anything_is_measured(
+    cli: Run, arguments: tuple[str, ...], message: str, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    done = cli("audit", *arguments)
+    assert (done.code, done.out) == (1, "")
+    assert message in done.err
+    assert done.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_page_is_not_written_over_an_input(cli: Run, small: Path) -> None:
+    before = small.read_bytes()
+    assert "is both an input" in cli("audit", small, "-o", small).err
+    assert small.read_bytes() == before
+
+
+def test_help_loads_nothing_heavy_and_a_process_writes_the_page(
+    process: Run, small: Path, tmp_path: Path
+) -> None:
+    code = (
+        "import sys\n"
+        "from wordbias.cli import run\n"
+        "assert run(['audit', '--help']) == 0\n"
+        "assert not {'torch', 'transformers', 'sklearn', 'matplotlib'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, capture_output=True)
+    target = tmp_path / "page.html"
+    done = process("audit", small, "--skip", QUICK, "-o", target, "--quiet")
+    assert (done.code, done.err) == (0, "")
+    assert target.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")

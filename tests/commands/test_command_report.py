@@ -1,0 +1,163 @@
+"""`wordbias report`: the page of what any command saved."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wordbias.report.document import read_documents
+
+Run = Callable[..., Any]
+PREDICTIONS = "label,predicted,group\n" + "nurse,nurse,F\nnurse,doctor,M\n" * 5 + (
+    "doctor,doctor,M\ndoctor,doctor,F\n" * 5
+)  # fmt: skip
+
+
+@pytest.fixture
+def saved(cli: Run, tmp_path: Path) -> Callable[..., Path]:
+    """Save the rows of a command as JSON."""
+
+    def save(*arguments: object) -> Path:
+        done = cli(*arguments, "--format", "json", "--quiet")
+        assert done.code == 0, done.err
+        path = tmp_path / f"{arguments[0]}.json"
+        path.write_text(done.out, encoding="utf-8")
+        return path
+
+    return save
+
+
+@pytest.fixture
+def page(cli: Run, tmp_path: Path) -> Callable[..., str]:
+    """Make a page and return it."""
+
+    def make(*paths: object) -> str:
+        target = tmp_path / "page.html"
+        done = cli("report", *paths, "-o", target)
+        assert (done.code, done.err) == (0, "")
+        assert done.out.endswith(f"Written: {target}\n")
+        return target.read_text(encoding="utf-8")
+
+    return make
+
+
+def test_rows_of_an_association_test(saved: Run, page: Run) -> None:
+    text = page(saved("weat", "--query", "weat7", "--samples", 10))
+    assert '<section id="weat">' in text
+    assert "math/arts × male/female" in text
+    assert "1.281" in text
+
+
+def test_rows_of_misp_have_their_components_and_stages(saved: Run, page: Run) -> None:
+    text = page(saved("misp"))
+    assert "MIDB spectrum of sample" in text
+    assert "after, refitted" in text
+    assert "no interval to judge by" in text
+
+
+def test_single_words_are_kept(saved: Run, page: Run) -> None:
+    text = page(saved("measure", "--words", "nurse,boss"))
+    assert '<section id="rows">' in text
+    assert "nurse" in text
+    assert "boss" in text
+
+
+def test_measures_without_a_picture_get_a_plain_table(
+    saved: Run, page: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text(PREDICTIONS, encoding="utf-8")
+    rows = saved("fairness", path, "--draws", 20)
+    text = page(rows)
+    for row in json.loads(rows.read_text())["rows"]:
+        assert f"<caption>{row['measure']}</caption>" in text
+
+
+def test_several_files_make_one_page_that_makes_itself_again(
+    saved: Run, page: Run, tmp_path: Path
+) -> None:
+    files = [saved("weat", "--query", "weat7", "--samples", 10), saved("misp")]
+    text = page(*files)
+    assert '<section id="weat">' in text
+    assert '<section id="midb">' in text
+    copy = tmp_path / "copy.html"
+    copy.write_text(text, encoding="utf-8")
+    assert page(copy) == text
+    assert [one.about["command"] for one in read_documents(copy)] == ["weat", "misp"]
+
+
+def test_markdown_goes_to_stdout_or_into_a_file(cli: Run, saved: Run, tmp_path: Path) -> None:
+    rows = saved("weat", "--query", "weat7", "--samples", 10)
+    done = cli("report", rows, "--format", "md")
+    assert done.out.startswith("# Bias report: sample\n")
+    assert "| WEAT, effect size d" in done.out
+    target = tmp_path / "r.md"
+    assert "Written:" in cli("report", rows, "--format", "md", "-o", target).out
+    assert target.read_text(encoding="utf-8") == done.out
+
+
+def test_without_a_name_the_page_has_one(
+    cli: Run, saved: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = saved("weat", "--query", "weat7", "--samples", 10)
+    monkeypatch.chdir(tmp_path)
+    assert "Written: wordbias-report.html" in cli("report", rows).out
+    assert (tmp_path / "wordbias-report.html").read_text("utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_a_file_named_like_a_tag_is_a_file(cli: Run, saved: Run, tmp_path: Path) -> None:
+    rows = saved("weat", "--query", "weat7", "--samples", 10)
+    found = json.loads(rows.read_text())
+    name = "<script>alert(1)<"
+    for row in found["rows"]:
+        row["subject"] = name
+    found["inputs"] = {name: {"path": f"{name}.txt", "words": 2, "dim": 1}}
+    (tmp_path / f"{name}.json").write_text(json.dumps(found), encoding="utf-8")
+    target = tmp_path / "out.html"
+    assert cli("report", tmp_path / f"{name}.json", "-o", target).code == 0
+    text = target.read_text(encoding="utf-8")
+    assert "<script>alert" not in text
+    assert "&lt;script&gt;alert(1)&lt;" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "not JSON: line 1, column 2"),
+        ('{"rows": [1]}', "row 1: expected an object"),
+        ("[]", "no values"),
+    ],
+)
+def test_bad_rows_are_one_line_and_nothing_is_written(
+    cli: Run, tmp_path: Path, text: str, message: str
+) -> None:
+    path, target = tmp_path / "r.json", tmp_path / "r.html"
+    path.write_text(text, encoding="utf-8")
+    done = cli("report", path, "-o", target)
+    assert (done.code, done.out) == (1, "")
+    assert message in done.err
+    assert done.err.count("\n") == 1
+    assert not target.exists()
+
+
+def test_the_page_is_not_written_over_its_rows(cli: Run, saved: Run, tmp_path: Path) -> None:
+    rows = saved("weat", "--query", "weat7", "--samples", 10)
+    before = rows.read_bytes()
+    done = cli("report", rows, "-o", rows)
+    assert done.code == 1
+    assert "is both an input" in done.err
+    assert rows.read_bytes() == before
+    assert "the folder" in cli("report", rows, "-o", tmp_path / "no" / "r.html").err
+    assert cli("report").code == 2
+
+
+def test_as_a_process_it_needs_neither_sklearn_nor_matplotlib(
+    saved: Run, process: Run, tmp_path: Path
+) -> None:
+    rows = saved("misp")
+    done = process("report", rows, "-o", tmp_path / "r.html")
+    assert (done.code, done.err) == (0, "")

@@ -1,0 +1,47 @@
+"""Rows of unknown origin, made safe to arrange and draw; the data of a page keeps them whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from wordbias.report.document import Document
+from wordbias.report.lines import is_number
+from wordbias.rows import Found
+
+_NUMBERS = frozenset(
+    {"low", "high", "neutral", "p", "y", "coverage", "component", "cos_difference"}
+    | {"sign_stability"}
+)
+_TEXTS = frozenset(
+    {"stage", "better", "towards", "reference", "set", "setting", "group", "words", "word"}
+    | {"reason", "debiased"}
+)
+_LISTS = frozenset({"before", "after"})
+
+
+def rows_of(documents: Iterable[Document]) -> list[Found]:
+    """Return the rows of all documents, each detail that views read being of its type.
+
+    A detail of another type, such as an interval that is no number, is left out.
+    """
+    return [_cleaned(row) for document in documents for row in document.rows]
+
+
+def _cleaned(row: Found) -> Found:
+    details = {key: _detail(key, value) for key, value in row.items()}
+    return {key: value for key, value in details.items() if value is not None or key == "value"}
+
+
+def _detail(key: str, value: Any) -> Any:
+    if key in _NUMBERS:
+        return value if is_number(value) else None
+    if key in _TEXTS and value is not None:
+        return value if isinstance(value, str) else json.dumps(value, default=str)
+    if key in _LISTS:
+        return list(map(str, value)) if isinstance(value, list) and value else None
+    if key == "n":
+        sizes = list(value.values()) if isinstance(value, dict) else [value]
+        return value if all(map(is_number, sizes)) else None
+    return value

@@ -1,0 +1,151 @@
+"""Rows of one measure side by side: before and after, each with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeGuard
+
+from wordbias.results import number
+from wordbias.rows import Found, given
+
+STAGES = ("", "before", "after", "after, refitted")
+"""In the order of the columns; rows that know of no stage have the first."""
+VARIANT = ("setting", "set", "words", "group")
+_APART = ("subject", "measure", *VARIANT, "component", "layer", "word")
+_LARGEST = 1e100
+_QUERY = 4
+"""Sets of words of an association test."""
+_BETTER = {
+    "lower": "lower is better",
+    "higher": "higher is better",
+    "neutral": "closer is better",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One measure of one subject, at every stage that was measured.
+
+    Attributes
+    ----------
+    subject, measure, variant
+        What was measured, on what, and in which setting, set or group.
+    stages
+        A row for some of `STAGES`.
+    """
+
+    subject: str
+    measure: str
+    variant: str
+    stages: Mapping[str, Found] = field(repr=False)
+
+    @property
+    def any(self) -> Found:
+        """One of the rows, for what they share; one with a value if there is one."""
+        rows = list(self.stages.values())
+        return next((row for row in rows if row["value"] is not None), rows[0])
+
+    @property
+    def first(self) -> Found | None:
+        """The row before anything was done, or the only one."""
+        return self.stages.get("before") or self.stages.get("")
+
+    @property
+    def last(self) -> Found | None:
+        """The row after debiasing, if there is one."""
+        return self.stages.get("after") or self.stages.get("after, refitted")
+
+    def values(self) -> list[float]:
+        """Return all values and the ends of their intervals."""
+        found = [row.get(key) for row in self.stages.values() for key in ("value", "low", "high")]
+        return [float(value) for value in found if is_number(value)]
+
+
+def make_lines(rows: Iterable[Found]) -> list[Line]:
+    """Put the stages of each measure together, in the order of the rows.
+
+    A second row with the same subject, measure, variant and stage begins a line of its own.
+    """
+    rows = list(rows)
+    frozen = {identity(row) for row in rows if row.get("reference") == "before"}
+    found: dict[tuple[Any, ...], dict[str, Found]] = {}
+    for row in rows:
+        stage = _stage(row, frozen)
+        key: tuple[Any, ...] = (*identity(row), 0)
+        while stage in found.get(key, {}):
+            key = (*key[:-1], key[-1] + 1)
+        found.setdefault(key, {})[stage] = row
+    return [_line(stages) for stages in found.values()]
+
+
+def identity(row: Found) -> tuple[str, ...]:
+    """Return what tells a row from all but its other stages."""
+    return tuple(str(row.get(key, "")) for key in _APART)
+
+
+def variant(row: Found) -> str:
+    """Say in which setting, set or group a row was measured."""
+    said = dict.fromkeys(str(row[key]) for key in VARIANT if given(row, key))
+    sizes = row.get("n")
+    if isinstance(sizes, dict) and len(sizes) == _QUERY:
+        x, y, a, b = (str(name).replace("_", " ") for name in sizes)
+        said = {**said, f"{x}/{y} × {a}/{b}": None}
+    return ", ".join(said)
+
+
+def _line(stages: Mapping[str, Found]) -> Line:
+    row = next(iter(stages.values()))
+    ordered = {stage: stages[stage] for stage in STAGES if stage in stages}
+    return Line(str(row["subject"]), str(row["measure"]), variant(row), ordered)
+
+
+def _stage(row: Found, frozen: set[tuple[str, ...]]) -> str:
+    stage = str(row.get("stage") or "")
+    if stage == "after" and row.get("reference") == "self" and identity(row) in frozen:
+        return "after, refitted"
+    return stage if stage in STAGES else ""
+
+
+def stages_of(lines: Sequence[Line]) -> list[str]:
+    """Return the stages that occur, in the order of the columns."""
+    return [stage for stage in STAGES if any(stage in line.stages for line in lines)]
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether something is a number that can be drawn, and not a truth value."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return abs(value) < _LARGEST
+
+
+def interval(row: Found | None) -> tuple[float, float] | None:
+    """Return the interval of a row, if it has one."""
+    if row is None or not (is_number(row.get("low")) and is_number(row.get("high"))):
+        return None
+    return float(row["low"]), float(row["high"])
+
+
+def value_text(row: Found | None, digits: int = 3) -> str:
+    """Write a value with its interval; a missing one as nothing, an undefined one as a dash."""
+    if row is None:
+        return ""
+    ends = interval(row)
+    text = minus(number(row["value"], digits))
+    if ends is None or row["value"] is None:
+        return text
+    low, high = (minus(number(end, digits)) for end in ends)
+    return f"{text} ({low} to {high})"
+
+
+def ideal(row: Found) -> str:
+    """Say in words which value is neutral and which way is better."""
+    better = _BETTER.get(str(row.get("better", "")), "")
+    if not is_number(row.get("neutral")):
+        return better or "–"
+    return ", ".join(filter(None, [f"{minus(format(row['neutral'], 'g'))} is neutral", better]))
+
+
+def minus(text: str) -> str:
+    """Write a true minus before a number."""
+    return "−" + text[1:] if text.startswith("-") else text

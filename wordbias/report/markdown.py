@@ -1,0 +1,52 @@
+"""The same report as Markdown, without its pictures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from wordbias.rendering import Table, as_markdown
+from wordbias.report.arranging import sections
+from wordbias.report.cleaning import rows_of
+from wordbias.report.document import Document
+from wordbias.report.headline import headline
+from wordbias.report.page import page_title
+from wordbias.report.provenance import said_by
+from wordbias.report.section import Section
+from wordbias.results import LIMITS
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
+
+
+def render_markdown(documents: Sequence[Document]) -> str:
+    """Write documents as one Markdown document that shows the same tables."""
+    rows = rows_of(documents)
+    notes = [note for one in documents for note in said_by(one)]
+    parts = [
+        f"# {_plain(page_title(documents))}",
+        "\n".join(f"- {_plain(sentence)}" for sentence in headline(rows)),
+        *(part for one in sections(rows) for part in _section(one)),
+        "## What these numbers cannot say",
+        LIMITS,
+        *(["\n".join(f"- {_plain(note)}" for note in dict.fromkeys(notes))] if notes else []),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _section(one: Section) -> Iterator[str]:
+    yield f"## {_plain(one.title)}"
+    yield from map(_plain, one.lead)
+    for grid in one.grids:
+        yield as_markdown(_table(grid.table), 100)
+    yield from (f"*{_plain(text)}*" for text in one.method)
+
+
+def _table(table: Table) -> Table:
+    """Keep what a user gave from being taken for markup; bars are the table's own business."""
+    cells = [[_plain(cell).replace(r"\|", "|") for cell in line] for line in table.cells]
+    columns = [_plain(name).replace(r"\|", "|") for name in table.columns]
+    return Table(_plain(table.title), columns, cells, _plain(table.note))
+
+
+def _plain(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
