@@ -251,6 +251,16 @@ def test_what_the_published_retraining_brings_back() -> None:
     assert "of none (2.391)" in said
 
 
+def test_rewritten_texts_are_not_what_the_model_will_meet() -> None:
+    values = {"scrub": [1.0, 1.2]}
+    rows = gap_rows(TPR_S, BEFORE, values, view="original")
+    rows += gap_rows(TPR_S, AFTER, {"scrub": [1.5, 1.9]}, view="original")
+    rows += [*gap_rows(TPR_S, BEFORE, values), *gap_rows(TPR_S, AFTER, values)]
+    (said,) = [line for line in reading(Summary.of(rows)) if "rewritten too" in line]
+    assert said.startswith("scrub: ")
+    assert "its TPR gap (S) is 1.100, and 1.700 after retraining on them" in said
+
+
 def test_a_strategy_that_took_nothing_off_has_nothing_to_bring_back() -> None:
     values = {"none": [1.0], "scrub": [1.0], "swap": [1.5]}
     rows = [row for stage in (BEFORE, AFTER) for row in gap_rows(TPR_S, stage, values)]

@@ -14,6 +14,7 @@ import numpy as np
 from wordbias.bios.association import Association
 from wordbias.bios.runs import AFTER, BEFORE, COMPRESSED, GAPS, REPRESENTATION, RESTORED, Metric
 from wordbias.bios.significance import LEVEL
+from wordbias.bios.strategies import ORIGINAL
 from wordbias.bios.summary import Summary
 from wordbias.fairness.measuring import SUM
 
@@ -25,7 +26,13 @@ _FEWEST = 3  # strategies whose order says anything
 
 def reading(found: Summary) -> list[str]:
     """Return sentences on what the runs found; fewer where less can be said."""
-    return [*_order(found), *_brought_back(found), *_rising(found), *_predicted(found)]
+    return [
+        *_order(found),
+        *_brought_back(found),
+        *_as_they_were(found),
+        *_rising(found),
+        *_predicted(found),
+    ]
 
 
 def restored_share(found: Summary, metric: Metric, strategy: str) -> float | None:
@@ -77,6 +84,19 @@ def _brought_back(found: Summary) -> Iterator[str]:
             f"Retraining the last layer on the original data brings back, of what a strategy took "
             f"off the {MAIN.title} of {found.runs.base()} ({base:.3f}): {', '.join(parts)}."
         )
+
+
+def _as_they_were(found: Summary) -> Iterator[str]:
+    """Say what models of rewritten texts do with the texts as they were."""
+    for name in found.runs.rewritten():
+        before, after = (
+            found.cell(MAIN, name, stage, ORIGINAL).spread.mean for stage in (BEFORE, AFTER)
+        )
+        if before is not None and after is not None:
+            yield (
+                f"{name}: its original data are rewritten too. On texts as they were its "
+                f"{MAIN.title} is {before:.3f}, and {after:.3f} after retraining on them."
+            )
 
 
 def _percent(share: float) -> str:
