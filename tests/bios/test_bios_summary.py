@@ -253,7 +253,7 @@ def test_what_the_published_retraining_brings_back() -> None:
 
 def test_rewritten_texts_are_not_what_the_model_will_meet() -> None:
     values = {"scrub": [1.0, 1.2]}
-    rows = gap_rows(TPR_S, BEFORE, values, view="original")
+    rows = [*gap_rows(TPR_S, BEFORE, values, view="original")]
     rows += gap_rows(TPR_S, AFTER, {"scrub": [1.5, 1.9]}, view="original")
     rows += [*gap_rows(TPR_S, BEFORE, values), *gap_rows(TPR_S, AFTER, values)]
     (said,) = [line for line in reading(Summary.of(rows)) if "rewritten too" in line]
