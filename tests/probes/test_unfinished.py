@@ -242,12 +242,15 @@ def test_a_file_of_something_else_is_not_touched(
     assert names(out) == [name]
 
 
-def test_a_damaged_note_is_refused(bert: Encoder, out: Path, monkeypatch: Any) -> None:
+@pytest.mark.parametrize("note", ["{", '{"done": 1000000}', '{"done": -1}', '{"done": 1e999}'])
+def test_a_damaged_note_is_refused(
+    note: str, bert: Encoder, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as patch:
         stopping(patch, 1, KeyboardInterrupt())
         with pytest.raises(KeyboardInterrupt):
             run(out, bert)
-    out.with_name("bios.st.unfinished.json").write_text("{")
+    out.with_name("bios.st.unfinished.json").write_text(note)
     with pytest.raises(WordbiasError, match=r"unfinished\.json: is damaged; remove it"):
         run(out, bert)
 

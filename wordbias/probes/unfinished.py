@@ -111,7 +111,7 @@ def _begin(part: Path, state: Path, wanted: Representations) -> int:
     """Make the unfinished file, or find how far it has come."""
     if part.exists():
         _check_same(part, wanted)
-        return _done(state)
+        return _done(state, wanted.vectors.shape[-2])
     state.unlink(missing_ok=True)
     head = header(wanted)
     with replacing(part) as file:
@@ -154,9 +154,13 @@ def _save(out: np.memmap[Any, np.dtype[np.float32]], state: Path, done: int) -> 
         file.write(json.dumps({"done": done}).encode())
 
 
-def _done(state: Path) -> int:
+def _done(state: Path, rows: int) -> int:
+    """Return how many texts are encoded, of at most as many as there are rows."""
     try:
-        return int(json.loads(state.read_bytes())["done"])
+        done = int(json.loads(state.read_bytes())["done"])
+        if 0 <= done <= rows:
+            return done
+        raise ValueError
     except FileNotFoundError:  # stopped before anything was said to be there
         return 0
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
