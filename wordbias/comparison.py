@@ -83,6 +83,11 @@ def read(paths: Sequence[str | Path]) -> tuple[Comparison, list[Source]]:
         undefined in one file may be given in another.
     """
     sources = [read_source(Path(path)) for path in paths]
+    return joined(sources), sources
+
+
+def joined(sources: Sequence[Source]) -> Comparison:
+    """Put the rows of several sources into one table, as `read` does."""
     several = _compared_with_several(sources)
     placed: dict[tuple[str, str], tuple[float | None, str]] = {}
     for source in sources:
@@ -94,7 +99,7 @@ def read(paths: Sequence[str | Path]) -> tuple[Comparison, list[Source]]:
                 placed[key] = row["value"], source.path
             elif row["value"] not in (None, before[0]):
                 raise _conflict(key, before, (row["value"], source.path))
-    return _table({key: value for key, (value, _) in placed.items()}), sources
+    return _table({key: value for key, (value, _) in placed.items()})
 
 
 def _table(placed: Mapping[tuple[str, str], float | None]) -> Comparison:

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from wordbias import Attribute, Embedding
+
 Run = Callable[..., Any]
 
 TABLE = """emb,MIDB,GIPE,"E (dev, test)"
@@ -234,3 +236,38 @@ def test_missing_file(cli: Run, tmp_path: Path) -> None:
 def test_wrong_usage(cli: Run, table: Path, arguments: list[str]) -> None:
     given = [table, *arguments] if arguments else []
     assert "Error: " in _error(cli("compare", *given), 2)
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Three small embeddings, two of them the first with noise."""
+    sample, attribute = Embedding.sample(), Attribute.load()
+    needed = [word.lower() for group in attribute.members for word in group]
+    pairs = [word for pair in attribute.pairs for word in pair]
+    rows, _ = sample.rows(list(dict.fromkeys([*needed, *pairs, *sample.words[:1500]])))
+    words, vectors = [sample.words[i] for i in rows], sample.vectors[rows]
+    rng, folder, made = np.random.default_rng(0), tmp_path_factory.mktemp("three"), []
+    for i in range(3):
+        noise = 0.3 * i * rng.normal(size=vectors.shape).astype(np.float32)
+        made.append(folder / f"e{i}.safetensors")
+        Embedding(words, vectors + noise, f"e{i}").save(made[-1])
+    return made
+
+
+def test_embeddings_are_measured_and_compared(cli: Run, three: list[Path], tmp_path: Path) -> None:
+    """It is what measure and compare say one after the other, to the last bit on one thread."""
+    same = ("--original", three[0], "--threads", 1, "--format", "json")
+    measured = cli("measure", *three, *same)
+    assert measured.code == 0, measured.err
+    (tmp_path / "rows.json").write_text(measured.out, encoding="utf-8")
+    after = json.loads(cli("compare", tmp_path / "rows.json", "--format", "json").out)
+    at_once = json.loads(cli("compare", "--measure", *three, "--jobs", 2, *same).out)
+    assert at_once["rows"] == json.loads(measured.out)["rows"] + after["rows"]
+    assert set(at_once["inputs"]) == {"e0", "e1", "e2", "original: e0"}
+
+
+@pytest.mark.parametrize("option", ["--original", "--attribute"])
+def test_what_is_for_measuring_only(cli: Run, option: str, tmp_path: Path) -> None:
+    found = cli("compare", tmp_path / "rows.json", option, "x")
+    assert found.code == 2
+    assert f"{option} is for --measure, which is not given" in found.err

@@ -8,12 +8,24 @@ from itertools import combinations
 
 import click
 
-from wordbias.commands.options import common_options, format_option, given_arguments, show
-from wordbias.comparison import Comparison, read
+from wordbias.commands.compare_inputs import from_files, measured
+from wordbias.commands.inputs import Reading
+from wordbias.commands.options import (
+    attribute_option,
+    common_options,
+    format_option,
+    given_arguments,
+    jobs_options,
+    reading_options,
+    seed_option,
+    show,
+)
+from wordbias.comparison import Comparison
 from wordbias.correlation import METHODS, Correlation, Correlations, correlations
 from wordbias.rendering import Table
 from wordbias.report.plots import SYMBOLS, check_plot, save_comparison
 from wordbias.results import Report, Row, number
+from wordbias.workers import Workers
 
 _CELL = 8  # "-0.166" and two spaces
 
@@ -31,6 +43,12 @@ _CELL = 8  # "-0.166" and two spaces
 @click.option("--plot", help="Draw the matrix and the scatter of one pair: .png, .pdf or .svg.")
 @click.option("--x", help="Measure of the scatter.  [default: of the pair with the largest |r|]")
 @click.option("--y", help="Measure of the scatter.  [default: of the pair with the largest |r|]")
+@click.option("--measure", is_flag=True, help="ROWS are embeddings: measure them first.")
+@click.option("--original", help="With --measure: the embedding before debiasing.")
+@attribute_option
+@reading_options
+@jobs_options
+@seed_option
 @format_option
 @common_options
 def command(
@@ -40,46 +58,70 @@ def command(
     plot: str | None,
     x: str | None,
     y: str | None,
+    measure: bool,
+    original: str | None,
+    attribute_file: str | None,
+    skip_bad: bool,
+    allow_pickle: bool,
+    cache: bool,
+    jobs: int | None,
+    backend: str,
+    seed: int,
     to: str,
     quiet: bool,
 ) -> None:
     """Correlate the measures in ROWS over the embeddings, as Dawkins (2021) does in Table 5.
 
     ROWS are files that commands printed with --format json, jsonl or csv, or CSV tables with a
-    line for each embedding, its name first, and a column for each measure (NA: undefined).
+    line for each embedding, its name first, and a column for each measure (NA: undefined). With
+    --measure they are embeddings, three or more, which are measured first.
 
     \b
     Examples:
       wordbias compare glove.json glove-hd.json glove-misp.json
       wordbias compare table.csv --only MIDB,GIPE,E --plot compare.pdf
       wordbias compare table.csv --x MIDB --y E --plot compare.png
+      wordbias compare --measure glove.txt misp.txt hard.txt --original glove.txt --jobs 2
     """
+    for option, value in {"--original": original, "--attribute": attribute_file}.items():
+        if value and not measure:
+            raise click.UsageError(f"{option} is for --measure, which is not given")
     if plot:
         check_plot(plot)
-    table, sources = read(rows)
+    found = (
+        measured(
+            rows,
+            original,
+            attribute_file,
+            Reading(cache, skip_bad, allow_pickle),
+            Workers(jobs, backend),
+            seed=seed,
+            quiet=quiet,
+        )
+        if measure
+        else from_files(rows)
+    )
+    table = found.table
     if only:
         table = table.only([name for given in only for name in _names(given, table)])
     chosen = [table.name(name) for name in (x, y) if name is not None]
     if len(chosen) == 2 and chosen[0] == chosen[1]:
         raise click.UsageError(f"--x and --y are both {chosen[0]}; name two measures")
-    found = correlations(table, method)
-    pair = _pair(found.strongest(*chosen), x is not None, chosen)
+    related = correlations(table, method)
+    pair = _pair(related.strongest(*chosen), x is not None, chosen)
     if plot:
-        save_comparison(plot, table, found, pair)
+        save_comparison(plot, table, related, pair)
     report = Report(
         "compare",
         given_arguments(),
-        {
-            source.path: {"path": source.path, "format": source.kind, "sha256": source.sha256}
-            for source in sources
-        },
-        [_row(each, method) for each in found.pairs],
-        _tables(found, table, _width() if to == "table" else None),
+        found.inputs,
+        [*found.rows, *(_row(each, method) for each in related.pairs)],
+        _tables(related, table, _width() if to == "table" else None),
         [
             f"{method.capitalize()} correlation between {len(table.measures)} measures over "
             f"{len(table.subjects)} embeddings."
         ],
-        [_said(pair, found, plot, chosen)],
+        [_said(pair, related, plot, chosen)],
     )
     show(report, to)
 

@@ -88,13 +88,15 @@ def split_where(
     return found
 
 
+attribute_option = click.option(
+    "--attribute",
+    "attribute_file",
+    metavar="NAME|FILE",
+    help="gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.",
+)
+
 vocabulary_options = stacked(
-    click.option(
-        "--attribute",
-        "attribute_file",
-        metavar="NAME|FILE",
-        help="gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.",
-    ),
+    attribute_option,
     click.option("--vocab", "vocab_file", help="Words to average over, one a line."),
     click.option("--strict-vocab", is_flag=True, help="Gonen and Goldberg's stricter word filter."),
 )
