@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.threads import blas_threads
+
 SAMPLES = 1000
 Z95 = 1.959963984540054
 """Of a normal distribution, 95 % lie within so many standard deviations of the mean."""
@@ -53,11 +55,12 @@ def resampled_means(
     n = len(values)
     step = max(1, _AT_ONCE // n)
     means = np.empty((samples, values.shape[1]))
-    for start in range(0, samples, step):
-        rows = min(step, samples - start)
-        drawn = rng.integers(n, size=(rows, n)) + n * np.arange(rows)[:, None]
-        counts = np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n)
-        means[start : start + rows] = counts @ values / n
+    with blas_threads(1):  # so that the last bit does not depend on where it is computed
+        for start in range(0, samples, step):
+            rows = min(step, samples - start)
+            drawn = rng.integers(n, size=(rows, n)) + n * np.arange(rows)[:, None]
+            counts = np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n)
+            means[start : start + rows] = counts @ values / n
     return means
 
 
