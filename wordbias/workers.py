@@ -6,28 +6,21 @@ machines a cluster has, and what becomes of a job whose machine is lost, is the 
 
 from __future__ import annotations
 
-import io
-import logging
-import os
-import sys
-import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, redirect_stdout
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, TextIO, TypeVar
+from typing import Any, TypeVar
 
+from wordbias.clusters import dask, loky, ray
 from wordbias.errors import WordbiasError
-from wordbias.optional import need
 from wordbias.progress import progress, set_quiet
 from wordbias.threads import set_threads, threads
 
 R = TypeVar("R")
 
-BACKENDS = ("loky", "dask", "ray")
-_PURPOSE = "Computing on a cluster"
-_ATTEMPTS = 3
-"""How often Ray does a job again whose worker was lost; Dask has the same number of its own."""
+_STARTS = {"loky": loky, "dask": dask, "ray": ray}
+BACKENDS = tuple(_STARTS)
 
 
 @dataclass(frozen=True)
@@ -170,69 +163,13 @@ def _backend(workers: Workers, items: int, shared: tuple[Any, ...]) -> Iterator[
     """Start what is needed; yield joblib's pool, and how many items it is given at a time."""
     from joblib import Parallel, parallel_config
 
-    start = {"loky": _nothing, "dask": _dask, "ray": _ray}[workers.backend]
     count = workers.jobs or (1 if workers.backend == "loky" else -1)
-    with start(workers.jobs, shared) as settings, parallel_config(workers.backend, **settings):
+    with (
+        _STARTS[workers.backend](workers.jobs, shared) as settings,
+        parallel_config(workers.backend, **settings),
+    ):
         streams = workers.backend != "ray"
         how = "generator_unordered" if streams else "list"
         with Parallel(n_jobs=count, return_as=how, batch_size=1) as pool:
             # Ray's backend returns nothing before all is done: it gets a few at a time
             yield pool, items if streams else max(1, 4 * (workers.jobs or threads()))
-
-
-@contextmanager
-def _nothing(jobs: int | None, shared: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
-    yield {}
-
-
-@contextmanager
-def _dask(jobs: int | None, shared: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
-    """Join the cluster that DASK_SCHEDULER_ADDRESS names, or start one here."""
-    distributed = need("distributed", extra="cluster", purpose=_PURPOSE)
-    local = {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": None}
-    given = os.environ.get("DASK_SCHEDULER_ADDRESS")
-    try:
-        client = distributed.Client(given) if given else distributed.Client(**local)
-    except (OSError, ValueError) as error:
-        raise WordbiasError(f"Dask: no cluster at {given or 'this machine'}: {error}") from None
-    with client:
-        yield {"scatter": list(shared)} if shared else {}
-
-
-@contextmanager
-def _ray(jobs: int | None, shared: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
-    """Join the cluster that RAY_ADDRESS names or that is joined already, or start one here."""
-    ray = need("ray", extra="cluster", purpose=_PURPOSE)
-    register = need("ray.util.joblib", extra="cluster", purpose=_PURPOSE).register_ray
-    joined, given = ray.is_initialized(), os.environ.get("RAY_ADDRESS")
-    if not joined:
-        local = {} if given else {"num_cpus": jobs, "include_dashboard": False}
-        quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
-        try:
-            ray.init(**local, **quiet)
-        except (ConnectionError, ValueError) as error:
-            reason = str(error).split("\n")[0]
-            raise WordbiasError(f"Ray: no cluster at {given or 'this machine'}: {reason}") from None
-    register()
-    with redirect_stdout(_WithoutRay(sys.stdout)):
-        try:
-            again = {"max_restarts": _ATTEMPTS, "max_task_retries": _ATTEMPTS}
-            yield {"ray_remote_args": again}
-        finally:
-            if not joined:
-                with redirect_stdout(io.StringIO()):  # the rest of what it has to tell
-                    ray.shutdown()
-
-
-class _WithoutRay(io.TextIOBase):
-    """Standard output, which is for results, without what Ray tells there of its workers."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self.stream = stream
-
-    def write(self, text: str) -> int:
-        from_ray = threading.current_thread().name.startswith("ray_")
-        return len(text) if from_ray else self.stream.write(text)
-
-    def flush(self) -> None:
-        self.stream.flush()

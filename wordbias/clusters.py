@@ -1,0 +1,81 @@
+"""Where jobs are done: processes of this machine, or a cluster that is joined or started.
+
+Each is a block that yields settings of `joblib.parallel_config`.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from typing import Any, TextIO
+
+from wordbias.errors import WordbiasError
+from wordbias.optional import need
+
+PURPOSE = "Computing on a cluster"
+ATTEMPTS = 3
+"""How often Ray does a job again whose worker was lost; Dask has the same number of its own."""
+
+
+@contextmanager
+def loky(jobs: int | None, shared: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
+    """Nothing is to be started: joblib has its processes."""
+    yield {}
+
+
+@contextmanager
+def dask(jobs: int | None, shared: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
+    """Join the cluster that DASK_SCHEDULER_ADDRESS names, or start one here."""
+    distributed = need("distributed", extra="cluster", purpose=PURPOSE)
+    local = {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": None}
+    given = os.environ.get("DASK_SCHEDULER_ADDRESS")
+    try:
+        client = distributed.Client(given) if given else distributed.Client(**local)
+    except (OSError, ValueError) as error:
+        raise WordbiasError(f"Dask: no cluster at {given or 'this machine'}: {error}") from None
+    with client:
+        yield {"scatter": list(shared)} if shared else {}
+
+
+@contextmanager
+def ray(jobs: int | None, shared: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
+    """Join the cluster that RAY_ADDRESS names or that is joined already, or start one here."""
+    room = need("ray", extra="cluster", purpose=PURPOSE)
+    register = need("ray.util.joblib", extra="cluster", purpose=PURPOSE).register_ray
+    joined, given = room.is_initialized(), os.environ.get("RAY_ADDRESS")
+    if not joined:
+        local = {} if given else {"num_cpus": jobs, "include_dashboard": False}
+        quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+        try:
+            room.init(**local, **quiet)
+        except (ConnectionError, ValueError) as error:
+            reason = str(error).split("\n")[0]
+            raise WordbiasError(f"Ray: no cluster at {given or 'this machine'}: {reason}") from None
+    register()
+    with redirect_stdout(_WithoutRay(sys.stdout)):
+        try:
+            again = {"max_restarts": ATTEMPTS, "max_task_retries": ATTEMPTS}
+            yield {"ray_remote_args": again}
+        finally:
+            if not joined:
+                with redirect_stdout(io.StringIO()):  # the rest of what it has to tell
+                    room.shutdown()
+
+
+class _WithoutRay(io.TextIOBase):
+    """Standard output, which is for results, without what Ray tells there of its workers."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        from_ray = threading.current_thread().name.startswith("ray_")
+        return len(text) if from_ray else self.stream.write(text)
+
+    def flush(self) -> None:
+        self.stream.flush()
