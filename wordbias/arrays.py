@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -33,6 +35,14 @@ def matrix(vectors: ArrayLike) -> NDArray[np.float64]:
     if x.ndim != 2:
         raise WordbiasError(f"expected at least two vectors, shape (n, d), got {x.shape}")
     return x
+
+
+def aligned(x: NDArray[Any]) -> NDArray[Any]:
+    """Return an array at an address that fits its numbers: a copy, unless it is at one.
+
+    What was read from a network may lie anywhere, and numpy is then many times slower.
+    """
+    return np.require(x, requirements=["C", "A"])
 
 
 def rounding(vectors: ArrayLike) -> float:

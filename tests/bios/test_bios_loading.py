@@ -164,6 +164,20 @@ def test_numbers_for_genders_need_to_be_told(tmp_path: Path) -> None:
     assert bios.classes == ("13", "25")
 
 
+def test_only_the_value_that_was_told_is_female(tmp_path: Path) -> None:
+    file = tmp_path / "a.tsv"
+    heads = ("text", "profession", "gender")
+    rows = [("a", "nurse", "F"), ("b", "surgeon", "M"), ("c", "nurse", "F")]
+    write_tsv(file, heads, rows)
+    bios = load_biographies(file, Named(female="M"))
+    assert [bios.groups[gender] for gender in bios.genders] == ["M", "F", "M"]
+    with pytest.raises(WordbiasError, match="nobody has 'X', which is to mean female; found F, M"):
+        load_biographies(file, Named(female="X"))
+    write_tsv(file, heads, [*rows, ("d", "nurse", "X")])
+    with pytest.raises(WordbiasError, match="expected 'X' and one other value, found F, M"):
+        load_biographies(file, Named(female="X"))
+
+
 @pytest.mark.parametrize(
     ("female", "said"),
     [

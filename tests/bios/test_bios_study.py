@@ -358,6 +358,8 @@ def test_lines(tmp_path: Path) -> None:
     row = Row("none", "accuracy", None, {"set": "all", "reason": "…"})
     lines.add(Job("none", 3), [row], seconds=1.5)
     assert Lines.open(path, {"a": [1, 2]}).rows == {Job("none", 3): [row]}
+    with pytest.raises(WordbiasError, match="is no file of results; name another folder"):
+        Lines.open(path.parent, {})
     known = json.loads(path.read_text())
     assert (known["strategy"], known["seed"], known["seconds"]) == ("none", 3, 1.5)
     assert str(Job("none", 3)) == "none, seed 3"

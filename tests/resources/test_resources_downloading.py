@@ -164,6 +164,20 @@ def test_a_body_without_a_length_is_taken_as_it_comes(server: Server, tmp_path: 
     assert _get(server, tmp_path) == BODY
 
 
+@pytest.mark.parametrize("length", [True, False])
+def test_a_body_without_end_does_not_fill_the_disk(
+    server: Server, tmp_path: Path, length: bool
+) -> None:
+    server.put(PATH, Answer(BODY * 3, length=length))
+    get = Resuming(tmp_path / "data.part", "the set", True, 5, size=1000)
+    with pytest.raises(WordbiasError, match="but the file has 1,000; nothing was kept"):
+        get(server.url + PATH, str(tmp_path / "out"), None)
+    assert not (tmp_path / "data.part").exists()
+    assert not (tmp_path / "out").exists()
+    replace(get, size=2 * len(BODY))(server.url + PATH, str(tmp_path / "out"), None)
+    assert (tmp_path / "out").read_bytes() == BODY * 3
+
+
 @pytest.mark.parametrize("status", [403, 404, 416, 500, 503])
 def test_an_error_of_the_server_is_named(server: Server, tmp_path: Path, status: int) -> None:
     server.put(PATH, Answer(b"<html>sorry</html>", status))

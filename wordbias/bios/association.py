@@ -10,7 +10,7 @@ number of its draws, all are kept here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wordbias.bios.runs import (
     AFTER,
@@ -84,9 +84,17 @@ def associated(
 
 
 def associations(runs: Runs, view: str = OWN) -> Iterator[Association]:
-    """Yield every association: over all runs, then within each strategy."""
+    """Yield every association: over all runs, then within each strategy.
+
+    What retraining restored is over the runs of strategies that took something away: the others
+    have nothing to restore.
+    """
     for strategies in ((), *((name,) for name in runs.strategies)):
         for x in INTRINSIC:
             for y in GAPS:
                 for stage in STAGES:
-                    yield associated(runs, x, y, stage, strategies, view)
+                    chosen = strategies or (runs.debiased() if stage == RESTORED else ())
+                    yield replace(
+                        associated(runs, x, y, stage, chosen, view),
+                        strategy=strategies[0] if strategies else "",
+                    )

@@ -64,6 +64,8 @@ class Lines:
         found = cls(path, json.loads(json.dumps(about)))
         if not path.exists():
             return found
+        if not path.is_file():
+            raise WordbiasError(f"{path}: is no file of results; name another folder")
         data = path.read_bytes()
         whole = data[: data.rfind(b"\n") + 1]
         for number, line in enumerate(whole.splitlines(), 1):

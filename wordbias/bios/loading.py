@@ -165,8 +165,8 @@ def _collected(
 
 
 def _two_genders(file: Path, genders: Sequence[str], column: str, female: str) -> tuple[str, ...]:
-    others = sorted(set(genders) - {FEMALE})
-    if FEMALE not in genders:
+    others = sorted(set(genders) - {female})
+    if female not in genders:
         raise WordbiasError(
             f"{file}: column {column!r}: nobody has {female!r}, which is to mean female; found "
             f"{listed(others)}"
@@ -176,4 +176,4 @@ def _two_genders(file: Path, genders: Sequence[str], column: str, female: str) -
             f"{file}: column {column!r}: expected {female!r} and one other value, found "
             f"{listed(others)}"
         )
-    return tuple(gender if gender == FEMALE else MALE for gender in genders)
+    return tuple(FEMALE if gender == female else MALE for gender in genders)

@@ -44,7 +44,7 @@ def read_person(cells: Mapping[str, Any], columns: Mapping[str, str], female: st
     columns
         Which column is the text, label, gender, split and name; the last two may be missing.
     female
-        What the column of genders says of women, if that is not usual. Other values are then kept
+        What the column of genders says of women, if that is not usual. All values are then kept
         as they are.
 
     Raises
@@ -97,7 +97,7 @@ def _text(cells: Mapping[str, Any], column: str) -> str:
 
 def _gender(value: str, column: str, female: str | None) -> str:
     if female is not None:
-        return FEMALE if value == female else value
+        return value  # whether it is among two is known when all are read
     known = _GENDERS.get(value.lower())
     if known is None:
         raise BadPersonError(

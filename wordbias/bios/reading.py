@@ -132,7 +132,8 @@ def _predicted(found: Summary) -> Iterator[str]:
     answer = _answer(len(clear), len(against), len(defined))
     yield (
         f"Does compression predict what retraining restores (after − before)? {answer}. Over "
-        f"{defined[0].n} runs: {'; '.join(map(_said, defined))}. {_agreement(found)}"
+        f"{defined[0].n} runs on debiased data: {'; '.join(map(_said, defined))}. "
+        f"{_agreement(found)}"
     )
 
 
@@ -154,7 +155,7 @@ def _agreement(found: Summary) -> str:
     """Say whether the strategies are in one order, which is what the runs' p does not ask."""
     compression = _means(found, COMPRESSED, REPRESENTATION)
     restored = _means(found, MAIN, RESTORED)
-    names = [name for name in found.runs.strategies if name in compression and name in restored]
+    names = [name for name in found.runs.debiased() if name in compression and name in restored]
     if len(names) < _FEWEST:
         return f"{len(names)} strategies are too few for their order to say anything."
     concordant, pairs = _concordant(

@@ -161,6 +161,10 @@ class Runs:
         also = {place.strategy for place, _ in self.values if place.view == ORIGINAL}
         return tuple(name for name in self.strategies if name in also)
 
+    def debiased(self) -> tuple[str, ...]:
+        """Return the strategies that change the data."""
+        return tuple(name for name in self.strategies if name != self.base())
+
     def base(self) -> str | None:
         """Return the strategy that the others are compared with, if it was run."""
         return NONE if NONE in self.strategies else None

@@ -99,9 +99,9 @@ def command(
       wordbias audit glove.txt word2vec.bin --skip gipe,mab
       wordbias audit glove.txt --format json -o glove.json
     """
-    to = to or named_format(output, FORMATS)
     read = (*embeddings, *sets, sembias_file, model, attribute_file, vocab_file)
-    target = check_output(output, to, OUTPUT, read)
+    target = check_output(output, to or "html", OUTPUT, read)
+    to = to or named_format(output, FORMATS)
     plan = Plan(
         tuple(skip or ()),
         SemBias.load(located(sembias_file)) if sembias_file else None,

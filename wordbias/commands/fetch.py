@@ -96,6 +96,8 @@ def command(
 def _check(names: tuple[str, ...], about: bool, where: bool, source: str) -> None:
     if (about or where) and not names:
         raise WordbiasError(f"--{'about' if about else 'where'}: name what you ask for")
+    if source and not names:
+        raise WordbiasError(f"--from {source}: name what to take from there")
     if about and where:
         raise WordbiasError("--about and --where answer two questions; ask one at a time")
     if source:

@@ -42,8 +42,8 @@ def command(rows: tuple[str, ...], output: str | None, to: str | None, quiet: bo
       wordbias measure glove.txt hd.txt --format json > m.json; wordbias report m.json
       wordbias report audit.html weat.json fairness.json -o all.html
     """
+    target = check_output(output, to or "html", OUTPUT, rows)
     to = to or named_format(output, ("html", "md"))
-    target = check_output(output, to, OUTPUT, rows)
     documents = [document for path in dict.fromkeys(rows) for document in read_documents(path)]
     publish(documents, to, target)
 

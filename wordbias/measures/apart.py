@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from functools import partial
 
+from wordbias.arrays import aligned
 from wordbias.measures.panel import Panel
 from wordbias.measures.sembias import SemBias
 from wordbias.measures.table import FAMILIES, check_families, table_rows
@@ -59,4 +61,14 @@ def _rows(
     panels: Sequence[Panel], job: Job, *, sembias: SemBias | None, isolated: float
 ) -> list[Row]:
     place, families = job
-    return table_rows(panels[place], families, sembias=sembias, isolated=isolated)
+    return table_rows(_aligned(panels[place]), families, sembias=sembias, isolated=isolated)
+
+
+def _aligned(panel: Panel) -> Panel:
+    """Copy vectors that came over a network to an address at which numpy is quick."""
+    embedding, original = panel.embedding, panel.original
+    if embedding.vectors.flags.aligned and original.vectors.flags.aligned:
+        return panel
+    moved = replace(embedding, vectors=aligned(embedding.vectors))
+    before = replace(original, vectors=aligned(original.vectors))
+    return replace(panel, embedding=moved, original=moved if original is embedding else before)

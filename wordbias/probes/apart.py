@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from wordbias.arrays import aligned
 from wordbias.probes.examples import Examples
 from wordbias.probes.online import Coded, online_codes
 from wordbias.workers import Workers
@@ -20,8 +21,9 @@ def codes_apart(
     Parameters
     ----------
     settings
-        Those of `online_codes`. Probes do not depend on what they are trained beside, so that the
-        codes are the same.
+        Those of `online_codes`. The codes are the same bit by bit wherever the jobs are done; and
+        but for the last bits of float32 those that one process computes, where probes share matrix
+        products.
     """
     if workers.here:
         return online_codes(examples, seeds=seeds, **settings)
@@ -33,9 +35,10 @@ def codes_apart(
 
 def _code(examples: Examples, job: tuple[int, int], **settings: Any) -> list[Coded]:
     place, seed = job
+    vectors = aligned(examples.vectors[place : place + 1])
     one = replace(
         examples,
-        vectors=examples.vectors[place : place + 1],
+        vectors=vectors,
         layers=examples.layers[place : place + 1],
     )
     return online_codes(one, seeds=[seed], **settings)

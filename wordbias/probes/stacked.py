@@ -24,6 +24,8 @@ Integers = NDArray[np.intp]
 Floats = NDArray[np.float64]
 
 _TILE = 1 << 21  # numbers of examples that are scored at once
+ROWS = 8
+"""Jobs of a stack: enough for numpy's calls to be worth it, few enough for the cache of a core."""
 
 
 class Probes(Protocol):
@@ -193,8 +195,11 @@ class Stack:
         return [Result(float(x), int(k), end - start, int(e), int(b)) for x, k, e, b in counted]
 
     def _tiles(self, rows: Integers, where: Stretch) -> Iterator[tuple[Integers, Integers]]:
-        """Yield the examples of a stretch and their labels, as many as are scored at once."""
-        room = max(1, _TILE // (self.dim * len(rows)))
+        """Yield the examples of a stretch and their labels, as many as are scored at once.
+
+        How many does not depend on the stack: sums of losses are then the same to the last bit.
+        """
+        room = max(1, _TILE // (self.dim * ROWS))
         for start in range(*where, room):
             part = slice(start, min(start + room, where[1]))
             yield self.examples[rows, part], self.labels[rows, part]

@@ -15,12 +15,9 @@ from wordbias.optional import need
 from wordbias.probes.linear import LinearProbes
 from wordbias.probes.recipe import Recipe, Result
 from wordbias.probes.schedule import Job
-from wordbias.probes.stacked import Make, Stack
+from wordbias.probes.stacked import ROWS, Make, Stack
 from wordbias.progress import Bar, progress
 from wordbias.threads import blas_threads, threads
-
-_ROWS = 8
-"""Jobs of a stack: enough for numpy's calls to be worth it, few enough for the cache of a core."""
 
 Vectors = NDArray[np.floating[Any]]
 Share = tuple[list[int], list[int] | None]
@@ -90,7 +87,7 @@ def _shares(jobs: Sequence[Job], *, apart: bool) -> Iterator[Share]:
     for i, job in enumerate(jobs):
         alike.setdefault(job.schedule, []).append(i)
     for members in alike.values():
-        count = -(-len(members) // _ROWS)
+        count = -(-len(members) // ROWS)
         count += count % 2 if count > 1 else 0  # even, for machines of two cores and more
         yield from ((part.tolist(), None) for part in np.array_split(members, count))
 

@@ -33,6 +33,7 @@ from wordbias.resources.answers import (
 )
 
 _ATTEMPTS = 3
+_MARGIN = 1 << 20
 
 
 class _Note(NamedTuple):
@@ -57,12 +58,16 @@ class Resuming:
         neither a tag nor a date, two of them could be joined: it begins again instead.
     timeout
         Seconds without any answer after which the connection counts as broken.
+    size
+        Bytes that are expected, where known. What sends far more is stopped; a little more is for
+        the hash to judge, as files of no fixed version grow.
     """
 
     part: Path
     what: str
     checked: bool = False
     timeout: float = 60
+    size: int | None = None
 
     def __call__(self, url: str, output_file: str, pooch: object, check_only: bool = False) -> None:
         """Download `url` to `output_file`, from where the last call was interrupted.
@@ -128,6 +133,7 @@ class Resuming:
                 for chunk in chunks:
                     if not done:
                         check_data(chunk, self.what, url)
+                    self._check_size(done + len(chunk), url)
                     file.write(chunk)
                     done += len(chunk)
                     bar.update(len(chunk))
@@ -136,6 +142,14 @@ class Resuming:
                 raise Interrupted(kept) from None
         if total is not None and done != total:
             raise Broken(f"{done:,} of {total:,} bytes arrived")
+
+    def _check_size(self, done: int, url: str) -> None:
+        if self.size is not None and done > 2 * self.size + _MARGIN:
+            self.part.unlink(missing_ok=True)
+            raise WordbiasError(
+                f"{self.what}: {host_of(url)} sends more than {done:,} bytes, but the file has "
+                f"{self.size:,}; nothing was kept, try another --mirror"
+            )
 
     def _broken(self, url: str, error: Broken) -> str:
         return (

@@ -81,7 +81,9 @@ def obtain(resource: Resource, i: int, downloads: Path, ways: Ways) -> Got:
     name = base if len(resource.urls) == 1 else f"{i}-{base}"
     pooch = need("pooch", extra="data", purpose="Fetching data")
     pooch.get_logger().setLevel(logging.WARNING)
-    downloader = Resuming(downloads / f"{name}.part", what, bool(known), ways.timeout)
+    downloader = Resuming(
+        downloads / f"{name}.part", what, bool(known), ways.timeout, resource.size
+    )
     origin = ways.origin(url)
     try:
         path = Path(pooch.retrieve(origin, known or None, name, downloads, downloader=downloader))

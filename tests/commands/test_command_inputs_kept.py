@@ -1,0 +1,132 @@
+"""No command writes over what it reads, and no page goes by the wrong name."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wordbias import Embedding
+from wordbias.data import nli_sample_path, sample_path
+from wordbias.debias.words import listed_words
+from wordbias.formats.atomic import refuse_same
+from wordbias.wordlists import Attribute
+
+Run = Callable[..., Any]
+Refused = Callable[..., str]
+PAIRS = "label\tpremise\thypothesis\nneutral\ta nurse\ta doctor\n"
+ATTRIBUTE = '[groups]\na = ["woman", "girl", "she"]\nb = ["man", "boy", "he"]\n'
+TEXTS = {
+    "list.toml": ATTRIBUTE,
+    "words.txt": "nurse\ndoctor\nteacher\n",
+    "questions.txt": "she:he\tdog:cat\tcup:lid\tsun:moon\n",
+    "similar.txt": "dog cat 7\ncup lid 3\nsun moon 5\n",
+    "pairs.tsv": PAIRS,
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Fill a folder with one file of each kind that commands read."""
+    for name, text in TEXTS.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    shutil.copy(nli_sample_path(), tmp_path / "model.safetensors")
+    shutil.copy(sample_path(), tmp_path / "vectors.safetensors")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "file"),
+    [
+        ("misp", "--attribute", "list.toml"),
+        ("misp", "--attribute", "list.toml:a,b"),
+        ("misp", "--vocab", "words.txt"),
+        ("debias hard", "--attribute", "list.toml:a,b"),
+        ("audit", "--attribute", "list.toml"),
+        ("audit", "--vocab", "words.txt"),
+        ("audit", "--sembias", "questions.txt"),
+        ("audit", "--sets", "similar.txt"),
+        ("audit", "--model", "model.safetensors"),
+    ],
+)
+def test_a_list_or_a_model_is_not_replaced_by_the_output(
+    refused: Refused, folder: Path, command: str, option: str, file: str
+) -> None:
+    target = folder / file.partition(":")[0]
+    before = target.read_bytes()
+    form = ("--format", "html") if command == "audit" else ()
+    vectors = folder / "vectors.safetensors"
+    error = refused(*command.split(), vectors, option, folder / file, "-o", target, *form)
+    assert error.endswith("; name two files")
+    assert target.read_bytes() == before
+
+
+@pytest.mark.parametrize("file", ["pairs.tsv", "vectors.safetensors"])
+def test_a_model_is_not_written_over_what_it_learns_from(
+    refused: Refused, folder: Path, file: str
+) -> None:
+    before = (folder / file).read_bytes()
+    pairs = folder / "pairs.tsv"
+    vectors = folder / "vectors.safetensors"
+    data = ("--train", pairs, "--dev", pairs, "-o", folder / file)
+    assert refused("nli-train", vectors, *data).endswith("and -o; name two files")
+    assert (folder / file).read_bytes() == before
+
+
+def test_an_archive_is_not_replaced_by_one_of_its_files(
+    cli: Run, refused: Refused, tmp_path: Path
+) -> None:
+    sample = Embedding.sample()
+    words = [*sample.words[:300], *sorted(listed_words(Attribute.load()))]
+    sample.subset(words).save(tmp_path / "v.txt")
+    packed, alone = tmp_path / "both.zip", tmp_path / "alone.zip"
+    for path, names in ((packed, ("v.txt", "other.txt")), (alone, ("v.txt",))):
+        with zipfile.ZipFile(path, "w") as archive:
+            for name in names:
+                archive.write(tmp_path / "v.txt", name)
+    before = packed.read_bytes()
+    for command in (("misp",), ("debias", "hard")):
+        error = refused(*command, f"{packed}::v.txt", "-o", packed)
+        assert "is the archive that v.txt is read from, and its other files (1)" in error
+    assert "other files" in refused("convert", f"{packed}::v.txt", packed)
+    error = refused("audit", f"{packed}::v.txt", "-o", packed, "--format", "md")
+    assert error.endswith("name two files")
+    assert packed.read_bytes() == before
+    assert cli("convert", alone, alone).code == 0
+
+
+def test_what_is_read_is_known_by_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.touch()
+    for read in (f"{file}", f"{file}::member", f"{file}:x,y"):
+        with pytest.raises(Exception, match="is both the list and -o"):
+            refuse_same({"-o": str(file)}, {"the list": read})
+    refuse_same({"-o": f"{file}:x"}, {"the list": str(file)})
+    refuse_same({"-o": str(file)}, {"the list": f"{file}b::member", "none": None, "empty": ""})
+
+
+def test_a_page_is_written_as_its_file_is_named(cli: Run, refused: Refused, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text("subject,measure,value\na,midb,0.1\n", encoding="utf-8")
+    for name, start in (("a.md", "# Bias report"), ("a.htm", "<!DOCTYPE"), ("a", "<!DOCTYPE")):
+        assert cli("report", rows, "-o", tmp_path / name).code == 0
+        assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
+    assert cli("report", rows, "-o", tmp_path / "b.md", "--format", "html").code == 0
+    assert (tmp_path / "b.md").read_text(encoding="utf-8").startswith("<!DOCTYPE")
+    assert "no page is written as .pdf; name it .html or .md" in refused(
+        "report", rows, "-o", tmp_path / "a.pdf"
+    )
+    assert not (tmp_path / "a.pdf").exists()
+    skip = "midb,clustering,recoverability,sembias,gipe,weat,map,neighbours,quality,mab,misp"
+    done = cli("audit", "--skip", skip, "-o", tmp_path / "c.json")
+    assert done.code == 0
+    assert json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))["command"] == "audit"
+
+
+def test_an_attribute_without_a_name_is_not_taken_for_gender(refused: Refused) -> None:
+    assert "the attribute has no name; built in are gender," in refused("misp", "--attribute", "")

@@ -1,0 +1,383 @@
+"""Small files and folders under the names that the documents use for large ones."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+import zipfile
+from collections.abc import Callable
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import small_winobias
+import tiny_encoders
+
+import wordbias.data
+import wordbias.wordlists
+from wordbias import Embedding
+from wordbias.bios.synthetic import synthetic
+from wordbias.cli import run
+from wordbias.contextual.sentence_pairs import sentence_pairs
+from wordbias.nli.test_sets import build
+from wordbias.wordlists import Attribute, Templates, load_queries
+
+FREQUENT = 1_500
+PEOPLE = 700
+PAIRS = 90
+NLI_LABELS = ("neutral", "entailment", "contradiction")
+BIOGRAPHY_COLUMNS = ("split", "profession", "gender", "text", "first", "last")
+
+
+# vectors
+
+
+@cache
+def listed_words() -> tuple[str, ...]:
+    """Return every word of the lists that come with wordbias, lower-cased."""
+    lists = Path(wordbias.wordlists.__file__).parent.glob("*.toml")
+    text = " ".join(path.read_text(encoding="utf-8") for path in sorted(lists))
+    return tuple(dict.fromkeys(tiny_encoders.words_of(text)))
+
+
+@cache
+def small() -> Embedding:
+    """Return the listed and the most frequent words of the sample."""
+    sample = Embedding.sample()
+    return sample.subset([*sample.words[:FREQUENT], *listed_words()])
+
+
+def vectors(path: Path) -> None:
+    small().save(path)
+
+
+def more_vectors(path: Path) -> None:
+    """Save a larger vocabulary of the same vectors."""
+    sample = Embedding.sample()
+    sample.subset([*small().words, *sample.words[: 2 * FREQUENT]]).save(path)
+
+
+def debiased_vectors(path: Path) -> None:
+    from wordbias import misp
+
+    misp(small(), center=False).save(path)
+
+
+def word2vec_text(path: Path) -> None:
+    small().save(path, "word2vec-text")
+
+
+def zipped_vectors(path: Path) -> None:
+    """Zip vectors as the published archives do: a .txt of the archive's name."""
+    name = f"{path.stem}.300d.txt" if path.stem == "glove.6B" else f"{path.stem}.txt"
+    made = path.with_name(name)
+    small().save(made)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.write(made, name)
+    made.unlink()
+
+
+# test sets of vectors
+
+
+def sembias(path: Path) -> None:
+    """Write questions of definitional pairs beside pairs of three other kinds."""
+    definitions = [(b, a) for a, b in Attribute.load().pairs[:6]]
+    others = (("doctor", "nurse"), ("manager", "secretary"), ("captain", "teacher"))
+    plain = (("cup", "lid"), ("dog", "cat"), ("sugar", "flour"))
+    also = (("book", "magazine"), ("pen", "paper"), ("shirt", "hat"))
+    rows = [
+        "\t".join(":".join(pair) for pair in question)
+        for question in product(definitions, plain, also, others)
+    ]
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+
+def quality_sets(path: Path) -> None:
+    """Write a set of similar words and a set of analogies."""
+    path.mkdir()
+    words = small().words[100:140]
+    scored = (
+        f"{a}\t{b}\t{i}" for i, (a, b) in enumerate(zip(words[::2], words[1::2], strict=True))
+    )
+    (path / "similar.txt").write_text("\n".join(scored) + "\n", encoding="utf-8")
+    pairs = ("man woman", "king queen", "boy girl")
+    asked = [f"{a} {b}" for a in pairs for b in pairs if a != b]
+    (path / "questions-words.txt").write_text(": family\n" + "\n".join(asked) + "\n")
+
+
+def measured_table(path: Path) -> None:
+    """Write a table of embeddings and measures."""
+    rng = np.random.default_rng(0)
+    rows = [f"e{i},{','.join(f'{x:.3f}' for x in rng.normal(size=3))}" for i in range(8)]
+    path.write_text("\n".join(["emb,MIDB,GIPE,E", *rows]) + "\n", encoding="utf-8")
+
+
+def measured_rows(path: Path) -> None:
+    """Write what `wordbias measure --format json` prints of three embeddings."""
+    from wordbias.measures.panel import make_panels
+    from wordbias.measures.table import table_rows
+
+    emb = small()
+    noise = np.random.default_rng(0).normal(size=emb.vectors.shape)
+    several = [emb.with_vectors(emb.vectors + s * noise, f"noise {s}") for s in (0.1, 0.2, 0.3)]
+    panels = make_panels(several, None, Attribute.load())
+    rows = [row.to_dict() for panel in panels for row in table_rows(panel, only=["direct-bias"])]
+    path.write_text(json.dumps({"rows": rows}), encoding="utf-8")
+
+
+# inference
+
+
+def nli_model(path: Path) -> None:
+    """Copy the model that comes with wordbias."""
+    shutil.copy(Path(wordbias.data.__file__).parent / "nli_sample.safetensors", path)
+
+
+def nli_predictions(path: Path) -> None:
+    """Write random predictions for the explicit set."""
+    pairs = list(build("explicit", Templates.load()))
+    p = np.random.default_rng(0).dirichlet((2, 1, 1), len(pairs))
+    rows = ["\t".join(("premise", "hypothesis", *NLI_LABELS))]
+    rows += ["\t".join([*pair, *map(str, one)]) for pair, one in zip(pairs, p, strict=True)]
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+
+@cache
+def _nli_pairs() -> tuple[tuple[str, str, str], ...]:
+    """Make pairs whose premises have the words of WEAT 6 and of careers and families."""
+    query = next(query for query in load_queries() if query.name == "weat6")
+    told = [f"The {word} was seen near the house." for word in sorted(query.candidates())]
+    told += [f"A {word} sat by the sea." for word in CAREER.split()]
+    told += [f"The man number {i} ate a pie." for i in range(PAIRS - len(told))]
+    ends = ("Somebody slept.", "Something was there.", "Nobody was there.")
+    return tuple((NLI_LABELS[i % 3], text, ends[(i + i // 3) % 3]) for i, text in enumerate(told))
+
+
+CAREER = """executive management professional corporation salary office business career home parents
+children family cousins marriage wedding relatives male man boy brother he him his son female woman
+girl sister she her hers daughter"""
+
+
+def nli_table(path: Path) -> None:
+    rows = ["label\tpremise\thypothesis", *("\t".join(pair) for pair in _nli_pairs())]
+    _write(path, "\n".join(rows) + "\n")
+
+
+def nli_lines(path: Path) -> None:
+    """Write pairs as SNLI has them."""
+    names = ("gold_label", "sentence1", "sentence2")
+    rows = [json.dumps(dict(zip(names, pair, strict=True))) for pair in _nli_pairs()]
+    _write(path, "\n".join(rows) + "\n")
+
+
+def sentences(path: Path) -> None:
+    """Write sentences of the stimuli, one a line."""
+    query = next(query for query in load_queries() if query.name == "weat6")
+    names = {word for _, words in query.targets for word in words}
+    said = [*(pair[1] for pair in _nli_pairs()), *(f"We saw {n} there." for n in sorted(names))]
+    _write(path, "\n".join(said) + "\n")
+
+
+# biographies and other texts
+
+
+@cache
+def _biographies() -> tuple[tuple[str, ...], ...]:
+    made = synthetic(PEOPLE)
+    splits = np.random.default_rng(0).choice(["train", "dev", "test"], PEOPLE, p=[0.6, 0.1, 0.3])
+    return tuple(
+        (split, made.classes[label], made.groups[gender], text, *name.split(" ", 1))
+        for split, label, gender, text, name in zip(
+            splits.tolist(), made.labels, made.genders, made.texts, made.names or (), strict=True
+        )
+    )
+
+
+def biographies(path: Path) -> None:
+    """Write synthetic biographies."""
+    _write(path, "\n".join("\t".join(row) for row in (BIOGRAPHY_COLUMNS, *_biographies())) + "\n")
+
+
+def running_text(path: Path) -> None:
+    """Write biographies as documents, one sentence a line and a blank line between."""
+    _write(path, "\n\n".join(row[3].replace(". ", ".\n") for row in _biographies()[:80]) + "\n")
+
+
+def documents_with_names(path: Path) -> None:
+    """Write texts with the places of the names in them."""
+    lines = []
+    for *_, text, first, last in _biographies()[:50]:
+        name = f"{first} {last}"
+        text = f"{name} said that she left. {text}"
+        lines.append(json.dumps({"text": text, "entities": [[0, len(name)]]}))
+    _write(path, "\n".join(lines) + "\n")
+
+
+def vectors_of_texts(path: Path) -> None:
+    """Encode biographies by a tiny encoder."""
+    data, model = path.with_name("encoded.tsv"), path.with_name("encoder")
+    biographies(data)
+    encoder(model)
+    assert run(["encode", str(model), str(data), "--limit", "200", "-o", str(path), "-q"]) == 0
+
+
+def word_lists(path: Path) -> None:
+    """Write few words in the files of Dev et al. (2020), for few pairs of occupations."""
+    for name, words in WORD_LISTS.items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text("\n".join(words.split()) + "\n", encoding="utf-8")
+
+
+WORD_LISTS = {
+    "nouns/objects/clothes": "hat",
+    "nouns/objects/farm_animals": "cow",
+    "nouns/objects/food": "pie",
+    "nouns/objects/furniture": "bed",
+    "nouns/objects/household": "cup",
+    "nouns/objects/vehicles": "car",
+    "nouns/people/gendered_words": "man woman",
+    "nouns/people/occupations": "nurse doctor teacher",
+    "nouns/people/person_hyponyms": "friend",
+    "nouns/people/rulers": "king",
+    "verbs/commerce_verbs": "bought",
+    "verbs/driving_verbs": "drove",
+    "verbs/eating_verbs": "ate",
+    "verbs/interaction_verbs": "saw",
+}
+
+
+# classifiers
+
+
+def predictions(path: Path) -> None:
+    """Write what is true (y), what was predicted (r) and of whom (z)."""
+    rng = np.random.default_rng(0)
+    classes = np.array(["doctor", "nurse", "teacher"])
+    rows = [
+        f"{true},{true if rng.random() < 0.7 else rng.choice(classes)},{rng.choice(['F', 'M'])}"
+        for true in rng.choice(classes, 300)
+    ]
+    path.write_text("\n".join(["y,r,z", *rows]) + "\n", encoding="utf-8")
+
+
+def winobias(path: Path) -> None:
+    """Write a small WinoBias, every sentence with several endings, so that a probe has enough."""
+    small_winobias.write(path)
+    for file in path.iterdir():
+        lines = [line.split(" ", 1)[1] for line in file.read_text().splitlines()]
+        longer = [line.removesuffix(".") + end for end in ENDINGS for line in lines]
+        file.write_text("".join(f"{i} {line}\n" for i, line in enumerate(longer, 1)))
+
+
+ENDINGS = (".", " again.", " at noon.", " at home.", " in town.", " by car.", " on foot.")
+
+
+def no_clusters(path: Path) -> None:
+    """Write that a system found nothing in the sentences that lie beside."""
+    given = path.with_name("sentences.jsonl").read_text(encoding="utf-8").splitlines()
+    found = ({"sentence": json.loads(line)["sentence"], "clusters": []} for line in given)
+    path.write_text("\n".join(map(json.dumps, found)) + "\n", encoding="utf-8")
+
+
+# encoders
+
+
+def gsss(path: Path) -> None:
+    """Write triples in the form of enhanced StereoSet."""
+    rows = [
+        "context_id,context,next_sentence,label,gender,gender_swapped_context,"
+        "gender_swapped_next_sentence"
+    ]
+    for i, thing in enumerate(("hat", "cow", "cup", "pie", "car", "bed", "book", "pen", "tea")):
+        for label, she, he in (
+            ("stereotype", "She cooked.", "He cooked."),
+            ("anti-stereotype", "She drove.", "He drove."),
+            ("unrelated", "Tea is hot.", "Tea is hot."),
+        ):
+            rows.append(f"{i},The woman saw a {thing}.,{she},{label},F,The man saw a {thing}.,{he}")
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+
+@cache
+def _tokenizer() -> Any:
+    said = [text for pair in sentence_pairs() for text in pair]
+    said += [" ".join(pair[1:]) for pair in _nli_pairs()] + [row[3] for row in _biographies()]
+    words = tiny_encoders.words_of(*said, "she he cooked drove tea is hot saw a the cow cup pie")
+    return tiny_encoders.make_tokenizer([*words, *listed_words()])
+
+
+def _encoder(path: Path, purpose: str, **options: Any) -> None:
+    tokenizer = _tokenizer()
+    model = tiny_encoders.build("bert", purpose, vocabulary=len(tokenizer), **options)
+    tiny_encoders.save(model, tokenizer, path)
+
+
+def encoder(path: Path) -> None:
+    _encoder(path, "Model")
+
+
+def next_sentence_encoder(path: Path) -> None:
+    _encoder(path, "NextSentencePrediction", num_labels=2)
+
+
+def nli_encoder(path: Path) -> None:
+    _encoder(path, "SequenceClassification", id2label=dict(enumerate(NLI_LABELS)))
+
+
+def _write(path: Path, text: str) -> None:
+    made = gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode()
+    path.write_bytes(made)
+
+
+STAND_INS: dict[str, Callable[[Path], None]] = {
+    "FOLDER": nli_encoder,
+    "SemBias": sembias,
+    "all-MiniLM-L6-v2": encoder,
+    "benchmarks/": quality_sets,
+    "bert-base-cased": encoder,
+    "bios.safetensors": vectors_of_texts,
+    "bios.tsv": biographies,
+    "bios.tsv.gz": biographies,
+    "bios_dev.txt": running_text,
+    "bios_surgeon_nurse.tsv.gz": biographies,
+    "bios_train.txt": running_text,
+    "debiased.txt": debiased_vectors,
+    "docs.jsonl": documents_with_names,
+    "found.jsonl": no_clusters,
+    "glove.6B.100d.txt": vectors,
+    "glove.6B.zip": zipped_vectors,
+    "glove.840B.300d.zip": zipped_vectors,
+    "glove.more.words.txt": more_vectors,
+    "glove.nli.safetensors": nli_model,
+    "glove.txt": vectors,
+    "gsss_dev.csv": gsss,
+    "hard.txt": debiased_vectors,
+    "lists/": word_lists,
+    "mine.csv": nli_predictions,
+    "minilm-nli": nli_encoder,
+    "minilm-nsp": next_sentence_encoder,
+    "misp.txt": debiased_vectors,
+    "predictions.csv": predictions,
+    "results.json": measured_rows,
+    "roberta-base": encoder,
+    "sentences.txt.gz": sentences,
+    "dev.jsonl": nli_lines,
+    "test.jsonl": nli_lines,
+    "train.jsonl": nli_lines,
+    "snli_dev.tsv.gz": nli_table,
+    "snli_test.tsv.gz": nli_table,
+    "snli_train.tsv.gz": nli_table,
+    "snli_train100k.tsv.gz": nli_table,
+    "table.csv": measured_table,
+    "test_sets/": quality_sets,
+    "train.csv": predictions,
+    "vectors.bin": vectors,
+    "vectors.vec": word2vec_text,
+    "winobias/": winobias,
+    "word2vec.bin": vectors,
+}
+"""What is made where a command reads a name that is not there."""

@@ -1,0 +1,119 @@
+"""What the documents point to is there: files, pictures, headings, commands, options."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+from fences import DOCUMENTS, ROOT, WRITTEN_BY_A_TOOL, inline_calls, name_of, prose
+
+import wordbias
+from wordbias.cli import SECTIONS, cli
+from wordbias.results import LIMITS
+
+GUIDES = ROOT / "docs"
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMANDS = [name for section in SECTIONS.values() for name in section]
+ALL = (*DOCUMENTS, ROOT / "CHANGELOG.md", GUIDES / WRITTEN_BY_A_TOOL)
+_LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+_FILE = re.compile(r"`((?:docs|tools|benchmarks|wordbias|tests)/[\w./-]*\w)`")
+_OUTSIDE = ("https://", "http://", "mailto:")
+
+
+def headings(path: Path) -> set[str]:
+    """Return the anchors of a document's headings, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def links(path: Path) -> list[str]:
+    found = _LINK.findall(prose(path))
+    return [link for link in found if not link.startswith(_OUTSIDE)]
+
+
+@pytest.mark.parametrize("path", ALL, ids=map(name_of, ALL))
+def test_links_and_pictures_lead_somewhere(path: Path) -> None:
+    for link in links(path):
+        file, _, anchor = link.partition("#")
+        target = path.parent / file if file else path
+        assert target.exists(), link
+        assert not anchor or anchor in headings(target), link
+
+
+@pytest.mark.parametrize("path", ALL, ids=map(name_of, ALL))
+def test_files_that_are_named_exist(path: Path) -> None:
+    for file in _FILE.findall(prose(path)):
+        assert (ROOT / file).exists(), file
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=map(name_of, DOCUMENTS))
+def test_calls_in_sentences_have_commands_and_options_that_exist(path: Path) -> None:
+    for call in inline_calls(path):
+        name, options = _parsed(call)
+        if not name:
+            continue
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None, call
+        known = {opt for one in command.params for opt in (*one.opts, *one.secondary_opts)}
+        assert options <= known | {"--help"}, call
+
+
+def _parsed(call: str) -> tuple[str, set[str]]:
+    """Return the command, where one is named in small letters, and the options of a call."""
+    words = shlex.split(call)[1:]
+    name = next((word for word in words if not word.startswith("-")), "")
+    return name if name.islower() else "", {word for word in words if word.startswith("--")}
+
+
+def test_every_guide_is_in_the_index_and_the_index_in_the_readme() -> None:
+    index = GUIDES / "README.md"
+    listed = {link.partition("#")[0] for link in links(index)}
+    guides = {path.name for path in GUIDES.glob("*.md")} - {index.name}
+    assert guides <= listed
+    assert "docs/README.md" in links(ROOT / "README.md")
+
+
+def test_every_picture_is_shown() -> None:
+    shown = {Path(link).name for path in DOCUMENTS for link in links(path)}
+    pictures = {path.name for path in GUIDES.iterdir() if path.suffix in (".svg", ".png")}
+    assert pictures <= shown
+
+
+def test_every_command_stands_in_the_table_of_the_readme() -> None:
+    rows = [line for line in README.split("\n") if line.startswith("|")]
+    named = re.findall(r"`([a-z-]+)`", " ".join(row.split("|")[2] for row in rows))
+    assert sorted(set(named)) == sorted(COMMANDS)
+
+
+def test_the_limits_stand_in_the_readme_as_in_every_result() -> None:
+    assert LIMITS in " ".join(README.split())
+
+
+def test_two_commands_do_all_the_set_up() -> None:
+    assert "pip install . && wordbias misp\n" in README
+    setup = "pip install -e '.[dev]' -c constraints.txt && pytest -n auto\n"
+    assert setup in README
+    assert setup in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_every_extra_of_the_readme_is_one() -> None:
+    found = re.search(r"Extras: (.*?): `pip", README, re.DOTALL)
+    assert found
+    named = re.findall(r"`([a-z]+)`", found[1])
+    setup = (ROOT / "setup.cfg").read_text(encoding="utf-8")
+    extras = setup.partition("[options.extras_require]")[2].partition("\n[")[0]
+    assert {*named, "dev"} == set(re.findall(r"^(\w+) =$", extras, re.MULTILINE))
+
+
+def test_the_citation_can_be_read_and_is_of_this_version() -> None:
+    yaml = pytest.importorskip("yaml")
+    found = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {"cff-version", "message", "title", "authors"} <= set(found)
+    assert found["cff-version"] == "1.2.0"
+    assert found["title"] == "wordbias"
+    assert str(found["version"]) == wordbias.__version__
+    for paper in found["references"]:
+        assert {"type", "title", "authors", "year"} <= set(paper)

@@ -1,0 +1,227 @@
+"""Every block of the README and of the guides does what it says."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import json
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+import tomllib
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import stand_ins
+from fences import DOCUMENTS, ROOT, Block, Command, blocks, commands, last_call, name_of
+from quicker import INSTEAD, MEASURING, PREMISES, SHELL, SKIPPED, quicker
+
+from wordbias.wordlists import Attribute, Templates, load_queries
+
+Run = Callable[..., Any]
+OUTPUTS = (
+    "-o",
+    "--output",
+    "--export",
+    "--masked",
+    "--plot",
+    "--save",
+    "--save-transform",
+    "--sentences",
+)
+"""What follows is written; `--sentences` only by winobias."""
+RUN = [path for path in DOCUMENTS if blocks(path)]
+
+
+class Reader:
+    """Somebody who types what a document says, in a folder of stand-ins."""
+
+    def __init__(self, path: Path, cli: Run, folder: Path) -> None:
+        self.path, self.cli, self.folder = path, cli, folder
+        self.names: dict[str, Any] = {"__name__": "document"}
+        self.made: set[str] = set()
+
+    def follow(self) -> None:
+        """Do all that the document says, in its order."""
+        found = blocks(self.path)
+        for block in found:
+            if block.language == "toml":
+                self._write_toml(block)
+        for block in found:
+            getattr(self, f"_{block.language}")(block)
+
+    def _sh(self, block: Block) -> None:
+        for command in commands(block):
+            self._do(command)
+
+    _console = _sh
+
+    def _python(self, block: Block) -> None:
+        at = f"{name_of(self.path)}, line {block.line}"
+        self._prepare(re.findall(r'"([^"]+)"', block.text))
+        code = compile("\n" * (block.line - 1) + block.text, at, "exec")
+        exec(code, self.names)
+
+    def _text(self, block: Block) -> None:
+        """Compare what a command printed with what it prints."""
+        said = last_call(block.before)
+        done = self.cli(*said.split()[1:])
+        assert done.code == 0, done.err
+        assert done.out == block.text, f"line {block.line}: {said} prints\n{done.out}"
+
+    def _json(self, block: Block) -> None:
+        json.loads(block.text)
+
+    def _toml(self, block: Block) -> None:
+        path = self.folder / _toml_name(block)
+        if "queries" in tomllib.loads(block.text):
+            assert load_queries(path)
+        else:
+            assert len(Attribute.load(path).groups) > 1
+
+    def _write_toml(self, block: Block) -> None:
+        (self.folder / _toml_name(block)).write_text(block.text, encoding="utf-8")
+
+    def _do(self, command: Command) -> None:
+        program = command.words[0]
+        at = f"{name_of(self.path)}, line {command.line}: {command.source}"
+        if program == "wordbias":
+            self._wordbias(command, at)
+        elif program == "python":
+            self._script(command, at)
+        elif program in SHELL:
+            self._prepare(list(command.words))
+            pipe = ["bash", "-c", command.source]
+            done = subprocess.run(pipe, cwd=self.folder, capture_output=True, check=False)
+            assert done.returncode == 0, (at, done.stderr)
+        else:
+            assert program in SKIPPED, f"{at}\nneither wordbias nor known: {program}"
+
+    def _wordbias(self, command: Command, at: str) -> None:
+        words = quicker(command.words)
+        self._prepare(words)
+        done = self.cli(*words)
+        assert done.code == 0, f"{at}\n{done.err}"
+        if command.redirected:
+            (self.folder / command.redirected).write_text(done.out, encoding="utf-8")
+
+    def _prepare(self, words: list[str]) -> None:
+        """Make what a command reads and is not there; clear what it writes and stands in."""
+        for before, word in itertools.pairwise(["", *words]):
+            name = word.partition("::")[0]
+            if name not in stand_ins.STAND_INS:
+                continue
+            written = before in OUTPUTS and (before, words[0]) != ("--sentences", "ceat")
+            if written and name in self.made:
+                self.made.remove(name)
+                _remove(self.folder / name)
+            elif not written and not (self.folder / name).exists():
+                self.made.add(name)
+                stand_ins.STAND_INS[name](self.folder / name)
+
+    def _script(self, command: Command, at: str) -> None:
+        """Ask a script for its help; `python -m venv` is not run."""
+        script = command.words[1]
+        if script == "-m":
+            assert importlib.util.find_spec(command.words[2]), at
+            return
+        assert (ROOT / script).is_file(), at
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "argv", [script, "--help"])
+            patch.syspath_prepend(str((ROOT / script).parent))
+            with pytest.raises(SystemExit) as left:
+                runpy.run_path(str(ROOT / script), run_name="__main__")
+        assert not left.value.code, at
+
+
+def _toml_name(block: Block) -> str:
+    first = block.text.split("\n", 1)[0]
+    if first.startswith("# "):
+        return first.removeprefix("# ")
+    return f"{tomllib.loads(block.text)['name']}.toml"
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+class _NothingFound:
+    """What a coreference system says of a text in which it finds one cluster."""
+
+    def get_clusters(self, as_strings: bool) -> list[list[tuple[int, int]]]:
+        assert not as_strings
+        return [[(0, 3), (4, 7)]]
+
+
+class _FCoref:
+    def predict(self, texts: list[str]) -> list[_NothingFound]:
+        return [_NothingFound() for _ in texts]
+
+
+@pytest.fixture
+def reader(cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], Reader]:
+    """Make a reader; fastcoref, a large model, is stood in for, and premises are few."""
+    for name in ("torch", "transformers", "matplotlib"):
+        pytest.importorskip(name)
+    fastcoref: Any = types.ModuleType("fastcoref")
+    fastcoref.FCoref = _FCoref
+    monkeypatch.setitem(sys.modules, "fastcoref", fastcoref)
+    every = Templates.premises
+    monkeypatch.setattr(
+        Templates, "premises", lambda words: tuple(itertools.islice(every(words), PREMISES))
+    )
+    monkeypatch.chdir(tmp_path)
+    return lambda path: Reader(path, cli, tmp_path)
+
+
+@pytest.mark.parametrize("path", RUN, ids=map(name_of, RUN))
+def test_a_document_does_what_it_says(path: Path, reader: Callable[[Path], Reader]) -> None:
+    reader(path).follow()
+
+
+def test_nothing_is_quickened_that_no_document_calls() -> None:
+    called = {
+        command.words[1]
+        for path in RUN
+        for block in blocks(path)
+        if block.language in ("sh", "console")
+        for command in commands(block)
+        if command.words[0] == "wordbias"
+    }
+    assert {*INSTEAD, *MEASURING} <= called
+
+
+def test_nothing_stands_in_that_no_document_names() -> None:
+    said = "\n".join(block.text for path in RUN for block in blocks(path)) + str(INSTEAD)
+    assert [name for name in stand_ins.STAND_INS if name not in said] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "words", "redirected"),
+    [
+        ("$ wordbias misp a.txt  # said", ("wordbias", "misp", "a.txt"), None),
+        ("wordbias misp a.txt \\\n  --hard", ("wordbias", "misp", "a.txt", "--hard"), None),
+        ("wordbias misp 'a b' > c.json", ("wordbias", "misp", "a b"), "c.json"),
+    ],
+)
+def test_shell_lines_are_taken_apart(
+    source: str, words: tuple[str, ...], redirected: str | None
+) -> None:
+    (found,) = commands(Block("sh", source, 1, ""))
+    assert (found.words, found.redirected, found.line) == (words, redirected, 1)
+
+
+def test_what_a_console_prints_is_no_command() -> None:
+    found = commands(
+        Block("console", "$ wordbias misp && wordbias lists\nMISP on the sample\n", 7, "")
+    )
+    assert [one.words for one in found] == [("wordbias", "misp"), ("wordbias", "lists")]
+    assert [one.line for one in found] == [7, 7]
