@@ -1,7 +1,7 @@
 .PHONY: test lint format wheel
 
 test:
-	pytest
+	pytest -n auto
 
 lint:
 	ruff check wordbias tests

@@ -13,6 +13,7 @@ Markdown table.
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import tempfile
 import time
@@ -64,6 +65,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 def main() -> None:
     """Print the table."""
+    argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0]).parse_args()
     y, r, z = made()
     texts = [[f"class {code:02d}" for code in codes.tolist()] for codes in (y, r)]
     columns = (*texts, ["FM"[code] for code in z.tolist()])

@@ -1,0 +1,105 @@
+"""Write docs/cli.md, the reference of all commands and options, from the commands themselves.
+
+python tools/cli_reference.py            # write it
+python tools/cli_reference.py --check    # fail if it is not what would be written
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from wordbias.cli import SECTIONS, cli
+
+OUTPUT = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
+HEAD = """# Commands and options
+
+Written by `python tools/cli_reference.py` from the commands themselves; `wordbias COMMAND --help`
+says the same. Results go to standard output, progress and notes to standard error; the exit status
+is 0, 1 after one line that says what to mend, or 2 for wrong usage.
+"""
+
+
+def reference() -> str:
+    """Return the whole text."""
+    parts = [HEAD]
+    for title, commands in SECTIONS.items():
+        parts.append(f"## {title}\n")
+        parts += [_command(name) for name in commands]
+    return "\n".join(parts)
+
+
+def _command(name: str) -> str:
+    command = cli.get_command(click.Context(cli), name)
+    if command is None:
+        raise SystemExit(f"there is no command {name}")
+    arguments = [one for one in command.params if isinstance(one, click.Argument)]
+    usage = " ".join(["wordbias", name, "[OPTIONS]", *(_argument(one) for one in arguments)])
+    lines = [f"### {name}\n", f"```text\n{usage}\n```\n", *_said(command.help or "")]
+    lines += ["| option | |", "| --- | --- |"]
+    lines += [_row(one) for one in command.params if isinstance(one, click.Option)]
+    return "\n".join([*lines, ""])
+
+
+def _argument(argument: click.Argument) -> str:
+    name = (argument.metavar or (argument.name or "").upper()).strip("[]").removesuffix("...")
+    name += "..." * (argument.nargs == -1)
+    return name if argument.required else f"[{name}]"
+
+
+def _said(help_text: str) -> Iterator[str]:
+    """Yield the paragraphs of a help text; what it keeps line by line becomes a block."""
+    for paragraph in inspect.cleandoc(help_text).split("\n\n"):
+        text = paragraph.strip("\n")
+        if text.startswith("\b"):
+            yield "```text\n" + text.removeprefix("\b").strip("\n") + "\n```\n"
+        else:
+            yield " ".join(text.split()) + "\n"
+
+
+def _row(option: click.Option) -> str:
+    names = ", ".join(f"`{name}`" for name in [*option.opts, *option.secondary_opts])
+    if not option.is_flag:
+        names += f" {_values(option)}"
+    return f"| {names} | {_cell(option.help or '')}{_default(option)} |"
+
+
+def _values(option: click.Option) -> str:
+    if isinstance(option.type, click.Choice):
+        return _cell(" \\| ".join(map(str, option.type.choices)), escaped=True)
+    return (option.metavar or option.type.name.upper()).replace("|", "\\|")
+
+
+def _default(option: click.Option) -> str:
+    shown = option.show_default is True and option.default is not None
+    if not shown or option.multiple:
+        return ""
+    pair = option.is_flag and option.secondary_opts
+    value = option.opts[0] if pair and option.default else option.default
+    value = option.secondary_opts[0] if pair and not option.default else value
+    return f" Default: {value}."
+
+
+def _cell(text: str, *, escaped: bool = False) -> str:
+    text = " ".join(text.split())
+    return text if escaped else text.replace("|", "\\|")
+
+
+def main() -> None:
+    """Write the file, or check it."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    text = reference()
+    if not parser.parse_args().check:
+        OUTPUT.write_text(text, encoding="utf-8")
+    elif OUTPUT.read_text(encoding="utf-8") != text:
+        sys.exit(f"{OUTPUT.name} is not up to date; run python tools/cli_reference.py")
+
+
+if __name__ == "__main__":
+    main()
