@@ -149,3 +149,24 @@ def test_a_missing_cluster_package_is_named(
     monkeypatch.setitem(__import__("sys").modules, module, None)
     with pytest.raises(WordbiasError, match=rf"needs {module}; install it .*\[cluster\]"):
         Workers(2, cluster).results(_square, [1, 2], "squares")
+
+
+@pytest.mark.parametrize(
+    ("cluster", "module", "variable"),
+    [("dask", "distributed", "DASK_SCHEDULER_ADDRESS"), ("ray", "ray", "RAY_ADDRESS")],
+)
+@pytest.mark.parametrize("address", ["127.0.0.1:{}", "tcp://127.0.0.1:{}", "[::1]:{}"])
+def test_an_address_where_nobody_is(
+    cluster: str, module: str, variable: str, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip(module)
+    import socket
+
+    if module == "ray" and __import__("ray").is_initialized():
+        pytest.skip("another test has joined a cluster already")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        given = address.format(free.getsockname()[1])
+    monkeypatch.setenv(variable, given)
+    with pytest.raises(WordbiasError, match=f"{variable} is .*, where nothing answers; start the"):
+        Workers(2, cluster).results(_square, [1, 2], "squares")

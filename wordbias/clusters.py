@@ -8,6 +8,8 @@ from __future__ import annotations
 import io
 import logging
 import os
+import re
+import socket
 import sys
 import threading
 from collections.abc import Iterator
@@ -18,6 +20,8 @@ from wordbias.errors import WordbiasError
 from wordbias.optional import need
 
 PURPOSE = "Computing on a cluster"
+_ADDRESS = re.compile(r"(?:\w+://)?\[?([^/\]]+)\]?:(\d+)/?")
+_SECONDS = 10
 ATTEMPTS = 3
 """How often Ray does a job again whose worker was lost; Dask has the same number of its own."""
 
@@ -33,7 +37,7 @@ def dask(jobs: int | None, shared: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
     """Join the cluster that DASK_SCHEDULER_ADDRESS names, or start one here."""
     distributed = need("distributed", extra="cluster", purpose=PURPOSE)
     local = {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": None}
-    given = os.environ.get("DASK_SCHEDULER_ADDRESS")
+    given = _answering("DASK_SCHEDULER_ADDRESS")
     try:
         client = distributed.Client(given) if given else distributed.Client(**local)
     except (OSError, ValueError) as error:
@@ -47,8 +51,9 @@ def ray(jobs: int | None, shared: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
     """Join the cluster that RAY_ADDRESS names or that is joined already, or start one here."""
     room = need("ray", extra="cluster", purpose=PURPOSE)
     register = need("ray.util.joblib", extra="cluster", purpose=PURPOSE).register_ray
-    joined, given = room.is_initialized(), os.environ.get("RAY_ADDRESS")
+    joined = room.is_initialized()
     if not joined:
+        given = _answering("RAY_ADDRESS")
         local = {} if given else {"num_cpus": jobs, "include_dashboard": False}
         quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
         try:
@@ -65,6 +70,21 @@ def ray(jobs: int | None, shared: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
             if not joined:
                 with redirect_stdout(io.StringIO()):  # the rest of what it has to tell
                     room.shutdown()
+
+
+def _answering(variable: str) -> str | None:
+    """Return a cluster's address; refuse one where nobody is, which its package does not soon."""
+    given = os.environ.get(variable)
+    place = _ADDRESS.fullmatch(given or "")
+    if place is not None:
+        try:
+            socket.create_connection((place[1], int(place[2])), _SECONDS).close()
+        except (OSError, OverflowError):
+            raise WordbiasError(
+                f"{variable} is {given!r}, where nothing answers; start the cluster, or unset the "
+                "variable to have one here for the time of the call"
+            ) from None
+    return given
 
 
 class _WithoutRay(io.TextIOBase):

@@ -207,6 +207,15 @@ def test_processes_change_nothing(plan: Plan, tmp_path: Path, frozen: bool) -> N
     assert len(lines_of(plan)) == len(plan.jobs())
 
 
+@pytest.mark.filterwarnings("default")  # of clusters that start and stop
+@pytest.mark.parametrize(("cluster", "package"), [("dask", "distributed"), ("ray", "ray")])
+def test_a_cluster_changes_nothing(cluster: str, package: str, plan: Plan, tmp_path: Path) -> None:
+    pytest.importorskip(package, reason=f"{cluster} is one of the two clusters")
+    plan = replace(plan, seeds=(0,), strategies=("none",), baselines=False)
+    one = run(replace(plan, folder=tmp_path / "one"))
+    assert as_json(run(plan, Workers(2, cluster))) == as_json(one)
+
+
 def test_a_fine_tuned_study(plan: Plan) -> None:
     """Vectors, predictions before and after, all from the model that is kept."""
     plan = tuned(plan, keep_models=True, strategies=("none",), baselines=False)

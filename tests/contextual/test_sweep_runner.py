@@ -186,6 +186,18 @@ def test_several_jobs_give_the_same(source: Source, judge: Any, plan: Plan, text
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("default")  # of clusters that start and stop
+@pytest.mark.parametrize(("cluster", "package"), [("dask", "distributed"), ("ray", "ray")])
+def test_a_cluster_gives_what_processes_give(
+    cluster: str, package: str, source: Source, judge: Any, plan: Plan, texts: Texts
+) -> None:
+    pytest.importorskip(package, reason=f"{cluster} is one of the two clusters")
+    threads.set_threads(2)
+    expected = outputs(source, judge, plan, texts, workers=Workers(2))
+    found = outputs(source, judge, plan, texts, workers=Workers(2, cluster))
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_a_cluster_that_is_not_installed(
     source: Source, judge: Any, plan: Plan, texts: Texts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
