@@ -1,0 +1,44 @@
+"""On a real classifier, all settings at once are what whole passes with hooks are.
+
+``WORDBIAS_CLASSIFIER`` names the folder of an NLI or next-sentence model, such as `wordbias
+fine-tune` writes it.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from wordbias.contextual.families import layer_count  # noqa: E402
+from wordbias.contextual.fitting import fit_adapter  # noqa: E402
+from wordbias.contextual.sentence_pairs import sentence_pairs  # noqa: E402
+from wordbias.contextual.sweep.forward import Forward, one_by_one  # noqa: E402
+from wordbias.contextual.sweep.measuring import models_of  # noqa: E402
+from wordbias.contextual.sweep.plan import Plan  # noqa: E402
+from wordbias.contextual.sweep.texts import Texts  # noqa: E402
+from wordbias.nli.test_sets import build  # noqa: E402
+from wordbias.pretrained import load_pretrained  # noqa: E402
+
+
+def test_every_setting_of_a_real_model() -> None:
+    folder = os.environ.get("WORDBIAS_CLASSIFIER")
+    if not folder:
+        pytest.skip("set WORDBIAS_CLASSIFIER to the folder of a classifier of sentence pairs")
+    loaded = load_pretrained("AutoModelForSequenceClassification", folder, "a classifier")
+    model, tokenizer = loaded.model.eval().float(), loaded.tokenizer
+    adapter = fit_adapter(model, tokenizer, sentence_pairs())
+    plan = Plan.of(models_of(adapter), layer_count(model))
+    pairs = [tuple(pair) for pair in list(build("explicit"))[::300]]
+    texts = Texts.of(model, tokenizer, pairs, truncate=False)
+    forward = Forward(model, plan)
+    with torch.inference_mode():
+        for batch in range(len(texts.batches)):
+            _, inputs = texts.inputs(batch)
+            found, expected = forward(inputs), one_by_one(model, plan, inputs)
+            np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=0, atol=1e-5)
+    assert len(plan.names) == 75
