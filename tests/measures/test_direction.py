@@ -106,10 +106,19 @@ def test_a_file_of_another_dimension_is_refused(
         find_direction(emb, gender, str(path))
 
 
-@pytest.mark.parametrize("recipe", ["nowhere.safetensors", "She-He", ""])
-def test_what_is_no_recipe_is_a_file(emb: Embedding, gender: Attribute, recipe: str) -> None:
-    with pytest.raises(WordbiasError, match="cannot be read as a subspace"):
+@pytest.mark.parametrize("recipe", ["nowhere.safetensors", "She-He"])
+def test_neither_a_recipe_nor_a_file(emb: Embedding, gender: Attribute, recipe: str) -> None:
+    known = f"direction '{recipe}': expected she-he, axis, pca, names, means, or a file; there is"
+    with pytest.raises(WordbiasError, match=known):
         find_direction(emb, gender, recipe)
+
+
+def test_what_is_no_recipe_is_a_file(emb: Embedding, gender: Attribute, tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "words.txt"):
+        if path != tmp_path:
+            path.write_text("she he")
+        with pytest.raises(WordbiasError, match="cannot be read as a subspace"):
+            find_direction(emb, gender, str(path))
 
 
 def test_too_few_names_are_refused(emb: Embedding, gender: Attribute) -> None:

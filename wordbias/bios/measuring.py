@@ -149,7 +149,8 @@ def word_rows(
     try:
         if isinstance(found, str):
             raise WordbiasError(found)
-        (row,) = ceat(found, [query], CeatSettings(draws, seed=where.seed))
+        named = replace(found, name=sentences)
+        (row,) = ceat(named, [query], CeatSettings(draws, seed=where.seed))
     except WordbiasError as error:
         reason = {"set": query.name, "reason": f"undefined: {error}"}
         return [Row(where.subject, CEAT, None, {**about, **reason})]

@@ -89,6 +89,11 @@ def find_direction(
         kind = "centred" if center else "not centred"
         subspace = Subspace.from_groups(first, second, dims, center=center)
         return Direction(subspace, f"{dims} components of name differences, {kind}")
+    if not Path(recipe).exists():
+        raise WordbiasError(
+            f"direction {recipe!r}: expected {', '.join(RECIPES)}, or a file; there is none of "
+            "that name"
+        )
     return Direction(_from_file(Path(recipe), embedding), recipe)
 
 
