@@ -398,3 +398,40 @@ def test_whatever_a_pickle_holds_is_read_or_told(
         said = str(error)
     assert said.startswith(f"{file}: ") or len(bios) + bios.dropped == len(records)
     assert len(said.splitlines()) <= 1
+
+
+def test_parquet_is_read_as_the_same_table(tmp_path: Path) -> None:
+    """With numbers for occupations and genders, as a published copy has them."""
+    pandas = pytest.importorskip("pandas", reason="reads Parquet")
+    pytest.importorskip("pyarrow", reason="pandas reads Parquet with it")
+    frame = pandas.DataFrame(
+        {
+            "hard_text": ["She works nights.", "He operates.", "She operates.", "He helps."],
+            "profession": [13, 25, 25, 13],
+            "gender": [1, 0, 1, 0],
+        }
+    )
+    frame.to_parquet(tmp_path / "bios.parquet")
+    frame.to_csv(tmp_path / "bios.tsv", sep="\t", index=False)
+    one, other = (
+        load_biographies(tmp_path / name, Named(female="1"))
+        for name in ("bios.parquet", "bios.tsv")
+    )
+    assert one.classes == ("13", "25")
+    assert (one.texts, one.sha256) == (other.texts, other.sha256)
+    assert one.genders.tolist() == other.genders.tolist() == [0, 1, 0, 1]
+
+
+def test_a_row_of_parquet_that_lacks_something(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas", reason="reads Parquet")
+    pytest.importorskip("pyarrow", reason="pandas reads Parquet with it")
+    cells = {"text": ["She is in.", None], "title": ["nurse", "surgeon"], "gender": ["F", "M"]}
+    pandas.DataFrame(cells).to_parquet(tmp_path / "bios.parquet")
+    with pytest.raises(WordbiasError, match=r"bios\.parquet: row 2: "):
+        load_biographies(tmp_path / "bios.parquet")
+
+
+def test_what_is_called_parquet_and_is_none(tmp_path: Path) -> None:
+    (tmp_path / "bios.parquet").write_bytes(b"PAR1 not at all")
+    with pytest.raises(WordbiasError, match=r"bios\.parquet: (cannot be|pandas)|needs pandas"):
+        load_biographies(tmp_path / "bios.parquet")

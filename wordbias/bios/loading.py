@@ -12,6 +12,7 @@ from wordbias.bios.person import RAW, START, BadPersonError, Person, read_person
 from wordbias.bios.pickles import is_pickle, read_pickle
 from wordbias.errors import WordbiasError
 from wordbias.fairness.confusion import listed
+from wordbias.formats.parquet import is_parquet, read_parquet
 from wordbias.formats.tables import kind_of, read_lines
 
 _USUAL: Mapping[str, Sequence[str]] = {
@@ -69,8 +70,9 @@ def load_biographies(
     Parameters
     ----------
     path
-        .tsv, .csv or .jsonl, compressed or not, or a pickle: a list of dicts, as the scripts of
-        De-Arteaga et al. (2019) write it. Of a pickle nothing is executed.
+        .tsv, .csv or .jsonl, compressed or not, .parquet where pandas is, or a pickle: a list of
+        dicts, as the scripts of De-Arteaga et al. (2019) write it. Of a pickle nothing is
+        executed.
     named
         Its columns.
     skip_bad
@@ -114,13 +116,26 @@ def _records(file: Path) -> Iterator[_Record]:
             )
             yield _Record(f"record {i}", {} if wrong else cells, wrong)
         return
+    if is_parquet(file):
+        yield from _rows_of(file)
+        return
     if kind_of(file) == "plain":
         raise WordbiasError(
-            f"{file}: expected .tsv, .csv or .jsonl, compressed or not, or a pickle (.pkl) of "
-            "biographies; name it as what it is"
+            f"{file}: expected .tsv, .csv or .jsonl, compressed or not, .parquet, or a pickle "
+            "(.pkl) of biographies; name it as what it is"
         )
     for line in read_lines(file):
         yield _Record(f"line {line.number}", line.cells, line.problem)
+
+
+def _rows_of(file: Path) -> Iterator[_Record]:
+    frame = read_parquet(file)
+    names = [str(name) for name in frame.columns]
+    known = frame.notna().to_numpy()
+    columns = (frame.iloc[:, i].map(str) for i in range(len(names)))
+    for i, cells in enumerate(zip(*columns, strict=True)):
+        given = zip(names, cells, known[i], strict=True)
+        yield _Record(f"row {i + 1}", {name: cell for name, cell, there in given if there})
 
 
 def _columns(file: Path, cells: Mapping[str, Any], named: Named) -> dict[str, str]:

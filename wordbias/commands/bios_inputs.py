@@ -15,6 +15,7 @@ from wordbias.errors import WordbiasError
 from wordbias.fairness.shares import load_shares, shares_for
 from wordbias.formats.atomic import refuse_same
 from wordbias.optional import need
+from wordbias.resources import located
 from wordbias.probes.in_context.sentences import find_sentences, read_sentences
 from wordbias.workers import Workers
 
@@ -93,7 +94,7 @@ class Options:
                 )
             found = synthetic()
         else:
-            found = load_biographies(self.data, Named(*columns), skip_bad=self.skip_bad)
+            found = load_biographies(located(self.data), Named(*columns), skip_bad=self.skip_bad)
         if self.limit is None:
             return found
         plan = need("wordbias.bios.plan", extra=_EXTRA, purpose=_PURPOSE)

@@ -10,10 +10,9 @@ from pathlib import Path
 
 from wordbias.errors import WordbiasError
 from wordbias.fairness.confusion import listed
+from wordbias.formats.parquet import is_parquet, read_parquet
 from wordbias.formats.tables import kind_of, read_lines
-from wordbias.optional import need
 
-_PARQUET = (".parquet", ".pq")
 _MISSING = frozenset(("", "null"))  # the second is what jsonl calls no value
 
 
@@ -59,7 +58,7 @@ def load_columns(path: str | Path, names: Sequence[str], *, skip_bad: bool = Fal
     """
     file = Path(path)
     names = list(dict.fromkeys(names))
-    read = _parquet if file.suffix.lower() in _PARQUET else _lines
+    read = _parquet if is_parquet(file) else _lines
     rows: list[Sequence[str]] = []
     bad: list[str] = []
     for cells, problem in read(file, names):
@@ -100,15 +99,7 @@ def _lines(file: Path, names: Sequence[str]) -> Iterator[Cells]:
 
 
 def _parquet(file: Path, names: Sequence[str]) -> Iterator[Cells]:
-    pandas = need("pandas", extra="parquet", purpose="reading Parquet")
-    try:
-        frame = pandas.read_parquet(file)
-    except ImportError:
-        raise WordbiasError(
-            f"{file}: pandas reads Parquet with pyarrow; install it with: pip install pyarrow"
-        ) from None
-    except (OSError, ValueError) as error:
-        raise WordbiasError(f"{file}: cannot be read as Parquet: {error}") from None
+    frame = read_parquet(file)
     for name in names:
         if name not in frame.columns:
             raise WordbiasError(_no_column(file, name, list(map(str, frame.columns))))
