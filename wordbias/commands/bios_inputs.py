@@ -15,8 +15,8 @@ from wordbias.errors import WordbiasError
 from wordbias.fairness.shares import load_shares, shares_for
 from wordbias.formats.atomic import refuse_same
 from wordbias.optional import need
-from wordbias.resources import located
 from wordbias.probes.in_context.sentences import find_sentences, read_sentences
+from wordbias.resources import located
 from wordbias.workers import Workers
 
 _PURPOSE = "The occupation experiment"
