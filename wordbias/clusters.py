@@ -36,7 +36,7 @@ def loky(jobs: int | None, shared: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
 def dask(jobs: int | None, shared: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
     """Join the cluster that DASK_SCHEDULER_ADDRESS names, or start one here."""
     distributed = need("distributed", extra="cluster", purpose=PURPOSE)
-    local = {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": None}
+    local = {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": ":0"}
     given = _answering("DASK_SCHEDULER_ADDRESS")
     try:
         client = distributed.Client(given) if given else distributed.Client(**local)

@@ -25,6 +25,7 @@ from wordbias.nli.learning import Learning
 from wordbias.nli.pairs import load_pairs
 from wordbias.nli.recipes import PUBLISHED
 from wordbias.nli.scoring import accuracy
+from wordbias.workers import Workers
 
 Run = Callable[..., Any]
 Refused = Callable[..., str]
@@ -176,12 +177,12 @@ def test_the_published_settings_are_the_default(
                "--no-intra", "--patience", 2)  # fmt: skip
     cli(*common, *changes, "--precision", "bfloat16", "--processes", 3, "--device", "cpu")
     cli(*common, "--recipe", "fast")
-    assert seen[0] == (PUBLISHED, {"device": None, "half": False, "processes": None})
+    assert seen[0] == (PUBLISHED, {"device": None, "half": False, "workers": Workers()})
     assert seen[1] == (
         PUBLISHED.with_changes(
             epochs=3, batch=7, rate=0.5, dropout=0.25, hidden=9, intra=False, patience=2
         ),
-        {"device": "cpu", "half": True, "processes": 3},
+        {"device": "cpu", "half": True, "workers": Workers(3)},
     )
     assert (seen[2][0].optimizer, seen[2][0].patience) == ("adam", 4)
 
@@ -302,11 +303,14 @@ def test_bad_calls_are_one_line(
     assert "device 'tpu': " in early
     assert "none does not exist" in said(output=tmp_path / "none" / "m")
     assert "none does not exist" in said("--seeds", "0,1", output=tmp_path / "none" / "m")
-    assert f"{glove}: is a file; 2 models need a folder" in said("--seeds", "0,1", output=glove)
+    other = tmp_path / "other.txt"
+    other.write_text("not vectors", encoding="utf-8")
+    assert f"{other}: is a file; 2 models need a folder" in said("--seeds", "0,1", output=other)
+    assert "is both EMBEDDING" in said(output=glove)
     assert "none.txt" in said(tmp_path / "none.txt")
     absent = refused("nli-train", glove, "--train", "none.tsv", *files[2:], "-o", tmp_path / "m")
     assert "none.tsv: cannot be read: No such file or directory" in absent
-    assert f"{glove}: cannot be read as an NLI model" in said(output=glove)
+    assert f"{other}: cannot be read as an NLI model" in said(output=other)
     assert not (tmp_path / "m").exists()
 
 

@@ -87,7 +87,7 @@ def test_chunks_do_not_matter(rows: int, monkeypatch: pytest.MonkeyPatch) -> Non
     x, y = _data(260, 10, 2, layers=3)
     jobs = _jobs(y, layers=3, seeds=2)
     expected = train_jobs(x, jobs, 2, QUICK)
-    monkeypatch.setattr(trainer, "_ROWS", rows)
+    monkeypatch.setattr(trainer, "ROWS", rows)
     found = train_jobs(x, jobs, 2, QUICK)
     np.testing.assert_allclose(_losses(found), _losses(expected), rtol=1e-4)
     assert [[one.epochs for one in row] for row in found] == [
@@ -174,7 +174,7 @@ def test_a_stack_stops_when_it_is_told_to() -> None:
 
 def test_a_failure_in_one_thread_is_the_one_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = _data(120, 4, 2, layers=4)
-    monkeypatch.setattr(trainer, "_ROWS", 1)
+    monkeypatch.setattr(trainer, "ROWS", 1)
     train, calls = Stack.train, []
 
     def failing(self: Stack, *arguments: Any) -> None:

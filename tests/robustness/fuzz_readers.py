@@ -186,7 +186,7 @@ def cached(path: Path) -> Any:
 def unfinished(path: Path) -> Any:
     from wordbias.probes.unfinished import _about, _done
 
-    return _about(path) if path.suffix == ".unfinished" else _done(path)
+    return _about(path) if path.suffix == ".unfinished" else _done(path, 1000)
 
 
 def gender_preserving(path: Path) -> Any:
