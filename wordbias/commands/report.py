@@ -16,6 +16,7 @@ from wordbias.report.document import Document, read_documents
 from wordbias.report.headline import headline
 from wordbias.report.markdown import render_markdown
 from wordbias.report.page import render_page
+from wordbias.report.telling_apart import told_apart
 
 OUTPUT = "wordbias-report.html"
 
@@ -44,8 +45,8 @@ def command(rows: tuple[str, ...], output: str | None, to: str | None, quiet: bo
     """
     target = check_output(output, to or "html", OUTPUT, rows)
     to = to or named_format(output, ("html", "md"))
-    documents = [document for path in dict.fromkeys(rows) for document in read_documents(path)]
-    publish(documents, to, target)
+    found = [(path, one) for path in dict.fromkeys(rows) for one in read_documents(path)]
+    publish(told_apart(found), to, target)
 
 
 def named_format(output: str | None, known: Sequence[str]) -> str:
