@@ -12,8 +12,10 @@ from wordbias.rows import Found
 
 Read = tuple[str, Document]
 """A document with the path that it was read from."""
-_SAME = ("subject", "measure", "stage", "reference", "set", "setting", "original", "view")
-_SAME += ("word", "component", "layer", "seed", "x", "y")
+_SAME = (
+    *("subject", "measure", "stage", "reference", "set", "setting", "original", "view"),
+    *("word", "component", "layer", "seed", "x", "y"),
+)
 
 
 def told_apart(found: Sequence[Read]) -> list[Document]:
