@@ -214,9 +214,19 @@ def test_test_sets_and_lists_are_known_by_name(cli: Run, server: Server, fetched
         (["mab-eval", "--lists", "mab-lists"], "mab-lists"),
         (["nli-fairness", "--snli", "snli-test"], "snli-test"),
         (["quality", "--sets", "men"], "men"),
+        (["encode", "nowhere", "bios-train", "-o", "x.safetensors"], "bios-train"),
+        (["bios", "--model", "nowhere", "--data", "bios-train", "-o", "x"], "bios-train"),
+        (
+            ["fine-tune", "x", "--task", "nli", "--train", "snli-train", "--dev", "d", "-o", "y"],
+            "snli-train",
+        ),
+        (["ceat", "nowhere", "--sentences", "snli-train"], "snli-train"),
     ],
 )
-def test_other_commands_say_how_to_fetch(cli: Run, command: list[str], name: str) -> None:
+def test_other_commands_say_how_to_fetch(
+    cli: Run, command: list[str], name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     assert f"run: wordbias fetch {name}" in _refused(cli, *command)
 
 

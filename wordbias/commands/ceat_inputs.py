@@ -19,6 +19,7 @@ from wordbias.probes.in_context.words import check_words
 from wordbias.probes.reading import is_arrays
 from wordbias.probes.representations import Representations
 from wordbias.probes.storage import load_representations, save_representations
+from wordbias.resources import located
 from wordbias.wordlists.queries import Query
 
 _OF_MODELS = (
@@ -121,7 +122,7 @@ def _found_sentences(path: str, queries: Sequence[Query], options: dict[str, Any
             "no sentence has it; remove it"
         )
     per_word = options["per_word"] or PER_WORD
-    texts = read_sentences(path, options["column"])
+    texts = read_sentences(located(path), options["column"])
     seed = options["seed"]
     sentences = find_sentences(texts, words, per_word=per_word, seed=seed, what=path)
     check_words(queries, sentences.contexts, path, options["min_sentences"])

@@ -26,6 +26,7 @@ from wordbias.probes.encoding import BATCH_TOKENS, Work
 from wordbias.probes.pooling import POOLINGS, SPECIALS, SUBWORDS, Settings
 from wordbias.probes.texts import load_texts
 from wordbias.probes.unfinished import check_target, encode_to, provenance
+from wordbias.resources import located
 from wordbias.results import Report
 
 
@@ -122,7 +123,7 @@ def command(
     """
     refuse_same({"the output": output}, {"DATA": data})
     check_target(output)
-    texts = load_texts(data, _choice(options, skip_bad))
+    texts = load_texts(located(data), _choice(options, skip_bad))
     encoder = Encoder.load(
         model, device=device, precision=precision or PRECISION, random_init=random_init
     )

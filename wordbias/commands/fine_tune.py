@@ -20,6 +20,7 @@ from wordbias.formats.atomic import check_new
 from wordbias.optional import need
 from wordbias.progress import set_quiet
 from wordbias.rendering import Table
+from wordbias.resources import located
 from wordbias.results import Report, Row, number
 
 _PURPOSE = "Fine-tuning an encoder"
@@ -103,8 +104,8 @@ def command(
     pairs = need(f"{_ROOM}.pairs", extra="contextual", purpose=_PURPOSE)
     recipes = need(f"{_ROOM}.recipe", extra="contextual", purpose=_PURPOSE)
     running = need(f"{_ROOM}.running", extra="contextual", purpose=_PURPOSE)
-    data = pairs.load_labelled(task, train_file, seed).head(limit)
-    dev = pairs.load_labelled(task, dev_file, seed)
+    data = pairs.load_labelled(task, located(train_file), seed).head(limit)
+    dev = pairs.load_labelled(task, located(dev_file), seed)
     start = recipes.HEAD_ONLY if head_only else recipes.WHOLE
     recipe = start.with_changes(half=precision == BFLOAT16, seed=seed, **changes)
     tuned, headed = running.run(task, model, data, dev, recipe, output, device)
