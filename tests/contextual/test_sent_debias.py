@@ -12,7 +12,13 @@ from tiny_encoders import build, make_tokenizer, words_of
 
 from wordbias.contextual.fitting import fit_adapter
 from wordbias.contextual.places import locate
-from wordbias.contextual.sent_debias import counterfactuals, fit, lines_of, with_sent_debias
+from wordbias.contextual.sent_debias import (
+    counterfactuals,
+    drawn_from,
+    fit,
+    lines_of,
+    with_sent_debias,
+)
 from wordbias.contextual.sentence_pairs import SentencePair, sentence_pairs
 from wordbias.contextual.sites import Site
 from wordbias.errors import WordbiasError
@@ -126,3 +132,20 @@ def test_a_text_without_gendered_words(tokenizer: Any) -> None:
     model = build("bert", vocabulary=len(tokenizer))
     with pytest.raises(WordbiasError, match=r"0 sentences with a gendered word .*--sent-debias"):
         fit(model, tokenizer, counterfactuals(["nobody left"]))
+
+
+def test_any_attribute_with_pairs(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("The young painter sang .\nHe sang .\n", encoding="utf-8")
+    young = (SentencePair("The young painter sang .", "The old painter sang ."),)
+    assert drawn_from(text, "age") == young
+    assert drawn_from(text) == counterfactuals(lines_of(text))
+    assert [pair.second for pair in drawn_from(text)] == ["He sang ."]
+
+
+def test_an_attribute_without_pairs(tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("A sentence .", encoding="utf-8")
+    with pytest.raises(
+        WordbiasError, match="the attribute ethnicity white/black has no pairs to swap"
+    ):
+        drawn_from(tmp_path / "text.txt", "ethnicity:white,black")

@@ -51,6 +51,12 @@ sent_debias_options = stacked(
         show_default=True,
         help="With --sent-debias: pairs of sentences to draw from the text.",
     ),
+    click.option(
+        "--attribute",
+        "attribute_file",
+        metavar="NAME|FILE",
+        help="With --sent-debias: whose pairs of words are swapped.  [default: gender]",
+    ),
 )
 
 adapter_options = stacked(

@@ -25,7 +25,7 @@ from wordbias.contextual.fitting import DIMS, ONE_SIDED, Recipe, fit_adapter
 from wordbias.contextual.folding import Folded, fold
 from wordbias.contextual.loading import HEADS, Target, load_target
 from wordbias.contextual.observing import BATCH
-from wordbias.contextual.sent_debias import counterfactuals, lines_of, with_sent_debias
+from wordbias.contextual.sent_debias import drawn_from, with_sent_debias
 from wordbias.contextual.sentence_pairs import sentence_pairs
 from wordbias.contextual.settings import SENT_DEBIAS, Settings
 from wordbias.contextual.sites import sites
@@ -80,6 +80,7 @@ def command(
     one_sided: bool,
     text: str | None,
     limit: int,
+    attribute_file: str | None,
     head: str | None,
     setting: str | None,
     folder: str | None,
@@ -107,7 +108,7 @@ def command(
     target = load_target(model, device, head)
     notes = [] if target.sentence else [_no_sentence(target)]
     recipe = Recipe(tokens, one_sided, dims, seed)
-    plan = _Plan(recipe, pairs, wanted, text, limit, batch)
+    plan = _Plan(recipe, pairs, wanted, text, limit, attribute_file, batch)
     adapter = plan.fit(target)
     folded = None
     if setting is not None and folder is not None:
@@ -130,6 +131,7 @@ class _Plan:
     wanted: str | None
     text: str | None
     limit: int
+    attribute: str | None
     batch: int
 
     def fit(self, target: Target) -> Adapter:
@@ -145,7 +147,8 @@ class _Plan:
         )
         if self.text is None:
             return adapter
-        drawn = counterfactuals(lines_of(self.text), limit=self.limit, seed=self.recipe.seed)
+        seed = self.recipe.seed
+        drawn = drawn_from(self.text, self.attribute, limit=self.limit, seed=seed)
         return with_sent_debias(
             adapter, target.model, target.tokenizer, drawn, source=self.text, batch=self.batch
         )

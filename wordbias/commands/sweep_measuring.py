@@ -75,7 +75,7 @@ def _parts(asked: Asked) -> dict[str, Any]:
     """Load both models, and fit on each."""
     study, source = _need("study"), _need("runner").Source
     recipe = Recipe(asked.tokens, seed=asked.seed)
-    fitting = study.Fitting(recipe, asked.pairs, asked.text, asked.limit)
+    fitting = study.Fitting(recipe, asked.pairs, asked.text, asked.limit, asked.attribute_file)
     next_label = (asked.next_label,) if asked.next_label else ()
     labels = tuple(asked.labels or ())
     sources = {

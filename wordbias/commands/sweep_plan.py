@@ -29,6 +29,7 @@ class Asked:
     pairs: str | None
     tokens: str
     text: str | None
+    attribute_file: str | None
     limit: int
     next_label: str | None
     labels: list[str] | None

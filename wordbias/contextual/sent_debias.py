@@ -82,6 +82,29 @@ def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     return vectors / lengths
 
 
+def drawn_from(
+    text: str | Path, attribute: str | None = None, *, limit: int = LIMIT, seed: int = 0
+) -> tuple[SentencePair, ...]:
+    """Pair the sentences of a text file with their counterfactuals; see `counterfactuals`.
+
+    Parameters
+    ----------
+    attribute
+        Whose definitional pairs are swapped, a name or a file; by default gender's.
+
+    Raises
+    ------
+    WordbiasError
+        If the attribute has no pairs, or the text cannot be read or has none of their words.
+    """
+    chosen = Attribute.load(attribute)
+    if not chosen.pairs:
+        raise WordbiasError(
+            f"the attribute {chosen.name} has no pairs to swap; give a file with [pairs]"
+        )
+    return counterfactuals(lines_of(text), chosen.pairs, limit=limit, seed=seed)
+
+
 def counterfactuals(
     lines: Iterable[str],
     words: Sequence[tuple[str, str]] | None = None,

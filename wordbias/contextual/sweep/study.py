@@ -13,7 +13,7 @@ from wordbias.contextual.adapters import Adapter
 from wordbias.contextual.families import layer_count
 from wordbias.contextual.fitting import Recipe, fit_adapter
 from wordbias.contextual.next_sentence import NextSentence
-from wordbias.contextual.sent_debias import LIMIT, counterfactuals, lines_of, with_sent_debias
+from wordbias.contextual.sent_debias import LIMIT, drawn_from, with_sent_debias
 from wordbias.contextual.sentence_pairs import sentence_pairs
 from wordbias.contextual.stereoset.gsss import Gsss
 from wordbias.contextual.sweep.measuring import (
@@ -53,12 +53,15 @@ class Fitting:
         File of running text, for the baseline SENT-Debias; None leaves it out.
     limit
         Pairs to draw from that text.
+    attribute
+        Whose pairs of words are swapped in it; by default gender's.
     """
 
     recipe: Recipe = field(default_factory=Recipe)
     pairs: str | None = None
     text: str | None = None
     limit: int = LIMIT
+    attribute: str | None = None
 
     def fit(self, judge: Judge) -> Adapter:
         """Fit an adapter to a model; errors are those of `fit_adapter`."""
@@ -75,7 +78,8 @@ class Fitting:
             raise WordbiasError(f"{judge.name}: {error}") from None
         if self.text is None:
             return adapter
-        drawn = counterfactuals(lines_of(self.text), limit=self.limit, seed=self.recipe.seed)
+        seed = self.recipe.seed
+        drawn = drawn_from(self.text, self.attribute, limit=self.limit, seed=seed)
         return with_sent_debias(adapter, model, tokenizer, drawn, source=self.text)
 
 
