@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wordbias.arrays import frozen, matrix, rounding
+from wordbias import components
+from wordbias.arrays import frozen
 from wordbias.errors import WordbiasError
 from wordbias.formats.atomic import replacing
-from wordbias.principal import principal
 
 _ORTHONORMAL = 1e-4  # also takes a basis that was stored as float16
 
@@ -65,13 +65,7 @@ class Subspace:
     def from_groups(
         cls, first: ArrayLike, second: ArrayLike, dims: int = 4, *, center: bool = True
     ) -> Subspace:
-        r"""Fit to all pairwise differences of two groups (Dawkins 2021, section 4).
-
-        The principal components of ``{f_j - m_k}`` over all pairs, in closed form from the
-        groups' moments:
-
-        .. math:: C = \mathrm{Cov}(F) + \mathrm{Cov}(M) \; [+ \; \Delta\Delta^\top],
-                  \quad \Delta = \bar f - \bar m
+        """Fit to all pairwise differences of two groups (Dawkins 2021, section 4).
 
         Parameters
         ----------
@@ -82,78 +76,35 @@ class Subspace:
         center
             True, as in the paper, whose PCA centres: the components then describe how vectors
             vary *within* the groups, and the difference between the groups' means drops out.
-            False keeps it: the bracketed term.
+            False keeps it; see `wordbias.components.of_groups` for the formula.
 
         Raises
         ------
         WordbiasError
             If a group has fewer than two vectors, `dims` exceeds the rank, or nothing varies.
         """
-        f, m = matrix(first), matrix(second)
-        if min(len(f), len(m)) < 2 or f.shape[1] != m.shape[1]:
-            raise WordbiasError(
-                "expected two groups of at least two vectors of the same dimension, "
-                f"got the shapes {f.shape} and {m.shape}"
-            )
-        f_mean, m_mean = f.mean(0), m.mean(0)
-        rows = [(f - f_mean) / np.sqrt(len(f)), (m - m_mean) / np.sqrt(len(m))]
-        if not center:
-            rows.append((f_mean - m_mean)[None])
-        noise = max(rounding(first), rounding(second))
-        what = f"the differences of {len(f)} and {len(m)} vectors"
-        return cls(*principal(np.concatenate(rows), f_mean - m_mean, dims, noise, what))
+        return cls(*components.of_groups(first, second, dims, center=center))
 
     @classmethod
     def from_pairs(cls, first: ArrayLike, second: ArrayLike, dims: int = 1) -> Subspace:
         """Fit to ± half the differences of definitional pairs (Bolukbasi et al. 2016).
 
-        Parameters
-        ----------
-        first, second
-            Vectors of the pairs' first and second words, both ``(n, d)``.
-        dims
-            Number of components `k`.
+        `first` and `second` are the vectors of the pairs' first and second words, both ``(n, d)``.
         """
-        a, b = matrix(first), matrix(second)
-        if a.shape != b.shape or not len(a):
-            raise WordbiasError(
-                f"expected pairs of vectors, got the shapes {a.shape} and {b.shape}"
-            )
-        half = (a - b) / 2
-        noise = max(rounding(first), rounding(second))
-        return cls(*principal(half, half.mean(0), dims, noise, f"{len(a)} differences"))
+        return cls(*components.of_pairs(first, second, dims))
 
     @classmethod
     def from_sets(cls, sets: Sequence[ArrayLike], dims: int = 2) -> Subspace:
         """Fit to what the members of each set differ in (Manzini et al. 2019).
 
-        The principal components of all vectors, each less the mean of its set. With sets of two
+        Of vectors ``(n_i, d)``, n_i ≥ 2, each is taken less the mean of its set. With sets of two
         this is `from_pairs`. Components point towards the sets' first members.
-
-        Parameters
-        ----------
-        sets
-            Vectors of each set, shape ``(n_i, d)``, n_i ≥ 2.
-        dims
-            Number of components `k`.
         """
-        vectors = [matrix(x) for x in sets]
-        if not vectors or min(map(len, vectors)) < 2 or len({x.shape[1] for x in vectors}) > 1:
-            shapes = ", ".join(str(x.shape) for x in vectors) or "none"
-            raise WordbiasError(
-                f"expected sets of at least two vectors of one dimension, got the shapes {shapes}"
-            )
-        rows = np.concatenate([x - x.mean(0) for x in vectors])
-        first = np.mean([x[0] - x.mean(0) for x in vectors], axis=0)
-        noise = max(map(rounding, sets))
-        return cls(*principal(rows, first, dims, noise, f"{len(sets)} sets of words"))
+        return cls(*components.of_sets(sets, dims))
 
     @classmethod
     def from_means(cls, groups: Sequence[ArrayLike], dims: int | None = None) -> Subspace:
-        r"""Fit to what the means of groups differ in: the space that they span around their mean.
-
-        .. math:: B = \sum_j (\bar x_j - \bar{\bar x})(\bar x_j - \bar{\bar x})^\top,
-                  \quad \bar{\bar x} = \tfrac1k \sum_j \bar x_j
+        """Fit to what the means of groups differ in: the space that they span around their mean.
 
         Every group counts alike, however many words it has. The k means differ in k − 1 directions
         at most; taken out whole, all of these, the means are equal. For two groups it is the
@@ -166,24 +117,8 @@ class Subspace:
             Vectors of two groups or more, shape ``(n_j, d)`` each.
         dims
             Number of components; by default all in which the means differ.
-
-        Raises
-        ------
-        WordbiasError
-            If the shapes do not fit, or the means differ in fewer components, or not at all.
         """
-        vectors = [matrix(x) for x in groups]
-        if len(vectors) < 2 or min(map(len, vectors)) < 1 or len({x.shape[1] for x in vectors}) > 1:
-            shapes = ", ".join(str(x.shape) for x in vectors) or "none"
-            raise WordbiasError(
-                f"expected two groups of vectors or more, of one dimension, got the shapes {shapes}"
-            )
-        means = np.stack([x.mean(0) for x in vectors])
-        rows = means - means.mean(0)
-        noise = max(map(rounding, groups))
-        what = f"the means of {len(means)} groups"
-        k = min(len(means) - 1, means.shape[1]) if dims is None else dims
-        return cls(*principal(rows, rows[0], k, noise, what))
+        return cls(*components.of_means(groups, dims))
 
     @classmethod
     def from_direction(cls, direction: ArrayLike, weight: float = 1.0) -> Subspace:
@@ -239,23 +174,10 @@ class Subspace:
 
         Arrays of integers are met with float64.
         """
-        if hasattr(x, "new_tensor"):  # a torch tensor, without importing torch
-            if hasattr(self.basis, "new_tensor"):
-                return self._cast(self.basis.to(x), self.weights.to(x))
-            # copies, for torch does not take arrays that are read-only
-            return self._cast(x.new_tensor(self.basis.copy()), x.new_tensor(self.weights.copy()))
-        if hasattr(self.basis, "new_tensor"):
-            basis, weights = (t.detach().cpu().double().numpy() for t in (self.basis, self.weights))
-            return self._cast(basis, weights).like(x)
-        dtype = x.dtype if x.dtype.kind == "f" else np.dtype(float)
-        if self.basis.dtype == dtype:
+        basis, weights = _like(self.basis, x), _like(self.weights, x)
+        if basis is self.basis and weights is self.weights:
             return self
-        return self._cast(self.basis.astype(dtype), self.weights.astype(dtype))
-
-    @classmethod
-    def _cast(cls, basis: Any, weights: Any) -> Subspace:
-        """Make one of arrays that were checked before they were cast."""
-        made = object.__new__(cls)
+        made = object.__new__(type(self))  # what was checked before it was cast is not again
         object.__setattr__(made, "basis", basis)
         object.__setattr__(made, "weights", weights)
         return made
@@ -283,3 +205,13 @@ class Subspace:
     def with_weights(self, weights: ArrayLike) -> Subspace:
         """Return the same directions with other weights."""
         return Subspace(self.basis, np.asarray(weights, np.float64))
+
+
+def _like(values: Any, x: Any) -> Any:
+    """Cast to the library, dtype and device of `x`; torch is told by what its tensors can do."""
+    if hasattr(x, "new_tensor"):
+        # a copy, for torch does not take arrays that are read-only
+        return values.to(x) if hasattr(values, "new_tensor") else x.new_tensor(values.copy())
+    if hasattr(values, "new_tensor"):
+        values = values.detach().cpu().double().numpy()
+    return values.astype(x.dtype if x.dtype.kind == "f" else float, copy=False)
