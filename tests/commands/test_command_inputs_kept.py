@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import zipfile
 from collections.abc import Callable
@@ -66,6 +67,27 @@ def test_a_list_or_a_model_is_not_replaced_by_the_output(
     assert target.read_bytes() == before
 
 
+@pytest.mark.parametrize("command", ["misp", "debias hard", "audit"])
+@pytest.mark.parametrize("target", ["other.toml", "specific.toml"])
+def test_a_list_that_another_names_is_not_replaced_by_the_output(
+    refused: Refused, folder: Path, command: str, target: str
+) -> None:
+    (folder / "other.toml").write_text('women = ["woman", "girl"]\n', encoding="utf-8")
+    (folder / "specific.toml").write_text('some = ["beard"]\n', encoding="utf-8")
+    attribute = folder / "attribute.toml"
+    attribute.write_text(
+        'specific = "specific.toml#*"\n[groups]\na = "other.toml#women"\nb = ["man", "boy"]\n'
+        '[pairs]\ndefinitional = [["woman", "man"], ["girl", "boy"]]\n',
+        encoding="utf-8",
+    )
+    before = (folder / target).read_bytes()
+    form = ("--format", "html") if command == "audit" else ()
+    vectors = folder / "vectors.safetensors"
+    more = ("--attribute", attribute, "-o", folder / target)
+    assert refused(*command.split(), vectors, *more, *form).endswith("; name two files")
+    assert (folder / target).read_bytes() == before
+
+
 @pytest.mark.parametrize("file", ["pairs.tsv", "vectors.safetensors"])
 def test_a_model_is_not_written_over_what_it_learns_from(
     refused: Refused, folder: Path, file: str
@@ -107,6 +129,16 @@ def test_what_is_read_is_known_by_its_file(tmp_path: Path) -> None:
         with pytest.raises(Exception, match="is both the list and -o"):
             refuse_same({"-o": str(file)}, {"the list": read})
     refuse_same({"-o": f"{file}:x"}, {"the list": str(file)})
+    (tmp_path / "deep").write_text('[[[["a#b"')  # no TOML, and no trouble
+    (tmp_path / "pipes").write_text('a = "a#b"\n[x]\ny = "deep#*"\n')
+    os.mkfifo(tmp_path / "pipe")
+    for named, target in (("pipes", "a"), ("pipes", "deep"), ("pipes:x,y", "deep")):
+        with pytest.raises(Exception, match="is both the list and -o"):
+            refuse_same({"-o": str(tmp_path / target)}, {"the list": str(tmp_path / named)})
+    for harmless in ("deep", "pipe", "none", "."):
+        refuse_same({"-o": str(file)}, {"the list": str(tmp_path / harmless)})
+    with pytest.raises(Exception, match="is both -o and --plot"):
+        refuse_same({"-o": "x", "--plot": "./x"}, {})
     refuse_same({"-o": str(file)}, {"the list": f"{file}b::member", "none": None, "empty": ""})
 
 
@@ -128,5 +160,6 @@ def test_a_page_is_written_as_its_file_is_named(cli: Run, refused: Refused, tmp_
     assert json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))["command"] == "audit"
 
 
-def test_an_attribute_without_a_name_is_not_taken_for_gender(refused: Refused) -> None:
-    assert "the attribute has no name; built in are gender," in refused("misp", "--attribute", "")
+def test_an_attribute_without_a_name_is_not_taken_for_gender() -> None:
+    with pytest.raises(Exception, match="the attribute has no name; built in are gender,"):
+        Attribute.load("")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from wordbias.errors import WordbiasError
+from wordbias.formats.references import files_of
 
 ABANDONED = 86_400
 """Seconds after which nobody is writing a half file any more."""
@@ -131,27 +132,27 @@ def refuse_same(written: Mapping[str, str | None], read: Mapping[str, str | None
     Parameters
     ----------
     written, read
-        Files by what they are called on the command line; None is none. One that is read may be
-        followed by ``::member`` or ``:group,group``.
+        Files by what they are called on the command line; None is none. Of one that is read, see
+        `wordbias.formats.references.files_of`.
 
     Raises
     ------
     WordbiasError
         Naming both.
     """
-    known: dict[str, str] = {}
-    for what, path in (*read.items(), *written.items()):
+    known = {
+        os.path.realpath(file): what
+        for what, path in read.items()
+        if path is not None
+        for file in files_of(path)
+    }
+    for what, path in written.items():
         if path is None:
             continue
-        real = os.path.realpath(path if what in written else _file_of(path))
-        if real in known and what in written:
+        real = os.path.realpath(path)
+        if real in known:
             raise WordbiasError(f"{path}: is both {known[real]} and {what}; name two files")
         known[real] = what
-
-
-def _file_of(path: str) -> str:
-    forms = (path, path.partition("::")[0], path.rpartition(":")[0])
-    return next((form for form in forms if form and os.path.exists(form)), path)
 
 
 @contextmanager
