@@ -27,9 +27,9 @@ from wordbias.commands.options import (
 from wordbias.commands.stereoset_views import describe, notes_about, tables
 from wordbias.contextual.stereoset.data import load_data
 from wordbias.contextual.stereoset.gsss import Gsss
-from wordbias.contextual.stereoset.measuring import Settings
 from wordbias.contextual.stereoset.repair import repair as repair_swaps
 from wordbias.contextual.stereoset.scores import extremes
+from wordbias.contextual.stereoset.settings import Settings
 from wordbias.errors import WordbiasError
 from wordbias.formats.atomic import check_writable, refuse_same, replacing
 from wordbias.optional import need

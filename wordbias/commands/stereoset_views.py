@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from wordbias.contextual.stereoset.crows_pairs import CrowsPairs
 from wordbias.contextual.stereoset.data import Data
 from wordbias.contextual.stereoset.gsss import Gsss
-from wordbias.contextual.stereoset.measuring import Settings
 from wordbias.contextual.stereoset.repair import Repaired
+from wordbias.contextual.stereoset.settings import Settings
 from wordbias.rendering import Table
 from wordbias.results import Row, number
 

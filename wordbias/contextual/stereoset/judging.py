@@ -15,16 +15,12 @@ from wordbias.contextual.pseudo_likelihood import MaskedModel, blank_scores, pai
 from wordbias.contextual.stereoset.crows_pairs import CrowsPairs
 from wordbias.contextual.stereoset.data import Data
 from wordbias.contextual.stereoset.gsss import LABELS, Gsss, Sentences
-from wordbias.contextual.stereoset.measuring import (
-    Settings,
-    crows_rows,
-    gsss_rows,
-    stereoset_rows,
-    triple_records,
-)
+from wordbias.contextual.stereoset.measuring import gsss_rows, triple_records
 from wordbias.contextual.stereoset.original import Cluster, StereoSet
+from wordbias.contextual.stereoset.preferences import crows_rows, stereoset_rows
 from wordbias.contextual.stereoset.repair import Repaired
 from wordbias.contextual.stereoset.scores import Float
+from wordbias.contextual.stereoset.settings import Settings
 from wordbias.errors import WordbiasError
 from wordbias.results import Row
 

@@ -1,0 +1,60 @@
+"""How scores become measures, and what every measure says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wordbias.contextual.stereoset.scores import SHARE, Float, Rounding, resampled
+from wordbias.measures.bootstrap import SAMPLES, percentile_interval
+
+ALL = "all"
+HALF = {"neutral": 0.5, "better": "neutral"}
+"""What rows say of a share of which a half is neutral."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How scores become measures.
+
+    Attributes
+    ----------
+    share, rounding
+        Of the most extreme triples; see `extremes`.
+    absolute
+        Take the triples of largest |s|, whichever direction, and average |s|. By default those of
+        largest s: most biased is most stereotypical.
+    as_published
+        Ties count 0 in the stereotype score; StereoSet's shares are averaged over its terms, and
+        CrowS-Pairs' likelihoods compared to three digits.
+    seed, samples
+        Of the bootstrap over triples.
+    """
+
+    share: float = SHARE
+    rounding: Rounding = "nearest"
+    absolute: bool = False
+    as_published: bool = False
+    seed: int = 0
+    samples: int = SAMPLES
+
+    @property
+    def ties(self) -> float:
+        """What an equal score counts."""
+        return 0.0 if self.as_published else 0.5
+
+    def seeded(self) -> dict[str, Any]:
+        """Return what rows say of the bootstrap and of what was averaged."""
+        return {"seed": self.seed, "as_published": self.as_published}
+
+    def interval(self, values: Float, statistic: Callable[[Float], Float]) -> dict[str, Any]:
+        """Return the 95 % interval of a statistic and how it was made; see `resampled`.
+
+        The same triples are drawn for every model and measure, so that values can be compared.
+        """
+        rng = np.random.default_rng(self.seed)
+        drawn = resampled(values, statistic, rng, self.samples)
+        return {**percentile_interval(drawn)._asdict(), **self.seeded()}
