@@ -320,14 +320,14 @@ def test_files_that_are_something_else(tmp_path: Path) -> None:
         load_biographies(plain)
     empty = tmp_path / "bios.jsonl"
     empty.write_text("")
-    with pytest.raises(WordbiasError, match=r"holds no biographies$"):
+    with pytest.raises(WordbiasError, match=r"holds no biographies; it has no records$"):
         load_biographies(empty)
     empty.write_text("[]\n")
     with pytest.raises(WordbiasError, match=r"holds no biographies that can be used; the first: l"):
         load_biographies(empty, skip_bad=True)
     with pytest.raises(WordbiasError, match=r"none\.tsv: cannot be read: No such file"):
         load_biographies(tmp_path / "none.tsv")
-    with pytest.raises(WordbiasError, match=r"holds no biographies$"):
+    with pytest.raises(WordbiasError, match=r"holds no biographies; it has no records$"):
         load_biographies(pickled(tmp_path / "empty.pkl"))
 
 

@@ -92,7 +92,7 @@ def test_a_bad_row_is_named_and_can_be_dropped(
             "has no column 'z'; it has y, r, group",
         ),
         ("p.csv", "y,r,z\n", "holds no rows"),
-        ("p.csv", "", "holds no rows"),
+        ("p.csv", "", "is empty; expected a header, a name for each column"),
         ("p.csv", "y,y,z\na,b,F\n", "line 1: expected a header"),
         ("p.txt", "a b F\n", "expected a file with columns"),
         ("p.parquet", "PAR", "cannot be read as Parquet|pandas reads Parquet with pyarrow|pandas"),
@@ -222,6 +222,7 @@ def test_costs_are_put_in_order(tmp_path: Path) -> None:
     [
         ("c.csv", COSTS.replace("c,2,3,0", "c,2,4,0"), "a to c costs 3, but 4 the other way"),
         ("c.csv", COSTS.replace("b,0", "b,9"), "b to itself costs 9; expected 0"),
+        ("c.csv", COSTS + COSTS.splitlines()[1] + "\n", "line 5: the class 'a' comes twice"),
         ("c.csv", COSTS.replace("a,1", "a,-1"), "line 2: expected a cost, 0 or more; found '-1'"),
         ("c.csv", COSTS.replace("a,1", "a,x"), "line 2: expected a cost, 0 or more; found 'x'"),
         ("c.csv", COSTS.replace("c,2,3,0\n", ""), "a row and a column for each class.* for c"),

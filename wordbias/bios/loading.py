@@ -102,7 +102,7 @@ def load_biographies(
                 ) from None
             bad.append(problem)
     if not people:
-        among = f" that can be used; the first: {bad[0]}" if bad else ""
+        among = f" that can be used; the first: {bad[0]}" if bad else "; it has no records"
         raise WordbiasError(f"{file}: holds no biographies{among}")
     bios = _collected(file, people, columns, named)
     return replace(bios, dropped=len(bad), problem=bad[0] if bad else "")

@@ -43,6 +43,8 @@ def load_costs(path: str | Path, classes: Sequence[str]) -> NDArray[np.float64]:
         if line.problem:
             raise WordbiasError(f"{file}: line {line.number}: {line.problem}")
         (_, name), *others = line.cells.items()
+        if name in table:
+            raise WordbiasError(f"{file}: line {line.number}: the class {name!r} comes twice")
         table[name] = {to: _cost(value, f"{file}: line {line.number}") for to, value in others}
     lacking = [name for name in classes if name not in table or name not in table[name]]
     if lacking:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from wordbias.errors import WordbiasError
 from wordbias.fairness.forms import Form
+from wordbias.formats.foreign import refuse_foreign
 from wordbias.formats.source import Source
+from wordbias.formats.tables import kind_of
 
 _MARK = "\ufeff".encode()
 
@@ -31,6 +33,8 @@ def whole_records(path: Path, form: Form) -> Iterator[tuple[int, str]]:
 
 def _decoded_lines(path: Path) -> Iterator[tuple[int, str]]:
     for number, raw in enumerate(_raw_lines(path), 1):
+        if number == 1:
+            refuse_foreign(path, raw, plain=kind_of(path) == "plain")
         try:
             yield number, (raw.removeprefix(_MARK) if number == 1 else raw).decode()
         except UnicodeDecodeError as error:

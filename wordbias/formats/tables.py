@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from wordbias.errors import WordbiasError
+from wordbias.formats.foreign import refuse_foreign
 
 PLAIN = "text"
 """What the only column of a file without columns is called."""
@@ -56,7 +57,8 @@ def read_lines(file: Path) -> Iterator[Line]:
     Raises
     ------
     WordbiasError
-        If the file cannot be read, is not UTF-8, or its header is of no use.
+        If the file cannot be read, is not UTF-8 text, is empty where it should have a header, or
+        its header is of no use.
     """
     readers = {"tsv": _tabbed, "csv": _comma, "jsonl": _json}
     read = readers.get(kind_of(file), _plain)
@@ -66,6 +68,8 @@ def read_lines(file: Path) -> Iterator[Line]:
 def _decoded(file: Path) -> Iterator[tuple[int, str]]:
     """Yield lines with their numbers, without their ends."""
     for number, raw in _raw(file):
+        if number == 1:
+            refuse_foreign(file, raw, plain=kind_of(file) == "plain")
         try:
             yield number, raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
         except UnicodeDecodeError as error:
@@ -98,6 +102,7 @@ def _tabbed(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
             names = _header(file, line.split("\t"))
         elif line:
             yield _row(number, names, line.split("\t"))
+    _refuse_empty(file, names)
 
 
 def _comma(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
@@ -116,6 +121,7 @@ def _comma(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
                 names = _header(file, cells)
             elif cells:
                 yield _row(last, names, cells)
+        _refuse_empty(file, names)
     except csv.Error as error:
         if str(error).startswith("field larger"):
             raise WordbiasError(
@@ -134,6 +140,11 @@ def _header(file: Path, names: list[str]) -> list[str]:
             f"{', '.join(map(repr, names))[:200]}"
         )
     return names
+
+
+def _refuse_empty(file: Path, names: list[str]) -> None:
+    if not names:
+        raise WordbiasError(f"{file}: is empty; expected a header, a name for each column")
 
 
 def _row(number: int, names: list[str], cells: list[str]) -> Line:

@@ -9,10 +9,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from wordbias.errors import WordbiasError
+from wordbias.formats.foreign import is_web_page
 from wordbias.optional import need
 
 _CHUNK = 1 << 16  # the most that a kill loses
-_NOT_DATA = (b"<!doctype html", b"<html", b"version https://git-lfs")
 
 
 class Broken(Exception):
@@ -70,7 +70,7 @@ def check_answer(answer: Any, what: str, url: str) -> None:
 
 def check_data(beginning: bytes, what: str, url: str) -> None:
     """Refuse a body that begins as a web page does, whatever its header says."""
-    if beginning[:1024].lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(_NOT_DATA):
+    if is_web_page(beginning):
         raise _page(what, url)
 
 
