@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from wordbias.commands.inputs import Reading, open_subject
+from wordbias.commands.nli_train_plan import Asked
 from wordbias.commands.options import (
     common_options,
     format_option,
@@ -16,26 +15,13 @@ from wordbias.commands.options import (
     reading_options,
     show,
 )
-from wordbias.commands.training_options import (
-    BFLOAT16,
-    machine_options,
-    recipe_options,
-    training_files,
-)
-from wordbias.embedding import Embedding
-from wordbias.errors import WordbiasError
-from wordbias.formats.atomic import check_writable, refuse_same
-from wordbias.nli.recipes import RECIPES, Recipe
-from wordbias.optional import need
+from wordbias.commands.training_options import machine_options, recipe_options, training_files
+from wordbias.nli.recipes import Recipe
 from wordbias.rendering import Table
-from wordbias.resources import located
 from wordbias.results import Report, Row, number
-from wordbias.workers import Workers
 
 if TYPE_CHECKING:
     from wordbias.nli.runs import Data, Plan
-
-_PURPOSE = "Training an NLI model"
 
 
 @click.command()
@@ -62,26 +48,7 @@ _PURPOSE = "Training an NLI model"
 @reading_options
 @format_option
 @common_options
-def command(
-    embeddings: tuple[str, ...],
-    train_file: str,
-    dev_file: str,
-    test_file: str | None,
-    output: str,
-    seeds: list[int],
-    recipe_name: str,
-    no_intra: bool,
-    device: str | None,
-    precision: str,
-    jobs: int | None,
-    backend: str,
-    skip_bad: bool,
-    allow_pickle: bool,
-    cache: bool,
-    to: str,
-    quiet: bool,
-    **changes: Any,
-) -> None:
+def command(to: str, quiet: bool, **given: Any) -> None:
     """Train decomposable attention (Parikh et al. 2016) on EMBEDDINGS, one model for each seed.
 
     Pairs are SNLI's own jsonl, or tabbed text of label, premise and hypothesis, compressed or not.
@@ -103,75 +70,22 @@ def command(
       wordbias nli-train glove.txt hard.txt misp.txt --seeds 0,1,2 --train train.tsv.gz
         --dev dev.tsv.gz --test test.tsv.gz -o models
     """
-    recipe = RECIPES[recipe_name].with_changes(intra=False if no_intra else None, **changes)
-    names = list(dict.fromkeys(embeddings or (None,)))
-    read = {f"EMBEDDING {name}": name for name in names}
-    read |= {"--train": train_file, "--dev": dev_file, "--test": test_file}
-    refuse_same({"-o": output}, read)
-    folder, file = _outputs(output, len(names) * len(seeds))
-    need("torch", extra="torch", purpose=_PURPOSE)
-    trainer = need("wordbias.nli.trainer", extra="torch", purpose=_PURPOSE)
-    runs = need("wordbias.nli.runs", extra="torch", purpose=_PURPOSE)
-    trainer.find_device(device)
-    data: Data = runs.Data.load(
-        {
-            "train": located(train_file),
-            "dev": located(dev_file),
-            "test": located(test_file),
-        }
-    )
+    asked = Asked.of(**given)
+    asked.check()
+    data = asked.data()
     inputs: dict[str, dict[str, Any]] = {}
-    opened = _opened(names, Reading(cache, skip_bad, allow_pickle), quiet, inputs)
-    plan: Plan = runs.plan(opened, seeds, data, recipe, folder, half=precision == BFLOAT16)
-    if file is not None:
-        plan = runs.single(plan, file)
-    trainer.train_all(
-        plan.jobs,
-        data.encoded["train"],
-        data.encoded["dev"],
-        recipe,
-        device=device,
-        half=precision == BFLOAT16,
-        workers=Workers(jobs, backend),
-    )
-    rows = [row for job in plan.jobs for row in runs.accuracy_rows(job, data)]
-    for name, file_name in (("train", train_file), ("dev", dev_file), ("test", test_file)):
-        if name in data.pairs:
-            pairs = data.pairs[name]
-            about = {"pairs": len(pairs), "dropped": pairs.dropped, "sha256": pairs.sha256}
-            inputs[f"pairs: {name}"] = {"path": file_name, **about}
+    plan = asked.plan(data, inputs, quiet)
+    rows = asked.train(plan, data)
     report = Report(
         "nli-train",
         given_arguments(),
-        inputs,
+        {**inputs, **asked.about(data)},
         rows,
         [_table(rows)],
-        _heading(recipe_name, recipe, data, plan),
-        [f"Written: {output}."],
+        _heading(given["recipe_name"], asked.recipe, data, plan),
+        [f"Written: {asked.output}."],
     )
     show(report, to)
-
-
-def _outputs(output: str, count: int) -> tuple[Path, Path | None]:
-    """Return the folder of the models, and the file if there is but one to be named so."""
-    path = Path(output)
-    if count == 1 and not path.is_dir():
-        check_writable(path)
-        return path.parent, path
-    if path.exists() and not path.is_dir():
-        raise WordbiasError(f"{path}: is a file; {count} models need a folder")
-    check_writable(path / "model" if path.is_dir() else path)
-    return path, None
-
-
-def _opened(
-    names: Sequence[str | None], reading: Reading, quiet: bool, inputs: dict[str, dict[str, Any]]
-) -> Iterator[Embedding]:
-    """Open one embedding after the other, and note what each is."""
-    for name in names:
-        subject = open_subject(name, reading, head=0, wanted=(), output=None, quiet=quiet)
-        inputs[subject.embedding.name] = subject.info.to_dict()
-        yield subject.embedding
 
 
 def _heading(name: str, recipe: Recipe, data: Data, plan: Plan) -> list[str]:
