@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wordbias.commands.inputs import Reading, Subject, open_subject
+from wordbias.commands.inputs import Reading
+from wordbias.commands.measure_inputs import Subjects
 from wordbias.comparison import Comparison, joined, read
 from wordbias.measures.apart import panel_rows
-from wordbias.measures.panel import make_panels
 from wordbias.results import Row
 from wordbias.rows import Source
 from wordbias.wordlists import Attribute
@@ -46,21 +46,8 @@ def measured(
     quiet: bool,
 ) -> Compared:
     """Take the classic measures of embeddings, as `wordbias measure` does."""
-
-    def opened(name: str) -> Subject:
-        return open_subject(name, reading, head=0, wanted=(), output=None, quiet=quiet)
-
-    subjects = [opened(name) for name in names]
-    before = opened(original) if original is not None else None
-    panels = make_panels(
-        [subject.embedding for subject in subjects],
-        before.embedding if before else None,
-        Attribute.load(attribute_file),
-        seed=seed,
-    )
+    subjects = Subjects.open(names, original, reading, quiet=quiet)
+    panels = subjects.panels(Attribute.load(attribute_file), seed=seed)
     rows = panel_rows(panels, workers=workers)
-    inputs = {subject.embedding.name: subject.info.to_dict() for subject in subjects}
-    if before is not None:
-        inputs[f"original: {before.embedding.name}"] = before.info.to_dict()
     source = Source("what was measured", "measured", "", [row.to_dict() for row in rows])
-    return Compared(joined([source]), inputs, rows)
+    return Compared(joined([source]), subjects.about(), rows)

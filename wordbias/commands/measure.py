@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
-from wordbias.commands.inputs import Reading, Subject, open_subject
+from wordbias.commands.measure_plan import Asked
 from wordbias.commands.options import (
     common_options,
     format_option,
     given_arguments,
     jobs_options,
-    note,
     reading_options,
     seed_option,
     show,
@@ -20,15 +20,9 @@ from wordbias.commands.options import (
     vocabulary_options,
 )
 from wordbias.commands.views import measures_tables, words_tables
-from wordbias.measures.apart import panel_rows
-from wordbias.measures.means import word_rows
-from wordbias.measures.panel import Panel, make_panels
-from wordbias.measures.sembias import SemBias
 from wordbias.measures.table import FAMILIES
-from wordbias.resources import located
-from wordbias.results import Report, Row
-from wordbias.wordlists import Attribute, resolve, wordlist
-from wordbias.workers import Workers
+from wordbias.results import Report
+from wordbias.wordlists import Attribute
 
 
 @click.command()
@@ -61,29 +55,7 @@ from wordbias.workers import Workers
 @seed_option
 @format_option
 @common_options
-def command(
-    embeddings: tuple[str, ...],
-    only: list[str] | None,
-    original: str | None,
-    recipe: str,
-    sembias_file: str | None,
-    words: list[str] | None,
-    extremes: int | None,
-    dims: int,
-    center: bool,
-    isolated_zero: bool,
-    attribute_file: str | None,
-    vocab_file: str | None,
-    strict_vocab: bool,
-    skip_bad: bool,
-    allow_pickle: bool,
-    cache: bool,
-    jobs: int | None,
-    backend: str,
-    seed: int,
-    to: str,
-    quiet: bool,
-) -> None:
+def command(to: str, quiet: bool, **given: Any) -> None:
     """Measure the bias of EMBEDDINGS: the row of Dawkins (2021), Table 6, with 95 % intervals.
 
     MIDB, direct bias, clustering, recoverability, SemBias and GIPE, averaged over the frequent
@@ -99,53 +71,25 @@ def command(
       wordbias measure --attribute religion:christian,muslim
       wordbias measure --attribute ethnicity:white,black --direction means
     """
-    reading = Reading(cache, skip_bad, allow_pickle)
-    subjects = [_open(name, reading, quiet) for name in embeddings or (None,)]
-    before = _open(original, reading, quiet) if original is not None else None
-    attribute = Attribute.load(attribute_file)
-    given = wordlist(vocab_file) if vocab_file else None
-    panels = make_panels(
-        [subject.embedding for subject in subjects],
-        before.embedding if before else None,
-        attribute,
-        given,
-        strict=strict_vocab,
-        recipe=recipe,
-        dims=dims,
-        center=center,
-        seed=seed,
+    asked = Asked(**given)
+    subjects = asked.subjects(quiet)
+    attribute, words = Attribute.load(asked.attribute_file), asked.given()
+    panels = asked.panels(subjects, attribute, words)
+    single = [row for panel in panels for row in asked.word_rows(panel, quiet)]
+    rows = asked.rows(panels, instead=bool(single))
+    report = Report(
+        "measure",
+        given_arguments(),
+        subjects.about(),
+        [*rows, *single],
+        [*measures_tables(rows), *words_tables(single, attribute)],
+        [_heading(attribute, panels[0].vocabulary, words)],
+        seed=asked.seed,
     )
-    single = [row for panel in panels for row in _single_words(panel, words, extremes, quiet)]
-    families = only if only is not None else () if single else FAMILIES
-    sembias = SemBias.load(located(sembias_file)) if sembias_file else None
-    isolated = 0.0 if isolated_zero else 1.0
-    workers = Workers(jobs, backend)
-    rows = panel_rows(panels, families, sembias=sembias, isolated=isolated, workers=workers)
-    inputs = {subject.embedding.name: subject.info.to_dict() for subject in subjects}
-    if before is not None:
-        inputs[f"original: {before.embedding.name}"] = before.info.to_dict()
-    tables = measures_tables(rows)
-    tables += words_tables(single, attribute)
-    over = f"{len(panels[0].vocabulary):,}"
-    over += f" of {len(given):,} words given" if given is not None else " neutral words"
-    heading = [f"Attribute {attribute.name}: {' − '.join(attribute.groups)}. Averages over {over}."]
-    rows += single
-    show(Report("measure", given_arguments(), inputs, rows, tables, heading, (), seed), to)
+    show(report, to)
 
 
-def _open(name: str | None, reading: Reading, quiet: bool) -> Subject:
-    return open_subject(name, reading, head=0, wanted=(), output=None, quiet=quiet)
-
-
-def _single_words(
-    panel: Panel, words: Sequence[str] | None, extremes: int | None, quiet: bool
-) -> list[Row]:
-    chosen: list[str] = []
-    if words is not None:
-        found = resolve(words, panel.embedding, f"{panel.embedding.name}: --words")
-        chosen += found.at_least(1, "give words it has").found
-        if found.missing:
-            note(f"{panel.embedding.name} has not: {', '.join(found.missing)}", quiet)
-    if extremes is not None:
-        chosen += panel.extremes(extremes)
-    return word_rows(panel, list(dict.fromkeys(chosen)))
+def _heading(attribute: Attribute, vocabulary: Sequence[str], given: Sequence[str] | None) -> str:
+    words = f"{len(vocabulary):,}"
+    words += " neutral words" if given is None else f" of {len(given):,} words given"
+    return f"Attribute {attribute.name}: {' − '.join(attribute.groups)}. Averages over {words}."

@@ -1,0 +1,90 @@
+"""What `wordbias measure` was asked for: what is opened, and which measures of what are taken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from wordbias.commands.inputs import Reading
+from wordbias.commands.measure_inputs import Subjects
+from wordbias.commands.options import note
+from wordbias.measures.apart import panel_rows
+from wordbias.measures.means import word_rows
+from wordbias.measures.panel import Panel
+from wordbias.measures.sembias import SemBias
+from wordbias.measures.table import FAMILIES
+from wordbias.resources import located
+from wordbias.results import Row
+from wordbias.wordlists import Attribute, resolve, wordlist
+from wordbias.workers import Workers
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was asked for."""
+
+    embeddings: tuple[str, ...]
+    only: list[str] | None
+    original: str | None
+    recipe: str
+    sembias_file: str | None
+    words: list[str] | None
+    extremes: int | None
+    dims: int
+    center: bool
+    isolated_zero: bool
+    attribute_file: str | None
+    vocab_file: str | None
+    strict_vocab: bool
+    skip_bad: bool
+    allow_pickle: bool
+    cache: bool
+    jobs: int | None
+    backend: str
+    seed: int
+
+    def subjects(self, quiet: bool) -> Subjects:
+        """Open the embeddings."""
+        reading = Reading(self.cache, self.skip_bad, self.allow_pickle)
+        return Subjects.open(self.embeddings or (None,), self.original, reading, quiet=quiet)
+
+    def given(self) -> Sequence[str] | None:
+        """Read the words to average over, if a file is named."""
+        return wordlist(self.vocab_file) if self.vocab_file else None
+
+    def panels(
+        self, subjects: Subjects, attribute: Attribute, given: Sequence[str] | None
+    ) -> list[Panel]:
+        """Make the embeddings ready to be measured."""
+        return subjects.panels(
+            attribute,
+            given,
+            strict=self.strict_vocab,
+            recipe=self.recipe,
+            dims=self.dims,
+            center=self.center,
+            seed=self.seed,
+        )
+
+    def word_rows(self, panel: Panel, quiet: bool) -> list[Row]:
+        """Measure the single words that are named, and those that lean most."""
+        chosen: list[str] = []
+        if self.words is not None:
+            found = resolve(self.words, panel.embedding, f"{panel.embedding.name}: --words")
+            chosen += found.at_least(1, "give words it has").found
+            if found.missing:
+                note(f"{panel.embedding.name} has not: {', '.join(found.missing)}", quiet)
+        if self.extremes is not None:
+            chosen += panel.extremes(self.extremes)
+        return word_rows(panel, list(dict.fromkeys(chosen)))
+
+    def rows(self, panels: Sequence[Panel], *, instead: bool) -> list[Row]:
+        """Take the measures asked for; by default all, or none where single words are `instead`."""
+        families = self.only if self.only is not None else () if instead else FAMILIES
+        return panel_rows(
+            panels,
+            families,
+            sembias=SemBias.load(located(self.sembias_file)) if self.sembias_file else None,
+            isolated=0.0 if self.isolated_zero else 1.0,
+            workers=Workers(self.jobs, self.backend),
+        )
