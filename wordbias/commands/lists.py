@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from wordbias.commands.options import common_options, format_option, show
@@ -43,34 +45,37 @@ def command(folder: str | None, attribute_file: str | None, to: str, quiet: bool
     """
     attribute = load_attribute(attribute_file)
     templates = Templates.load(located(folder))
-    rows = [*_attribute_rows(attribute), *_template_rows(templates)]
-    sizes = templates.sizes()
-    rows += [
-        Row("templates", f"size-{name}", count, {"set": name}) for name, count in sizes.items()
+    lists = [*_attribute_rows(attribute), *_template_rows(templates)]
+    sizes = [
+        Row("templates", f"size-{name}", count, {"set": name})
+        for name, count in templates.sizes().items()
     ]
-    tables = [
-        Table(
-            f"Word lists; attribute {attribute.name}: {attribute.source}",
-            ["list", "entries", "first entries"],
-            [
-                [row.measure, str(row.value), str(row.details["first"])]
-                for row in rows[: -len(sizes)]
-            ],
-            cut="first entries",
-        ),
-        Table(
-            "Test sets these lists give",
-            ["set", "pairs", "made of"],
-            [[name, f"{count:,}", _SETS[name]] for name, count in sizes.items()],
-            cut="made of",
-        ),
-        Table(
-            "Attributes, for --attribute NAME",
-            ["name", "what"],
-            list(map(list, ATTRIBUTES.items())),
-        ),
-    ]
-    show(Report("lists", {"lists": folder, "attribute": attribute_file}, {}, rows, tables), to)
+    tables = [_lists_table(attribute, lists), _sizes_table(sizes), _attributes_table()]
+    arguments = {"lists": folder, "attribute": attribute_file}
+    show(Report("lists", arguments, {}, [*lists, *sizes], tables), to)
+
+
+def _lists_table(attribute: Attribute | WordGroups, rows: Sequence[Row]) -> Table:
+    return Table(
+        f"Word lists; attribute {attribute.name}: {attribute.source}",
+        ["list", "entries", "first entries"],
+        [[row.measure, str(row.value), str(row.details["first"])] for row in rows],
+        cut="first entries",
+    )
+
+
+def _sizes_table(rows: Sequence[Row]) -> Table:
+    return Table(
+        "Test sets these lists give",
+        ["set", "pairs", "made of"],
+        [[row.details["set"], f"{row.value:,}", _SETS[row.details["set"]]] for row in rows],
+        cut="made of",
+    )
+
+
+def _attributes_table() -> Table:
+    cells = [list(item) for item in ATTRIBUTES.items()]
+    return Table("Attributes, for --attribute NAME", ["name", "what"], cells)
 
 
 def _attribute_rows(attribute: Attribute | WordGroups) -> list[Row]:

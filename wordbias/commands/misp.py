@@ -101,7 +101,15 @@ def command(
     vocabulary = choose_vocabulary([subject.embedding], attribute, given, strict=strict_vocab)
     found = study(subject.embedding, vocabulary, attribute, Settings(**settings))
     subject.write(found.projection)
-    report = Report(
+    show(_report(subject, attribute, found, given), to)
+    for warning in found.warnings:
+        note(warning, quiet)
+
+
+def _report(
+    subject: Subject, attribute: Attribute, found: Study, given: Sequence[str] | None
+) -> Report:
+    return Report(
         "misp",
         given_arguments(),
         {found.subject: subject.info.to_dict()},
@@ -109,12 +117,9 @@ def command(
         [components_table(found, attribute), effect_table(found, attribute)],
         _heading(subject, attribute, found, given),
         [moved_line(found.measured), subject.written()],
-        settings["seed"],
+        found.settings.seed,
         found.warnings,
     )
-    show(report, to)
-    for warning in found.warnings:
-        note(warning, quiet)
 
 
 def _heading(
