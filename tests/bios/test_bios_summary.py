@@ -327,6 +327,9 @@ def test_a_model_of_the_data_as_they_are_has_nothing_to_restore() -> None:
     found = Summary.of(rows).association(COMPRESSED, TPR_S, RESTORED)
     assert (found.n, found.r) == (4, pytest.approx(1))
     assert Summary.of(rows).association(COMPRESSED, TPR_S, AFTER).n == 6
+    alone = Summary.of([one for one in rows if one.subject == "none"] * 2)
+    assert alone.association(COMPRESSED, TPR_S, RESTORED).n == 0
+    assert reading(alone)[-1].endswith("The runs do not tell: 0 runs have both, needed are 3.")
 
 
 def test_where_retraining_changes_nothing_nothing_is_predicted() -> None:

@@ -204,6 +204,25 @@ def test_bad_input(cli: Cli, encoder: str, tmp_path: Path) -> None:
     assert "is both --data and -o" in said("--data", data, "-o", data)
     assert "no such folder" in said("--model", tmp_path / "none")
     assert "use cpu, or cuda" in said("--device", "abacus")
+    assert "cannot be drawn of 3 biographies" in said("--limit", 3)
+    (tmp_path / "page.tsv").write_text("<!DOCTYPE html>\n<html></html>\n")
+    assert "page.tsv: is a web page, not a table" in said("--data", tmp_path / "page.tsv")
+    assert "cannot be made, the folder" in said("-o", tmp_path / "no" / "study")
+    assert not (tmp_path / "no").exists()
+    assert not (tmp_path / "study").exists()
+
+
+def test_what_is_undefined_everywhere_has_no_table(cli: Cli, encoder: str, tmp_path: Path) -> None:
+    """No run, or one, has no correlation: said in words, and there is no table without lines."""
+    given = ["bios", "--model", encoder, "--frozen", "-o", tmp_path / "study", "--format", "md"]
+    done = cli(*given, *SMALL, *QUICK, "--strategies", "none", "--no-baselines")
+    assert done.code == 0, done.err
+    assert "R²" not in done.out
+    assert "The runs do not tell: 0 runs have both, needed are 3." in flat(done.out)
+    lines = done.out.splitlines()
+    rules = [i for i, line in enumerate(lines) if line.startswith("| ---")]
+    assert rules
+    assert all(lines[i + 1].startswith("|") for i in rules)
 
 
 def _lines(folder: Path, text: str) -> Path:

@@ -65,7 +65,12 @@ class Association:
 
 
 def associated(
-    runs: Runs, x: Metric, y: Metric, stage: str, strategies: Sequence[str] = (), view: str = OWN
+    runs: Runs,
+    x: Metric,
+    y: Metric,
+    stage: str,
+    strategies: Sequence[str] | None = None,
+    view: str = OWN,
 ) -> Association:
     """Correlate two measures over the runs of some strategies, by default all."""
     named_x, named_y = (
@@ -79,7 +84,7 @@ def associated(
         reason = f"{runs_have} both, needed are {LEAST}"
     elif found.r is None:
         reason = f"{found.reason.partition(' is constant')[0]} is the same in all {found.n} runs"
-    name = strategies[0] if len(strategies) == 1 else ""
+    name = strategies[0] if strategies and len(strategies) == 1 else ""
     return Association(x, y, stage, name, found.r, found.p, found.n, reason)
 
 
@@ -93,8 +98,8 @@ def associations(runs: Runs, view: str = OWN) -> Iterator[Association]:
         for x in INTRINSIC:
             for y in GAPS:
                 for stage in STAGES:
-                    chosen = strategies or (runs.debiased() if stage == RESTORED else ())
+                    every = runs.debiased() if stage == RESTORED else None
                     yield replace(
-                        associated(runs, x, y, stage, chosen, view),
+                        associated(runs, x, y, stage, strategies or every, view),
                         strategy=strategies[0] if strategies else "",
                     )

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.bios.derived import WITHIN, controls, within
 from wordbias.bios.strategies import NONE, ORIGINAL, OWN
 from wordbias.fairness.measuring import ACCURACY, ALL, CORRELATION, SUM
 from wordbias.probes.rows import ACCURACY as PROBE_ACCURACY
-from wordbias.probes.rows import COMPRESSION, CONTROL, PUBLISHED, SELECTIVITY
+from wordbias.probes.rows import COMPRESSION, CONTROL, PUBLISHED
 from wordbias.results import Row
 
 REPRESENTATION, BEFORE, AFTER, RESTORED = "representation", "before", "after", "restored"
 """Stages: vectors, the model as trained, its last layer retrained, and what that changed."""
 PRETRAINED, UNTRAINED = "pretrained", "untrained"
 BASELINES = (PRETRAINED, UNTRAINED)
-WITHIN = "within"
 CEAT_MEASURE = "ceat"
-_TOTALS = (ALL, SUM, CORRELATION, CONTROL, WITHIN, SELECTIVITY)
 Values = NDArray[np.float64]
 
 
@@ -105,7 +104,7 @@ class Runs:
     def of(cls, rows: Sequence[Row]) -> Runs:
         """Collect the rows of all jobs; those without a seed and a stage are left out."""
         own = [row for row in rows if {"seed", "stage"} <= row.details.keys()]
-        own += [*_within(own), *_controls(own)]
+        own += [*within(own), *controls(own)]
         values = {(_place(row), int(row.details["seed"])): _value(row) for row in own}
         undefined = {_place(row): str(row.details.get("reason", "")) for row in own}
         defined = {_place(row) for row in own if row.value is not None}
@@ -131,10 +130,10 @@ class Runs:
         return np.array([self.values.get((place, seed), np.nan) for seed in self.seeds], float)
 
     def every(
-        self, metric: Metric, stage: str, strategies: Sequence[str] = (), view: str = OWN
+        self, metric: Metric, stage: str, strategies: Sequence[str] | None = None, view: str = OWN
     ) -> Values:
         """Return the values of some strategies' runs, by default all, strategy by strategy."""
-        chosen = strategies or self.strategies
+        chosen = self.strategies if strategies is None else strategies
         columns = [self.column(metric, name, stage, view) for name in chosen]
         return np.concatenate([np.zeros(0), *columns])
 
@@ -187,40 +186,3 @@ def _place(row: Row) -> Place:
 
 def _value(row: Row) -> float:
     return np.nan if row.value is None else float(row.value)
-
-
-def _controls(rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield, for each compression that has one beside it, that of whoever knows the class alone."""
-    for row in rows:
-        if row.measure == COMPRESSION and row.details.get(CONTROL) is not None:
-            yield Row(
-                row.subject, COMPRESSION, row.details[CONTROL], {**row.details, "set": CONTROL}
-            )
-
-
-def _within(rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield one compression within classes for each run, of those of its classes.
-
-    The code of the genders of all people whose class is known takes as many bits as those of the
-    classes together, so it is the harmonic mean of their compressions by number of examples.
-    """
-    groups: dict[tuple[str, str, str, int], list[Row]] = {}
-    for row in rows:
-        about = row.details
-        if row.measure == COMPRESSION and about.get("set", ALL) not in _TOTALS and row.value:
-            key = row.subject, str(about["stage"]), str(about.get("view", OWN)), about["seed"]
-            groups.setdefault(key, []).append(row)
-    for (subject, stage, view, seed), parts in groups.items():
-        n = np.array([part.details["n"] for part in parts], float)
-        each = np.array([part.value for part in parts], float)
-        about = {
-            "stage": stage,
-            "view": view,
-            "seed": seed,
-            "set": WITHIN,
-            "n": int(n.sum()),
-            "classes_measured": len(parts),
-            "neutral": 1,
-            "better": "lower",
-        }
-        yield Row(subject, COMPRESSION, float(n.sum() / (n / each).sum()), about)

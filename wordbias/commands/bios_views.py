@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wordbias.bios.association import INTRINSIC, Association
 from wordbias.bios.biographies import Biographies
 from wordbias.bios.reading import reading
 from wordbias.bios.runs import (
@@ -18,20 +17,18 @@ from wordbias.bios.runs import (
     KNOWING_CLASS,
     REPRESENTATION,
     REPRESENTATIVE,
-    Metric,
     spread,
 )
 from wordbias.bios.strategies import ORIGINAL, OWN
 from wordbias.bios.summary import OF_VECTORS, Summary
-from wordbias.commands.bios_cells import by_strategy, drawn, in_parts, note_of, reasons
+from wordbias.commands.bios_associations import PAPER, STAGES, association_tables, stages_of
+from wordbias.commands.bios_cells import by_strategy, drawn, note_of
 from wordbias.rendering import Table
-from wordbias.results import Row, number
+from wordbias.results import Row
 
 _FEW = 6
 _HEADS = ("compression", "as published", "class known", "probe accuracy", "CEAT")
 _SHORT = (ACCURATE, *(metric for metric in GAPS if metric in (*REPRESENTATIVE, GAPS[1])))
-_STAGE = {BEFORE: "before", AFTER: "after"}
-_PAPER = "as Orgad et al. 2022"
 
 
 def heading(bios: Biographies, model: str) -> list[str]:
@@ -107,8 +104,8 @@ def representative_tables(found: Summary) -> list[Table]:
     """Arrange the metrics of Table 1a, before and after retraining."""
     lines = [(metric, REPRESENTATION, metric.title) for metric in (COMPRESSED, CEAT)]
     for metric in _SHORT:
-        lines += [(metric, stage, f"{metric.title}, {_STAGE[stage]}") for stage in _stages(found)]
-    title = f"Before and after retraining the last layer ({_PAPER}, Table 1a)"
+        lines += [(metric, stage, f"{metric.title}, {STAGES[stage]}") for stage in stages_of(found)]
+    title = f"Before and after retraining the last layer ({PAPER}, Table 1a)"
     return by_strategy(found, title, lines)
 
 
@@ -117,11 +114,11 @@ def stage_tables(found: Summary, stage: str, *, frozen: bool) -> list[Table]:
     if frozen and stage == AFTER:
         title = "Frozen encoder, last layer retrained on the original data"
     elif frozen:
-        title = f"Frozen encoder ({_PAPER}, Table 5)"
+        title = f"Frozen encoder ({PAPER}, Table 5)"
     elif stage == BEFORE:
-        title = f"As fine-tuned ({_PAPER}, Table 3)"
+        title = f"As fine-tuned ({PAPER}, Table 3)"
     else:
-        title = f"Last layer retrained ({_PAPER}, Table 4)"
+        title = f"Last layer retrained ({PAPER}, Table 4)"
     metrics = (ACCURATE, *GAPS)
     return by_strategy(found, title, [(metric, stage, metric.title) for metric in metrics])
 
@@ -135,7 +132,7 @@ def original_tables(found: Summary) -> list[Table]:
     ]
     for metric in _SHORT:
         lines += [
-            (metric, stage, f"{metric.title}, {_STAGE[stage]}")
+            (metric, stage, f"{metric.title}, {STAGES[stage]}")
             for stage in (BEFORE, AFTER)
             if found.runs.has(stage, ORIGINAL)
         ]
@@ -146,70 +143,3 @@ def original_tables(found: Summary) -> list[Table]:
     ]
     title = "Models of rewritten texts, on such and on texts as they were"
     return by_strategy(found, title, lines, columns)
-
-
-def association_tables(found: Summary) -> list[Table]:
-    """Arrange squared correlations: over all runs, as Table 2, and within each strategy."""
-    made = [_over_all(found, x) for x in INTRINSIC if x is COMPRESSED or _defined(found, x)]
-    if not _defined(found, COMPRESSED):
-        return made
-    defined = _defined(found, COMPRESSED)
-    within = [
-        (f"{name}, {_STAGE[stage]}", [_squared(found, y, stage, name) for y in defined])
-        for name in found.runs.strategies
-        for stage in _stages(found)
-    ]
-    title = "R² of compression and each metric within each strategy, over seeds"
-    note = f"− where r < 0; – where undefined. {len(found.runs.seeds)} seeds."
-    return made + in_parts(title, ["", *(y.title for y in defined)], within, note)
-
-
-def _defined(found: Summary, x: Metric) -> list[Metric]:
-    """Return the metrics whose correlation with `x` over all runs is defined at some stage."""
-    return [
-        y
-        for y in GAPS
-        if any(found.association(x, y, stage).r is not None for stage in _stages(found))
-    ]
-
-
-def _over_all(found: Summary, x: Metric) -> Table:
-    stages = _stages(found)
-    made = {(y, stage): found.association(x, y, stage) for y in GAPS for stage in stages}
-    heads = [f"{head} {_STAGE[stage]}" for stage in stages for head in ("R²", "r", "p")]
-    cells = [
-        [y.title, *(cell for stage in stages for cell in _association_cells(made[y, stage]))]
-        for y in _defined(found, x)
-    ]
-    undefined = reasons((one.y, one.reason) for one in made.values() if one.reason)
-    counts = sorted({one.n for one in made.values() if one.r is not None})
-    ends = " to ".join(str(n) for n in dict.fromkeys(counts[:1] + counts[-1:]))
-    n = f"n = {ends} runs. " * bool(counts)
-    warning = "Runs of one strategy are alike: p, which takes each for a draw of its own, is too "
-    return Table(
-        f"{x.title} and extrinsic bias over all runs ({_PAPER}, Table 2)",
-        ["", *heads],
-        cells,
-        f"{n}{warning}small. {undefined}".strip(),
-    )
-
-
-def _stages(found: Summary) -> list[str]:
-    return [stage for stage in (BEFORE, AFTER) if found.runs.has(stage)]
-
-
-def _association_cells(one: Association) -> list[str]:
-    if one.r is None or one.p is None:
-        return ["–", "–", "–"]
-    return [number(one.r2, 3), number(one.r, 2), _p(one.p)]
-
-
-def _p(p: float) -> str:
-    return f"{p:.1e}" if 0 < p < 0.001 else f"{p:.3f}"
-
-
-def _squared(found: Summary, y: Metric, stage: str, strategy: str) -> str:
-    one = found.association(COMPRESSED, y, stage, strategy)
-    if one.r is None:
-        return "–"
-    return f"{one.r**2:.3f}{'−' if one.r < 0 else ''}"

@@ -74,8 +74,9 @@ def undefined_because(gap: Values, shares: Values, groups: int) -> str:
     if groups > 2:
         return f"{groups} groups have no signed gap; name two with --groups"
     both = np.isfinite(gap) & np.isfinite(shares)
-    if both.sum() < LEAST:
-        return f"{both.sum()} classes have a gap and a share, needed are {LEAST}"
+    if (n := int(both.sum())) < LEAST:
+        have = "class has" if n == 1 else "classes have"
+        return f"{n} {have} a gap and a share, needed are {LEAST}"
     if not _centred(shares * both, both).any():
         return "the share is the same in every class; give those of the training data or a file"
     if not _centred(np.where(both, gap, 0), both).any():
