@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from small_bios import encoder_folder, small_bios
+from small_bios import small_bios
 
 from wordbias.pretrained import silent, weights_sha256
 from wordbias.probes.in_context.sentences import find_sentences
-from wordbias.threads import set_threads
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -22,19 +20,6 @@ from wordbias.bios import encoding  # noqa: E402
 from wordbias.bios.encoding import Live, Reading, Stored, distinct, sha256_of  # noqa: E402
 
 READING = Reading(max_tokens=20, device="cpu")
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    set_threads(1)
-    torch.set_num_threads(1)
-    yield
-    set_threads(None)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return encoder_folder(tmp_path_factory.mktemp("encoder") / "bert")
 
 
 def stored(folder: str, where: Path, loads: list[int], **about: Any) -> Stored:

@@ -18,14 +18,6 @@ from wordbias.bios.retraining import Fitted, Labelled, train_head  # noqa: E402
 from wordbias.contextual.fine_tuning.recipe import bucketed, schedule  # noqa: E402
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> Any:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def overlapping(n: int = 240, d: int = 5, classes: int = 3, seed: int = 0) -> Labelled:
     """Examples of classes that no layer tells apart wholly, so that the best one is finite."""
     rng = np.random.default_rng(seed)

@@ -15,17 +15,8 @@ from hypothesis import strategies as st
 from wordbias import WordbiasError
 from wordbias.bios.biographies import Biographies
 from wordbias.bios.loading import load_biographies
-from wordbias.bios.strategies import (
-    DEV_SHARE,
-    ORIGINAL,
-    OWN,
-    STRATEGIES,
-    TEST_SHARE,
-    Parts,
-    check_strategy,
-    prepared,
-    split,
-)
+from wordbias.bios.splitting import DEV_SHARE, TEST_SHARE, Parts, split
+from wordbias.bios.strategies import ORIGINAL, OWN, STRATEGIES, check_strategy, prepared
 from wordbias.bios.synthetic import synthetic
 
 PRONOUN = re.compile(r"\b(he|she|him|her|his|hers|himself|herself|mr|mrs|ms)\b", re.IGNORECASE)
@@ -89,10 +80,11 @@ def test_a_missing_development_part_is_drawn_of_the_training_part() -> None:
     assert train.texts == tuple(t for t in bios.texts if t in train.texts)  # the file's order
 
 
-@pytest.mark.parametrize("kinds", [("train", "dev"), ("dev", "test")])
+@pytest.mark.parametrize("kinds", [("dev", "train"), ("dev", "test")])
 def test_a_split_without_training_or_test_part(kinds: Sequence[str]) -> None:
     lacking = "test" if "test" not in kinds else "train"
-    with pytest.raises(WordbiasError, match=f"made up: no biography is for {lacking}, by its col"):
+    said = f"of 24 biographies none is for {lacking}: the column of splits says {', '.join(kinds)}"
+    with pytest.raises(WordbiasError, match=said):
         split(with_splits(*kinds), 0)
 
 

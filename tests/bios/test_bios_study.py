@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from small_bios import encoder_folder, small_bios
 
-from wordbias import training
+from wordbias import __version__, training
 from wordbias.bios.lines import Job, Lines
 from wordbias.bios.recipe import Recipe
-from wordbias.bios.strategies import prepared, split
+from wordbias.bios.splitting import split
+from wordbias.bios.strategies import prepared
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.probes.in_context.sentences import find_sentences
 from wordbias.results import Row
-from wordbias.threads import set_threads
 from wordbias.workers import Workers
 
 torch = pytest.importorskip("torch")
@@ -36,25 +36,12 @@ ONE = Recipe(epochs=2, batch=16, rate=1e-3)
 LAYER = Recipe(epochs=4, batch=16, rate=0.05)
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    set_threads(1)
-    torch.set_num_threads(1)
-    yield
-    set_threads(None)
-
-
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return encoder_folder(tmp_path_factory.mktemp("encoder") / "bert")
-
-
 @pytest.fixture
-def plan(encoder: str, tmp_path: Path) -> Plan:
+def plan(folder: str, tmp_path: Path) -> Plan:
     """A frozen study of small data."""
     return Plan(
         small_bios(),
-        encoder,
+        folder,
         tmp_path / "study",
         strategies=("none", "subsample", "scrub"),
         seeds=(0, 1),
@@ -390,10 +377,67 @@ def test_bad_input(plan: Plan, tmp_path: Path) -> None:
     file.write_text("")
     with pytest.raises(WordbiasError, match="is a file; name a folder"):
         run(replace(plan, folder=file))
-    with pytest.raises(WordbiasError, match="cannot be made: Not a directory; name another"):
-        run(replace(plan, folder=file / "below"))
+    for below in (file / "below", tmp_path / "none" / "below"):
+        with pytest.raises(WordbiasError, match=r"cannot be made, the folder .* does not exist"):
+            run(replace(plan, folder=below))
+    assert not (tmp_path / "none").exists()
     with pytest.raises(WordbiasError, match=r"none, seed 0: .*reads at most 64 tokens"):
         run(replace(plan, reading=Reading(100, device="cpu"), baselines=False))
+    assert not plan.folder.exists()
+
+
+def test_data_are_looked_at_before_a_model_is_loaded(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What no job could be made of is refused, and no text rewritten or folder made for that."""
+    monkeypatch.setattr(Reading, "load", lambda *_: pytest.fail("a model is loaded"))
+    bios = plan.biographies
+    women = bios.take(bios.genders == 0)
+    of_test = np.array([kind == "test" for kind in bios.splits or ()])
+    few = np.flatnonzero(of_test | (bios.genders == 0))  # nobody but women to learn from
+    cases: list[tuple[str, dict[str, Any]]] = [
+        ("pretrained, seed 0: small: of 3 biographies none is for train: the column", {
+            "biographies": bios.take(np.flatnonzero(of_test)[:3]),
+        }),
+        ("no class has both women and men among", {"biographies": women}),
+        ("none, seed 1: .* cannot be drawn of 3", {
+            "biographies": replace(bios.take([0, 1, 2]), splits=None), "baselines": False,
+            "seeds": (1,), "strategies": ("none",),
+        }),
+        ("subsample, seed 0: .*no class has both .* to be balanced", {
+            "biographies": bios.take(few), "strategies": ("none", "scrub+subsample", "subsample"),
+        }),
+        ("a file: has no share of dancer", {"shares": {"nurse": 1}, "shares_from": "a file"}),
+    ]  # fmt: skip
+    for message, change in cases:
+        with pytest.raises(WordbiasError, match=message):
+            run(replace(plan, **change))
+    assert not plan.folder.exists()
+    with pytest.raises(pytest.fail.Exception):
+        run(plan)
+
+
+def test_a_study_is_finished_by_the_version_that_began_it(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither its lines, nor its vectors, nor what it was interrupted in are of two versions."""
+    plan = replace(plan, strategies=("none",), seeds=(0,), baselines=False)
+    run(plan)
+    vectors = set((plan.folder / "vectors").iterdir())
+    tuning = tuned(plan, strategies=("none",), baselines=False, folder=plan.folder.parent / "whole")
+    with monkeypatch.context() as patch:
+        stop_at(patch, training, "_epoch", 2)
+        with pytest.raises(Interrupted):
+            run(tuning)
+    monkeypatch.setattr("wordbias.bios.plan.__version__", "0.0.1")
+    other = rf"is of another study: its wordbias is '{__version__}', not '0.0.1'; name another"
+    with pytest.raises(WordbiasError, match=rf"results\.jsonl: line 1: {other} folder"):
+        run(plan)
+    with pytest.raises(WordbiasError, match=rf"checkpoint: .*its wordbias is '{__version__}'"):
+        run(tuning)
+    plan.results.unlink()
+    run(plan)
+    assert len(set((plan.folder / "vectors").iterdir()) - vectors) == len(vectors)
 
 
 def test_two_processes_at_one_folder(plan: Plan) -> None:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from wordbias import WordbiasError
 from wordbias.bios import synthetic_words
-from wordbias.bios.strategies import STRATEGIES, prepared, split
+from wordbias.bios.splitting import split
+from wordbias.bios.strategies import STRATEGIES, prepared
 from wordbias.bios.synthetic import PEOPLE, synthetic
 from wordbias.fairness.scrubbing import gendered_words
 from wordbias.wordlists.query_files import load_queries

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from wordbias import training
 from wordbias.bios.biographies import Biographies
 from wordbias.bios.recipe import Recipe
 from wordbias.errors import WordbiasError
-from wordbias.threads import set_threads
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -27,19 +25,6 @@ from wordbias.bios.tuning import _Read, tune  # noqa: E402
 
 RECIPE = Recipe(epochs=3, batch=8, rate=3e-3)
 READING = Reading(max_tokens=20, device="cpu")
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    set_threads(1)
-    torch.set_num_threads(1)
-    yield
-    set_threads(None)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return encoder_folder(tmp_path_factory.mktemp("encoder") / "bert")
 
 
 @pytest.fixture(scope="module")

@@ -158,6 +158,7 @@ class Stored:
         if not file.exists():
             encoder = self.load()
             work = Work.of(encoder, texts, settings=self.reading.settings(encoder))
+            self.folder.mkdir(exist_ok=True)
             encode_to(file, work, {}, about)
         return _numbered(load_representations(file).vectors[0], texts)
 
@@ -166,11 +167,12 @@ class Stored:
         contexts = {word: list(found) for word, found in sentences.contexts.items()}
         file = self._file("words", {**self.about, "contexts_sha256": _hash(contexts)})
         if not file.exists():
-            save_representations(Live(self.load(), self.reading).contexts(sentences), file)
+            found = Live(self.load(), self.reading).contexts(sentences)
+            self.folder.mkdir(exist_ok=True)
+            save_representations(found, file)
         return load_representations(file)
 
     def _file(self, what: str, about: Mapping[str, Any]) -> Path:
-        self.folder.mkdir(parents=True, exist_ok=True)
         return self.folder / f"{what}-{_hash(about)[:_SHORT]}.safetensors"
 
 

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
 from torch import nn
 
 from wordbias.bios.biographies import Biographies
 from wordbias.bios.classifier import predictions
 from wordbias.bios.encoding import Live, Source, Vectors
 from wordbias.bios.lines import Job
-from wordbias.bios.measuring import Where, gap_rows, gender_rows, word_rows
+from wordbias.bios.material import Material, naming
+from wordbias.bios.measuring import gap_rows, gender_rows, word_rows
 from wordbias.bios.models import keep_model
 from wordbias.bios.plan import RANDOM_INIT, Plan
 from wordbias.bios.retraining import Fitted, Labelled, train_head
 from wordbias.bios.runs import AFTER, BASELINES, BEFORE, UNTRAINED
-from wordbias.bios.strategies import NONE, ORIGINAL, OWN, Prepared, prepared, split
+from wordbias.bios.strategies import OWN
 from wordbias.bios.tuning import tune
-from wordbias.errors import WordbiasError
-from wordbias.fairness.shares import shares_for
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.in_context.sentences import Sentences, find_sentences
-from wordbias.probes.representations import Representations
 from wordbias.results import Row
-
-_BETWEEN = re.compile(r"(?<=[.!?])\s+")
 
 
 class Done(NamedTuple):
@@ -38,66 +29,6 @@ class Done(NamedTuple):
 
     rows: list[Row]
     facts: dict[str, Any]
-
-
-@dataclass(frozen=True, eq=False)
-class Material:
-    """What a job works on.
-
-    Attributes
-    ----------
-    made
-        The parts, as the strategy writes them.
-    shares
-        Of women in each class, shape ``(classes,)``.
-    """
-
-    plan: Plan
-    job: Job
-    made: Prepared
-    shares: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, plan: Plan, job: Job) -> Material:
-        """Split the data, and do with them what the strategy does."""
-        parts = split(plan.biographies, job.seed)
-        strategy = NONE if job.strategy in BASELINES else job.strategy
-        shares = parts.train.shares()
-        if plan.shares is not None:
-            shares, _ = shares_for(plan.biographies.classes, plan.shares, plan.shares_from)
-        return cls(plan, job, prepared(parts, strategy, job.seed), shares)
-
-    def texts(self, name: str) -> list[Biographies]:
-        """Return the texts of a view whose vectors are needed."""
-        view = self.made.views[name]
-        if self.job.strategy in BASELINES and not self.plan.frozen:
-            return [view.probe]
-        learned = [self.made.train, self.made.dev] if self.plan.frozen and name == OWN else []
-        return [*learned, *view]
-
-    def vectors(self, source: Source) -> dict[str, Vectors]:
-        """Encode what is needed, view by view."""
-        return {name: source.vectors(self.texts(name)) for name in self.made.views}
-
-    def contexts(self, source: Source) -> Representations | str:
-        """Encode the words of CEAT in their sentences, or say why not."""
-        found = self.sentences()
-        return found if isinstance(found, str) else source.contexts(found)
-
-    def sentences(self) -> Sentences | str:
-        """Find sentences of the words of CEAT, in texts that no strategy has changed."""
-        if self.plan.sentences is not None:
-            return self.plan.sentences
-        view = self.made.views.get(ORIGINAL, self.made.views[OWN])
-        texts = (one for text in view.probe.texts for one in _BETWEEN.split(text))
-        try:
-            return find_sentences(texts, self.plan.words(), what="the test part")
-        except WordbiasError as error:
-            return str(error)
-
-    def where(self, view: str) -> Where:
-        """Name what rows are of."""
-        return Where(self.job.strategy, view, self.job.seed)
 
 
 def do(plan: Plan, job: Job) -> Done:
@@ -108,13 +39,11 @@ def do(plan: Plan, job: Job) -> Done:
     WordbiasError
         If the data or the encoder cannot be used; the message names the job.
     """
-    try:
+    with naming(job):
         material = Material.of(plan, job)
         if job.strategy in BASELINES:
             return Done(_baseline(material), {})
         return _trained(material)
-    except WordbiasError as error:
-        raise WordbiasError(f"{job}: {error}") from None
 
 
 def fill(plan: Plan, job: Job) -> None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wordbias import __version__
 from wordbias.checkpoints import difference
 from wordbias.errors import WordbiasError
 from wordbias.formats.atomic import replacing
@@ -84,7 +83,6 @@ class Lines:
             If it cannot be written.
         """
         line = {
-            "wordbias": __version__,
             "strategy": job.strategy,
             "seed": job.seed,
             "about": self.about,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from wordbias import __version__
 from wordbias.bios.biographies import Biographies
 from wordbias.bios.encoding import Reading, Stored
 from wordbias.bios.lines import FILE, Job
@@ -123,6 +124,7 @@ class Plan:
     def source(self, random_init: int | None = None) -> Stored:
         """Return what gives vectors of the encoder as it came, or with random weights."""
         about = {
+            "wordbias": __version__,
             "model": self.model_sha256,
             "random_init": random_init,
             **self.reading.to_dict(),
@@ -135,11 +137,18 @@ class Plan:
         )
 
     def about(self) -> dict[str, Any]:
-        """Return all that every job depends on beside its strategy and seed."""
+        """Return all that every job depends on beside its strategy and seed.
+
+        The version of wordbias is a part of it: a later one may mend a measure, and rows of two
+        versions side by side would say that seeds differ where versions do. So a study is finished
+        by the version that began it. Those of torch and transformers are not: they change the last
+        digits only.
+        """
         any_job = Job(NONE, 0)
         data = self.biographies
         contexts = None if self.sentences is None else dict(self.sentences.contexts)
         return {
+            "wordbias": __version__,
             "biographies": {"n": len(data), "classes": len(data.classes), "sha256": data.sha256},
             "model": self.model_sha256,
             "frozen": self.frozen,

@@ -14,10 +14,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from wordbias.bios.biographies import DEV, TEST, TRAIN, Biographies, Codes
+from wordbias.bios.biographies import Biographies, Codes
+from wordbias.bios.splitting import Parts
 from wordbias.errors import WordbiasError
 from wordbias.fairness.balancing import copies
-from wordbias.fairness.confusion import listed
 from wordbias.fairness.scrubbing import Scrubber, gendered_words
 from wordbias.fairness.swapping import Swapper
 
@@ -27,16 +27,6 @@ OVERSAMPLE: Literal["oversample"] = "oversample"
 STRATEGIES = (NONE, SUBSAMPLE, OVERSAMPLE, SCRUB, SCRUB_PUBLISHED, SWAP)
 """What a strategy can consist of; several are joined by a plus sign."""
 OWN, ORIGINAL = "own", "original"
-TEST_SHARE, DEV_SHARE = 0.25, 0.133
-"""Of all, and of those that are not for testing (Orgad et al. 2022, as released)."""
-
-
-class Parts(NamedTuple):
-    """A split of biographies."""
-
-    train: Biographies
-    dev: Biographies
-    test: Biographies
 
 
 class View(NamedTuple):
@@ -80,56 +70,6 @@ class Prepared:
     train: Biographies
     dev: Biographies
     views: Mapping[str, View] = field(repr=False)
-
-
-def split(bios: Biographies, seed: int) -> Parts:
-    """Return training, development and test part: by the file's column, or drawn.
-
-    Parameters
-    ----------
-    bios
-        Where they have `splits` these decide, and the seed only draws a development part of the
-        training part if there is none.
-    seed
-        Of the draw: a quarter for testing, of the rest 13.3 % for development (a tenth of all),
-        both with the shares of the classes, by scikit-learn's ``train_test_split`` as published.
-
-    Raises
-    ------
-    WordbiasError
-        If a class is too small to be split, or the column names no training or test part.
-    """
-    if bios.splits is None:
-        rest, test = _drawn(bios, TEST_SHARE, seed)
-        return Parts(*_drawn(rest, DEV_SHARE, seed), test)
-    kinds = np.array(bios.splits)
-    train, dev, test = (bios.take(kinds == kind) for kind in (TRAIN, DEV, TEST))
-    for kind, part in ((TRAIN, train), (TEST, test)):
-        if not len(part):
-            raise WordbiasError(
-                f"{bios.path}: no biography is for {kind}, by its column of splits, which has "
-                f"{listed(sorted(set(bios.splits)))}; name train and test, or leave the column out"
-            )
-    return Parts(train, dev, test) if len(dev) else Parts(*_drawn(train, DEV_SHARE, seed), test)
-
-
-def _drawn(bios: Biographies, share: float, seed: int) -> tuple[Biographies, Biographies]:
-    """Return the rest and a drawn share, each in the order of the file."""
-    from sklearn.model_selection import train_test_split
-
-    try:
-        rest, drawn = train_test_split(
-            np.arange(len(bios)), test_size=share, stratify=bios.labels, random_state=seed
-        )
-    except ValueError as error:
-        sizes = bios.counts().sum(axis=1)
-        least = int(np.where(sizes > 0, sizes, len(bios) + 1).argmin())
-        raise WordbiasError(
-            f"{bios.path}: {100 * share:g} % cannot be drawn of {len(bios):,} biographies of "
-            f"{int((sizes > 0).sum())} classes, of which {bios.classes[least]} has "
-            f"{sizes[least]}: {str(error).rstrip('.')}; give more, or leave rare classes out"
-        ) from None
-    return bios.take(np.sort(rest)), bios.take(np.sort(drawn))
 
 
 def prepared(parts: Parts, strategy: str, seed: int) -> Prepared:

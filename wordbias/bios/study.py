@@ -17,9 +17,11 @@ import torch
 from wordbias.bios.encoding import sha256_of
 from wordbias.bios.job import Done, checkpoint_of, do, fill
 from wordbias.bios.lines import Job, Lines
+from wordbias.bios.material import check_material
 from wordbias.bios.plan import Plan
-from wordbias.errors import Interrupted, WordbiasError
+from wordbias.errors import Interrupted
 from wordbias.formats.alone import alone
+from wordbias.formats.folders import check_growing, growing
 from wordbias.progress import progress
 from wordbias.results import Row
 from wordbias.threads import threads
@@ -43,9 +45,10 @@ def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
         another process works on it.
     """
     workers = workers or Workers()
+    check_growing(plan.folder)
+    check_material(plan)
     plan = replace(plan, model_sha256=sha256_of(plan.reading.load(plan.model)))
-    _make_folder(plan)
-    with alone(plan.results):
+    with growing(plan.folder), alone(plan.results):
         lines = Lines.open(plan.results, plan.about())
         jobs = plan.jobs()
         left = [job for job in jobs if job not in lines.rows]
@@ -76,14 +79,3 @@ def _timed(plan: Plan, job: Job) -> _Timed:
     start = time.perf_counter()
     done = do(plan, job)
     return _Timed(done, round(time.perf_counter() - start, 1))
-
-
-def _make_folder(plan: Plan) -> None:
-    if plan.folder.exists() and not plan.folder.is_dir():
-        raise WordbiasError(f"{plan.folder}: is a file; name a folder")
-    try:
-        plan.folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise WordbiasError(
-            f"{plan.folder}: cannot be made: {error.strerror or error}; name another folder"
-        ) from None

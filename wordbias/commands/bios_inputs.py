@@ -14,6 +14,7 @@ from wordbias.commands.training_options import BFLOAT16
 from wordbias.errors import WordbiasError
 from wordbias.fairness.shares import load_shares, shares_for
 from wordbias.formats.atomic import refuse_same
+from wordbias.formats.folders import check_growing
 from wordbias.optional import need
 from wordbias.probes.in_context.sentences import find_sentences, read_sentences
 from wordbias.resources import located
@@ -82,6 +83,7 @@ class Options:
             check_plot(self.plot)
         read = {"--data": self.data, "--sentences": self.sentences, "--shares": self.shares}
         refuse_same({"--plot": self.plot, "-o": self.output}, read)
+        check_growing(self.output)
 
     def biographies(self) -> Biographies:
         """Read the biographies, or make up some; draw some of them if there is a limit."""
