@@ -177,6 +177,17 @@ def test_several_embeddings(found: Run, cli: Run, tmp_path: Path) -> None:
     assert cli("weat", *paths).out.count("Associations in") == 2
 
 
+def test_two_spellings_of_a_path_are_one_embedding(cli: Run, tmp_path: Path) -> None:
+    path, sample = tmp_path / "v.txt", Embedding.sample()
+    sample.subset(sorted(load_queries()[6].candidates() & sample.index.keys())).save(path)
+    once, twice = (
+        cli("weat", "--query", "weat7", *paths)
+        for paths in ([path], [path, f"{path.parent}/./{path.name}"])
+    )
+    assert (once.code, twice.code) == (0, 0)
+    assert once.out.count("weat7  weat") == twice.out.count("weat7  weat") == 1
+
+
 def test_capitals_are_found_in_vectors_with_capitals(found: Run, tmp_path: Path) -> None:
     sample = Embedding.sample()
     words = ["math", "algebra", "art", "dance", "He", "His", "She", "Her"]
