@@ -13,13 +13,15 @@ from wordbias.debias.gender_preserving.autoencoder import (
     Layer,
     Networks,
     by_name,
-    classifier_loss,
     copied,
+    from_names,
+    initial_networks,
+)
+from wordbias.debias.gender_preserving.losses import (
+    classifier_loss,
     debiasing_terms,
     difference_vector,
     dropped,
-    from_names,
-    initial_networks,
     reconstruction_loss,
 )
 

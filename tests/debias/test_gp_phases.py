@@ -12,13 +12,11 @@ from wordbias.debias.gender_preserving.autoencoder import (
     Networks,
     by_name,
     copied,
-    debiasing_terms,
-    dropped,
     from_names,
     initial_networks,
-    reconstruction_loss,
 )
 from wordbias.debias.gender_preserving.debiasing import Debiasing
+from wordbias.debias.gender_preserving.losses import debiasing_terms, dropped, reconstruction_loss
 from wordbias.debias.gender_preserving.phase import Corpus, Plan
 from wordbias.debias.gender_preserving.pretraining import Autoencoding, Classifying
 from wordbias.debias.gender_preserving.words import Part

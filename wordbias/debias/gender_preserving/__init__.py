@@ -11,59 +11,24 @@ fitting only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from wordbias.arrays import rounding
 from wordbias.debias.fitted import Fitted
 from wordbias.debias.gender_preserving.autoencoder import load_torch
+from wordbias.debias.gender_preserving.encoder import TanhEncoder as TanhEncoder
 from wordbias.debias.gender_preserving.findings import reach_rows, remarks, training_rows, word_rows
 from wordbias.debias.gender_preserving.phase import Corpus, Plan
 from wordbias.debias.gender_preserving.reach import refuse_mostly_outside, tanh_reach
-from wordbias.debias.gender_preserving.training import train
+from wordbias.debias.gender_preserving.training import Trained, train
 from wordbias.debias.gender_preserving.words import Given, Lists, find_lists, hold_out
-from wordbias.debias.steps import Arrays, Rows, check_width, like
 from wordbias.debias.words import as_attribute, as_embedding
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.wordlists import Attribute
-
-
-@dataclass(frozen=True, eq=False)
-class TanhEncoder(Arrays):
-    """One layer with tanh: ``tanh(x @ weight + bias)``, every value in (−1, 1).
-
-    Parameters
-    ----------
-    weight, bias
-        Shapes ``(d, k)`` and ``(k,)``.
-
-    Raises
-    ------
-    WordbiasError
-        If the shapes do not fit.
-    """
-
-    kind: ClassVar[str] = "tanh-encoder"
-    weight: Any
-    bias: Any
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.weight.ndim != 2 or self.bias.shape != self.weight.shape[1:]:
-            raise WordbiasError(
-                "expected a weight of shape (d, k) and k biases, "
-                f"got {self.weight.shape} and {self.bias.shape}"
-            )
-
-    def __call__(self, x: Rows) -> Rows:
-        """Encode."""
-        check_width(x, len(self.weight))
-        encoded: Rows = np.tanh(x @ like(self.weight, x) + like(self.bias, x))
-        return encoded
 
 
 def fit(
@@ -138,10 +103,9 @@ def fit(
     name = embedding.name
     rows = [*word_rows(name, lists), *reach_rows(name, reach, scale)]
     rows += training_rows(name, attribute.groups, trained)
-    kernel, bias = (tensor.cpu().double().numpy() for tensor in trained.after.encoder)
     return Fitted(
         "gender-preserving",
-        (TanhEncoder(kernel / scale, bias),),
+        (_encoder(trained, scale),),
         found=tuple(rows),
         settings={
             "stereotypes": _plain(stereotypes),
@@ -203,6 +167,11 @@ def _check_difference(embedding: Embedding, lists: Lists) -> None:
             f"{embedding.name}: the mean difference of {len(first)} pairs is zero; there is "
             "nothing to preserve or to remove: are the vectors constant, or debiased already?"
         )
+
+
+def _encoder(trained: Trained, scale: float) -> TanhEncoder:
+    kernel, bias = (tensor.cpu().double().numpy() for tensor in trained.after.encoder)
+    return TanhEncoder(kernel / scale, bias)
 
 
 def _plain(given: Given) -> Any:

@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
-from wordbias.debias.gender_preserving.autoencoder import (
-    Generator,
-    Networks,
-    Tensor,
-    debiasing_terms,
-    difference_vector,
-    dropped,
-    load_torch,
-)
+from wordbias.debias.gender_preserving.autoencoder import Generator, Networks, Tensor, load_torch
+from wordbias.debias.gender_preserving.losses import debiasing_terms, difference_vector, dropped
 from wordbias.debias.gender_preserving.phase import Corpus, Plan
 from wordbias.debias.gender_preserving.words import Part
 

@@ -10,15 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from wordbias.debias.gender_preserving.autoencoder import (
-    Generator,
-    Networks,
-    Tensor,
-    classifier_loss,
-    dropped,
-    load_torch,
-    reconstruction_loss,
-)
+from wordbias.debias.gender_preserving.autoencoder import Generator, Networks, Tensor, load_torch
+from wordbias.debias.gender_preserving.losses import classifier_loss, dropped, reconstruction_loss
 from wordbias.debias.gender_preserving.phase import Corpus, Plan
 from wordbias.debias.gender_preserving.words import Part, Rows
 from wordbias.threads import threads

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,53 +13,19 @@ from wordbias import __version__
 from wordbias.debias.gender_preserving.autoencoder import (
     Generator,
     Networks,
-    Tensor,
-    by_name,
     copied,
-    from_names,
     initial_networks,
     load_torch,
     torch_threads,
 )
-from wordbias.debias.gender_preserving.checkpoint import Checkpoint, Snapshot
+from wordbias.debias.gender_preserving.checkpoint import Checkpoint
 from wordbias.debias.gender_preserving.debiasing import Debiasing
 from wordbias.debias.gender_preserving.phase import Corpus, Phase, Plan
 from wordbias.debias.gender_preserving.pretraining import Autoencoding, Classifying
+from wordbias.debias.gender_preserving.state import State, begun, restored, snapshot, trained
 from wordbias.debias.gender_preserving.words import Part
 from wordbias.errors import WordbiasError
 from wordbias.progress import progress
-
-_ROLES = ("start", "now", "best")
-_LOSSES = ("best_loss", "best_epoch")
-
-
-@dataclass
-class State:
-    """Where a training is.
-
-    Attributes
-    ----------
-    phase, epoch
-        The phase, and its epochs done.
-    start, now, best
-        The networks when the phase began, as they are, and as they were at the best epoch.
-    best_loss, best_epoch
-        Of everything trained together, or of each classifier, shape ``(2,)``.
-    optimizer
-        Of what the phase trains.
-    done
-        What is known of the phases that came to their end.
-    """
-
-    phase: int
-    epoch: int
-    start: Networks
-    now: Networks
-    best: Networks
-    best_loss: Tensor
-    best_epoch: Tensor
-    optimizer: Any
-    done: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -107,11 +73,11 @@ def train(corpus: Corpus, words: tuple[Part, Part], plan: Plan, path: Any = None
         Debiasing(corpus, words, plan),
     )
     found = checkpoint.read()
-    state = _first(phases, corpus, plan) if found is None else _restored(found, phases, corpus)
+    state = _first(phases, corpus, plan) if found is None else restored(found, phases, corpus)
     try:
         _run(phases[state.phase], state, plan.seed, checkpoint)
         while state.phase + 1 < len(phases):
-            state = _begun(phases, state.phase + 1, state.best, state.done)
+            state = begun(phases, state.phase + 1, state.best, state.done)
             _run(phases[state.phase], state, plan.seed, checkpoint)
     except KeyboardInterrupt:
         checkpoint.write()
@@ -126,6 +92,12 @@ def generator(seed: int, phase: int, epoch: int) -> Generator:
     return load_torch().Generator().manual_seed(int(drawn))
 
 
+def _first(phases: Sequence[Phase], corpus: Corpus, plan: Plan) -> State:
+    rng = generator(plan.seed, len(phases), 0)
+    networks = initial_networks(corpus.vectors.shape[1], rng)
+    return begun(phases, 0, copied(networks, corpus.device), [])
+
+
 def _run(phase: Phase, state: State, seed: int, checkpoint: Checkpoint) -> None:
     left = phase.epochs - state.epoch
     with torch_threads(phase.threads), progress(f"training: {phase.name}", left, "epoch") as bar:
@@ -134,7 +106,7 @@ def _run(phase: Phase, state: State, seed: int, checkpoint: Checkpoint) -> None:
             state.epoch += 1
             _keep_best(phase, state)
             if checkpoint.path is not None:
-                checkpoint.offer(_snapshot(state))
+                checkpoint.offer(snapshot(state))
             bar.set_postfix_str(f"best dev loss {float(state.best_loss.mean()):.3g}")
             bar.update()
     best = {"best_epoch": state.best_epoch.tolist(), "dev_loss": state.best_loss.tolist()}
@@ -160,71 +132,10 @@ def _keep_best(phase: Phase, state: State) -> None:
             f"{state.epoch} epochs; bring the vectors to length one first"
         )
     better = loss < state.best_loss
-    for now, best in zip(*(_trained(phase, part) for part in (state.now, state.best)), strict=True):
+    for now, best in zip(*(trained(phase, part) for part in (state.now, state.best)), strict=True):
         best.copy_(torch.where(better, now.detach(), best))
     state.best_loss = torch.where(better, loss, state.best_loss)
     state.best_epoch = torch.where(better, state.epoch, state.best_epoch)
-
-
-def _trained(phase: Phase, networks: Networks) -> list[Tensor]:
-    return [tensor for part in phase.trained for tensor in getattr(networks, part)]
-
-
-def _first(phases: Sequence[Phase], corpus: Corpus, plan: Plan) -> State:
-    rng = generator(plan.seed, len(phases), 0)
-    networks = initial_networks(corpus.vectors.shape[1], rng)
-    return _begun(phases, 0, copied(networks, corpus.device), [])
-
-
-def _begun(phases: Sequence[Phase], number: int, networks: Networks, done: list[Any]) -> State:
-    """Begin a phase with networks that nobody changes."""
-    torch, now = load_torch(), copied(networks)
-    best_loss = networks.encoder.bias.new_full((1,), torch.inf)
-    return State(
-        phase=number,
-        epoch=0,
-        start=networks,
-        now=now,
-        best=copied(networks),
-        best_loss=best_loss,
-        best_epoch=torch.zeros_like(best_loss, dtype=torch.int64),
-        optimizer=_optimizer(phases[number], now),
-        done=done,
-    )
-
-
-def _optimizer(phase: Phase, networks: Networks) -> Any:
-    return phase.optimizer([tensor.requires_grad_() for tensor in _trained(phase, networks)])
-
-
-def _snapshot(state: State) -> Snapshot:
-    tensors = {name: getattr(state, name) for name in _LOSSES}
-    for role in _ROLES:
-        named = by_name(getattr(state, role))
-        tensors |= {f"{role}.{name}": tensor for name, tensor in named.items()}
-    for i, kept in state.optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{i}.{name}": tensor for name, tensor in kept.items()}
-    arrays = {name: tensor.detach().cpu().numpy().copy() for name, tensor in tensors.items()}
-    return Snapshot(arrays, {"phase": state.phase, "epoch": state.epoch, "done": list(state.done)})
-
-
-def _restored(found: Snapshot, phases: Sequence[Phase], corpus: Corpus) -> State:
-    torch, device = load_torch(), corpus.device
-    tensors = {name: torch.tensor(array).to(device) for name, array in found.arrays.items()}
-    kept: dict[str, Any] = {role: from_names(_under(role, tensors)) for role in _ROLES}
-    kept |= {**{name: tensors[name] for name in _LOSSES}, **found.notes}
-    optimizer = _optimizer(phases[kept["phase"]], kept["now"])
-    moments: dict[int, dict[str, Tensor]] = {}
-    for name, tensor in _under("optimizer", tensors).items():
-        i, _, key = name.partition(".")
-        moments.setdefault(int(i), {})[key] = tensor.cpu() if key == "step" else tensor
-    optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
-    return State(**kept, optimizer=optimizer)
-
-
-def _under(role: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    start = f"{role}."
-    return {key.removeprefix(start): t for key, t in tensors.items() if key.startswith(start)}
 
 
 def _fingerprints(corpus: Corpus, words: tuple[Part, Part]) -> dict[str, str]:
