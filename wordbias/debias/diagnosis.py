@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,12 +41,10 @@ def diagnosed(
         return _of_means(projection, embedding, attribute, settings)
     groups = find_groups(embedding, attribute)
     vectors = groups.vectors(embedding)
-    weights = projection.subspace.weights.tolist()
-    fitted = Subspace.from_groups(*vectors, len(weights), center=settings["center"])
+    fitted = Subspace.from_groups(*vectors, settings["dims"], center=settings["center"])
     direction = axis(embedding, attribute)[0]
     found = components(fitted, *vectors, direction, np.random.default_rng(0))
-    removed = [1.0] * len(weights) if projection.hard else weights
-    rows = component_rows(embedding.name, found, groups, removed, settings["center"])
+    rows = component_rows(embedding.name, found, groups, _removed(projection), settings["center"])
     said = cautions(found, attribute.groups, groups)
     return Fitted(
         projection.name, (projection,), found=tuple(rows), settings=settings, warnings=tuple(said)
@@ -58,33 +56,36 @@ def _of_means(
 ) -> Fitted:
     """One row a component of the groups' means, with how far each group's mean lies along it."""
     found = resolve_groups(embedding, groups)
-    means = np.stack([x.mean(0, np.float64) for x in group_vectors(embedding, groups)])
-    fitted = fit_groups(embedding, groups, projection.subspace.dims)
-    along = fitted.coordinates(means - means.mean(0))
-    removed = projection.subspace.weights.tolist()
     said = {
         "n": sum(len(group.found) for group in found),
         "missing": [word for group in found for word in group.missing],
     }
-    rows = [
-        Row(
-            embedding.name,
-            "variance-between-means",
-            float(weight),
-            {
-                "component": i + 1,
-                "removed": 1.0 if projection.hard else removed[i],
-                **dict(zip(groups.groups, along[:, i].tolist(), strict=True)),
-                **said,
-            },
-        )
-        for i, weight in enumerate(fitted.weights)
-    ]
-    settings = {key: value for key, value in settings.items() if key != "center"}
-    warnings = tuple(_about_missing(groups.groups, found))
     return Fitted(
-        projection.name, (projection,), found=tuple(rows), settings=settings, warnings=warnings
+        projection.name,
+        (projection,),
+        found=tuple(_mean_rows(projection, embedding, groups, said)),
+        settings={key: value for key, value in settings.items() if key != "center"},
+        warnings=tuple(_about_missing(groups.groups, found)),
     )
+
+
+def _mean_rows(
+    projection: Projection, embedding: Embedding, groups: WordGroups, said: dict[str, Any]
+) -> Iterator[Row]:
+    means = np.stack([x.mean(0, np.float64) for x in group_vectors(embedding, groups)])
+    fitted = fit_groups(embedding, groups, projection.subspace.dims)
+    along = fitted.coordinates(means - means.mean(0))
+    removed = _removed(projection)
+    for i, weight in enumerate(fitted.weights.tolist()):
+        means_along = dict(zip(groups.groups, along[:, i].tolist(), strict=True))
+        about = {"component": i + 1, "removed": removed[i], **means_along, **said}
+        yield Row(embedding.name, "variance-between-means", weight, about)
+
+
+def _removed(projection: Projection) -> list[float]:
+    """Return how much of each component is removed."""
+    weights: list[float] = projection.subspace.weights.tolist()
+    return [1.0] * len(weights) if projection.hard else weights
 
 
 def component_rows(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -106,11 +107,6 @@ def fit(
     outcomes = list(ordered_map(work, components))
     best = min(range(len(outcomes)), key=lambda k: outcomes[k].accuracy)
     chosen = outcomes[best]
-    said = {"n": len(leaning.labels), "neutral": 0.5, "better": "lower"}
-    rows = (
-        Row(embedding.name, MEASURE, one.accuracy, {"candidate": k, "chosen": k == best, **said})
-        for k, one in enumerate(outcomes)
-    )
     return Fitted(
         "double-hard",
         (
@@ -118,7 +114,7 @@ def fit(
             Shift(whole.mean),
             Projection(chosen.direction, hard=True),
         ),
-        found=tuple(rows),
+        found=_rows(embedding.name, outcomes, best, len(leaning.labels)),
         settings={"candidates": candidates, "per_side": per_side},
         warnings=_remarks(len(leaning.labels) // 2, per_side),
     )
@@ -194,6 +190,14 @@ def _leaning(embedding: Embedding, attribute: Attribute, per_side: int) -> Leani
         )
     chosen = most_biased(lean, min(per_side, *sides))
     return Leaning(vectors[chosen.rows], chosen.labels)
+
+
+def _rows(subject: str, outcomes: Sequence[Candidate], best: int, words: int) -> tuple[Row, ...]:
+    said = {"n": words, "neutral": 0.5, "better": "lower"}
+    return tuple(
+        Row(subject, MEASURE, one.accuracy, {"candidate": k, "chosen": k == best, **said})
+        for k, one in enumerate(outcomes)
+    )
 
 
 def _remarks(per_side: int, asked: int) -> tuple[str, ...]:

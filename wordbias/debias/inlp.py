@@ -99,18 +99,9 @@ def fit(
     }
     _check(iterations, weights)
     words = labelled_words(embedding, attribute, classes=classes, per_class=per_class, seed=seed)
-    x = words.vectors(embedding)
-    rounds = learn(
-        x,
-        words.labels,
-        words.train,
-        words.dev,
-        iterations=iterations,
-        classifier=classifier,
-        center=not as_published,
-        stop_at=None if as_published else 1 / classes + TOLERANCE,
-    )
+    rounds = _learnt(embedding, words, iterations, classifier, as_published)
     projection = _projection(embedding, rounds, classes, weights)
+    x = words.vectors(embedding)
     found = (
         *_round_rows(embedding, words, rounds, weights, classifier),
         *probe_rows(embedding.name, x, projection(x), words, words.train),
@@ -124,6 +115,21 @@ def _check(iterations: int, weights: str) -> None:
         raise WordbiasError(f"{iterations} iterations asked for: expected at least 1")
     if weights not in WEIGHTS:
         raise WordbiasError(f"weights {weights!r}: expected one of {', '.join(WEIGHTS)}")
+
+
+def _learnt(
+    embedding: Embedding, words: LabelledWords, iterations: int, classifier: str, published: bool
+) -> Rounds:
+    return learn(
+        words.vectors(embedding),
+        words.labels,
+        words.train,
+        words.dev,
+        iterations=iterations,
+        classifier=classifier,
+        center=not published,
+        stop_at=None if published else 1 / len(words.classes) + TOLERANCE,
+    )
 
 
 def _projection(embedding: Embedding, rounds: Rounds, classes: int, weights: str) -> Projection:

@@ -20,7 +20,7 @@ from wordbias.errors import WordbiasError
 from wordbias.measures.direction import find_direction
 from wordbias.results import Row
 from wordbias.threads import blas_threads
-from wordbias.wordlists import Attribute, Templates, resolve, wordlist
+from wordbias.wordlists import Attribute, Resolved, Templates, resolve, wordlist
 
 Concept = str | Path | Sequence[str] | None
 
@@ -84,8 +84,17 @@ def fit(
     except WordbiasError as error:
         what = f"{embedding.name}: {attribute.name} and the concept"
         raise WordbiasError(f"{what}: {error}") from None
+    rows = _angle_rows(embedding.name, step, chosen, first.recipe, found)
+    settings = {"concept": _as_json(concept), "direction": direction}
+    return Fitted("oscar", (step,), found=rows, settings=settings)
+
+
+def _angle_rows(
+    subject: str, step: GradedRotation, chosen: Chosen, direction: str, found: Resolved[str]
+) -> tuple[Row, ...]:
+    """Give the angle between the two directions before and after, in degrees."""
     said = {
-        "direction": first.recipe,
+        "direction": direction,
         "component": chosen.component,
         "n": len(found.found),
         "missing": len(found.missing),
@@ -93,12 +102,10 @@ def fit(
         "better": "neutral",
     }
     angles = {"before": step.angle, "after": angle_between(chosen.v1, step(chosen.v2))}
-    rows = (
-        Row(embedding.name, "angle", float(np.degrees(angle)), {"stage": stage, **said})
+    return tuple(
+        Row(subject, "angle", float(np.degrees(angle)), {"stage": stage, **said})
         for stage, angle in angles.items()
     )
-    settings = {"concept": _as_json(concept), "direction": direction}
-    return Fitted("oscar", (step,), found=tuple(rows), settings=settings)
 
 
 def concept_words(concept: Concept = None) -> tuple[str, ...]:

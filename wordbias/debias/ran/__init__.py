@@ -97,7 +97,7 @@ def fit(
     objective = Objective(units.vectors, g.basis[0], lambdas, as_published)
     x = minimise(objective, at, repelled.sets, iterations, learning_rate)
     found = outcome(objective, units.vectors[at], x, repelled.sets, chosen.found)
-    said = {"neighbours": neighbours, "theta": theta, "direction": direction}
+    said = {key: settings[key] for key in ("neighbours", "theta", "direction")}
     return Fitted(
         "ran",
         (Normalise(),) if as_published else (),
