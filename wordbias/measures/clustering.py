@@ -14,6 +14,7 @@ from wordbias.results import Row
 from wordbias.threads import blas_threads
 
 MEASURES = ("clustering-accuracy", "clustering-v")
+_NEUTRAL = (0.5, 0.0)
 WORDS = 1500
 """Most biased words in all, half of each side, as in the paper's table."""
 SEEDS = 10
@@ -108,25 +109,19 @@ def clustering_rows(panel: Panel, words: int = WORDS) -> list[Row]:
     except WordbiasError as error:
         return panel.undefined(MEASURES, f"undefined: {error}", **said)
     found = clustering(panel.vectors[chosen.rows], chosen.labels, seed=panel.seed)
-    rows = []
-    for name, values, interval, neutral in zip(
-        MEASURES,
-        (found.accuracy, found.v_measure),
-        intervals(found, panel.rng()),
-        (0.5, 0.0),
-        strict=True,
-    ):
-        rows.append(
-            panel.row(
-                name,
-                float(values.mean()),
-                low=interval.low,
-                high=interval.high,
-                spread=float(values.std(ddof=1)),
-                n=len(chosen.rows),
-                neutral=neutral,
-                better="lower",
-                **said,
-            )
+    values = (found.accuracy, found.v_measure)
+    return [
+        panel.row(
+            name,
+            float(of_seeds.mean()),
+            **interval._asdict(),
+            spread=float(of_seeds.std(ddof=1)),
+            n=len(chosen.rows),
+            neutral=neutral,
+            better="lower",
+            **said,
         )
-    return rows
+        for name, of_seeds, interval, neutral in zip(
+            MEASURES, values, intervals(found, panel.rng()), _NEUTRAL, strict=True
+        )
+    ]

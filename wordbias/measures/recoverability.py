@@ -106,20 +106,16 @@ def recoverability_rows(panel: Panel, words: int = WORDS) -> list[Row]:
     except WordbiasError as error:
         return panel.undefined(measures, f"undefined: {error}", **said)
     found = recoverability(panel.vectors[chosen.rows], chosen.labels, seed=panel.seed)
-    rows = []
-    for name, result in found.items():
-        interval = result.interval(panel.rng())
-        rows.append(
-            panel.row(
-                f"recoverability-{name}",
-                result.accuracy,
-                low=interval.low,
-                high=interval.high,
-                n=result.tested,
-                neutral=0.5,
-                better="lower",
-                converged=None if result.converged else False,
-                **said,
-            )
+    return [
+        panel.row(
+            f"recoverability-{name}",
+            result.accuracy,
+            **result.interval(panel.rng())._asdict(),
+            n=result.tested,
+            neutral=0.5,
+            better="lower",
+            converged=None if result.converged else False,
+            **said,
         )
-    return rows
+        for name, result in found.items()
+    ]

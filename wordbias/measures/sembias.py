@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.bootstrap import percentile_interval, resampled_cells
 from wordbias.measures.panel import Panel
@@ -26,11 +27,14 @@ SUBSET = 40
 """The last lines of the file, whose pairs GN-GloVe did not see in training."""
 
 
+Question = tuple[tuple[str, str], ...]
+
+
 @dataclass(frozen=True)
 class SemBias:
     """Questions of four pairs each, male word first, as they stand in the file."""
 
-    questions: tuple[tuple[tuple[str, str], ...], ...]
+    questions: tuple[Question, ...]
 
     @classmethod
     def load(cls, path: str | Path) -> SemBias:
@@ -54,7 +58,7 @@ class SemBias:
         return [word for question in self.questions for pair in question for word in pair]
 
 
-def _question(path: str | Path, number: int, line: str) -> tuple[tuple[str, str], ...]:
+def _question(path: str | Path, number: int, line: str) -> Question:
     pairs = [tuple(cell.split(":")) for cell in line.rstrip("\r").split("\t")]
     if len(pairs) != 4 or any(len(pair) != 2 or not all(pair) for pair in pairs):
         raise WordbiasError(
@@ -64,7 +68,7 @@ def _question(path: str | Path, number: int, line: str) -> tuple[tuple[str, str]
 
 
 def usable_questions(
-    questions: tuple[tuple[tuple[str, str], ...], ...], vocabulary: Container[str]
+    questions: Sequence[Question], vocabulary: Container[str]
 ) -> tuple[list[list[tuple[str, str]]], int]:
     """Resolve the words; a question that lacks one is left out and counted.
 
@@ -118,36 +122,34 @@ def sembias_rows(panel: Panel, sembias: SemBias | None) -> list[Row]:
     return [row for name, questions in sets.items() for row in _set_rows(panel, questions, name)]
 
 
-def _set_rows(
-    panel: Panel,
-    questions: tuple[tuple[tuple[str, str], ...], ...],
-    name: str,
-) -> list[Row]:
+def _set_rows(panel: Panel, questions: Sequence[Question], name: str) -> list[Row]:
     usable, missing = usable_questions(questions, panel.embedding)
     said = {"set": name, "n": len(usable), "missing": missing, "ties": "first pair", "case": CASE}
     subspace, reason = panel.own_direction.subspace, panel.own_direction.reason
     if subspace is None or not usable:
         reason = reason or "undefined: no question has all its words"
         return panel.undefined(MEASURES, reason, **said)
+    counts = category_counts(choices(_differences(panel.embedding, usable), subspace))
+    drawn = resampled_cells(counts, panel.rng()) / len(usable)
+    return [
+        panel.row(
+            measure,
+            float(counts[i] / len(usable)),
+            **percentile_interval(drawn[:, i])._asdict(),
+            better=_BETTER[measure],
+            direction=panel.own_direction.recipe,
+            **said,
+        )
+        for i, measure in enumerate(MEASURES)
+    ]
+
+
+def _differences(
+    embedding: Embedding, questions: Sequence[Sequence[tuple[str, str]]]
+) -> NDArray[np.float64]:
+    """Return ``a − b`` of the four pairs of each question, shape ``(q, 4, d)``."""
     a, b = (
-        panel.embedding.take([pair[side] for question in usable for pair in question])
+        embedding.take([pair[side] for question in questions for pair in question])
         for side in (0, 1)
     )
-    differences = (a.astype(np.float64) - b).reshape(len(usable), 4, -1)
-    counts = category_counts(choices(differences, subspace))
-    drawn = resampled_cells(counts, panel.rng()) / len(usable)
-    rows = []
-    for i, measure in enumerate(MEASURES):
-        interval = percentile_interval(drawn[:, i])
-        rows.append(
-            panel.row(
-                measure,
-                float(counts[i] / len(usable)),
-                low=interval.low,
-                high=interval.high,
-                better=_BETTER[measure],
-                direction=panel.own_direction.recipe,
-                **said,
-            )
-        )
-    return rows
+    return (a.astype(np.float64) - b).reshape(len(questions), 4, -1)
