@@ -100,6 +100,26 @@ def test_markdown_goes_to_stdout_or_into_a_file(cli: Run, saved: Run, tmp_path: 
     assert target.read_text(encoding="utf-8") == done.out
 
 
+def test_what_cannot_be_seen_is_neither_in_a_page_nor_on_the_terminal(
+    cli: Run, tmp_path: Path
+) -> None:
+    """Escape sequences, zeros and what turns text around; the data of the page keep them."""
+    odd = "\x1b[2Jgood\u202egnp\x00\x07"
+    rows = [
+        {"subject": name, "measure": measure, "value": 0.5, "low": 0.4, "high": 0.6, "set": odd}
+        for measure in ("midb", "clustering-accuracy", odd)
+        for name in (odd, "plain")
+    ]
+    (tmp_path / "rows.json").write_text(json.dumps({"rows": rows, "notes": [odd]}))
+    page, text = tmp_path / "page.html", tmp_path / "page.md"
+    outputs = [cli("report", tmp_path / "rows.json", "-o", target).out for target in (page, text)]
+    outputs += [path.read_text(encoding="utf-8") for path in (page, text)]
+    for said in outputs:
+        assert not set(said) & set("\x1b\u202e\x00\x07")
+    assert all("\ufffd[2Jgood" in said.replace("\\", "") for said in outputs)
+    assert read_documents(page)[0].rows == rows
+
+
 def test_without_a_name_the_page_has_one(
     cli: Run, saved: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -63,6 +63,14 @@ def test_a_page_holds_the_documents_it_was_made_from(report: Report, tmp_path: P
     assert render_page(found) == page
 
 
+WRONG_WAY = json.dumps(
+    [
+        {"subject": "a", "measure": "m", "value": 1, "low": 1, "high": 1},
+        {"subject": "b", "measure": "m", "value": 1, "low": 0.5, "high": 0.25},
+    ]
+)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -78,6 +86,13 @@ def test_a_page_holds_the_documents_it_was_made_from(report: Report, tmp_path: P
         ('[{"subject": "a", "measure": "m", "value": 1e999}]', "row 1: inf is not finite"),
         ("[" * 100_000, "not usable JSON"),
         (f'<script type="application/json" id="{DATA}">nonsense</script>', "is damaged"),
+        (" <!DOCTYPE html><p>a, b</p>", "is a web page, but none that audit or report made"),
+        (WRONG_WAY, "row 2, m of b: the interval begins at 0.5 and ends at 0.25; low must not"),
+        (f'{{"rows": {WRONG_WAY}}}', "row 2, m of b: the interval begins at 0.5"),
+        (
+            f'<script type="application/json" id="{DATA}">[{{"rows": {WRONG_WAY}}}]</script>',
+            "row 2, m of b: the interval begins at 0.5",
+        ),
     ],
 )
 def test_what_is_not_usable_is_named(text: str, message: str, tmp_path: Path) -> None:
@@ -86,6 +101,12 @@ def test_what_is_not_usable_is_named(text: str, message: str, tmp_path: Path) ->
     assert message in str(error.value)
     assert str(error.value).startswith(str(tmp_path / "r.json"))
     assert "\n" not in str(error.value)
+
+
+def test_an_interval_of_csv_is_checked_too(tmp_path: Path) -> None:
+    path = saved(tmp_path / "r.csv", "subject,measure,value,low,high\na,m,1,2,1\n")
+    with pytest.raises(WordbiasError, match=r"row 1, m of a: .* begins at 2 and ends at 1"):
+        read_documents(path)
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:

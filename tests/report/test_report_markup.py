@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordbias.report.markup import Markup, element, escape, joined, script_data
+from wordbias.report.markup import Markup, element, escape, joined, script_data, seen
 
 ANY = st.text(st.characters(codec=None), max_size=40)
 SEEN = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cn", "Cs"]), max_size=40)
@@ -51,9 +51,10 @@ def test_text_that_can_be_seen_is_kept_as_it_is(text: str) -> None:
     assert html.unescape(escape(text)) == text
 
 
-@pytest.mark.parametrize("bad", ["\x00", "\x1b", "\x85", "\ud800", "\ufffe"])
-def test_what_no_page_may_hold_is_replaced(bad: str) -> None:
+@pytest.mark.parametrize("bad", [*"\x00\x1b\x85\ud800\ufffe\u202e\u2066"])
+def test_what_cannot_be_seen_is_replaced(bad: str) -> None:
     assert escape(f"a{bad}b") == "a\ufffdb"
+    assert escape(seen(f"{bad}שלום\n")) == "\ufffdשלום\n"  # letters that run backwards are none
 
 
 def test_markup_is_not_escaped_again() -> None:

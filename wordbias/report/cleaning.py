@@ -8,6 +8,7 @@ from typing import Any
 
 from wordbias.report.document import Document
 from wordbias.report.lines import is_number
+from wordbias.report.markup import seen
 from wordbias.rows import Found
 
 _NUMBERS = frozenset(
@@ -24,14 +25,23 @@ _LISTS = frozenset({"before", "after"})
 def rows_of(documents: Iterable[Document]) -> list[Found]:
     """Return the rows of all documents, each detail that views read being of its type.
 
-    A detail of another type, such as an interval that is no number, is left out.
+    A detail of another type, such as an interval that is no number, is left out; characters that
+    cannot be seen are replaced, for the rows are also summed up on a terminal.
     """
     return [_cleaned(row) for document in documents for row in document.rows]
 
 
 def _cleaned(row: Found) -> Found:
-    details = {key: _detail(key, value) for key, value in row.items()}
+    details = {_seen(key): _detail(key, _seen(value)) for key, value in row.items()}
     return {key: value for key, value in details.items() if value is not None or key == "value"}
+
+
+def _seen(value: Any) -> Any:
+    if isinstance(value, str):
+        return seen(value)
+    if isinstance(value, dict):
+        return {_seen(key): _seen(part) for key, part in value.items()}
+    return [_seen(part) for part in value] if isinstance(value, list) else value
 
 
 def _detail(key: str, value: Any) -> Any:

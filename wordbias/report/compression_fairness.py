@@ -57,28 +57,29 @@ def save_compression_fairness(path: str | Path, rows: Sequence[Row]) -> None:
     if not shown:
         raise WordbiasError(f"{path}: no run has both a compression and a gap; nothing to draw")
     matplotlib = need("matplotlib", extra="plot", purpose="A figure")
-    figures = need("matplotlib.figure", extra="plot", purpose="A figure")
     kind = Path(path).suffix[1:].lower()
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a name that no font here can draw
-        lines, beside = -(-len(shown) // _BESIDE), min(len(shown), _BESIDE)
-        size = (max(_PANEL[0] * beside, 4.6), _PANEL[1] * lines + 0.5)
-        figure = figures.Figure(figsize=size, layout="constrained")
-        panels = list(figure.subplots(lines, beside, squeeze=False).flat)
-        for axes, metric in zip(panels, shown, strict=False):
-            draw_compression_fairness(axes, found, metric)
-        for unused in panels[len(shown) :]:
-            unused.remove()
-        handles, labels = panels[0].get_legend_handles_labels()
-        style: dict[str, Any] = {
-            "ncols": min(len(labels), 2 * beside),
-            "frameon": False,
-            "fontsize": 8,
-        }
-        figure.legend(handles, labels, loc="outside lower center", **style)
-        figure.get_layout_engine().set(wspace=0.06, hspace=0.06)
+        figure = _drawn(found, shown)
         with replacing(path) as file:
             figure.savefig(file, format=kind, metadata={"Date": None} if kind == "svg" else {})
+
+
+def _drawn(found: Summary, shown: Sequence[Metric]) -> Any:
+    figures = need("matplotlib.figure", extra="plot", purpose="A figure")
+    lines, beside = -(-len(shown) // _BESIDE), min(len(shown), _BESIDE)
+    size = (max(_PANEL[0] * beside, 4.6), _PANEL[1] * lines + 0.5)
+    figure = figures.Figure(figsize=size, layout="constrained")
+    panels = list(figure.subplots(lines, beside, squeeze=False).flat)
+    for axes, metric in zip(panels, shown, strict=False):
+        draw_compression_fairness(axes, found, metric)
+    for unused in panels[len(shown) :]:
+        unused.remove()
+    handles, labels = panels[0].get_legend_handles_labels()
+    style: dict[str, Any] = {"ncols": min(len(labels), 2 * beside), "frameon": False, "fontsize": 8}
+    figure.legend(handles, labels, loc="outside lower center", **style)
+    figure.get_layout_engine().set(wspace=0.06, hspace=0.06)
+    return figure
 
 
 def draw_compression_fairness(axes: Axes, found: Summary, metric: Metric) -> Axes:

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from wordbias.errors import WordbiasError
+from wordbias.formats.foreign import is_web_page
+from wordbias.report.lines import interval
 from wordbias.rows import Found, given, read_source
 
 DATA = "wordbias-data"
@@ -60,15 +62,28 @@ def read_documents(path: str | Path) -> list[Document]:
         documents = found if isinstance(found, list) else []
         if not documents or not all(map(_is_usable, documents)):
             raise WordbiasError(f"{path}: the data in this page is damaged; make the page again")
+    elif is_web_page(text[:1024].encode("utf-8", "replace")):
+        raise WordbiasError(f"{path}: is a web page, but none that audit or report made")
     else:
         documents = [_one(_parsed(text), text)]
     if not documents or not all(map(_is_usable, documents)):
         source = read_source(Path(path))  # says what is wrong, or reads CSV
         about = {"inputs": {Path(path).name: {"path": str(path), "sha256": source.sha256}}}
-        return [Document([_typed(row) for row in source.rows], about)]
+        return [_checked(Document([_typed(row) for row in source.rows], about), path)]
     if not any(found["rows"] for found in documents):
         raise WordbiasError(f"{path}: no values; expected rows with subject, measure and value")
-    return [Document.of(found) for found in documents]
+    return [_checked(Document.of(found), path) for found in documents]
+
+
+def _checked(document: Document, path: str | Path) -> Document:
+    """Refuse intervals whose ends are the wrong way round: no verdict on them means anything."""
+    for i, row in enumerate(document.rows, 1):
+        if (ends := interval(row)) is not None and ends[0] > ends[1]:
+            raise WordbiasError(
+                f"{path}: row {i}, {row['measure']} of {row['subject']}: the interval begins at "
+                f"{ends[0]:g} and ends at {ends[1]:g}; low must not be above high"
+            )
+    return document
 
 
 def _text(path: Path) -> str:

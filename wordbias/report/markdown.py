@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from wordbias.rendering import Table, as_markdown
+from wordbias.rendering import Table
 from wordbias.report.arranging import sections
 from wordbias.report.cleaning import rows_of
 from wordbias.report.document import Document
 from wordbias.report.headline import headline
+from wordbias.report.markup import seen
 from wordbias.report.page import page_title
 from wordbias.report.provenance import said_by
 from wordbias.report.section import Section
@@ -37,16 +38,22 @@ def _section(one: Section) -> Iterator[str]:
     yield f"## {_plain(one.title)}"
     yield from map(_plain, one.lead)
     for grid in one.grids:
-        yield as_markdown(_table(grid.table), 100)
+        yield _table(grid.table)
     yield from (f"*{_plain(text)}*" for text in one.method)
 
 
-def _table(table: Table) -> Table:
-    """Keep what a user gave from being taken for markup; bars are the table's own business."""
-    cells = [[_plain(cell).replace(r"\|", "|") for cell in line] for line in table.cells]
-    columns = [_plain(name).replace(r"\|", "|") for name in table.columns]
-    return Table(_plain(table.title), columns, cells, _plain(table.note))
+def _table(table: Table) -> str:
+    """Draw a table; what a user gave is taken for neither markup nor the end of a cell."""
+    rule = ["---", *["---:"] * (len(table.columns) - 1)]
+    cells = [table.columns, *table.cells]
+    head, *lines = (_joined(map(_plain, line)) for line in cells)
+    parts = [f"**{_plain(table.title)}**", "", head, _joined(rule), *lines]
+    return "\n".join([*parts, *(["", _plain(table.note)] if table.note else [])])
+
+
+def _joined(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def _plain(text: str) -> str:
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    return _SPECIAL.sub(r"\\\1", " ".join(seen(text).split()))

@@ -8,7 +8,10 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"  # what no page may hold
+    "\u202a-\u202e\u2066-\u2069]"  # what lets the text around it run backwards
+)
 _VOID = frozenset({"meta", "br", "hr", "col"})
 _IN_SCRIPT = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
@@ -19,11 +22,16 @@ class Markup(str):
     __slots__ = ()
 
 
+def seen(text: str) -> str:
+    """Replace characters that cannot be seen, and change what a reader or a terminal shows."""
+    return _UNSEEN.sub("\ufffd", text)
+
+
 def escape(content: object) -> Markup:
-    """Escape what a user gave; characters that no page may hold are replaced."""
+    """Escape what a user gave, as far as it can be seen."""
     if isinstance(content, Markup):
         return content
-    return Markup(html.escape(_UNSEEN.sub("\ufffd", str(content)), quote=True))
+    return Markup(html.escape(seen(str(content)), quote=True))
 
 
 def joined(parts: Iterable[object], between: str = "") -> Markup:
