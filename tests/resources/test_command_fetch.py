@@ -173,6 +173,9 @@ def test_what_goes_wrong_is_one_line(
     _serve(server, "sembias", answer)
     assert said in _refused(cli, "fetch", "sembias", "--mirror", server.url)
     assert not (data / "sembias").exists()
+    left = {path.name for path in (data / ".downloads").rglob("*")}
+    part = {"sembias", "SemBias.part", "SemBias.part.json"}
+    assert left == (part if "broke" in said else set())
     assert "not fetched yet" in _refused(cli, "measure", "--sembias", "sembias")
 
 
@@ -269,7 +272,7 @@ def test_a_killed_fetch_goes_on(cli: Run, server: Server, data: Path, how: signa
     assert cli("fetch", name, "--mirror", server.url).code == 0
     assert server.ranges() == [None, f"bytes={kept}-"]
     assert (data / name / f"{name}.txt").read_bytes() == VECTORS * 20_000
-    assert [path for path in (data / ".downloads").rglob("*") if path.suffix != ".lock"] == []
+    assert list((data / ".downloads").iterdir()) == []
 
 
 def test_killed_at_any_moment_it_is_whole_or_not_there(
@@ -290,6 +293,33 @@ def test_killed_at_any_moment_it_is_whole_or_not_there(
     assert cli("fetch", name, "--mirror", server.url).code == 0
     assert (data / name / f"{name}.txt").read_bytes() == text
     assert {path.name for path in data.iterdir()} == {name, ".downloads"}
+
+
+def test_the_lock_of_a_killed_fetch_is_gone_with_the_next(
+    cli: Run, server: Server, data: Path, fetched: Run
+) -> None:
+    """Whatever is fetched next; that of a process which is at work is left."""
+    _serve(server, "rg-65", Answer(bytes(200_000), hang=100_000))
+    with _running(server, "rg-65") as process:
+        _wait_for_part(data)
+        _serve(server, "mturk-287", b"king\tqueen\t3.5\n")
+        fetched("mturk-287")
+        assert (data / ".downloads" / "rg-65.lock").exists()
+        process.kill()
+        process.wait(timeout=30)
+    (data / ".downloads" / "nothing").mkdir()
+    (data / ".downloads" / "nothing.lock").touch()
+    _serve(server, "simlex-999", _archive("SimLex-999.txt", b"word1\tword2\nking\tqueen\n"))
+    fetched("simlex-999")
+    assert {path.name for path in (data / ".downloads").iterdir()} == {"rg-65"}
+
+
+def test_a_mirror_that_is_none_is_refused_even_where_nothing_is_missing(
+    cli: Run, server: Server, fetched: Run
+) -> None:
+    _serve(server, "rg-65", b"king\tqueen\t3.5\n")
+    fetched("rg-65")
+    assert "nonsense: is no mirror" in _refused(cli, "fetch", "rg-65", "--mirror", "nonsense")
 
 
 def test_a_second_process_is_told(cli: Run, server: Server, data: Path) -> None:

@@ -82,6 +82,9 @@ def test_an_archive_stands_for_its_members() -> None:
 def test_a_name_that_is_none() -> None:
     with pytest.raises(WordbiasError, match=r"^SNLI-dev: is not .*did you mean snli-dev"):
         choose(["SNLI-dev"])
+    for name, near in (("glove.6B.100", "glove.6B.100d, "), ("glove-6b", "glove.6B, ")):
+        with pytest.raises(WordbiasError, match=f"did you mean {near}"):
+            choose([name])
     with pytest.raises(WordbiasError, match=r"without names lists$"):
         choose(["§§§§"])
 
@@ -94,9 +97,21 @@ def test_a_path_wins_over_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert located("men") == "men"
 
 
-@pytest.mark.parametrize("name", ["no/such/file.txt", "", "archive.zip::member.txt", "Men"])
+@pytest.mark.parametrize(
+    "name", ["no/such/file.txt", "", "archive.zip::member.txt", "men.txt", "vectors"]
+)
 def test_what_is_no_name_stays_as_it_is(name: str) -> None:
     assert located(name) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [("glove.6B.100", "glove.6B.100d"), ("glove-6b-50", "glove.6B.50d"), ("Men", "men")],
+)
+def test_what_resembles_a_name_is_asked_about(name: str, near: str) -> None:
+    said = f"{name}: there is no such file, nor are data of that name; did you mean {near}"
+    with pytest.raises(WordbiasError, match=f"^{re.escape(said)}"):
+        located(name)
 
 
 def test_no_name_at_all_stays_none() -> None:

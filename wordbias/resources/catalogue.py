@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -120,9 +120,21 @@ def _named(name: str) -> list[Resource]:
     group = [resource for resource in known.values() if resource.group == name]
     if group:
         return group
-    lowered = {key.lower(): key for key in known}
-    near = difflib.get_close_matches(name.lower(), lowered, 3, 0.5)
-    meant = f"; did you mean {', '.join(lowered[key] for key in near)}?" if near else ""
+    meant = resembling(name, [*known, *(resource.group for resource in known.values())])
     raise WordbiasError(
         f"{name}: is not in the catalogue, which wordbias fetch without names lists{meant}"
     )
+
+
+def resembling(name: str, known: Iterable[str], cutoff: float = 0.5) -> str:
+    """Ask whether one of the known names was meant that resemble this one, if any do.
+
+    Case, dots and dashes do not count: *glove-6b* resembles *glove.6B* in all.
+    """
+    plain = {_plain(other): other for other in reversed(list(known))}
+    near = difflib.get_close_matches(_plain(name), plain, 3, cutoff)
+    return f"; did you mean {', '.join(plain[key] for key in near)}?" if near else ""
+
+
+def _plain(name: str) -> str:
+    return "".join(character for character in name.lower() if character.isalnum())

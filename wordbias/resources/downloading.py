@@ -86,8 +86,16 @@ class Resuming:
                 except Broken as error:
                     if not left:
                         raise WordbiasError(self._broken(url, error)) from None
+                finally:
+                    self._drop_empty()
         os.replace(self.part, output_file)
         self._note_file.unlink(missing_ok=True)
+
+    def _drop_empty(self) -> None:
+        """Remove a part that is empty, which nothing can go on from, and the note of what it is."""
+        if self.part.is_file() and not _size(self.part):
+            self.part.unlink()
+            self._note_file.unlink(missing_ok=True)
 
     def _download(self, url: str) -> None:
         """Get what is missing, or all of it if the server has another version by now."""

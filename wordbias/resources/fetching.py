@@ -72,9 +72,7 @@ def _missing(wanted: Sequence[Resource], ways: Ways) -> list[Resource]:
 def _bring(wanted: Sequence[Resource], ways: Ways) -> dict[str, Record]:
     """Download once what the resources of a group are made of, and put them in their places."""
     first = wanted[0]
-    downloads = storage.folder() / ".downloads" / first.group
-    downloads.mkdir(parents=True, exist_ok=True)
-    with _only_one(downloads, first.group):
+    with _downloads(first.group) as downloads:
         missing = _missing(wanted, ways)  # another process may have been quicker
         if not missing:
             return {}
@@ -123,16 +121,34 @@ def _unpack(resource: Resource, download: Got, target: Path) -> None:
 
 
 @contextmanager
-def _only_one(downloads: Path, what: str) -> Iterator[None]:
-    """Hold the lock of a download; a second process is told so."""
+def _downloads(group: str) -> Iterator[Path]:
+    """Yield the folder of a download, locked; a second process is told so.
+
+    Nothing is left of it that is empty, nor are locks that killed processes left.
+    """
+    downloads = storage.folder() / ".downloads" / group
+    downloads.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         try:
             stack.enter_context(alone(downloads))
         except WordbiasError:
             raise WordbiasError(
-                f"{what}: another process is fetching it; wait for that one"
+                f"{group}: another process is fetching it; wait for that one"
             ) from None
-        yield
+        downloads.mkdir(exist_ok=True)
+        try:
+            yield downloads
+        finally:
+            _remove_empty(downloads)
+    for lock in downloads.parent.glob("*.lock"):
+        left = lock.with_name(lock.name.removesuffix(".lock"))
+        with suppress(WordbiasError), alone(left):  # which removes the lock, if it was nobody's
+            _remove_empty(left)
+
+
+def _remove_empty(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()
 
 
 @contextmanager

@@ -32,6 +32,11 @@ class Ways:
         Keep archives, to take other members out of them later.
     timeout
         Seconds without any answer after which a connection counts as broken.
+
+    Raises
+    ------
+    WordbiasError
+        If the mirror is no http or https URL, even where nothing needs to be downloaded.
     """
 
     mirror: str = ""
@@ -40,22 +45,15 @@ class Ways:
     keep: bool = False
     timeout: float = 60
 
-    def origin(self, url: str) -> str:
-        """Return the URL to ask instead of one of the catalogue.
-
-        Raises
-        ------
-        WordbiasError
-            If the mirror is no http or https URL.
-        """
-        if not self.mirror:
-            return url
-        if not self.mirror.startswith(("http://", "https://")):
+    def __post_init__(self) -> None:
+        if self.mirror and not self.mirror.startswith(("http://", "https://")):
             raise WordbiasError(
                 f"{self.mirror}: is no mirror; expected a URL that begins with https:// or http://"
             )
-        path = urlsplit(url).path
-        return f"{self.mirror.rstrip('/')}{path}"
+
+    def origin(self, url: str) -> str:
+        """Return the URL to ask instead of one of the catalogue."""
+        return f"{self.mirror.rstrip('/')}{urlsplit(url).path}" if self.mirror else url
 
 
 @dataclass(frozen=True)

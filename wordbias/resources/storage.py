@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,9 +17,11 @@ from pathlib import Path
 from typing import overload
 
 from wordbias.errors import WordbiasError
-from wordbias.resources.catalogue import Resource, catalogue
+from wordbias.resources.catalogue import Resource, catalogue, resembling
 
 _RECORD = ".fetched.json"
+_LIKE_A_PATH = re.compile(r"[/\\:]|\.[A-Za-z]{2,}$")
+_SURE = 0.75
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,8 @@ def located(name: str | None) -> str | None:
     Raises
     ------
     WordbiasError
-        If it is a name of the catalogue that has not been fetched, or stands for several.
+        If it is a name of the catalogue that has not been fetched, or stands for several; if it
+        is no path, but resembles a name.
     """
     if name is None or os.path.exists(name):
         return name
@@ -109,7 +113,7 @@ def located(name: str | None) -> str | None:
         members = [r.name for r in catalogue().values() if r.group == name]
         if members:
             raise WordbiasError(f"{name}: stands for {', '.join(members)}; name one of them")
-        return name
+        return _path(name)
     if resource.how:
         raise WordbiasError(f"{name}: cannot be fetched: {resource.how}")
     if state(resource) is None:
@@ -118,6 +122,14 @@ def located(name: str | None) -> str | None:
             f"wordbias fetch {name}"
         )
     return str(place(resource))
+
+
+def _path(name: str) -> str:
+    """Return what is no name of the catalogue, unless it looks as if it were meant to be one."""
+    meant = "" if _LIKE_A_PATH.search(name) else resembling(name, catalogue(), _SURE)
+    if meant:
+        raise WordbiasError(f"{name}: there is no such file, nor are data of that name{meant}")
+    return name
 
 
 @contextmanager
