@@ -117,7 +117,7 @@ print(json.dumps(epoch(model, make_optimizer(model, recipe), losses())))
 SEVERAL = (
     START
     + """
-from wordbias.nli import trainer
+from wordbias.nli.stacked import Material, train_stacked
 from wordbias.nli.trainer import train_all
 from wordbias.workers import Workers
 how, models = sys.argv[7], int(sys.argv[8])
@@ -127,8 +127,8 @@ with tempfile.TemporaryDirectory() as folder:
     start = time.perf_counter()
     if how == "stacked":
         torch.set_num_threads(2)
-        shared = trainer._Data(pairs, data.encoded["dev"], recipe, half)
-        trainer._train_stacked(jobs, shared, torch.device("cpu"))
+        shared = Material(pairs, data.encoded["dev"], recipe, half)
+        train_stacked(jobs, shared, torch.device("cpu"))
     else:
         train_all(jobs, pairs, data.encoded["dev"], recipe, device="cpu", half=half,
                   workers=Workers(2 if how == "processes" else 1))

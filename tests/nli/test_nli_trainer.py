@@ -17,13 +17,14 @@ import torch
 
 from wordbias import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.nli import trainer
+from wordbias.nli import stacked, trainer
 from wordbias.nli.files import Model
 from wordbias.nli.forward import probabilities
 from wordbias.nli.learning import Learning
 from wordbias.nli.pairs import Pairs
 from wordbias.nli.recipes import FAST
 from wordbias.nli.runs import Data, Plan, accuracy_rows, plan, single, vocabulary_hash
+from wordbias.nli.stacked import Material, train_stacked
 from wordbias.nli.trainer import Job, find_device, train_all
 from wordbias.nli.watching import Counter, log_length, watched
 from wordbias.threads import set_threads
@@ -150,9 +151,9 @@ SCORES = {0: [0.5, 0.4, 0.6, 0.1, 0.2], 1: [0.1, 0.2, 0.3, 0.4, 0.5], 2: [0.9, 0
 """Of each seed on dev, epoch by epoch."""
 
 
-@pytest.mark.parametrize("stacked", [True, False])
+@pytest.mark.parametrize("as_one", [True, False])
 def test_each_model_of_a_stack_stops_by_itself(
-    stacked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    as_one: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a GPU, models are one stack: files and logs are those of models trained alone."""
     done: dict[Learning, int] = {}
@@ -164,9 +165,9 @@ def test_each_model_of_a_stack_stops_by_itself(
     monkeypatch.setattr(Learning, "score", score)
     recipe = replace(RECIPE, patience=2, epochs=5)
     chosen = plan([embedding("one", 0)], (0, 1, 2), DATA, recipe, tmp_path)
-    data = trainer._Data(DATA.encoded["train"], DATA.encoded["dev"], recipe, False)
-    for jobs in [chosen.jobs] if stacked else [[job] for job in chosen.jobs]:
-        trainer._train_stacked(jobs, data, torch.device("cpu"))
+    data = Material(DATA.encoded["train"], DATA.encoded["dev"], recipe, False)
+    for jobs in [chosen.jobs] if as_one else [[job] for job in chosen.jobs]:
+        train_stacked(jobs, data, torch.device("cpu"))
     about = [Model.load(job.output).about for job in chosen.jobs]
     assert [one["best_epoch"] for one in about] == [3, 5, 1]
     assert [one["epochs"] for one in about] == [5, 5, 3]
@@ -178,7 +179,7 @@ def test_each_model_of_a_stack_stops_by_itself(
 def test_a_finished_model_is_not_trained_again(
     trained: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trainer, "_train_stacked", lambda *_: pytest.fail("trained again"))
+    monkeypatch.setattr(trainer, "train_stacked", lambda *_: pytest.fail("trained again"))
     before = [job.output.stat().st_mtime_ns for job in trained.jobs]
     run(trained.jobs)
     assert [job.output.stat().st_mtime_ns for job in trained.jobs] == before
@@ -216,11 +217,11 @@ def test_a_checkpoint_of_another_training_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (job, *_) = planned(tmp_path).jobs
-    write = trainer._write
-    monkeypatch.setattr(trainer, "_write", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    write = stacked._write
+    monkeypatch.setattr(stacked, "_write", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         run([job])
-    monkeypatch.setattr(trainer, "_write", write)
+    monkeypatch.setattr(stacked, "_write", write)
     (other, *_) = planned(tmp_path, rate=0.5).jobs
     with pytest.raises(WordbiasError) as raised:
         run([other], replace(RECIPE, rate=0.5))

@@ -11,8 +11,6 @@ it moves them least.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, ClassVar
@@ -23,6 +21,7 @@ from numpy.typing import NDArray
 from wordbias.debias.steps import Arrays, check_width, like
 from wordbias.errors import WordbiasError
 from wordbias.optional import need
+from wordbias.torch_threads import torch_threads
 
 METHODS = ("leace", "orth")
 _SMALLEST = 1e-8
@@ -93,7 +92,7 @@ def fit_erasure(x: Matrix, labels: NDArray[np.intp], method: str = "leace") -> E
             f"the classes of {len(x)} words do not differ in their means: there is nothing to "
             "erase; is the embedding debiased already?"
         )
-    with _one_thread(torch):
+    with torch_threads():
         left, right, bias = _eraser(torch, library, x / scale, labels, method)
     erasure = Erasure(left, right, scale * bias)
     if not _gap(erasure(x), labels) <= _SMALLEST * scale:
@@ -115,17 +114,6 @@ def _eraser(
     left, right = eraser.proj_left.numpy(), eraser.proj_right.numpy()
     kept = right.any(axis=1)
     return left[:, kept], right[kept], eraser.bias.numpy()
-
-
-@contextmanager
-def _one_thread(torch: ModuleType) -> Iterator[None]:
-    """Factor small matrices without threads that wait for each other on a busy machine."""
-    count = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(count)
 
 
 def _gap(x: Matrix, labels: NDArray[np.intp]) -> float:

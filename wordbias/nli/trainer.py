@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import tempfile
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from wordbias.course import Course
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.nli.batches import Encoded
-from wordbias.nli.files import Model
 from wordbias.nli.jobs import Job
-from wordbias.nli.learning import Learning, initialise, make_optimizer
-from wordbias.nli.model import DecomposableAttention
 from wordbias.nli.recipes import Recipe
+from wordbias.nli.stacked import Material, train_stacked
 from wordbias.nli.watching import Counter, log_length, watched
 from wordbias.progress import Bar
 from wordbias.threads import threads
-from wordbias.training import train
+from wordbias.torch_threads import torch_threads
 from wordbias.workers import Workers
 
 __all__ = ["Job", "find_device", "train_all"]
@@ -72,14 +67,14 @@ def train_all(
     todo = [job for job in jobs if not job.is_done()]
     for job in todo:
         job.output.parent.mkdir(parents=True, exist_ok=True)
-    data = _Data(train_pairs, dev_pairs, recipe, half)
+    data = Material(train_pairs, dev_pairs, recipe, half)
     try:
         _train(todo, data, chosen, workers or Workers())
     except KeyboardInterrupt:
         raise Interrupted(_LOST) from None
 
 
-def _train(jobs: Sequence[Job], data: _Data, device: torch.device, workers: Workers) -> None:
+def _train(jobs: Sequence[Job], data: Material, device: torch.device, workers: Workers) -> None:
     at_once = min(workers.jobs or threads(), len(jobs))
     if workers.backend != "loky":
         _train_on_cluster(jobs, data, workers)
@@ -87,10 +82,10 @@ def _train(jobs: Sequence[Job], data: _Data, device: torch.device, workers: Work
         _train_apart(jobs, data, Workers(at_once))
     elif device.type == "cpu":
         for job in jobs:
-            with _torch_threads(threads()):
-                _train_stacked([job], data, device)
+            with torch_threads(threads()):
+                train_stacked([job], data, device)
     elif jobs:
-        _train_stacked(jobs, data, device)
+        train_stacked(jobs, data, device)
 
 
 def find_device(name: str | None) -> torch.device:
@@ -114,72 +109,7 @@ def find_device(name: str | None) -> torch.device:
     return device
 
 
-class _Data(NamedTuple):
-    """What all jobs share."""
-
-    train: Encoded
-    dev: Encoded
-    recipe: Recipe
-    half: bool
-
-
-def _train_stacked(
-    jobs: Sequence[Job], data: _Data, device: torch.device, bar: Bar | None = None
-) -> None:
-    recipe = data.recipe
-    seeds = [job.seed for job in jobs]
-    tables = torch.from_numpy(np.stack([job.vectors for job in jobs])).to(device)
-    model = DecomposableAttention(
-        tables.shape[2],
-        recipe.hidden,
-        intra=recipe.intra,
-        dropout=recipe.dropout,
-        models=len(jobs),
-    )
-    initialise(model, recipe, seeds)
-    model.to(device)
-    course = train(
-        model,
-        make_optimizer(model, recipe),
-        Learning(model, tables, data.train, data.dev, recipe, seeds, data.half),
-        epochs=recipe.epochs,
-        patience=recipe.patience,
-        checkpoint=jobs[0].checkpoint,
-        logs=[job.log for job in jobs],
-        about={"model": [dict(job.about) for job in jobs], "device": device.type},
-        what=f"training {len(jobs)} models" if len(jobs) > 1 else "training",
-        bar=bar,
-    )
-    for k, job in enumerate(jobs):
-        _write(job, course, k, recipe, device)
-    jobs[0].checkpoint.unlink(missing_ok=True)
-
-
-def _write(job: Job, course: Course, k: int, recipe: Recipe, device: torch.device) -> None:
-    weights = {name: value[k].numpy() for name, value in course.best.items()}
-    about = {
-        **job.about,
-        "dev_accuracy": float(course.score[k]),
-        "best_epoch": int(course.epoch[k]),
-        "epochs": int(course.epoch[k] + course.waited[k]),
-        "device": device.type,
-        "torch": torch.__version__,
-    }
-    dim = job.vectors.shape[1]
-    Model(weights, dim, recipe.hidden, recipe.intra, about=about).save(job.output)
-
-
-@contextmanager
-def _torch_threads(count: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-def _train_apart(jobs: Sequence[Job], data: _Data, workers: Workers) -> None:
+def _train_apart(jobs: Sequence[Job], data: Material, workers: Workers) -> None:
     with tempfile.TemporaryDirectory() as folder:
         steps = Path(folder) / "steps"
         np.zeros(len(jobs), np.int64).tofile(steps)
@@ -188,12 +118,12 @@ def _train_apart(jobs: Sequence[Job], data: _Data, workers: Workers) -> None:
             deque(workers.unordered(_counting, numbered, shared=shared, lost=_LOST), maxlen=0)
 
 
-def _counting(data: _Data, steps: Path, numbered: tuple[int, Job]) -> None:
+def _counting(data: Material, steps: Path, numbered: tuple[int, Job]) -> None:
     place, job = numbered
     _alone(data, job, Counter(steps, place))
 
 
-def _train_on_cluster(jobs: Sequence[Job], data: _Data, workers: Workers) -> None:
+def _train_on_cluster(jobs: Sequence[Job], data: Material, workers: Workers) -> None:
     workers.results(_alone, jobs, f"training {len(jobs)} models", shared=(data,), unit="model")
     missing = [job.output for job in jobs if not job.output.exists()]
     if missing:
@@ -203,12 +133,12 @@ def _train_on_cluster(jobs: Sequence[Job], data: _Data, workers: Workers) -> Non
         )
 
 
-def _alone(data: _Data, job: Job, bar: Bar | None = None) -> None:
+def _alone(data: Material, job: Job, bar: Bar | None = None) -> None:
     torch.set_num_threads(threads())
-    _train_stacked([job], data, torch.device("cpu"), bar)
+    train_stacked([job], data, torch.device("cpu"), bar)
 
 
-def _remaining(jobs: Sequence[Job], data: _Data) -> int:
+def _remaining(jobs: Sequence[Job], data: Material) -> int:
     """Count the steps that are left, at most."""
     done = sum(log_length(job.log) for job in jobs if job.checkpoint.exists())
     batches = -(-len(data.train) // data.recipe.batch)

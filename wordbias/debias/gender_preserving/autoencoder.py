@@ -5,8 +5,7 @@ Plain tensors and functions of them: torch is imported by what is called, not by
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from wordbias.optional import need
@@ -62,18 +61,6 @@ class Networks(NamedTuple):
 def load_torch() -> Any:
     """Import torch, or say how to install it."""
     return need("torch", extra="torch", purpose="Gender-preserving debiasing")
-
-
-@contextmanager
-def torch_threads(count: int) -> Iterator[None]:
-    """Bound torch's threads inside the block."""
-    torch = load_torch()
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def initial_networks(d: int, rng: Generator) -> Networks:

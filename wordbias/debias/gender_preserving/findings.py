@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from wordbias.debias.gender_preserving.autoencoder import load_torch, torch_threads
+from wordbias.debias.gender_preserving.autoencoder import load_torch
 from wordbias.debias.gender_preserving.reach import Reach
 from wordbias.debias.gender_preserving.training import Trained
 from wordbias.debias.gender_preserving.words import Lists
 from wordbias.results import Row
+from wordbias.torch_threads import torch_threads
 
 _MUCH = 0.01
 _LOWER = {"neutral": 0.0, "better": "lower"}

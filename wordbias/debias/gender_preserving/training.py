@@ -16,7 +16,6 @@ from wordbias.debias.gender_preserving.autoencoder import (
     copied,
     initial_networks,
     load_torch,
-    torch_threads,
 )
 from wordbias.debias.gender_preserving.checkpoint import Checkpoint
 from wordbias.debias.gender_preserving.debiasing import Debiasing
@@ -26,6 +25,7 @@ from wordbias.debias.gender_preserving.state import State, begun, restored, snap
 from wordbias.debias.gender_preserving.words import Part
 from wordbias.errors import WordbiasError
 from wordbias.progress import progress
+from wordbias.torch_threads import torch_threads
 
 
 @dataclass(frozen=True)
