@@ -64,9 +64,11 @@ def test_the_output_s_folder_really_is_read_only(
     assert "is read-only to you" in refused("misp", good, "-o", outputs / "o.txt")
 
 
-@pytest.mark.parametrize("name", ["", ".", "/"])
-def test_an_output_without_a_name(refused: Refused, good: Path, name: str) -> None:
-    assert "is a folder" in refused("misp", good, "-o", name)
+@pytest.mark.parametrize(
+    ("name", "said"), [("", "--output: is empty"), (".", "is a folder"), ("/", "is a folder")]
+)
+def test_an_output_without_a_name(refused: Refused, good: Path, name: str, said: str) -> None:
+    assert said in refused("misp", good, "-o", name)
 
 
 @pytest.fixture
