@@ -9,9 +9,10 @@ import pytest
 
 from wordbias.contextual.stereoset.crows_pairs import CrowsPair, CrowsPairs
 from wordbias.contextual.stereoset.gsss import Gsss, Item, Sentences, Triple
-from wordbias.contextual.stereoset.measuring import gsss_rows, triple_records
+from wordbias.contextual.stereoset.measuring import gsss_rows
 from wordbias.contextual.stereoset.original import Cluster, load_stereoset
 from wordbias.contextual.stereoset.preferences import crows_rows, stereoset_rows
+from wordbias.contextual.stereoset.records import triple_records
 from wordbias.contextual.stereoset.settings import Settings
 from wordbias.errors import WordbiasError
 from wordbias.results import Row

@@ -7,24 +7,27 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from wordbias.contextual.interventions import Intervention, applied
 from wordbias.contextual.next_sentence import NextSentence
 from wordbias.contextual.pseudo_likelihood import MaskedModel, blank_scores, pair_scores
 from wordbias.contextual.stereoset.crows_pairs import CrowsPairs
 from wordbias.contextual.stereoset.data import Data
 from wordbias.contextual.stereoset.gsss import LABELS, Gsss, Sentences
-from wordbias.contextual.stereoset.measuring import gsss_rows, triple_records
+from wordbias.contextual.stereoset.measuring import gsss_rows
 from wordbias.contextual.stereoset.original import Cluster, StereoSet
 from wordbias.contextual.stereoset.preferences import crows_rows, stereoset_rows
+from wordbias.contextual.stereoset.records import (
+    Record,
+    cluster_records,
+    name_rules,
+    pair_records,
+    triple_records,
+)
 from wordbias.contextual.stereoset.repair import Repaired
 from wordbias.contextual.stereoset.scores import Float
 from wordbias.contextual.stereoset.settings import Settings
 from wordbias.errors import WordbiasError
 from wordbias.results import Row
-
-Record = dict[str, Any]
 
 
 class Found(NamedTuple):
@@ -32,6 +35,18 @@ class Found(NamedTuple):
 
     rows: list[Row]
     records: list[Record]
+
+    def add(
+        self,
+        clusters: Sequence[Cluster],
+        scores: Float,
+        subject: str,
+        task: str,
+        settings: Settings,
+    ) -> None:
+        """Measure the clusters of a task."""
+        self.rows.extend(stereoset_rows(clusters, scores, subject, task, settings))
+        self.records.extend(cluster_records(clusters, scores, task))
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +142,7 @@ class Judge:
             versions = {"original": data} | ({"repaired": repaired.gsss} if repaired else {})
             found = self._gsss(versions, subject, settings)
             if repaired is not None:
-                _name_rules(found.records, repaired)
+                name_rules(found.records, repaired)
             return found
         if isinstance(data, StereoSet):
             return self._stereoset(data, subject, settings)
@@ -148,22 +163,18 @@ class Judge:
         found = Found([], [])
         if self.following is not None and data.intersentence:
             scores = _following(self.following, data.intersentence)
-            _add(found, data.intersentence, scores, subject, "intersentence", settings)
+            found.add(data.intersentence, scores, subject, "intersentence", settings)
         if self.masked is not None and data.intrasentence:
             published = settings.as_published
             scores = blank_scores(self.masked, data.intrasentence, as_published=published)
-            _add(found, data.intrasentence, scores, subject, "intrasentence", settings)
+            found.add(data.intrasentence, scores, subject, "intrasentence", settings)
         return found
 
     def _crows(self, data: CrowsPairs, subject: str, settings: Settings) -> Found:
         if self.masked is None:
             raise WordbiasError(f"{self.name}: was loaded without a masked-language head")
         scores = pair_scores(self.masked, data.pairs)
-        records = [
-            {**vars(pair), "score more": float(more), "score less": float(less)}
-            for pair, (more, less) in zip(data.pairs, scores, strict=True)
-        ]
-        return Found(crows_rows(data, scores, subject, settings), records)
+        return Found(crows_rows(data, scores, subject, settings), pair_records(data, scores))
 
 
 def _needed(data: Data) -> list[str]:
@@ -174,15 +185,6 @@ def _needed(data: Data) -> list[str]:
     return ["masked"]
 
 
-def _name_rules(records: Sequence[Record], repaired: Repaired) -> None:
-    rules: dict[str, list[str]] = {}
-    for change in repaired.changes:
-        rules.setdefault(change.id, []).append(change.rule)
-    for one in records:
-        done = rules.get(one["context_id"], []) if one["version"] == "repaired" else []
-        one["repaired by"] = ", ".join(dict.fromkeys(done))
-
-
 def _none(name: str, missing: Sequence[WordbiasError]) -> WordbiasError:
     reasons = "; ".join(str(one).removeprefix(f"{name}: ") for one in missing)
     return WordbiasError(f"{name}: has no head that the data asks for: {reasons}")
@@ -191,19 +193,3 @@ def _none(name: str, missing: Sequence[WordbiasError]) -> WordbiasError:
 def _following(model: NextSentence, clusters: Sequence[Cluster]) -> Float:
     pairs = [Sentences(one.context, text) for one in clusters for text in one.candidates]
     return model.probabilities(pairs).reshape(-1, len(LABELS))
-
-
-def _add(
-    found: Found,
-    clusters: Sequence[Cluster],
-    scores: Float,
-    subject: str,
-    task: str,
-    settings: Settings,
-) -> None:
-    found.rows.extend(stereoset_rows(clusters, scores, subject, task, settings))
-    for one, values in zip(clusters, np.asarray(scores), strict=True):
-        about = {"task": task, "id": one.id, "target": one.target, "bias_type": one.bias_type}
-        found.records.append(
-            {**about, "context": one.context, **dict(zip(LABELS, map(float, values), strict=True))}
-        )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wordbias.contextual.stereoset.gsss import GENDERS, LABELS, Gsss
+from wordbias.contextual.stereoset.gsss import GENDERS, Gsss
 from wordbias.contextual.stereoset.scores import (
     Float,
     distances,
@@ -20,7 +20,7 @@ from wordbias.contextual.stereoset.settings import ALL, HALF, Settings
 from wordbias.errors import WordbiasError
 from wordbias.results import Row
 
-__all__ = ["ALL", "SUBSETS", "Settings", "gsss_rows", "triple_records"]
+__all__ = ["ALL", "SUBSETS", "Settings", "gsss_rows"]
 
 SUBSETS = (ALL, *GENDERS)
 _ZERO = {"neutral": 0, "better": "lower"}
@@ -94,20 +94,3 @@ def _part(p: Float, subject: str, about: dict[str, Any], settings: Settings) -> 
         yield row("opposite-strength", -s, k, {**_ZERO, **tail, **by})
     yield row("distance", d, k, {**_ZERO, **tail})
     yield row("mean-strength", s, n, {"neutral": 0, "better": "neutral"})
-
-
-def triple_records(gsss: Gsss, p: Float, version: str) -> list[dict[str, Any]]:
-    """Return one record a triple: its six probabilities, s and d."""
-    names = [f"{label} {side}" for label in LABELS for side in ("original", "swapped")]
-    return [
-        {
-            "version": version,
-            "context_id": triple.id,
-            "gender": triple.gender,
-            "context": triple.items[0].original.context,
-            **dict(zip(names, map(float, values.ravel()), strict=True)),
-            "s": float(s),
-            "d": float(d),
-        }
-        for triple, values, s, d in zip(gsss.triples, p, strengths(p), distances(p), strict=True)
-    ]
