@@ -17,10 +17,11 @@ from threadpoolctl import threadpool_limits
 
 from wordbias import Attribute, Embedding, WordbiasError, threads
 from wordbias.debias import double_hard
-from wordbias.debias.double_hard import Candidate, Leaning, fit, tried, two_means
+from wordbias.debias.double_hard import Candidate, Leaning, fit, tried
 from wordbias.debias.finite import finite_vectors
 from wordbias.debias.fitted import Fitted
 from wordbias.debias.moments import Pairs, moments, pair_vectors
+from wordbias.debias.two_means import two_means
 from wordbias.subspace import Subspace
 
 Matrix = NDArray[np.float64]

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.debias.fitted import Fitted
-from wordbias.debias.moments import Float, Float32, Moments, Pairs, moments, pair_vectors
+from wordbias.debias.moments import Float32, Moments, Pairs, moments, pair_vectors
 from wordbias.debias.projection import Projection
 from wordbias.debias.steps import Shift
+from wordbias.debias.two_means import two_means
 from wordbias.debias.words import as_attribute, as_embedding
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
@@ -30,7 +31,6 @@ MEASURE = "clustering-accuracy"
 FEWEST = 50
 """Words a side below which accuracies of candidates are chance: their deviation is 0.05 there."""
 _LEAST = 3  # what is left without a component and the direction
-_ROUNDS = 300
 
 
 class Leaning(NamedTuple):
@@ -133,27 +133,6 @@ def tried(component: Subspace, pairs: Pairs, leaning: Leaning) -> Candidate:
     found = two_means(g.remove(x, hard=True))
     cells = np.bincount(2 * leaning.labels + found, minlength=4).reshape(2, 2)
     return Candidate(component, g, float(accuracy(cells)))
-
-
-def two_means(x: Float) -> NDArray[np.bool_]:
-    """Split vectors, shape ``(n, d)``, into two clusters; returns the members of one, ``(n,)``.
-
-    Lloyd's algorithm, from the split by the sign of the first principal component: that is where
-    the relaxed problem has its optimum (Ding and He 2004, theorem 2.2). Deterministic.
-    """
-    x = x - x.mean(0)
-    inside: NDArray[np.bool_] = x @ np.linalg.eigh(x.T @ x)[1][:, -1] > 0
-    for _ in range(_ROUNDS):
-        size = int(inside.sum())
-        if size in (0, len(x)):  # all vectors are equal
-            break
-        total = inside @ x
-        a, b = total / size, -total / (len(x) - size)
-        nearer = x @ (a - b) > (a - b) @ (a + b) / 2
-        if (nearer == inside).all():
-            break
-        inside = nearer
-    return inside
 
 
 def _components(embedding: Embedding, whole: Moments, candidates: int) -> list[Subspace]:
