@@ -97,30 +97,23 @@ def study(
         What to fit and remove. MIDB is measured along the weights of the variance, whatever
         weights are removed.
     """
+    dims, center, seed = settings.dims, settings.center, settings.seed
     part = embedding.subset([*vocabulary, *sorted(listed_words(attribute))])
     groups = find_groups(part, attribute)
-    check_dims(settings.dims, part.dim)
+    check_dims(dims, part.dim)
     vectors = groups.vectors(part)
-    fitted = Subspace.from_groups(*vectors, settings.dims, center=settings.center)
+    fitted = Subspace.from_groups(*vectors, dims, center=center)
     projection = Projection(reweighted(fitted, settings.weights), settings.hard)
-    rng = np.random.default_rng(settings.seed)
-    diagnosis = components(fitted, *vectors, axis(part, attribute)[0], rng)
-    measured = effect(
-        part,
-        transformed(part, projection),
-        vocabulary,
-        attribute,
-        dims=settings.dims,
-        center=settings.center,
-        seed=settings.seed,
-    )
+    after = transformed(part, projection)
     return Study(
-        embedding.name,
-        attribute.groups,
-        projection,
-        groups,
-        vocabulary,
-        diagnosis,
-        measured,
-        settings,
+        subject=embedding.name,
+        names=attribute.groups,
+        projection=projection,
+        groups=groups,
+        vocabulary=vocabulary,
+        diagnosis=components(
+            fitted, *vectors, axis(part, attribute)[0], np.random.default_rng(seed)
+        ),
+        measured=effect(part, after, vocabulary, attribute, dims=dims, center=center, seed=seed),
+        settings=settings,
     )
