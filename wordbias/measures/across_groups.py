@@ -8,8 +8,10 @@ MAC how far each group is from all attribute sets (Manzini et al. 2019): these a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
@@ -63,19 +65,22 @@ def measure_groups(
     rows = []
     if paired:
         rows += measure_queries(embedding, group_queries(groups, attributes), paired, settings)
-    for name in (name for name in measures if name in AT_ONCE):
-        rows += _at_once(embedding, groups, attributes, name, settings)
+    if once := [name for name in measures if name in AT_ONCE]:
+        words = _words(embedding, groups, attributes)
+        rows += [row for name in once for row in _at_once(embedding, words, name, settings.seed)]
     return rows
 
 
-def _at_once(
-    embedding: Embedding,
-    groups: Attribute | WordGroups,
-    attributes: Pair,
-    measure: str,
-    settings: Settings,
-) -> Iterator[Row]:
-    """Take one measure on all groups; one that lacks words is left out, and named."""
+class _Words(NamedTuple):
+    """Vectors of the groups and of the two sets, and what rows say of their words."""
+
+    groups: dict[str, NDArray[np.float32]]
+    sets: list[NDArray[np.float32]]
+    about: dict[str, object]
+
+
+def _words(embedding: Embedding, groups: Attribute | WordGroups, attributes: Pair) -> _Words:
+    """Find all words; a group that lacks them is left out, and named."""
     where = f"{embedding.name}: {groups.name}"
     a, b = (resolve(words, embedding, f"{where}: {n}").at_least(2) for n, words in attributes)
     named = {
@@ -87,19 +92,27 @@ def _at_once(
         lacking = next(found for found in named.values() if len(found.found) < 2)
         lacking.at_least(2)
         raise WordbiasError(f"{where}: expected two groups")
-    about = _about(groups, named, here, attributes, a, b)
-    far = [embedding.take(a.found), embedding.take(b.found)]
-    vectors = {name: embedding.take(found.found) for name, found in here.items()}
+    return _Words(
+        {name: embedding.take(found.found) for name, found in here.items()},
+        [embedding.take(a.found), embedding.take(b.found)],
+        _about(groups, named, here, attributes, a, b),
+    )
+
+
+def _at_once(embedding: Embedding, words: _Words, measure: str, seed: int) -> Iterator[Row]:
+    """Take one measure on all groups."""
+
+    def row(what: str, value: dict[str, Any]) -> Row:
+        said = {**words.about, **value, **CONVENTION[measure], "words": what}
+        return Row(embedding.name, measure, said.pop("value"), said)
+
     if measure == "rnsb":
-        parts = negative_probabilities(np.concatenate(list(vectors.values())), *far)
-        value = interval(parts, divergence, settings.seed)
-        said = {**about, **value, **CONVENTION[measure], "words": "all"}
-        yield Row(embedding.name, measure, said.pop("value"), said)
+        together = np.concatenate(list(words.groups.values()))
+        yield row("all", interval(negative_probabilities(together, *words.sets), divergence, seed))
         return
-    for name, x in vectors.items():
-        value = interval(mac_of_words(x, far), lambda part: part.mean(axis=-1), settings.seed)
-        said = {**about, **value, **CONVENTION[measure], "words": name}
-        yield Row(embedding.name, measure, said.pop("value"), said)
+    for name, x in words.groups.items():
+        distances = mac_of_words(x, words.sets)
+        yield row(name, interval(distances, lambda part: part.mean(axis=-1), seed))
 
 
 def _about(
