@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from wordbias.commands.debias_views import reach_rows, reach_table
-from wordbias.commands.inputs import Reading, open_subject
+from wordbias.commands.inputs import Reading, Subject, open_subject
 from wordbias.commands.options import (
     common_options,
     format_option,
@@ -59,12 +59,11 @@ def command(
     """
     refuse_same({"-o": output}, {"TRANSFORM": transform})
     chain, origin = load_chain(transform)
-    replaced = {word for part in chain.parts for word in part.replaced.words}
     subject = open_subject(
         embedding,
         Reading(cache, skip_bad, allow_pickle),
         head=_HEAD,
-        wanted=replaced.union(origin.words),
+        wanted=_wanted(chain, origin),
         output=output,
         quiet=quiet,
     )
@@ -79,14 +78,20 @@ def command(
         {before.name: subject.info.to_dict()},
         reach_rows(chain, reached, done),
         [reach_table(chain, reached)],
-        [f"{_names(chain)}, fitted on {_about(origin)}", f"Applied to {subject.described()}"],
+        _heading(chain, origin, subject),
         [subject.written()],
     )
     show(report, to)
 
 
-def _names(chain: Chain) -> str:
-    return ", then ".join(part.name for part in chain.parts)
+def _wanted(chain: Chain, origin: Origin) -> set[str]:
+    """Return the words that are replaced, and those that tell whether the vectors are the same."""
+    return {word for part in chain.parts for word in part.replaced.words} | set(origin.words)
+
+
+def _heading(chain: Chain, origin: Origin, subject: Subject) -> list[str]:
+    names = ", then ".join(part.name for part in chain.parts)
+    return [f"{names}, fitted on {_about(origin)}", f"Applied to {subject.described()}"]
 
 
 def _about(origin: Origin) -> str:

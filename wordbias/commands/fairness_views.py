@@ -37,29 +37,29 @@ def tables(rows: Sequence[Row], confusion: Confusion, *, classes: bool) -> list[
 
 def sums_table(found: Mapping[tuple[str, str], Row], groups: Sequence[str]) -> Table:
     """One line a metric, as Orgad et al. (2022), Table 3."""
-    cells = []
-    for name in (*GAPS, *DIVERGENCES):
-        total, r = found[name, SUM], found.get((name, CORRELATION))
-        correlated = ["", ""] if r is None else [number(r.value, 3), _ends(r, 3)]
-        cells.append(
-            [
-                LABELS.get(name, name),
-                number(total.value),
-                _ends(total, 4),
-                number(total.details.get("alike")),
-                _p(total.details.get("p")),
-                *correlated,
-            ]
-        )
-    first = groups[0]
+    cells = [
+        _sums(name, found[name, SUM], found.get((name, CORRELATION)))
+        for name in (*GAPS, *DIVERGENCES)
+    ]
     reasons = dict.fromkeys(
         f"{LABELS.get(row.measure, row.measure)}, {'P' if part == CORRELATION else 'S'} "
         f"undefined: {row.details['reason']}"
         for (_, part), row in found.items()
         if row.value is None and part in (SUM, CORRELATION)
     )
-    about = f"S: absolute sum. P: Pearson's r with the share of {first}. 0 is fair."
+    about = f"S: absolute sum. P: Pearson's r with the share of {groups[0]}. 0 is fair."
     return Table("Gaps and distances", _COLUMNS, cells, " ".join([about, *_sentences(reasons)]))
+
+
+def _sums(name: str, total: Row, r: Row | None) -> list[str]:
+    return [
+        LABELS.get(name, name),
+        number(total.value),
+        _ends(total, 4),
+        number(total.details.get("alike")),
+        _p(total.details.get("p")),
+        *(["", ""] if r is None else [number(r.value, 3), _ends(r, 3)]),
+    ]
 
 
 def _sentences(parts: Mapping[str, None]) -> list[str]:

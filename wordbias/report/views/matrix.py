@@ -30,24 +30,27 @@ def build(rows: Sequence[Found]) -> list[Section]:
     subjects = list(dict.fromkeys(line.subject for line in lines))
     if len(subjects) < 2:
         return []
+    grid = _grid(lines, subjects)
+    lead = f"{len(subjects)} embeddings, {len(grid.table.cells)} measures. {_MEANING}"
+    return [Section("matrix", "Embeddings side by side", [lead], (), [grid], _citations(lines))]
+
+
+def _grid(lines: Sequence[Line], subjects: Sequence[str]) -> Grid:
     heads = [
         (subject, stage)
         for subject in subjects
         for stage in stages_of([line for line in lines if line.subject == subject])
     ]
-    keys = list(dict.fromkeys((line.measure, line.variant) for line in lines))
     by_key = {(line.measure, line.variant, line.subject): line for line in lines}
     cells, shades = [], []
-    for measure, variant in keys:
+    for measure, variant in dict.fromkeys((line.measure, line.variant) for line in lines):
         across = [_row(by_key.get((measure, variant, subject)), stage) for subject, stage in heads]
         first = next(row for row in across if row is not None)
         cells.append([_named(measure, variant), *map(_cell, across), ideal(first)])
         shades.append([*shaded(across), None])
     names = [f"{subject}, {stage}".strip(", ") for subject, stage in heads]
-    columns = ["measure", *names, "ideal"]
-    grid = Grid(Table("Measures by embedding", columns, cells), (), shades, stacked=False)
-    lead = f"{len(subjects)} embeddings, {len(keys)} measures. {_MEANING}"
-    return [Section("matrix", "Embeddings side by side", [lead], (), [grid], _citations(lines))]
+    table = Table("Measures by embedding", ["measure", *names, "ideal"], cells)
+    return Grid(table, (), shades, stacked=False)
 
 
 def shaded(across: Sequence[Found | None]) -> list[int | None]:
