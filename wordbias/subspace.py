@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from wordbias import components
 from wordbias.arrays import frozen
+from wordbias.casting import like
 from wordbias.errors import WordbiasError
 from wordbias.formats.atomic import replacing
 
@@ -77,11 +78,6 @@ class Subspace:
             True, as in the paper, whose PCA centres: the components then describe how vectors
             vary *within* the groups, and the difference between the groups' means drops out.
             False keeps it; see `wordbias.components.of_groups` for the formula.
-
-        Raises
-        ------
-        WordbiasError
-            If a group has fewer than two vectors, `dims` exceeds the rank, or nothing varies.
         """
         return cls(*components.of_groups(first, second, dims, center=center))
 
@@ -111,12 +107,8 @@ class Subspace:
         difference of their means. Components point towards the first group's mean; their weights
         are shares of this variance *between* the means.
 
-        Parameters
-        ----------
-        groups
-            Vectors of two groups or more, shape ``(n_j, d)`` each.
-        dims
-            Number of components; by default all in which the means differ.
+        `groups` are the vectors of two or more, shape ``(n_j, d)`` each; `dims` is by default all
+        components in which the means differ.
         """
         return cls(*components.of_means(groups, dims))
 
@@ -174,7 +166,7 @@ class Subspace:
 
         Arrays of integers are met with float64.
         """
-        basis, weights = _like(self.basis, x), _like(self.weights, x)
+        basis, weights = like(self.basis, x), like(self.weights, x)
         if basis is self.basis and weights is self.weights:
             return self
         made = object.__new__(type(self))  # what was checked before it was cast is not again
@@ -205,13 +197,3 @@ class Subspace:
     def with_weights(self, weights: ArrayLike) -> Subspace:
         """Return the same directions with other weights."""
         return Subspace(self.basis, np.asarray(weights, np.float64))
-
-
-def _like(values: Any, x: Any) -> Any:
-    """Cast to the library, dtype and device of `x`; torch is told by what its tensors can do."""
-    if hasattr(x, "new_tensor"):
-        # a copy, for torch does not take arrays that are read-only
-        return values.to(x) if hasattr(values, "new_tensor") else x.new_tensor(values.copy())
-    if hasattr(values, "new_tensor"):
-        values = values.detach().cpu().double().numpy()
-    return values.astype(x.dtype if x.dtype.kind == "f" else float, copy=False)

@@ -18,7 +18,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.debias.steps import Arrays, check_width, like
+from wordbias.casting import like
+from wordbias.debias.steps import Arrays, check_width
 from wordbias.errors import WordbiasError
 from wordbias.optional import need
 from wordbias.torch_threads import torch_threads

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from wordbias.debias.steps import Arrays, Rows, check_width, like
+from wordbias.casting import like
+from wordbias.debias.steps import Arrays, Rows, check_width
 from wordbias.errors import WordbiasError
 
 Float = NDArray[np.float64]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.arrays import frozen
+from wordbias.casting import like
 from wordbias.errors import WordbiasError
 
 Rows = NDArray[np.floating[Any]]
@@ -79,11 +80,6 @@ def check_width(x: Rows, d: int) -> None:
     """Refuse rows that do not have `d` values."""
     if x.shape[-1] != d:
         raise WordbiasError(f"expected rows of {d} values, got shape {x.shape}")
-
-
-def like(fitted: NDArray[np.float64], x: Rows) -> Rows:
-    """Return a fitted array in the float type of the rows."""
-    return fitted.astype(x.dtype if x.dtype.kind == "f" else float, copy=False)
 
 
 def _normalised_exactly(x: Rows) -> Rows:

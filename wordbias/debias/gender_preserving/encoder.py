@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from wordbias.debias.steps import Arrays, Rows, check_width, like
+from wordbias.casting import like
+from wordbias.debias.steps import Arrays, Rows, check_width
 from wordbias.errors import WordbiasError
 
 
