@@ -12,6 +12,7 @@ import pytest
 from wordbias import Attribute, Embedding
 from wordbias.debias.fitted import Chain, Fitted
 from wordbias.debias.gender_preserving import choose_device, fit
+from wordbias.debias.gender_preserving.checkpoint import forget
 from wordbias.debias.gender_preserving.debiasing import Debiasing
 from wordbias.debias.gender_preserving.findings import remarks
 from wordbias.debias.gender_preserving.reach import Reach, tanh_reach
@@ -223,6 +224,11 @@ def test_an_interrupted_fit_goes_on(
     np.testing.assert_array_equal(gone_on.steps[0].weight, whole.steps[0].weight)  # type: ignore[attr-defined]
     assert gone_on.found == whole.found
     assert gone_on.settings == whole.settings
+    assert path.is_file()
+    forget([whole])
+    assert path.is_file()
+    forget([gone_on])
+    forget([gone_on])
     assert not path.exists()
 
 

@@ -69,7 +69,6 @@ def test_without_a_path_nothing_is_kept(tmp_path: Path, snapshot: Snapshot, cloc
     clock.now = 100.0
     checkpoint.offer(snapshot)
     checkpoint.write()
-    checkpoint.remove()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -106,15 +105,6 @@ def test_nothing_new_is_not_written_again(path: Path, snapshot: Snapshot) -> Non
     checkpoint.write()
     path.unlink()
     checkpoint.write()
-    assert not path.exists()
-
-
-def test_it_is_removed(path: Path, snapshot: Snapshot) -> None:
-    checkpoint = Checkpoint(path, IDENTITY)
-    checkpoint.remove()
-    checkpoint.offer(snapshot)
-    checkpoint.write()
-    checkpoint.remove()
     assert not path.exists()
 
 

@@ -299,7 +299,23 @@ def test_an_interrupted_training_goes_on_bit_for_bit(
         train(corpus, words, PLAN, path)
     assert path.is_file()
     _assert_same(train(corpus, words, PLAN, path), uninterrupted)
-    assert not path.exists()
+    assert path.is_file()
+
+
+def test_a_training_that_is_done_is_not_done_again(
+    corpus: Corpus,
+    words: Words,
+    uninterrupted: Trained,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever is killed before the result is written somewhere else has lost nothing."""
+    path = tmp_path / "checkpoint"
+    train(corpus, words, PLAN, path)
+    before = path.read_bytes()
+    monkeypatch.setattr(training, "_epoch", lambda *_: pytest.fail("an epoch is run again"))
+    _assert_same(train(corpus, words, PLAN, path), uninterrupted)
+    assert path.read_bytes() == before
 
 
 def test_between_two_phases(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import zipfile
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
@@ -13,6 +11,7 @@ from numpy.typing import NDArray
 from wordbias.commands.options import note
 from wordbias.data import sample_path
 from wordbias.debias.fitted import Chain, Reach
+from wordbias.debias.gender_preserving.checkpoint import forget
 from wordbias.debias.transform import Transform, transformed, width_after
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
@@ -31,6 +30,7 @@ from wordbias.formats import (
 from wordbias.formats.lines import Block
 from wordbias.formats.source import as_text
 from wordbias.formats.streaming import BlockMap
+from wordbias.formats.writing import refuse_archive
 from wordbias.resources import located
 from wordbias.threads import blas_threads
 
@@ -92,13 +92,21 @@ class Subject:
         finish
             Called with the hash of the input when all that can fail has been done but for this;
             if it fails, the output is not written.
+
+        Checkpoints of the fits are removed when everything is written.
         """
         finish = finish or (lambda sha256: None)
         if self.output is None or self.file is None:
             finish(self.info.sha256)
             if self.output is not None:
                 done.save(self.output, self.kind)
-            return chain.reach(self.embedding.words)
+            found = chain.reach(self.embedding.words)
+        else:
+            found = self._stream_words(chain, finish)
+        forget(chain.parts)
+        return found
+
+    def _stream_words(self, chain: Chain, finish: Callable[[str], None]) -> list[Reach]:
         reached: list[list[Reach]] = []
 
         def work(block: Block) -> NDArray[np.float32]:
@@ -161,7 +169,7 @@ def open_subject(
     to = kind or output_format(output or "", None if name is None else file.layout.kind)
     if output is not None:
         check_output(output, to)
-        _refuse_archive(file, output)
+        refuse_archive(file.source, output)
     streamed = not whole and output is not None and file.layout.is_rows and is_row_format(to)
     if streamed:
         loaded = scan(file, head=head, wanted=wanted, skip_bad=reading.skip_bad)
@@ -177,19 +185,6 @@ def open_subject(
         name is None,
         file if streamed else None,
     )
-
-
-def _refuse_archive(file: VectorFile, output: str) -> None:
-    """Refuse to replace an archive by one of its files; a file may be replaced by its own."""
-    path, member = file.source.path, file.source.member
-    if member and os.path.realpath(path) == os.path.realpath(output):
-        with zipfile.ZipFile(path) as archive:
-            others = len(archive.namelist()) - 1
-        if others:
-            raise WordbiasError(
-                f"{output}: is the archive that {member} is read from, and its other files "
-                f"({others}) would be lost; name another output"
-            )
 
 
 def _tell(info: FileInfo, quiet: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,7 +17,7 @@ from wordbias.formats import keyed_vectors, tensors
 from wordbias.formats.atomic import check_writable, compressing, replacing
 from wordbias.formats.holding import check_rows
 from wordbias.formats.layout import Kind
-from wordbias.formats.source import as_bytes
+from wordbias.formats.source import Source, as_bytes
 from wordbias.formats.streaming import ROW_FORMATS, RowFormat, encode, write_rows
 from wordbias.optional import need
 from wordbias.progress import counted
@@ -114,3 +115,21 @@ def _save_rows(
         encoded = ordered_map(work, range(0, len(words), step))
         parts = counted(encoded, f"writing {path.name}", -(-len(words) // step))
         write_rows(out, parts, kind, *vectors.shape)
+
+
+def refuse_archive(source: Source, output: str | os.PathLike[str]) -> None:
+    """Refuse to replace an archive by one of its files; a file may be replaced by its own.
+
+    Raises
+    ------
+    WordbiasError
+        If the output is the archive that the source is in, beside other files.
+    """
+    if source.member and os.path.realpath(source.path) == os.path.realpath(output):
+        with zipfile.ZipFile(source.path) as archive:
+            others = len(archive.namelist()) - 1
+        if others:
+            raise WordbiasError(
+                f"{output}: is the archive that {source.member} is read from, and its other files "
+                f"({others}) would be lost; name another output"
+            )

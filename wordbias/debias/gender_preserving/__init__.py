@@ -19,6 +19,7 @@ import numpy as np
 from wordbias.arrays import rounding
 from wordbias.debias.fitted import Fitted
 from wordbias.debias.gender_preserving.autoencoder import load_torch
+from wordbias.debias.gender_preserving.checkpoint import keep
 from wordbias.debias.gender_preserving.encoder import TanhEncoder as TanhEncoder
 from wordbias.debias.gender_preserving.findings import reach_rows, remarks, training_rows, word_rows
 from wordbias.debias.gender_preserving.phase import Corpus, Plan
@@ -66,7 +67,8 @@ def fit(
         ``cpu``, ``cuda``, …; by default a GPU if there is one.
     checkpoint
         A file to go on from when the training is interrupted; see
-        `wordbias.debias.gender_preserving.training.train`.
+        `wordbias.debias.gender_preserving.training.train`. It stays at the end: remove it, by hand
+        or by `wordbias.debias.gender_preserving.checkpoint.forget`, when the result is written.
     as_published
         Train as the published code does: on vectors as they are, although the decoder's tanh
         cannot reach values outside (−1, 1); one epoch less of the autoencoder and the classifiers;
@@ -103,7 +105,7 @@ def fit(
     name = embedding.name
     rows = [*word_rows(name, lists), *reach_rows(name, reach, scale)]
     rows += training_rows(name, attribute.groups, trained)
-    return Fitted(
+    fitted = Fitted(
         "gender-preserving",
         (_encoder(trained, scale),),
         found=tuple(rows),
@@ -120,6 +122,8 @@ def fit(
         },
         warnings=tuple(remarks(reach, scale, rows)),
     )
+    keep(fitted, checkpoint)
+    return fitted
 
 
 def choose_device(name: str | None) -> Any:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from numpy.typing import NDArray
 
+from wordbias.debias.fitted import Fitted
 from wordbias.errors import WordbiasError
 from wordbias.formats.atomic import check_writable, replacing
 
 _KEY = "checkpoint"
 _SECONDS = 10.0
+_KEPT: WeakKeyDictionary[Fitted, Path] = WeakKeyDictionary()
 
 
 class Snapshot(NamedTuple):
@@ -77,11 +80,6 @@ class Checkpoint:
             file.write(save(dict(arrays), {_KEY: text}))
         self._unwritten, self._written = None, time.monotonic()
 
-    def remove(self) -> None:
-        """Remove the file of a training that came to its end."""
-        if self.path is not None:
-            Path(self.path).unlink(missing_ok=True)
-
     def _refuse_other(self, stored: Mapping[str, Any]) -> None:
         ours = json.loads(json.dumps(self.identity))
         differing = [
@@ -94,6 +92,22 @@ class Checkpoint:
                 f"{self.path}: is the checkpoint of another training ({'; '.join(differing)}); "
                 "repeat that one to go on with it, remove the file, or name another"
             )
+
+
+def keep(fitted: Fitted, path: str | os.PathLike[str] | None) -> None:
+    """Remember which file a fit could be made from again, until it is forgotten."""
+    if path is not None:
+        _KEPT[fitted] = Path(path)
+
+
+def forget(fitted: Iterable[Fitted]) -> None:
+    """Remove the checkpoints of fits whose result is safe: now that it is written, not before.
+
+    Only of those that were fitted here: what a file says of a fit is no reason to remove another.
+    """
+    for one in fitted:
+        if (path := _KEPT.pop(one, None)) is not None:
+            path.unlink(missing_ok=True)
 
 
 def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Snapshot]:

@@ -51,8 +51,8 @@ def train(corpus: Corpus, words: tuple[Part, Part], plan: Plan, path: Any = None
         How long and how.
     path
         Where to keep a checkpoint, and to go on from it. It is written after an epoch, at most
-        every ten seconds, and when the training is interrupted; it is removed when the training
-        comes to its end, for a later call is to train, not to find an old result.
+        every ten seconds, when the training is interrupted, and at its end: until the result is
+        safe somewhere else, the same call finds it there.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def train(corpus: Corpus, words: tuple[Part, Part], plan: Plan, path: Any = None
     except KeyboardInterrupt:
         checkpoint.write()
         raise
-    checkpoint.remove()
+    checkpoint.write()
     return Trained(state.start, state.best, phases, state.done)
 
 

@@ -1,0 +1,64 @@
+"""A long training of `wordbias debias` is kept until what it came to is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wordbias import Attribute, Embedding
+from wordbias.debias.words import listed_words
+
+pytest.importorskip("torch")
+
+from wordbias.debias.gender_preserving import training
+
+Run = Callable[..., Any]
+QUICK = ("--pretrain-epochs", 2, "--epochs", 1, "--device", "cpu", "-q")
+
+
+@pytest.fixture
+def vectors(tmp_path: Path) -> Path:
+    sample = Embedding.sample()
+    words = [*sample.words[:1500], *sorted(listed_words(Attribute.load()))]
+    sample.subset(words).save(tmp_path / "v.txt")
+    return tmp_path / "v.txt"
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+def test_between_training_and_writing_nothing_is_lost(
+    cli: Run,
+    vectors: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[BaseException],
+) -> None:
+    whole, output, kept = (tmp_path / name for name in ("whole.txt", "output.txt", "kept"))
+    call = ("debias", "gender-preserving", vectors, *QUICK)
+    assert cli(*call, "-o", whole).code == 0
+
+    def stopped(*_: object, **__: object) -> None:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Embedding, "save", stopped)
+        assert cli(*call, "-o", output, "--checkpoint", kept).code in (1, 130)
+    assert kept.is_file()
+    assert not output.exists()
+    with monkeypatch.context() as patch:
+        patch.setattr(training, "_epoch", lambda *_: pytest.fail("it is trained again"))
+        done = cli(*call, "-o", output, "--checkpoint", kept)
+    assert done.code == 0, done.err
+    assert output.read_bytes() == whole.read_bytes()
+    assert not kept.exists()
+
+
+def test_without_an_output_it_is_removed_at_the_end(
+    cli: Run, vectors: Path, tmp_path: Path
+) -> None:
+    kept = tmp_path / "kept"
+    done = cli("debias", "gender-preserving", vectors, *QUICK, "--checkpoint", kept)
+    assert done.code == 0, done.err
+    assert not kept.exists()
