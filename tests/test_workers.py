@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from wordbias import clusters
 from wordbias.errors import WordbiasError
 from wordbias.threads import set_threads, threads
 from wordbias.workers import BACKENDS, Workers
@@ -135,6 +138,40 @@ def test_nothing_to_do_starts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("wordbias.workers._backend", refuse)
     assert Workers(2).results(_square, [], "nothing") == []
+
+
+def test_no_more_workers_are_started_than_there_is_work_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started: list[int | None] = []
+
+    @contextmanager
+    def backend(workers: Workers, *_: Any) -> Iterator[tuple[Any, int]]:
+        started.append(workers.jobs)
+        yield (lambda calls: (call(*given) for call, given, _ in calls)), 10
+
+    monkeypatch.setattr("wordbias.workers._backend", backend)
+    before = threads()
+    set_threads(6)
+    try:
+        found = Workers(64).results(_about, [0, 1, 2], "threads")
+    finally:
+        set_threads(before)
+    assert started == [3]
+    assert {count for count, _ in found} == {2}
+
+
+def test_a_single_job_is_done_here_however_many_may_be_started() -> None:
+    assert Workers(64).results(_about, [0], "here") == [(threads(), os.getpid())]
+
+
+def test_workers_of_a_dask_cluster_leave_interruptions_to_us() -> None:
+    pytest.importorskip("distributed")
+    with clusters.dask(1, ()):
+        from distributed import get_client
+
+        handlers = get_client().run(signal.getsignal, signal.SIGINT)
+    assert set(handlers.values()) == {signal.SIG_IGN}
 
 
 def test_an_unknown_backend_is_named() -> None:

@@ -9,6 +9,7 @@ import io
 import logging
 import os
 import re
+import signal
 import socket
 import sys
 import threading
@@ -37,13 +38,21 @@ def dask(jobs: int | None, shared: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
     """Join the cluster that DASK_SCHEDULER_ADDRESS names, or start one here."""
     distributed = need("distributed", extra="cluster", purpose=PURPOSE)
     local = {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": ":0"}
+    local |= {"silence_logs": logging.ERROR}  # it warns of every job that is given up
     given = _answering("DASK_SCHEDULER_ADDRESS")
     try:
         client = distributed.Client(given) if given else distributed.Client(**local)
     except (OSError, ValueError) as error:
         raise WordbiasError(f"Dask: no cluster at {given or 'this machine'}: {error}") from None
     with client:
+        if not given:
+            client.register_worker_callbacks(_leave_interrupts)
         yield {"scatter": list(shared)} if shared else {}
+
+
+def _leave_interrupts() -> None:
+    """Leave Ctrl-C, which a terminal sends to all processes, to the one that started the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from wordbias.clusters import dask, loky, ray
@@ -30,7 +30,8 @@ class Workers:
     Attributes
     ----------
     jobs
-        At a time; None is one on this machine, and as many as there are workers on a cluster.
+        At a time, of which no more are started than there is work for; None is one on this machine,
+        and as many as there are workers on a cluster.
     backend
         ``loky``, processes on this machine; ``dask`` or ``ray``, the cluster whose address is in
         ``DASK_SCHEDULER_ADDRESS`` or ``RAY_ADDRESS``, or a local one for the time of the call.
@@ -75,11 +76,12 @@ class Workers:
         WordbiasError
             The first one of any job; or if a worker process on this machine died.
         """
-        if self.here or not items:
+        workers = self._needed(len(items))
+        if workers.here or not items:
             yield from ((i, function(*shared, item)) for i, item in enumerate(items))
             return
-        call = _Call(function, self._threads())
-        with _backend(self, len(items), shared) as (pool, together):
+        call = _Call(function, workers._threads())
+        with _backend(workers, len(items), shared) as (pool, together):
             for start in range(0, len(items), together):
                 some = enumerate(items[start : start + together], start)
                 yield from _results(
@@ -97,13 +99,18 @@ class Workers:
     ) -> list[R]:
         """Return the result of each item, in their order, and show how many are done."""
         found: dict[int, R] = {}
-        shown = nullcontext() if self.here else progress(what, len(items), unit)
+        here = self._needed(len(items)).here
+        shown = nullcontext() if here else progress(what, len(items), unit)
         with shown as bar:
             for place, result in self.unordered(function, items, shared=shared):
                 found[place] = result
                 if bar is not None:
                     bar.update(1)
         return [found[i] for i in range(len(items))]
+
+    def _needed(self, items: int) -> Workers:
+        """Return no more than one for each item."""
+        return self if self.jobs is None else replace(self, jobs=max(1, min(self.jobs, items)))
 
     def _threads(self) -> int:
         return max(1, threads() // (self.jobs or threads()))
