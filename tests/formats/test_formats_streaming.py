@@ -15,7 +15,7 @@ from wordbias.debias import misp as fit_module
 from wordbias.embedding import Embedding
 from wordbias.formats import Kind, VectorFile, cache, load, save
 from wordbias.formats.file import Tally
-from wordbias.formats.source import as_text
+from wordbias.formats.spelling import as_text
 
 DIMS = 4
 Check = Callable[..., None]

@@ -28,7 +28,7 @@ from wordbias.formats import (
     stream,
 )
 from wordbias.formats.lines import Block
-from wordbias.formats.source import as_text
+from wordbias.formats.spelling import as_text
 from wordbias.formats.streaming import BlockMap
 from wordbias.formats.writing import refuse_archive
 from wordbias.resources import located

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import wraps
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import click
 
-from wordbias.errors import WordbiasError
+from wordbias.commands.empty_names import nothing_empty
 from wordbias.progress import set_quiet
 from wordbias.results import FORMATS, Report
 from wordbias.threads import set_threads
@@ -118,37 +117,6 @@ reading_options = stacked(
     ),
 )
 
-_MAY_BE_EMPTY = ("mask", "mirror")
-"""Masking by nothing takes words out; no mirror overrules the one of the environment."""
-
-
-def _nothing_empty(function: F) -> F:
-    """Refuse an empty text, which a script's unset variable gives, before the command begins."""
-
-    @wraps(function)
-    def checked(*arguments: Any, **given: Any) -> Any:
-        for name in _empty(click.get_current_context()):
-            raise WordbiasError(f"{name}: is empty; name something, or leave it out")
-        return function(*arguments, **given)
-
-    return cast(F, checked)
-
-
-def _empty(ctx: click.Context) -> Iterator[str]:
-    """Yield what was given on the command line as an empty text."""
-    for parameter in ctx.command.params:
-        name = str(parameter.name)
-        value = ctx.params.get(name)
-        values = value if isinstance(value, tuple) else (value,)
-        if "" in values and name not in _MAY_BE_EMPTY and _was_typed(ctx, name):
-            is_option = isinstance(parameter, click.Option)
-            yield parameter.opts[-1] if is_option else name.upper()
-
-
-def _was_typed(ctx: click.Context, name: str) -> bool:
-    return ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
-
-
 common_options = stacked(
     click.option(
         "--threads",
@@ -165,7 +133,7 @@ common_options = stacked(
         help="No progress and no notes on stderr.",
     ),
     click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks."),
-    _nothing_empty,
+    nothing_empty,
 )
 
 device_option = click.option("--device", help="cpu or cuda.  [default: cuda if there is one]")

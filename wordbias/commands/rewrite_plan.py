@@ -7,6 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from wordbias.commands.rewrite_options import (
+    BALANCING,
+    needed_columns,
+    refuse_moved_spans,
+    scrubber,
+)
 from wordbias.errors import WordbiasError
 from wordbias.fairness.anonymising import PERSONS, Anonymiser, GivenSpans, SpacyFinder
 from wordbias.fairness.balancing import Balanced, balance
@@ -14,11 +20,9 @@ from wordbias.fairness.extra_scrubbing import ExtraScrubber, find_words
 from wordbias.fairness.iterative_scrubbing import Found, Settings
 from wordbias.fairness.records import Record, RecordFile
 from wordbias.fairness.rewriting import AugmentStage, Stage, Tally, TextMethod, TextStage, rewrite
-from wordbias.fairness.scrubbing import Scrubber, gendered_words, register
 from wordbias.fairness.swapping import Swapper
 from wordbias.formats.atomic import check_writable, refuse_same
 from wordbias.formats.tables import kind_of
-from wordbias.wordlists import wordlist
 
 METHODS = {
     "scrub": "Mask gendered words, and on request names (De-Arteaga et al. 2019).",
@@ -28,7 +32,6 @@ METHODS = {
     "swap": "She becomes he, his becomes her or hers (Zhao et al. 2018).",
     "anonymise": "Ann Hayes becomes ANON_0 (Zhao et al. 2018).",
 }
-BALANCING = ("subsample", "oversample")
 
 
 def parse_methods(methods: str) -> list[str]:
@@ -109,11 +112,11 @@ class Plan:
     @classmethod
     def open(cls, methods: Sequence[str], data: str, options: Mapping[str, Any]) -> Plan:
         """Open the file, and make the methods ready."""
-        _refuse_moved_spans(methods, options["spans"])
+        refuse_moved_spans(methods, options["spans"])
         file = RecordFile.open(
             data,
             text=options["text_column"],
-            columns=_columns(options),
+            columns=needed_columns(options),
             skip_bad=options["skip_bad"],
         )
         plan = cls(file, options)
@@ -166,7 +169,7 @@ class Plan:
     def _made(self, method: str) -> TextMethod:
         o = self.options
         if method == "scrub":
-            return _scrubber(o)
+            return scrubber(o)
         if method == "extra-scrub":
             return self._extra_scrubber()
         if method == "swap":
@@ -191,31 +194,3 @@ class Plan:
         for tally in self.tallies:
             if tally.method not in BALANCING:
                 tally.forget()
-
-
-def _scrubber(options: Mapping[str, Any]) -> Scrubber:
-    further = wordlist(options["words"]) if options["words"] else ()
-    return Scrubber(
-        gendered_words(options["as_published"]) | {word.lower() for word in further},
-        columns=tuple(options["names_column"] or ()),
-        first_names=register() if options["first_names"] else frozenset(),
-        mask=options["mask"],
-        as_published=options["as_published"],
-    )
-
-
-def _columns(options: Mapping[str, Any]) -> list[str]:
-    """Return all columns that some method needs."""
-    one = (options[key] for key in ("label", "group", "within"))
-    listed = (options["names_column"] or (), options["spans"] or (), options["where"])
-    found = [name for name in one if name is not None]
-    return [*found, *(name for names in listed for name in names), *options["swap_values"]]
-
-
-def _refuse_moved_spans(methods: Sequence[str], spans: Sequence[str] | None) -> None:
-    before = methods[: methods.index("anonymise")] if spans else []
-    moving = [name for name in before if name not in BALANCING]
-    if moving:
-        raise WordbiasError(
-            f"{moving[0]} before anonymise: would move the spans; write anonymise,{moving[0]}"
-        )

@@ -18,7 +18,8 @@ from wordbias.formats import keyed_vectors, tensors
 from wordbias.formats.file import Tally, VectorFile
 from wordbias.formats.layout import Kind
 from wordbias.formats.lines import Block
-from wordbias.formats.source import Digest, as_text
+from wordbias.formats.source import Digest
+from wordbias.formats.spelling import as_text
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from wordbias.formats.binary import BinaryJob
 from wordbias.formats.file import Tally, VectorFile
 from wordbias.formats.lines import Block, Problem, parse_block
 from wordbias.formats.loading import FileInfo, Loaded, collect, guess_rows
-from wordbias.formats.source import as_bytes
+from wordbias.formats.spelling import as_bytes
 
 
 def scan(file: VectorFile, *, head: int, wanted: Collection[str], skip_bad: bool = False) -> Loaded:

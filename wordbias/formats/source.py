@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from wordbias.errors import WordbiasError
+from wordbias.formats.members import choose_member
 from wordbias.progress import Bar, progress
 
 DECOMPRESSION_ERRORS = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile)
@@ -58,7 +59,7 @@ class Source:
             raise WordbiasError(f"{path}: the file is empty")
         compression = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), "")
         if compression == "zip":
-            member = _choose_member(path, member)
+            member = choose_member(path, _members(path), member)
         elif member:
             raise WordbiasError(f"{path}: is not a zip archive, '::{member}' names nothing in it")
         return cls(path, compression, member)
@@ -182,23 +183,14 @@ def _position(raw: IO[bytes], bar: Bar) -> Any:
     return move
 
 
-def _choose_member(path: Path, member: str) -> str:
+def _members(path: Path) -> list[str]:
     try:
         with zipfile.ZipFile(path) as archive:
-            members = [info.filename for info in archive.infolist() if not info.is_dir()]
+            return [info.filename for info in archive.infolist() if not info.is_dir()]
     except ZIP_ERRORS as error:
         raise WordbiasError(
             f"{path}: the zip archive is damaged or cut off ({error}); fetch it again"
         ) from None
-    if member in members:
-        return member
-    if not member and len(members) == 1:
-        return members[0]
-    asked = f"has no member {member!r}" if member else f"holds {len(members)} files"
-    listed = ", ".join(f"{path.name}::{name}" for name in members[:20])
-    if len(members) > 20:
-        listed += f", … and {len(members) - 20} more"
-    raise WordbiasError(f"{path}: {asked}; name one of: {listed or '(it is empty)'}")
 
 
 @contextmanager
@@ -215,13 +207,3 @@ def _readable(path: Path) -> Iterator[None]:
         if error.filename is None or Path(error.filename) != path:
             raise
         raise WordbiasError(f"{path}: may not be read (permission denied)") from None
-
-
-def as_text(data: bytes) -> str:
-    """Decode a word; bytes that are not UTF-8 are kept, reversibly, as lone surrogates."""
-    return data.decode("utf-8", "surrogateescape")
-
-
-def as_bytes(word: str) -> bytes:
-    """Encode a word as `as_text` decoded it."""
-    return word.encode("utf-8", "surrogateescape")

@@ -17,7 +17,8 @@ from wordbias.formats import keyed_vectors, tensors
 from wordbias.formats.atomic import check_writable, compressing, replacing
 from wordbias.formats.holding import check_rows
 from wordbias.formats.layout import Kind
-from wordbias.formats.source import Source, as_bytes
+from wordbias.formats.source import Source
+from wordbias.formats.spelling import as_bytes
 from wordbias.formats.streaming import ROW_FORMATS, RowFormat, encode, write_rows
 from wordbias.optional import need
 from wordbias.progress import counted

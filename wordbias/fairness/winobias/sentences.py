@@ -136,8 +136,15 @@ def _parsed(line: str, side: str, kind: int, split: str) -> Sentence:
     if numbered is None:
         raise ValueError("expected a number and a sentence")
     text, marked = _without_brackets(numbered[2])
+    person, pronouns, gender = _roles(text, marked)
+    profession = _ARTICLE.sub("", text[slice(*person)], count=1).lower()
+    number = int(numbered[1])
+    return Sentence(text, profession, person, pronouns, gender, side, kind, split, number)
+
+
+def _roles(text: str, marked: Sequence[Span]) -> tuple[Span, tuple[Span, ...], str]:
+    """Return where the person is, where the pronouns are, and the gender of these."""
     genders = [PRONOUNS.get(text[start:end].lower()) for start, end in marked]
-    pronouns = [span for span, gender in zip(marked, genders, strict=True) if gender]
     people = [span for span, gender in zip(marked, genders, strict=True) if not gender]
     of = {gender for gender in genders if gender}
     if len(people) != 1 or len(of) != 1:
@@ -145,19 +152,7 @@ def _parsed(line: str, side: str, kind: int, split: str) -> Sentence:
             "expected one person and pronouns of one gender in brackets, found "
             + (", ".join(repr(text[a:b]) for a, b in marked) or "none")
         )
-    (start, end) = people[0]
-    profession = _ARTICLE.sub("", text[start:end], count=1).lower()
-    return Sentence(
-        text,
-        profession,
-        people[0],
-        tuple(pronouns),
-        of.pop(),
-        side,
-        kind,
-        split,
-        int(numbered[1]),
-    )
+    return people[0], tuple(span for span in marked if span != people[0]), of.pop()
 
 
 def _without_brackets(marked: str) -> tuple[str, list[Span]]:

@@ -1,0 +1,48 @@
+"""What the options of `wordbias rewrite` say together: columns, words to scrub, an order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from wordbias.errors import WordbiasError
+from wordbias.fairness.scrubbing import Scrubber, gendered_words, register
+from wordbias.wordlists import wordlist
+
+BALANCING = ("subsample", "oversample")
+
+
+def scrubber(options: Mapping[str, Any]) -> Scrubber:
+    """Return what masks words, and names where asked."""
+    further = wordlist(options["words"]) if options["words"] else ()
+    return Scrubber(
+        gendered_words(options["as_published"]) | {word.lower() for word in further},
+        columns=tuple(options["names_column"] or ()),
+        first_names=register() if options["first_names"] else frozenset(),
+        mask=options["mask"],
+        as_published=options["as_published"],
+    )
+
+
+def needed_columns(options: Mapping[str, Any]) -> list[str]:
+    """Return all columns that some method needs."""
+    one = (options[key] for key in ("label", "group", "within"))
+    listed = (options["names_column"] or (), options["spans"] or (), options["where"])
+    found = [name for name in one if name is not None]
+    return [*found, *(name for names in listed for name in names), *options["swap_values"]]
+
+
+def refuse_moved_spans(methods: Sequence[str], spans: Sequence[str] | None) -> None:
+    """Refuse methods that change a text before the spans in it are put to use.
+
+    Raises
+    ------
+    WordbiasError
+        With the order that works.
+    """
+    before = methods[: methods.index("anonymise")] if spans else []
+    moving = [name for name in before if name not in BALANCING]
+    if moving:
+        raise WordbiasError(
+            f"{moving[0]} before anonymise: would move the spans; write anonymise,{moving[0]}"
+        )
