@@ -206,7 +206,7 @@ _BALANCE = ("subsample", "IN", "-o", "OUT", "--label", "job", "--group", "gender
     ("arguments", "message"),
     [
         (["swop", "IN", "-o", "OUT"], "method 'swop': expected some of scrub, extra-scrub,"),
-        (["", "IN", "-o", "OUT"], "method '': expected some of"),
+        ([",", "IN", "-o", "OUT"], "method ',': expected some of"),
         (["scrub,scrub", "IN", "-o", "OUT"], "one method of a kind is enough; leave one out"),
         (
             ["swap,subsample", "IN", "-o", "OUT", "--label", "job", "--group", "gender"],
