@@ -187,11 +187,13 @@ def test_too_few_pairs(small: Any) -> None:
     model = model_for("bert", small)
     with pytest.raises(
         WordbiasError,
-        match=r"site tokens@2: 1 usable pairs.*the actress left.*"
+        match=r"site tokens@2: usable pairs of sentences: 1, .*the actress left.*"
         r"with 6 and 5 tokens.*--pairs",
     ):
         fit_adapter(model, small, [UNEVEN, EVEN[0]], wanted=sites("tokens@-2"))
-    with pytest.raises(WordbiasError, match=r"0 usable pairs .*1 pairs are the same tokens"):
+    with pytest.raises(
+        WordbiasError, match=r"usable pairs of sentences: 0, .*the same tokens to the tokenizer: 1"
+    ):
         fit_adapter(model, small, [SAME])
 
 

@@ -174,15 +174,15 @@ def _split(x: Float32, heads: int) -> list[Float32]:
 
 
 def _too_few(site: Site, n: int, read: EncodedPairs) -> WordbiasError:
-    why = f"{len(read.same)} pairs are the same tokens to the tokenizer"
+    why = f"pairs that are the same tokens to the tokenizer: {len(read.same)}"
     if read.uneven:
         a, b = read.lengths(read.uneven[0])
         why += (
-            f", {len(read.uneven)} are unequally long, the first {read.pairs[read.uneven[0]]} "
-            f"with {a} and {b} tokens"
+            f"; of unequal length: {len(read.uneven)}, the first {read.pairs[read.uneven[0]]} with "
+            f"{a} and {b} tokens"
         )
     return WordbiasError(
-        f"site {site}: {n} usable pairs of sentences, at least two are needed ({why}); "
+        f"site {site}: usable pairs of sentences: {n}, at least two are needed ({why}); "
         "give others with --pairs"
     )
 

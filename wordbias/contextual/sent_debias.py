@@ -68,7 +68,7 @@ def fit(
     n = 0 if read is None else len(read.pairs)
     if read is None or n < 2:
         raise WordbiasError(
-            f"SENT-Debias: {n} sentences with a gendered word that the tokenizer tells apart, at "
+            f"SENT-Debias: sentences with a gendered word that the tokenizer tells apart: {n}, at "
             "least two are needed; give a longer text with --sent-debias"
         )
     tokens, chosen = read.first + read.second, positions(read, "cls")
