@@ -293,7 +293,7 @@ def test_mistakes(refused: Refused, folder: Callable[..., str], tmp_path: Path) 
     assert "does not exist" in refused("project", model, "-o", missing)
     mine = tmp_path / "mine.tsv"
     mine.write_text("she left\the left\n")
-    assert "1 usable pairs" in refused("project", model, "--pairs", mine)
+    assert "usable pairs of sentences: 1," in refused("project", model, "--pairs", mine)
     assert "is both --pairs and -o" in refused("project", model, "--pairs", mine, "-o", mine)
     assert mine.read_text() == "she left\the left\n"
     assert not (tmp_path / "x").exists()
@@ -307,6 +307,9 @@ def test_options_that_need_each_other(cli: Run, folder: Callable[..., str], tmp_
     done = cli("project", folder(), "--setting", "sent-debias", "--export", tmp_path / "x")
     assert done.code == 2
     assert "needs --sent-debias TEXT" in done.err
+    done = cli("project", folder(), "--attribute", "age")
+    assert done.code == 2
+    assert "--attribute goes with --sent-debias" in done.err
 
 
 def test_a_family_that_is_not_known(

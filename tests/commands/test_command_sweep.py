@@ -15,6 +15,7 @@ import pytest
 from wordbias.cli import run
 from wordbias.contextual.sentence_pairs import sentence_pairs
 from wordbias.contextual.settings import all_settings
+from wordbias.formats.alone import alone
 from wordbias.pretrained import silent
 from wordbias.threads import set_threads
 
@@ -294,6 +295,49 @@ def test_without_a_text_there_is_no_baseline(cli: Cli, inputs: dict[str, Any]) -
     assert "Sent-debias" not in done.out
     assert "note: without SENT-Debias: it needs a text, --sent-debias TEXT" in done.err
     assert all(len(line) <= 100 for line in done.out.splitlines())
+
+
+def test_interrupted_behind_the_models(
+    cli: Cli, inputs: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Intervals are computed when both models are done: the outputs of these are not lost."""
+    from wordbias.contextual.sweep import study
+
+    def stop(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(study, "inference_rows", stop)
+    done = cli(*arguments(inputs, "-o", tmp_path / "t.csv"))
+    assert done.code == 130
+    kept = "t.csv.next-sentence.part and t.csv.inference.part"
+    assert f"interrupted; the same call goes on from {kept}" in done.err
+    assert not (tmp_path / "t.csv").exists()
+    assert "no output was changed" in cli(*arguments(inputs)).err
+
+
+def test_an_output_that_another_process_writes(
+    cli: Cli, inputs: dict[str, Any], tmp_path: Path
+) -> None:
+    pytest.importorskip("fcntl")
+    with alone(tmp_path / "t.csv"):
+        done = cli(*arguments(inputs, "-o", tmp_path / "t.csv"))
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert "t.csv: another process is writing it; wait for that one" in done.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_pairs_that_are_none_are_no_fault_of_a_model(
+    cli: Cli, inputs: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "pairs.txt").write_text("she left\n")
+    done = cli(*arguments(inputs, "--pairs", tmp_path / "pairs.txt"))
+    assert done.err.startswith(f"wordbias: {tmp_path / 'pairs.txt'}, line 1: expected two")
+
+
+def test_an_attribute_without_a_text(cli: Cli, inputs: dict[str, Any]) -> None:
+    done = cli(*arguments(inputs, "--attribute", "age"))
+    assert done.code == 2
+    assert "--attribute goes with --sent-debias" in done.err
 
 
 def test_interrupted_and_gone_on(

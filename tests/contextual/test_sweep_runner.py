@@ -179,6 +179,41 @@ def test_it_is_saved_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert again.logits[:, 0, 0].tolist() == [0, 1, 0, 0]
 
 
+def test_a_sweep_that_fails_keeps_what_is_done(
+    source: Source, judge: Any, plan: Plan, texts: Texts, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    def dying(self: Workers, function: Any, items: Any, *, shared: Any, lost: str) -> Any:
+        yield 0, function(*shared, items[0])
+        raise WordbiasError(f"a worker process died; {lost}")
+
+    monkeypatch.setattr(runner, "_TOGETHER", 1)
+    monkeypatch.setattr(Workers, "unordered", dying)
+    file = tmp_path / "part"
+    with pytest.raises(WordbiasError, match="a worker process died"):
+        outputs(source, judge, plan, texts, file=file, workers=Workers(2))
+    monkeypatch.undo()
+    resumed = Interrupting(monkeypatch, -1)
+    found = outputs(source, judge, plan, texts, file=file)
+    assert resumed.read == len(texts.batches) - 1
+    np.testing.assert_allclose(found, straight(judge, plan), rtol=0, atol=1e-5)
+
+
+def test_few_batches_are_read_here(
+    source: Source, judge: Any, plan: Plan, texts: Texts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Workers, "unordered", None)
+    assert len(texts.batches) <= runner._TOGETHER
+    outputs(source, judge, plan, texts, workers=Workers(64))
+
+
+@pytest.fixture
+def apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give each batch to a process by itself."""
+    monkeypatch.setattr(runner, "_TOGETHER", 1)
+
+
+@pytest.mark.usefixtures("apart")
 def test_several_jobs_give_the_same(source: Source, judge: Any, plan: Plan, texts: Texts) -> None:
     threads.set_threads(2)
     expected = outputs(source, judge, plan, texts)
@@ -186,6 +221,7 @@ def test_several_jobs_give_the_same(source: Source, judge: Any, plan: Plan, text
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
 
 
+@pytest.mark.usefixtures("apart")
 @pytest.mark.filterwarnings("default")  # of clusters that start and stop
 @pytest.mark.parametrize(("cluster", "package"), [("dask", "distributed"), ("ray", "ray")])
 def test_a_cluster_gives_what_processes_give(
@@ -198,6 +234,7 @@ def test_a_cluster_gives_what_processes_give(
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.usefixtures("apart")
 def test_a_cluster_that_is_not_installed(
     source: Source, judge: Any, plan: Plan, texts: Texts, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -104,6 +104,8 @@ def command(
       wordbias project bert-nli --setting L12-110 --export bert-nli-debiased
       wordbias project bert-nsp -o nsp.adapter --sent-debias wikitext.txt
     """
+    if attribute_file is not None and text is None:
+        raise click.UsageError("--attribute goes with --sent-debias")
     _check(output, pairs, text, setting, folder)
     target = load_target(model, device, head)
     notes = [] if target.sentence else [_no_sentence(target)]

@@ -80,6 +80,15 @@ def command(to: str, quiet: bool, **given: Any) -> None:
     """
     asked = Asked(**given)
     asked.check()
+    with asked.going_on():
+        report = _report(asked)
+    show(report, to)
+    for said in report.notes:
+        note(said, quiet)
+
+
+def _report(asked: Asked) -> Report:
+    """Measure, summarise, write."""
     swept = Swept.of(asked)
     entries, subject = swept.entries, asked.table_file or str(asked.model)
     summary = summarise(entries, subject, asked.drop, asked.relative, asked.seed)
@@ -89,7 +98,7 @@ def command(to: str, quiet: bool, **given: Any) -> None:
     notes += summary.notes
     _write(entries, asked)
     asked.remove_parts()
-    report = Report(
+    return Report(
         "sweep",
         given_arguments(),
         swept.inputs,
@@ -100,9 +109,6 @@ def command(to: str, quiet: bool, **given: Any) -> None:
         asked.seed,
         notes,
     )
-    show(report, to)
-    for said in notes:
-        note(said, quiet)
 
 
 def _write(entries: Sequence[Entry], asked: Asked) -> None:

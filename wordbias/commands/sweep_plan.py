@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
+from wordbias.errors import Interrupted
+from wordbias.formats.alone import alone
 from wordbias.formats.atomic import check_writable, refuse_same
 from wordbias.nli.test_sets import TestSet, build
 from wordbias.resources import located
@@ -76,7 +80,11 @@ class Asked:
         if self.table_file is not None:
             if any(needed.values()):
                 raise click.UsageError("--table summarises what is measured; give it alone")
-        elif missing := [name for name, value in needed.items() if value is None]:
+        if self.attribute_file is not None and self.text is None:
+            raise click.UsageError("--attribute goes with --sent-debias")
+        if self.table_file is None and (
+            missing := [name for name, value in needed.items() if value is None]
+        ):
             raise click.UsageError(f"missing {', '.join(missing)} (or --table CSV)")
 
     def test_set(self) -> TestSet:
@@ -89,6 +97,27 @@ class Asked:
             return None
         path = Path(self.output)
         return path.with_name(f"{path.name}.{what}.part")
+
+    @contextmanager
+    def going_on(self) -> Iterator[None]:
+        """Keep other processes from the output, and say where an interrupted call goes on from.
+
+        Raises
+        ------
+        WordbiasError
+            If another process is measuring into the same output.
+        """
+        with nullcontext() if self.output is None else alone(self.output):
+            try:
+                yield
+            except Interrupted:
+                raise
+            except KeyboardInterrupt:
+                kept = [path.name for path in map(self.part_file, PARTS) if path and path.exists()]
+                if not kept:
+                    raise
+                where = " and ".join(kept)
+                raise Interrupted(f"the same call goes on from {where}") from None
 
     def remove_parts(self) -> None:
         """Remove what an interrupted call goes on from: the result is stored."""

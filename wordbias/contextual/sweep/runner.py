@@ -20,7 +20,6 @@ from wordbias.contextual.sweep.plan import Plan
 from wordbias.contextual.sweep.texts import Texts
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.nli.hugging_face import Classifier
-from wordbias.optional import need
 from wordbias.progress import progress
 from wordbias.threads import threads
 from wordbias.workers import Workers
@@ -96,13 +95,13 @@ def outputs(
                 kept.add(batch, places, logits)
                 bar.update(len(places))
     except KeyboardInterrupt:
-        kept.save()
         raise Interrupted(
             "start it again with an output file, and the next interruption loses nothing"
             if file is None
             else f"the same call goes on from {file.name}"
         ) from None
-    kept.save()
+    finally:  # also where a worker died
+        kept.save()
     if not np.isfinite(kept.logits).all():
         raise WordbiasError(f"{source.name}: predicts what is no number; its weights are damaged")
     return kept.logits[texts.places]
@@ -130,7 +129,7 @@ def _stream(
     left: Sequence[int],
     workers: Workers,
 ) -> Iterator[_Done]:
-    if workers.here or len(left) < 2:
+    if workers.here or len(left) <= _TOGETHER:  # loading the model again takes longer
         torch.set_num_threads(threads())
         forward = Forward(judge.model, plan)
         yield from (_batch(forward, judge.device, texts, batch) for batch in left)
@@ -176,12 +175,3 @@ def _part(texts: Texts, group: Sequence[int]) -> dict[int, tuple[NDArray[np.intp
         own = np.arange(len(chosen))
         found[batch] = (places, Texts(tokens, own, [own], texts.padding))
     return found
-
-
-def _connect(backend: str) -> None:
-    """Make joblib know a cluster."""
-    purpose = "Computing on a cluster"
-    if backend == "dask":
-        need("distributed", extra="cluster", purpose=purpose).Client()
-    elif backend == "ray":
-        need("ray.util.joblib", extra="cluster", purpose=purpose).register_ray()

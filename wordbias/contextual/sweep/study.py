@@ -66,14 +66,9 @@ class Fitting:
     def fit(self, judge: Judge) -> Adapter:
         """Fit an adapter to a model; errors are those of `fit_adapter`."""
         model, tokenizer = judge.model, judge.tokenizer
+        pairs, source = sentence_pairs(self.pairs), self.pairs or "built-in"
         try:
-            adapter = fit_adapter(
-                model,
-                tokenizer,
-                sentence_pairs(self.pairs),
-                self.recipe,
-                source=self.pairs or "built-in",
-            )
+            adapter = fit_adapter(model, tokenizer, pairs, self.recipe, source=source)
         except WordbiasError as error:
             raise WordbiasError(f"{judge.name}: {error}") from None
         if self.text is None:
