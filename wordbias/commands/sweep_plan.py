@@ -77,15 +77,13 @@ class Asked:
             "--nli": self.nli_model,
             "--snli": self.snli_file,
         }
-        if self.table_file is not None:
-            if any(needed.values()):
-                raise click.UsageError("--table summarises what is measured; give it alone")
+        missing = [name for name, value in needed.items() if value is None]
+        if self.table_file is not None and len(missing) < len(needed):
+            raise click.UsageError("--table summarises what is measured; give it alone")
+        if self.table_file is None and missing:
+            raise click.UsageError(f"missing {', '.join(missing)} (or --table CSV)")
         if self.attribute_file is not None and self.text is None:
             raise click.UsageError("--attribute goes with --sent-debias")
-        if self.table_file is None and (
-            missing := [name for name, value in needed.items() if value is None]
-        ):
-            raise click.UsageError(f"missing {', '.join(missing)} (or --table CSV)")
 
     def test_set(self) -> TestSet:
         """Return the occupations' pairs."""

@@ -96,30 +96,15 @@ def fit_adapter(
     asked = PUBLISHED if wanted is None else wanted
     chosen = sorted({place.site for place in locate_all(model, asked)}, key=depth)
     read = encode_pairs(model, tokenizer, pairs)
-    seen = (
-        observe(
-            model,
-            tokenizer,
-            read.first + read.second,
-            positions(read, recipe.tokens),
-            chosen,
-            batch,
-        )
-        if len(read.pairs) > 1
-        else {}
-    )
+    seen: Mapping[Site, Float32] = {}
+    if len(read.pairs) > 1:  # fewer are refused by each site
+        where = positions(read, recipe.tokens)
+        seen = observe(model, tokenizer, read.first + read.second, where, chosen, batch)
     fitted = {site: _fit_site(model, site, seen, read, recipe) for site in chosen}
-    facts = {
-        "source": source,
-        "tokens": recipe.tokens,
-        "one_sided": recipe.one_sided,
-        "seed": recipe.seed,
-        "pairs": len(pairs),
-        "left_out": _left_out(read),
-        "sites": {str(site): about for site, (_, about) in fitted.items()},
-    }
+    sites = {str(site): about for site, (_, about) in fitted.items()}
+    facts = {"source": source, **_recipe_facts(recipe), **_pair_facts(read, len(pairs))}
     subspaces = {site: subspace for site, (subspace, _) in fitted.items()}
-    return Adapter(subspaces, Fingerprint.of(model), facts=facts)
+    return Adapter(subspaces, Fingerprint.of(model), facts={**facts, "sites": sites})
 
 
 def needs_alignment(site: Site, recipe: Recipe) -> bool:
@@ -187,7 +172,12 @@ def _too_few(site: Site, n: int, read: EncodedPairs) -> WordbiasError:
     )
 
 
-def _left_out(read: EncodedPairs) -> list[dict[str, Any]]:
-    """List the pairs that some site or every site went without."""
+def _recipe_facts(recipe: Recipe) -> dict[str, Any]:
+    return {"tokens": recipe.tokens, "one_sided": recipe.one_sided, "seed": recipe.seed}
+
+
+def _pair_facts(read: EncodedPairs, given: int) -> dict[str, Any]:
+    """Count the pairs, and list those that some site or every site went without."""
     uneven = [{"pair": list(read.pairs[i]), "tokens": list(read.lengths(i))} for i in read.uneven]
-    return [*uneven, *({"pair": list(pair), "tokens": None} for pair in read.same)]
+    same = [{"pair": list(pair), "tokens": None} for pair in read.same]
+    return {"pairs": given, "left_out": [*uneven, *same]}
