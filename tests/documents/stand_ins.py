@@ -109,29 +109,6 @@ def quality_sets(path: Path) -> None:
     (path / "questions-words.txt").write_text(": family\n" + "\n".join(asked) + "\n")
 
 
-def measured_table(path: Path) -> None:
-    """Write a table of embeddings and measures."""
-    rng = np.random.default_rng(0)
-    rows = [f"e{i},{','.join(f'{x:.3f}' for x in rng.normal(size=3))}" for i in range(8)]
-    path.write_text("\n".join(["emb,MIDB,GIPE,E", *rows]) + "\n", encoding="utf-8")
-
-
-def measured_rows(path: Path) -> None:
-    """Write what `wordbias measure --format json` prints of three embeddings."""
-    from wordbias.measures.panel import make_panels
-    from wordbias.measures.table import table_rows
-
-    emb = small()
-    noise = np.random.default_rng(0).normal(size=emb.vectors.shape)
-    several = [emb.with_vectors(emb.vectors + s * noise, f"noise {s}") for s in (0.1, 0.2, 0.3)]
-    panels = make_panels(several, None, Attribute.load())
-    rows = [row.to_dict() for panel in panels for row in table_rows(panel, only=["direct-bias"])]
-    path.write_text(json.dumps({"rows": rows}), encoding="utf-8")
-
-
-# inference
-
-
 def nli_model(path: Path) -> None:
     """Copy the model that comes with wordbias."""
     shutil.copy(Path(wordbias.data.__file__).parent / "nli_sample.safetensors", path)
@@ -337,7 +314,6 @@ STAND_INS: dict[str, Callable[[Path], None]] = {
     "FOLDER": nli_encoder,
     "SemBias": sembias,
     "all-MiniLM-L6-v2": encoder,
-    "benchmarks/": quality_sets,
     "bert-base-cased": encoder,
     "bios.safetensors": vectors_of_texts,
     "bios.tsv": biographies,
@@ -362,7 +338,7 @@ STAND_INS: dict[str, Callable[[Path], None]] = {
     "minilm-nsp": next_sentence_encoder,
     "misp.txt": debiased_vectors,
     "predictions.csv": predictions,
-    "results.json": measured_rows,
+    "raw.safetensors": vectors_of_texts,
     "roberta-base": encoder,
     "sentences.txt.gz": sentences,
     "dev.jsonl": nli_lines,
@@ -372,7 +348,6 @@ STAND_INS: dict[str, Callable[[Path], None]] = {
     "snli_test.tsv.gz": nli_table,
     "snli_train.tsv.gz": nli_table,
     "snli_train100k.tsv.gz": nli_table,
-    "table.csv": measured_table,
     "test_sets/": quality_sets,
     "train.csv": predictions,
     "vectors.bin": vectors,

@@ -12,6 +12,7 @@ from fences import DOCUMENTS, ROOT, WRITTEN_BY_A_TOOL, inline_calls, name_of, pr
 
 import wordbias
 from wordbias.cli import SECTIONS, cli
+from wordbias.debias import METHODS
 from wordbias.results import LIMITS
 
 GUIDES = ROOT / "docs"
@@ -100,12 +101,24 @@ def test_two_commands_do_all_the_set_up() -> None:
 
 
 def test_every_extra_of_the_readme_is_one() -> None:
-    found = re.search(r"Extras: (.*?): `pip", README, re.DOTALL)
+    found = re.search(r"Extras: (.*?):\s`pip", README, re.DOTALL)
     assert found
     named = re.findall(r"`([a-z]+)`", found[1])
     setup = (ROOT / "setup.cfg").read_text(encoding="utf-8")
     extras = setup.partition("[options.extras_require]")[2].partition("\n[")[0]
     assert {*named, "dev"} == set(re.findall(r"^(\w+) =$", extras, re.MULTILINE))
+
+
+def test_every_method_of_debiasing_is_named_and_counted() -> None:
+    guide = (GUIDES / "debiasing.md").read_text(encoding="utf-8")
+    for table in guide.split("| method |")[1:]:
+        first = [line.split("|")[1] for line in table.split("\n\n")[0].splitlines()[2:]]
+        assert re.findall(r"`([a-z-]+)`", " ".join(first)) == list(METHODS)
+    (row,) = (line for line in README.splitlines() if line.startswith("| clean vectors: "))
+    named = row.split("|")[1].partition(": ")[2].lower().split(", ")
+    assert [name.strip() for name in named] == list(METHODS)
+    assert len(METHODS) == 13
+    assert "thirteen methods" in " ".join(README.split())
 
 
 def test_the_citation_can_be_read_and_is_of_this_version() -> None:
