@@ -349,7 +349,8 @@ def test_wrong_usage(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "holds no text"),
+        (b"", "is empty; expected a header"),
+        (b"text\n", "holds no text"),
         (b"text\nna\xefve\n", "line 2: byte 3 is not UTF-8"),
         (b"a\tb\n1\t2\n", "which column holds the texts? Name one of a, b with --text-column"),
     ],

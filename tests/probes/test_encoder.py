@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -104,7 +105,7 @@ def test_missing_weights_are_refused(folder: Path) -> None:
 
 def test_a_folder_without_weights_is_refused_but_can_be_drawn_at_random(folder: Path) -> None:
     (folder / "model.safetensors").unlink()
-    with pytest.raises(WordbiasError, match=r"cannot be loaded as an encoder: .*safetensors"):
+    with pytest.raises(WordbiasError, match=r"it has no weights .*safetensors.*; give a folder"):
         Encoder.load(folder, device="cpu")
     assert Encoder.load(folder, device="cpu", random_init=0).layers == 3
 
@@ -116,6 +117,36 @@ def test_a_folder_without_a_tokenizer_is_refused(folder: Path, random_init: int 
     with pytest.raises(WordbiasError, match=r"cannot be loaded as an encoder: .+") as caught:
         Encoder.load(folder, device="cpu", random_init=random_init)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"version":'])
+def test_a_damaged_tokenizer_is_refused(folder: Path, text: str) -> None:
+    (folder / "tokenizer.json").write_text(text)
+    with pytest.raises(WordbiasError, match=r"its tokenizer is damaged \(.+\); fetch or write"):
+        Encoder.load(folder, device="cpu")
+
+
+def test_a_config_that_is_none_is_refused(folder: Path) -> None:
+    (folder / "config.json").write_text("[]")
+    with pytest.raises(WordbiasError, match=r"its config\.json holds no settings"):
+        Encoder.load(folder, device="cpu")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_weights_of_more_layers_than_the_config_has_are_refused(
+    encoder_folder: Find, family: str, tmp_path: Path
+) -> None:
+    if family == "albert":
+        pytest.skip("its layers share their weights")
+    folder = shutil.copytree(encoder_folder(family), tmp_path / family)
+    config = json.loads((folder / "config.json").read_text())
+    count = "n_layers" if family == "distilbert" else "num_hidden_layers"
+    assert config[count] > 1
+    (folder / "config.json").write_text(json.dumps(config | {count: 1}))
+    with pytest.raises(
+        WordbiasError, match=r"a layer that its config does not \(.*\.1\..*\); give"
+    ):
+        Encoder.load(folder, device="cpu")
 
 
 def test_a_damaged_file_of_weights_is_refused(folder: Path) -> None:

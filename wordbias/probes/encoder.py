@@ -175,7 +175,7 @@ def _check_weights(loaded: Loaded, name: str) -> None:
         others = f" and {len(missing) - 1} others" if len(missing) > 1 else ""
         raise WordbiasError(
             f"{name}: has no trained weights for {missing[0]}{others}; give a folder whose weights "
-            "are of this model, or draw them all at random knowingly (random_init)"
+            "are of this model, or draw them all at random (random_init, --random-init)"
         )
 
 

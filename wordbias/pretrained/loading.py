@@ -1,0 +1,125 @@
+"""Loading: a folder without a network, a name on the hub from the cache first, no foreign code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wordbias.errors import WordbiasError
+from wordbias.optional import need
+from wordbias.pretrained.computing import PURPOSE, need_transformers, silent
+from wordbias.pretrained.refusing import check_hub, check_name, unloadable
+from wordbias.pretrained.weights import of_other_layers
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """What a folder or the hub held.
+
+    Attributes
+    ----------
+    model, tokenizer
+        As transformers loads them.
+    missing
+        Parameters that no file held, which were drawn at random, sorted.
+    """
+
+    model: Any = field(repr=False)
+    tokenizer: Any = field(repr=False)
+    missing: tuple[str, ...] = ()
+
+
+def load_pretrained(kind: str, name: str, what: str) -> Loaded:
+    """Load a model and its tokenizer; no code that comes with them is run.
+
+    A folder needs no network. A name on the hub is looked up in the cache first, so that what was
+    fetched once works offline.
+
+    Parameters
+    ----------
+    kind
+        A class of transformers, such as ``AutoModel``.
+    name
+        A folder, or a name on the hub.
+    what
+        What it should be, for messages.
+
+    Raises
+    ------
+    WordbiasError
+        If torch or transformers is missing, or there is no such model.
+    """
+    transformers = need_transformers()
+
+    def load(**where: Any) -> Loaded:
+        tokenizer = _tokenizer(transformers, name, **where)
+        model, found = getattr(transformers, kind).from_pretrained(
+            name, trust_remote_code=False, output_loading_info=True, **where
+        )
+        if other := of_other_layers(model, sorted(found["unexpected_keys"])):
+            raise WordbiasError(
+                f"its weights have a layer that its config does not ({other}); give a folder whose "
+                "files belong together"
+            )
+        return Loaded(model, tokenizer, tuple(sorted(found["missing_keys"])))
+
+    loaded: Loaded = _from_folder_or_hub(load, name, what)
+    return loaded
+
+
+def load_untrained(kind: str, name: str, what: str, seed: int) -> Loaded:
+    """Draw the weights of a model anew, as its own initialisation does; keep its tokenizer.
+
+    Only the config and the tokenizer are read. The state of torch's generator is as before.
+
+    Raises
+    ------
+    WordbiasError
+        As `load_pretrained` does.
+    """
+    transformers = need_transformers()
+    torch = need("torch", extra="contextual", purpose=PURPOSE)
+
+    def load(**where: Any) -> Loaded:
+        tokenizer = _tokenizer(transformers, name, **where)
+        config = transformers.AutoConfig.from_pretrained(name, trust_remote_code=False, **where)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            model = getattr(transformers, kind).from_config(config, trust_remote_code=False)
+        return Loaded(model, tokenizer)
+
+    loaded: Loaded = _from_folder_or_hub(load, name, what)
+    return loaded
+
+
+def _tokenizer(transformers: Any, name: str, **where: Any) -> Any:
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            name, trust_remote_code=False, **where
+        )
+    except (json.JSONDecodeError, KeyError) as error:
+        raise WordbiasError(
+            f"its tokenizer is damaged ({error!r}); fetch or write it again"
+        ) from None
+    if len(tokenizer) <= len(tokenizer.all_special_tokens):
+        raise WordbiasError("it has no tokenizer, or one without words")
+    return tokenizer
+
+
+def _from_folder_or_hub(load: Callable[..., Any], name: str, what: str) -> Any:
+    check_name(name)
+    transformers = need_transformers()
+    with silent(transformers):
+        try:
+            return load(local_files_only=True)
+        except Exception as error:  # whatever transformers raises
+            if Path(name).exists():
+                raise unloadable(name, what, error) from None
+        check_hub(name)
+        try:
+            return load()
+        except Exception as error:
+            raise unloadable(name, what, error) from None
