@@ -18,10 +18,12 @@ from wordbias.formats.alone import alone
 from wordbias.probes import unfinished
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.encoding import Work, encode
+from wordbias.probes.partial import Partial
 from wordbias.probes.pooling import Settings
+from wordbias.probes.provenance import provenance
 from wordbias.probes.representations import Column, Representations
 from wordbias.probes.storage import load_representations, save_representations
-from wordbias.probes.unfinished import encode_to, provenance
+from wordbias.probes.unfinished import encode_to
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -105,7 +107,7 @@ def test_what_the_file_says_of_itself(bert: Encoder, out: Path) -> None:
     assert set(about) == {*expected, "versions"}
 
 
-@pytest.mark.parametrize("after", [0, 1, 2])
+@pytest.mark.parametrize("after", [1, 2])
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError("no room")])
 def test_after_a_stop_the_same_call_goes_on(
     bert: Encoder, out: Path, monkeypatch: pytest.MonkeyPatch, after: int, error: BaseException
@@ -116,12 +118,36 @@ def test_after_a_stop_the_same_call_goes_on(
             run(out, bert)
     assert names(out) == ["bios.st.unfinished", "bios.st.unfinished.json"]
     state = json.loads((out.parent / "bios.st.unfinished.json").read_text())
-    assert (state["done"] > 0) == (after > 0)
+    assert state["done"] > 0
     done = run(out, bert)
     assert (done.before, done.encoded) == (state["done"], DISTINCT - state["done"])
     assert names(out) == ["bios.st"]
     expected = encode(bert, TEXTS, batch_tokens=BATCH)
     np.testing.assert_array_equal(load_representations(out).vectors, expected)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), WordbiasError("vectors that are none")])
+def test_of_a_stop_before_the_first_text_nothing_is_left(
+    bert: Encoder, out: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    """A model that fails at once does not bar the output to the next one."""
+    with monkeypatch.context() as patch:
+        stopping(patch, 0, error)
+        with pytest.raises(type(error)):
+            run(out, bert)
+    assert names(out) == []
+    assert run(out, bert, None, texts_sha256="another").before == 0
+
+
+def test_a_failure_does_not_lose_what_was_encoded_before(
+    bert: Encoder, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for after in (1, 0):
+        with monkeypatch.context() as patch:
+            stopping(patch, after, KeyboardInterrupt())
+            with pytest.raises(KeyboardInterrupt):
+                run(out, bert)
+    assert run(out, bert).before > 0
 
 
 def test_what_was_encoded_before_is_not_encoded_again(
@@ -150,7 +176,7 @@ def test_killed_before_anything_was_noted_it_begins_anew(
     """A killed process does not run what is `finally`."""
     with monkeypatch.context() as patch:
         stopping(patch, 1, KeyboardInterrupt())
-        patch.setattr(unfinished, "_save", lambda *rest: None)
+        patch.setattr(Partial, "save", lambda *rest: None)
         with pytest.raises(KeyboardInterrupt):
             run(out, bert)
     assert names(out) == ["bios.st.unfinished"]
@@ -172,9 +198,9 @@ def test_progress_is_noted_while_it_works(
     bert: Encoder, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     noted = []
-    true = unfinished._save
+    true = Partial.save
     monkeypatch.setattr(unfinished, "SAVE_SECONDS", 0.0)
-    monkeypatch.setattr(unfinished, "_save", lambda *given: (noted.append(given[-1]), true(*given)))
+    monkeypatch.setattr(Partial, "save", lambda *given: (noted.append(given[-1]), true(*given)))
     run(out, bert)
     assert noted[-2:] == [DISTINCT, DISTINCT]
     assert noted == sorted(noted)

@@ -184,9 +184,10 @@ def cached(path: Path) -> Any:
 
 
 def unfinished(path: Path) -> Any:
-    from wordbias.probes.unfinished import _about, _done
+    from wordbias.probes.partial import noted
+    from wordbias.probes.provenance import stored_provenance
 
-    return _about(path) if path.suffix == ".unfinished" else _done(path, 1000)
+    return stored_provenance(path) if path.suffix == ".unfinished" else noted(path, 1000)
 
 
 def gender_preserving(path: Path) -> Any:

@@ -24,8 +24,9 @@ from wordbias.probes.columns import DISTINCT, Choice
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.encoding import BATCH_TOKENS, Work
 from wordbias.probes.pooling import POOLINGS, SPECIALS, SUBWORDS, Settings
+from wordbias.probes.provenance import provenance
 from wordbias.probes.texts import load_texts
-from wordbias.probes.unfinished import check_target, encode_to, provenance
+from wordbias.probes.unfinished import check_target, encode_to
 from wordbias.resources import located
 from wordbias.results import Report
 
