@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import math
@@ -305,7 +306,7 @@ def test_figures_that_cannot_be(refused: Refused, encoded: Path, tmp_path: Path)
     [
         (
             ("--labels", "sex"),
-            "labels 'sex': neither a column of trained (it has gender, profession",
+            "--labels 'sex': neither a column of trained (it has gender, profession",
         ),
         (
             (),
@@ -318,6 +319,7 @@ def test_figures_that_cannot_be(refused: Refused, encoded: Path, tmp_path: Path)
         (("--labels", "gender", "--groups", "only"), "two at least"),
         (("--labels", "gender", "--groups", "nil"), "--groups 'nil': neither a column"),
         (("--labels", "gender", "--dev", "split=val"), "--dev: no split is 'val'; there are dev"),
+        (("--labels", "gender", "--dev", "only=a"), "--dev: every only is 'a'; choose one that"),
         (("--labels", "gender", "--accuracy", "--split", "profession"), "'p0' is none of train"),
         (("--labels", "gender", "--probe", "mlp", "--device", "abacus"), "device 'abacus'"),
     ],
@@ -332,6 +334,8 @@ def test_label_files_that_do_not_fit(refused: Refused, encoded: Path, tmp_path: 
     assert "400 vectors, but 200 labels" in refused("probe", encoded, "--labels", labels)
     wanted = f"{labels}: 200 lines for 400 vectors of trained"
     assert wanted in refused("probe", encoded, "--labels", "gender", "--types", labels)
+    labels.write_bytes(gzip.compress(b"f\nm\n" * 200))
+    assert "is packed by gzip; unpack it" in refused("probe", encoded, "--labels", labels)
     labels.write_bytes("für\n".encode("latin-1") * 400)
     assert "line 1 is not UTF-8 text (byte 0xfc)" in refused("probe", encoded, "--labels", labels)
 
@@ -348,7 +352,10 @@ def test_vectors_that_are_not_finite(refused: Refused, tmp_path: Path) -> None:
 
 def test_files_that_are_none(refused: Refused, tmp_path: Path) -> None:
     assert "none.st: cannot be read" in refused("probe", tmp_path / "none.st", "--labels", "a")
+    assert "is a folder; give a file of vectors" in refused("probe", tmp_path)
     (tmp_path / "v.txt").write_text("alpha 1 2\nbeta 3 4\n", encoding="utf-8")
+    message = refused("probe", tmp_path / "v.txt", "--labels", "gender")
+    assert "holds words, whose --labels is a file of words and labels" in message
     message = refused("probe", tmp_path / "v.txt")
     assert "v: has none of 1,250 labelled words, such as 'Liam'" in message
 
@@ -367,6 +374,7 @@ def test_files_that_are_none(refused: Refused, tmp_path: Path) -> None:
         (("--seeds", "a"), "expected whole numbers"),
         (("--dev", "a"), "expected FILE-or-COLUMN=VALUE"),
         (("--rate", "0"), "--rate"),
+        (("--rate", "nan"), "'nan' is no finite number"),
     ],
 )
 def test_wrong_usage(refused: Refused, arguments: Any, message: str) -> None:
@@ -383,7 +391,10 @@ def test_classes_that_occur_once_are_noted(cli: Run, tmp_path: Path) -> None:
     labels = tmp_path / "y.txt"
     labels.write_text("".join(f"{i}\n" for i in [*y[:-1], 7]), encoding="utf-8")
     arguments = ("probe", tmp_path / "x.npy", "--labels", labels, "--epochs", 1)
-    assert "note: x: 1 of 3 classes occur once (7)" in cli(*arguments).err
+    labels.write_text("".join(f"{i}\n" for i in [*y[:-1], "z" * 1000]), encoding="utf-8")
+    assert all(len(line) < 200 for line in cli(*arguments).err.splitlines())
+    labels.write_text("".join(f"{i}\n" for i in [*y[:-1], 7]), encoding="utf-8")
+    assert "note: x: of 3 classes so many occur once: 1 (7)" in cli(*arguments).err
     assert cli(*arguments, "--quiet").err == ""
 
 

@@ -50,7 +50,7 @@ def test_a_split_without_dev_gives_a_tenth_of_train() -> None:
 def test_splits_that_are_none() -> None:
     with pytest.raises(WordbiasError, match="'later' is none of train, dev and test"):
         divided(np.zeros(2, int), 0, Column.of(["train", "later"]))
-    with pytest.raises(WordbiasError, match="2 examples leave none to test"):
+    with pytest.raises(WordbiasError, match="split: none of 2 examples is for test; name"):
         divided(np.zeros(2, int), 0, Column.of(["train", "dev"]))
     with pytest.raises(WordbiasError, match="6 examples leave none to dev"):
         divided(np.arange(6), 0)

@@ -44,7 +44,7 @@ def test_labels_one_a_line(tmp_path: Path, data: str) -> None:
         ("f\n\nm\n", "line 2 is blank; expected one label a line"),
         ("", "is empty"),
         (b"f\nm\n\xe9l\xe8ve\n", r"line 3 is not UTF-8 text \(byte 0xe9\); convert"),
-        ("f\nm\n".encode("utf-16"), "line 1 is not UTF-8"),
+        ("f\nm\n".encode("utf-16"), "line 1: byte 1 is not UTF-8 but UTF-16"),
     ],
 )
 def test_label_files_that_are_none(tmp_path: Path, data: bytes | str, message: str) -> None:

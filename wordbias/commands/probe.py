@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from wordbias.commands.finite import FiniteRange
 from wordbias.commands.options import (
     common_options,
     format_option,
@@ -77,7 +78,7 @@ from wordbias.results import Report
 )
 @click.option(
     "--rate",
-    type=click.FloatRange(0, 1, min_open=True),
+    type=FiniteRange(0, 1, min_open=True),
     default=1e-3,
     show_default=True,
     help="Learning rate.",

@@ -10,7 +10,8 @@ import click
 
 from wordbias.commands.inputs import Reading
 from wordbias.commands.options import Layers
-from wordbias.commands.probe_inputs import Input, open_input
+from wordbias.commands.probe_inputs import Input
+from wordbias.commands.probe_opening import open_input
 from wordbias.errors import WordbiasError
 from wordbias.probes.accuracy import probe_accuracy
 from wordbias.probes.apart import codes_apart

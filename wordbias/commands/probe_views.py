@@ -144,6 +144,8 @@ def heading(probed: Sequence[tuple[Examples, str]], probe: str) -> list[str]:
     """Say what each file is, and what classes are told apart by what."""
     lines = [f"{examples.name}: {described}." for examples, described in probed]
     for found in dict.fromkeys(examples.classes for examples, _ in probed):
-        shown = ", ".join(found[:_SHOWN]) + (" …" if len(found) > _SHOWN else "")
+        shown = ", ".join(f"{name:.40}" for name in found[:_SHOWN]) + (
+            " …" if len(found) > _SHOWN else ""
+        )
         lines.append(f"Classes: {shown}. Probe: {probe}.")
     return lines

@@ -118,6 +118,8 @@ def divided(labels: Integers, seed: int, split: Column | None = None) -> tuple[I
         if not size:
             raise WordbiasError(
                 f"{len(labels):,} examples leave none to {name}; give more, or a split of your own"
+                if split is None
+                else f"split: none of {len(labels):,} examples is for {name}; name another column"
             )
     t, d, _ = np.cumsum(sizes).tolist()
     return np.concatenate(parts), Schedule((t,), ((t, d),), ((d, len(labels)),))

@@ -121,7 +121,8 @@ def _check_classes(classes: Sequence[str], n: int, name: str) -> None:
     if len(classes) > n / 2:
         raise WordbiasError(
             f"{name}: {len(classes):,} different labels for {n:,} examples, such as "
-            f"{classes[0]!r:.40}; these are hardly classes, name another column or file"
+            f"{classes[0]!r:.40}: fewer than two each; give more examples, or name another column "
+            "or file"
         )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wordbias.errors import WordbiasError
+from wordbias.formats.foreign import refuse_foreign
 from wordbias.probes.representations import Column
 from wordbias.wordlists.names import names
 from wordbias.wordlists.resolve import resolve
@@ -94,6 +95,7 @@ def _lines(path: Path) -> list[str]:
         data = path.read_bytes()
     except OSError as error:
         raise WordbiasError(f"{path}: cannot be read: {error.strerror or error}") from None
+    refuse_foreign(path, data.partition(b"\n")[0])
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -64,6 +64,11 @@ def _start(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             start = file.read(9)
+    except IsADirectoryError:
+        raise WordbiasError(
+            f"{path}: is a folder; give a file of vectors (a model's are written with: wordbias "
+            "encode)"
+        ) from None
     except OSError as error:
         raise WordbiasError(f"{path}: cannot be read: {error.strerror or error}") from None
     if not start:
