@@ -8,7 +8,16 @@ from pathlib import Path
 
 import click
 import pytest
-from fences import DOCUMENTS, ROOT, WRITTEN_BY_A_TOOL, inline_calls, name_of, prose
+from fences import (
+    DOCUMENTS,
+    ROOT,
+    WRITTEN_BY_A_TOOL,
+    blocks,
+    commands,
+    inline_calls,
+    name_of,
+    prose,
+)
 
 import wordbias
 from wordbias.cli import SECTIONS, cli
@@ -87,6 +96,20 @@ def test_every_command_stands_in_the_table_of_the_readme() -> None:
     rows = [line for line in README.split("\n") if line.startswith("|")]
     named = re.findall(r"`([a-z-]+)`", " ".join(row.split("|")[2] for row in rows))
     assert sorted(set(named)) == sorted(COMMANDS)
+
+
+def test_every_command_is_called_in_a_guide() -> None:
+    called = {
+        command.words[1]
+        for path in DOCUMENTS
+        if path.parent == GUIDES
+        for block in blocks(path)
+        if block.language in ("sh", "console")
+        for command in commands(block)
+        if command.words[0] == "wordbias"
+    }
+    calls = (call for path in DOCUMENTS for call in inline_calls(path))
+    assert set(COMMANDS) <= called | {_parsed(call)[0] for call in calls}
 
 
 def test_the_limits_stand_in_the_readme_as_in_every_result() -> None:
