@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from wordbias.contextual.text_pairs import load_text_pairs
+from wordbias.formats.alone import alone
 from wordbias.nli.hugging_face import Classifier
 from wordbias.pretrained import silent
 from wordbias.threads import set_threads
@@ -131,6 +132,25 @@ def test_as_a_process(process: Callable[..., Any], encoder: str, nli: Path, tmp_
     assert again.err == f"wordbias: {tmp_path / 'o'}: exists already; name a new folder\n"
 
 
+@pytest.mark.parametrize("option", ["--rate", "--warmup", "--decay"])
+def test_numbers_that_are_none(
+    cli: Cli, encoder: str, nli: Path, tmp_path: Path, option: str
+) -> None:
+    done = cli(*given(encoder, "nli", nli, tmp_path / "o", option, "nan"))
+    assert done.code == 2
+    assert f"Invalid value for '{option}': 'nan' is no finite number" in done.err
+
+
+def test_two_at_one_folder(
+    refused: Callable[..., str], encoder: str, nli: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("fcntl")
+    with alone(tmp_path / "o.checkpoint"):
+        said = refused(*given(encoder, "nli", nli, tmp_path / "o"))
+    assert "o.checkpoint: another process is writing it; wait for that one" in said
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["encoder", "nli.tsv"]
+
+
 def test_bad_input(
     refused: Callable[..., str], encoder: str, nli: Path, text: Path, tmp_path: Path
 ) -> None:
@@ -144,5 +164,11 @@ def test_bad_input(
     assert "line 1: expected is_next" in said(*given(encoder, "nsp", nli, output))
     assert "no such folder" in said(*given(str(tmp_path / "none"), "nli", nli, output))
     assert "use cpu, or cuda" in said(*given(encoder, "nli", nli, output, "--device", "abacus"))
+    one = tmp_path / "one.tsv"
+    one.write_text("\t".join(NLI[0]) + "\n" + "\t".join(NLI[0]) + "\n")
+    assert f"{one}: all 2 of the pairs to train on are labelled entailment; give" in said(
+        *given(encoder, "nli", one, output)
+    )
+    assert "all 1 of the pairs" in said(*given(encoder, "nli", nli, output, "--limit", 1))
     wild = said(*given(encoder, "nli", nli, output, "--rate", "1e30", "--warmup", "0"))
     assert "lower the learning rate" in wild

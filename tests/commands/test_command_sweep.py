@@ -334,6 +334,12 @@ def test_pairs_that_are_none_are_no_fault_of_a_model(
     assert done.err.startswith(f"wordbias: {tmp_path / 'pairs.txt'}, line 1: expected two")
 
 
+def test_a_drop_that_is_no_number(cli: Cli, inputs: dict[str, Any]) -> None:
+    done = cli(*arguments(inputs, "--drop", "nan"))
+    assert done.code == 2
+    assert "'nan' is no finite number" in done.err
+
+
 def test_an_attribute_without_a_text(cli: Cli, inputs: dict[str, Any]) -> None:
     done = cli(*arguments(inputs, "--attribute", "age"))
     assert done.code == 2

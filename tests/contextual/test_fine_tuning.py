@@ -111,6 +111,18 @@ def test_an_encoder_without_weights_is_refused(tmp_path: Path) -> None:
         load_headed("nsp", NEXT, str(tmp_path / "none"))
 
 
+def test_an_encoder_with_damaged_weights_is_refused(tmp_path: Path) -> None:
+    """Its losses are no numbers either: that is no fault of the learning rate."""
+    made = tiny_heads.model("bert", "SequenceClassification")
+    with torch.no_grad():
+        made.bert.encoder.layer[1].output.dense.weight[2, 3] = torch.inf
+    name = tiny_heads.folder(tmp_path / "bert", made)
+    with pytest.raises(
+        WordbiasError, match=r"weights are damaged: bert\.encoder\.layer\.1\.output"
+    ):
+        load_headed("nli", LABELS, name)
+
+
 @pytest.mark.parametrize("head_only", [False, True])
 def test_it_learns_and_is_what_the_folder_says(tmp_path: Path, head_only: bool) -> None:
     recipe = replace(BY_HEART, rate=2e-2, epochs=40, head_only=True) if head_only else BY_HEART

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from wordbias.commands.finite import FiniteRange
 from wordbias.commands.options import device_option, split_names, stacked
 from wordbias.contextual.nli_fairness import DROP, PARITIES
 from wordbias.contextual.observing import TOKENS
@@ -117,7 +118,7 @@ parity_option = click.option(
 viability_options = stacked(
     click.option(
         "--drop",
-        type=click.FloatRange(0, 1),
+        type=FiniteRange(0, 1),
         default=DROP,
         show_default=True,
         help="SNLI accuracy that a viable model may lose.",

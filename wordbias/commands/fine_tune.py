@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from wordbias.commands.finite import FiniteRange
 from wordbias.commands.options import (
     common_options,
     device_option,
@@ -45,13 +46,11 @@ _ROOM = "wordbias.contextual.fine_tuning"
 @click.option("--batch", type=click.IntRange(1), help="Pairs in a batch.  [default: 32]")
 @click.option(
     "--rate",
-    type=click.FloatRange(0, min_open=True),
+    type=FiniteRange(0, min_open=True),
     help="Highest learning rate.  [default: 2e-5; 1e-3 with --head-only]",
 )
-@click.option(
-    "--warmup", type=click.FloatRange(0, 1), help="Share of steps it rises.  [default: .06]"
-)
-@click.option("--decay", type=click.FloatRange(0), help="Weight decay of matrices.  [default: .01]")
+@click.option("--warmup", type=FiniteRange(0, 1), help="Share of steps it rises.  [default: .06]")
+@click.option("--decay", type=FiniteRange(0), help="Weight decay of matrices.  [default: .01]")
 @click.option(
     "--every",
     type=click.IntRange(1),
@@ -147,4 +146,6 @@ def _table(row: Row, chance: float) -> Table:
         "Accuracy on dev, of the best state",
         ["model", "accuracy", "95 %", "the commonest label", "best at look"],
         cells,
+        "Higher is better; worth something above the share of the commonest label, which is what "
+        "always saying that one reaches. Looks at dev: see --every.",
     )

@@ -101,6 +101,13 @@ def _check(loaded: Loaded, name: str) -> None:
             f"{name}: has no trained weights for {lost[0]}; give a folder whose weights are of "
             "this model"
         )
+    weights = loaded.model.named_parameters()
+    damaged = [key for key, weight in weights if not bool(torch.isfinite(weight).all())]
+    if damaged:
+        raise WordbiasError(
+            f"{name}: its weights are damaged: {damaged[0]} holds what is no number; fetch or "
+            "write them again"
+        )
 
 
 def _known(loaded: Loaded, names: Sequence[str]) -> tuple[int, ...] | None:

@@ -54,6 +54,22 @@ class LabelledPairs:
         """Return the first `count` pairs; all for None."""
         return replace(self, pairs=self.pairs[:count], labels=self.labels[:count])
 
+    def check_classes(self) -> None:
+        """Refuse to train on pairs of which there is nothing to tell apart.
+
+        Raises
+        ------
+        WordbiasError
+            If all have one label.
+        """
+        found = np.unique(self.labels).tolist()
+        if len(found) < 2:
+            raise WordbiasError(
+                f"{self.path}: all {len(self):,} of the pairs to train on are labelled "
+                f"{self.names[found[0]]}; give pairs of at least two labels (--limit takes the "
+                "first ones)"
+            )
+
     def to_dict(self) -> dict[str, Any]:
         """Return what a report says of them."""
         counts = np.bincount(self.labels, minlength=len(self.names)).tolist()

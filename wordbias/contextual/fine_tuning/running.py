@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ import numpy as np
 from wordbias.contextual.fine_tuning.heads import Headed, load_headed
 from wordbias.contextual.fine_tuning.pairs import LabelledPairs
 from wordbias.contextual.fine_tuning.recipe import Recipe
-from wordbias.contextual.fine_tuning.several import joined
+from wordbias.contextual.fine_tuning.several import Processes, joined, launched
 from wordbias.contextual.fine_tuning.storing import beside, store
 from wordbias.contextual.fine_tuning.tuning import Tuned, fine_tune
+from wordbias.formats.alone import alone
 from wordbias.formats.atomic import check_new
 from wordbias.measures.bootstrap import wilson
 from wordbias.pretrained import to_device, weights_sha256
@@ -34,22 +36,16 @@ def run(
     Raises
     ------
     WordbiasError
-        If the folder is there already, the model cannot be loaded or trained, or the checkpoint
-        beside the folder is of another training.
+        If the folder is there already or another call is writing it, all pairs have one label, the
+        model cannot be loaded or trained, or the checkpoint beside the folder is of another
+        training.
     """
     check_new(folder)
-    with joined(device) as processes:
+    data.check_classes()
+    with _one_at_a_time(folder), joined(device) as processes:
         headed = load_headed(task, data.names, model, recipe.seed)
         _, chosen = to_device(headed.model, processes.device or device)
-        about: dict[str, Any] = {
-            "task": task,
-            "model": {"path": model, "sha256": weights_sha256(headed.model)},
-            "recipe": recipe.to_dict(),
-            "train": data.to_dict(),
-            "dev": dev.to_dict(),
-        }
-        if processes.count > 1:
-            about["processes"] = processes.count
+        about = _about(task, model, headed, data, dev, recipe, processes)
         tuned = fine_tune(
             headed,
             data,
@@ -65,6 +61,32 @@ def run(
             _store(headed, folder, tuned, about)
         processes.wait()
     return tuned, headed
+
+
+def _one_at_a_time(folder: str | Path) -> AbstractContextManager[None]:
+    """Keep other calls from a folder; of processes started together the first one does."""
+    _, rank = launched()
+    return alone(beside(folder, "checkpoint")) if rank == 0 else nullcontext()
+
+
+def _about(
+    task: str,
+    model: str,
+    headed: Headed,
+    data: LabelledPairs,
+    dev: LabelledPairs,
+    recipe: Recipe,
+    processes: Processes,
+) -> dict[str, Any]:
+    """Return what makes a training the same as another."""
+    about: dict[str, Any] = {
+        "task": task,
+        "model": {"path": model, "sha256": weights_sha256(headed.model)},
+        "recipe": recipe.to_dict(),
+        "train": data.to_dict(),
+        "dev": dev.to_dict(),
+    }
+    return about | ({"processes": processes.count} if processes.count > 1 else {})
 
 
 def _store(headed: Headed, folder: str | Path, tuned: Tuned, about: dict[str, Any]) -> None:

@@ -86,24 +86,34 @@ def fine_tune(
         trained = Trained(headed.model, recipe.head_only)
         optimizer = optimizer_of(trained, recipe, processes)
         task = Task(trained, optimizer, parts[0], parts[1], recipe, rounds, processes)
-        try:
-            course = train(
-                trained,
-                optimizer,
-                task,
-                epochs=rounds.rounds,
-                checkpoint=checkpoint,
-                writes=processes.first,
-                logs=[log] if log is not None and processes.first else [],
-                about=about,
-                what="fine-tuning",
-            )
-        except KeyboardInterrupt:
-            raise Interrupted("the same call goes on after what dev was measured on last") from None
+        course = _trained(trained, optimizer, task, checkpoint, log, about)
     trained.load_state_dict(course.best)
     headed.model.eval()
-    return _tuned(course, rounds)
-
-
-def _tuned(course: Course, rounds: Rounds) -> Tuned:
     return Tuned(float(course.score[0]), int(course.epoch[0]), rounds)
+
+
+def _trained(
+    model: Trained,
+    optimizer: torch.optim.Optimizer,
+    task: Task,
+    checkpoint: Path | None,
+    log: Path | None,
+    about: dict[str, Any] | None,
+) -> Course:
+    first = task.processes.first
+    try:
+        return train(
+            model,
+            optimizer,
+            task,
+            epochs=task.rounds.rounds,
+            checkpoint=checkpoint,
+            writes=first,
+            logs=[log] if log is not None and first else [],
+            about=about,
+            what="fine-tuning",
+        )
+    except KeyboardInterrupt:
+        if checkpoint is None:
+            raise
+        raise Interrupted("the same call goes on after what dev was measured on last") from None
