@@ -156,6 +156,20 @@ def test_the_tables_say_what_p_is(cli: Run, saved: Path, mine: Path) -> None:
     assert "stimuli X/Y × A/B" in one
 
 
+def test_a_reason_is_said_once_for_all_layers(cli: Run, tmp_path: Path, mine: Path) -> None:
+    vectors = np.random.default_rng(0).standard_normal((3, len(WORDS), 6)).astype(np.float32)
+    path = tmp_path / "single.safetensors"
+    column = {"word": Column.of(WORDS)}
+    save_representations(Representations(vectors, (0, 5, 6), column), path)
+    said = " ".join(cli("ceat", path, "--stimuli", mine, "--draws", 50).out.split())
+    reason = "no interval: every word has one sentence, of whose spread nothing is known"
+    assert f"mine, layers 0, 5, 6: {reason} The draws" in said
+    assert said.count("every word has one sentence") == 1
+    assert "too narrow" not in said  # there is no interval
+    one = " ".join(cli("ceat", path, "--stimuli", mine, "--draws", 50, "--layers", "5").out.split())
+    assert f"mine, layer 5: {reason}" in one
+
+
 def test_a_wide_table_of_all_stimuli_fits(cli: Run, tmp_path: Path) -> None:
     queries = choose_stimuli("all")
     words = sorted({w for q in queries for _, ws in (*q.targets, *q.attributes) for w in ws})
@@ -347,6 +361,8 @@ def test_bad_vectors_are_one_line(
     static = tmp_path / "glove.txt"
     static.write_text("he 1 2\nshe 2 1\n", encoding="utf-8")
     assert "word vectors without context are tested with: wordbias weat" in refused("ceat", static)
+    np.save(tmp_path / "x.npy", np.zeros((4, 3)))
+    assert "x.npy: is no file of words in context, which" in refused("ceat", tmp_path / "x.npy")
     (tmp_path / "x.safetensors").write_bytes(b"no header at all")
     assert "x.safetensors" in refused("ceat", tmp_path / "x.safetensors")
     found = load_representations(saved)

@@ -16,7 +16,7 @@ from wordbias.probes.in_context.contexts import AS_PUBLISHED, Encoded, Reading, 
 from wordbias.probes.in_context.scanning import can_be_found
 from wordbias.probes.in_context.sentences import PER_WORD, Sentences, find_sentences, read_sentences
 from wordbias.probes.in_context.words import check_words
-from wordbias.probes.reading import is_arrays
+from wordbias.probes.reading import is_representations
 from wordbias.probes.representations import Representations
 from wordbias.probes.storage import load_representations, save_representations
 from wordbias.resources import located
@@ -76,10 +76,10 @@ def _saved(path: str, options: dict[str, Any]) -> Subject:
     given = [f"--{name.replace('_', '-')}" for name in _OF_MODELS if options[name] is not None]
     if given:
         raise WordbiasError(f"{path}: is a file of vectors; {', '.join(given)} goes with a model")
-    if not is_arrays(path):
+    if not is_representations(path):
         raise WordbiasError(
-            f"{path}: is no file of words in context; word vectors without context are tested "
-            "with: wordbias weat"
+            f"{path}: is no file of words in context, which --save and wordbias encode "
+            "--word-column write; word vectors without context are tested with: wordbias weat"
         )
     found = load_representations(path)
     inputs = {"vectors": {"path": path, "texts": len(found), "dim": found.dim, **found.about}}

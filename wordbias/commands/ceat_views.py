@@ -31,8 +31,7 @@ def effects_table(subject: str, rows: Sequence[Row], queries: Sequence[Query]) -
     heads = ["X/Y × A/B", "effect", "95 %, sentences", "", "words", "sentences"]
     cells = [_effect_cells(row, words[row.details["set"]]) for row in rows]
     title = f"CEAT of {subject}{_one_layer(rows)}: combined effect sizes"
-    reasons = [f"{_where(row)}: {reason}" for row in rows if (reason := _reason(row))]
-    return _with_places(rows, Table(title, heads, cells, ". ".join(reasons), cut=heads[0]))
+    return _with_places(rows, Table(title, heads, cells, _reasons(rows), cut=heads[0]))
 
 
 def draws_table(rows: Sequence[Row]) -> Table:
@@ -63,9 +62,8 @@ def _few_words(about: Mapping[str, Any]) -> str:
     parts += [f"fewer than {FEW} sentences have {_counted(few)}"] * bool(few)
     if single := about.get("single"):
         noun = "word has" if single == 1 else "words have"
-        parts.append(
-            f"{single} {noun} one, of whose spread nothing is known: the interval is too narrow"
-        )
+        narrow = "" if about.get("low") is None else ": the interval is too narrow"
+        parts.append(f"{single} {noun} one, of whose spread nothing is known{narrow}")
     return "; ".join(parts)
 
 
@@ -86,11 +84,29 @@ def _one_layer(rows: Sequence[Row]) -> str:
     return f", layer {layers.pop()}" if len(layers) == 1 else ""
 
 
+def _reasons(rows: Sequence[Row]) -> str:
+    """Say each reason once, and of what stimuli and layers it is."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for row in rows:
+        if reason := _reason(row):
+            places = found.setdefault(reason, {}).setdefault(row.details["set"], [])
+            places.append(str(row.details["layer"]))
+    return ". ".join(
+        f"{'; '.join(_where(name, layers) for name, layers in places.items())}: {reason}"
+        for reason, places in found.items()
+    )
+
+
+def _where(name: str, layers: Sequence[str]) -> str:
+    return f"{name}, layer{'s' * (len(layers) > 1)} {', '.join(layers)}"
+
+
 def _reason(row: Row) -> str:
     """Say why there is no value, without the remedy, or why no interval."""
     if row.value is None:
         return str(row.details["reason"]).partition("; ")[0]
-    return str(row.details.get("interval_reason", ""))
+    why = str(row.details.get("interval_reason", ""))
+    return f"no interval: {why.removeprefix('undefined: ')}" if why else ""
 
 
 def _effect_cells(row: Row, words: str) -> list[str]:
@@ -129,10 +145,6 @@ def _size(effect: float | None) -> str:
 def _words(query: Query) -> str:
     x, y, a, b = query.names
     return f"{x}/{y} × {a}/{b}"
-
-
-def _where(row: Row) -> str:
-    return f"{row.details['set']}, layer {row.details['layer']}"
 
 
 def _counted(counts: Mapping[str, int]) -> str:

@@ -34,6 +34,11 @@ def is_arrays(path: str | Path) -> bool:
     return KEY in metadata or not {"vectors", "words"} <= tensors.keys()
 
 
+def is_representations(path: str | Path) -> bool:
+    """Say whether a file holds what `encode` writes, columns beside vectors."""
+    return _is_safetensors(_start(Path(path))) and KEY in map_tensors(Path(path))[1]
+
+
 def load_vectors(path: str | Path, array: str | None = None) -> Representations:
     """Map vectors: those that `encode` wrote, or an array of a .npy, .npz or safetensors file.
 
