@@ -30,6 +30,7 @@ COMMANDS = [name for section in SECTIONS.values() for name in section]
 ALL = (*DOCUMENTS, ROOT / "CHANGELOG.md", GUIDES / WRITTEN_BY_A_TOOL)
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 _FILE = re.compile(r"`((?:docs|tools|benchmarks|wordbias|tests)/[\w./-]*\w)`")
+OTHER_PROGRAMS = ("accelerate ", "torchrun ", "git ", "pip ", "python ")
 _OUTSIDE = ("https://", "http://", "mailto:")
 
 
@@ -69,6 +70,22 @@ def test_calls_in_sentences_have_commands_and_options_that_exist(path: Path) -> 
         assert command is not None, call
         known = {opt for one in command.params for opt in (*one.opts, *one.secondary_opts)}
         assert options <= known | {"--help"}, call
+
+
+@pytest.mark.parametrize("path", ALL[:-1], ids=map(name_of, ALL[:-1]))
+def test_options_in_sentences_are_those_of_a_command(path: Path) -> None:
+    every = [cli.get_command(click.Context(cli), name) for name in COMMANDS]
+    known = {
+        option
+        for command in every
+        if command is not None
+        for one in command.params
+        for option in (*one.opts, *one.secondary_opts)
+    }
+    for code in re.findall(r"`([^`]+)`", prose(path)):
+        if not code.startswith(OTHER_PROGRAMS):
+            named = re.findall(r"(?<![\w-])--[a-z][a-z-]+", code)
+            assert set(named) <= known | {"--help"}, code
 
 
 def _parsed(call: str) -> tuple[str, set[str]]:
