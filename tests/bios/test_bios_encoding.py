@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from small_bios import small_bios
 
+from wordbias.errors import WordbiasError
 from wordbias.pretrained import silent, weights_sha256
 from wordbias.probes.in_context.sentences import find_sentences
 
@@ -17,7 +18,8 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from wordbias.bios import encoding  # noqa: E402
-from wordbias.bios.encoding import Live, Reading, Stored, distinct, sha256_of  # noqa: E402
+from wordbias.bios.encoding import Live, Reading, distinct, sha256_of  # noqa: E402
+from wordbias.bios.stored import Stored  # noqa: E402
 
 READING = Reading(max_tokens=20, device="cpu")
 
@@ -64,6 +66,20 @@ def test_stored_is_what_live_gives_and_is_made_once(folder: str, tmp_path: Path)
     source.vectors([bios.take([0, 1])])
     assert loads == [1, 1, 1]
     assert len(list((tmp_path / "v").iterdir())) == 3
+
+
+def test_vectors_that_were_cut_off_are_not_used(folder: str, tmp_path: Path) -> None:
+    source = stored(folder, tmp_path / "v", [])
+    source.vectors([small_bios()])
+    (file,) = (tmp_path / "v").iterdir()
+    whole = file.read_bytes()
+    for kept in (0, 8, len(whole) // 2, len(whole) - 1):
+        file.write_bytes(whole[:kept])
+        with pytest.raises(WordbiasError, match=r"safetensors.*; remove it, and it is made again"):
+            source.vectors([small_bios()])
+    (tmp_path / "file").write_text("")
+    with pytest.raises(WordbiasError, match="file: cannot be made a folder: File exists"):
+        stored(folder, tmp_path / "file", []).vectors([small_bios()])
 
 
 def test_words_in_sentences_are_kept_too(folder: str, tmp_path: Path) -> None:

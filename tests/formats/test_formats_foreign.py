@@ -48,6 +48,9 @@ KINDS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         name: (lambda data, name=name: data.decode().encode(name), "byte 1 is not UTF-8 but UTF-16")
         for name in ("utf-16", "utf-16-le")
     },
+    "utf-32": (lambda data: data.decode().encode("utf-32"), "is not UTF-8 but UTF-32"),
+    "utf-32-be": (lambda data: b"\0\0\xfe\xff" + data, "is not UTF-8 but UTF-32"),
+    "page behind empty lines": (lambda _: b"\n\r\n" + PAGE.encode(), "is a web page, not"),
     "utf-16-be": (lambda data: b"\xfe\xff" + data.decode().encode("utf-16-be"), "but UTF-16"),
 }
 READERS: dict[str, Callable[[Path], Any]] = {
@@ -73,7 +76,7 @@ def test_it_says_what_it_is(tmp_path: Path, kind: str, reader: str, suffix: str)
     assert str(refused.value).startswith(f"{path}: ")
 
 
-@pytest.mark.parametrize("kind", ["page", "pointer", "zeros", "utf-16"])
+@pytest.mark.parametrize("kind", ["page", "page behind empty lines", "pointer", "zeros", "utf-16"])
 def test_it_is_not_rewritten(tmp_path: Path, kind: str) -> None:
     make, said = KINDS[kind]
     path = tmp_path / "a.tsv"
@@ -96,6 +99,22 @@ def test_an_empty_table_has_no_header(tmp_path: Path, suffix: str) -> None:
     for read in READERS.values():
         with pytest.raises(WordbiasError, match="is empty; expected a header, a name for each"):
             read(path)
+
+
+def test_what_is_cut_off_is_to_be_fetched_again(tmp_path: Path) -> None:
+    for suffix, pack in ((".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)):
+        path = tmp_path / f"a.tsv{suffix}"
+        path.write_bytes(pack(TABLE.encode() * 100)[:-12])
+        with pytest.raises(WordbiasError, match=r"cannot be read: .*; fetch it again"):
+            list(read_lines(path))
+    path = tmp_path / "a.tsv.gz"
+    path.write_text(TABLE)
+    with pytest.raises(WordbiasError, match="cannot be read: Not a gzipped file"):
+        list(read_lines(path))
+    path = tmp_path / "a.csv"
+    path.write_text('a,b\n1,"2\n3,4\n')
+    with pytest.raises(WordbiasError, match="line 3: is no CSV: the file ends within quotation"):
+        list(read_lines(path))
 
 
 @given(st.text(max_size=40))

@@ -1,12 +1,9 @@
-"""Vectors of biographies: every distinct text is encoded once, and kept if the encoder stays."""
+"""Vectors of biographies: how they are read, and that every distinct text is encoded once."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,17 +13,14 @@ from torch import nn
 
 from wordbias.bios.biographies import Biographies
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import Work, encode
+from wordbias.probes.encoding import encode
 from wordbias.probes.in_context.contexts import Reading as InContext
 from wordbias.probes.in_context.contexts import encode_contexts
 from wordbias.probes.in_context.sentences import Sentences
 from wordbias.probes.pooling import Settings
 from wordbias.probes.representations import Representations
-from wordbias.probes.storage import load_representations, save_representations
-from wordbias.probes.unfinished import encode_to
 
 Float32 = NDArray[np.float32]
-_SHORT = 16
 
 
 @dataclass(frozen=True)
@@ -123,7 +117,7 @@ class Live:
         """Encode all texts, each once."""
         texts = distinct(parts)
         settings = self.reading.settings(self.encoder)
-        return _numbered(encode(self.encoder, texts, settings=settings)[0], texts)
+        return numbered(encode(self.encoder, texts, settings=settings)[0], texts)
 
     def contexts(self, sentences: Sentences) -> Representations:
         """Encode words in sentences."""
@@ -131,59 +125,11 @@ class Live:
         return encode_contexts(self.encoder, sentences, reading).representations
 
 
-@dataclass(frozen=True, eq=False)
-class Stored:
-    """What an encoder that stays as it is gave: read from files, or encoded and written there.
-
-    Attributes
-    ----------
-    folder
-        Of the files, each named after what it holds.
-    about
-        Model and reading, for these names.
-    load
-        Loads the encoder; not called where there is nothing to encode.
-    """
-
-    folder: Path
-    about: Mapping[str, Any]
-    load: Callable[[], Encoder] = field(repr=False)
-    reading: Reading
-
-    def vectors(self, parts: Iterable[Biographies]) -> Vectors:
-        """Return the vectors of all texts; after an interruption encoding goes on."""
-        texts = distinct(parts)
-        about = {**self.about, "texts_sha256": _hash(texts)}
-        file = self._file("texts", about)
-        if not file.exists():
-            encoder = self.load()
-            work = Work.of(encoder, texts, settings=self.reading.settings(encoder))
-            self.folder.mkdir(exist_ok=True)
-            encode_to(file, work, {}, about)
-        return _numbered(load_representations(file).vectors[0], texts)
-
-    def contexts(self, sentences: Sentences) -> Representations:
-        """Return the vectors of words in sentences."""
-        contexts = {word: list(found) for word, found in sentences.contexts.items()}
-        file = self._file("words", {**self.about, "contexts_sha256": _hash(contexts)})
-        if not file.exists():
-            found = Live(self.load(), self.reading).contexts(sentences)
-            self.folder.mkdir(exist_ok=True)
-            save_representations(found, file)
-        return load_representations(file)
-
-    def _file(self, what: str, about: Mapping[str, Any]) -> Path:
-        return self.folder / f"{what}-{_hash(about)[:_SHORT]}.safetensors"
-
-
 def distinct(parts: Iterable[Biographies]) -> tuple[str, ...]:
     """Return all texts, each once, sorted."""
     return tuple(sorted({text for part in parts for text in part.texts}))
 
 
-def _numbered(vectors: Float32, texts: Sequence[str]) -> Vectors:
+def numbered(vectors: Float32, texts: Sequence[str]) -> Vectors:
+    """Say which text each of the vectors, in their order, is of."""
     return Vectors(vectors, {text: i for i, text in enumerate(texts)})
-
-
-def _hash(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

@@ -13,10 +13,11 @@ import numpy as np
 
 from wordbias import __version__
 from wordbias.bios.biographies import Biographies
-from wordbias.bios.encoding import Reading, Stored
+from wordbias.bios.encoding import Reading
 from wordbias.bios.lines import FILE, Job
 from wordbias.bios.recipe import FROZEN, HEAD, WHOLE, Recipe
 from wordbias.bios.runs import BASELINES
+from wordbias.bios.stored import Stored
 from wordbias.bios.strategies import NONE, OVERSAMPLE, SCRUB, SUBSAMPLE, check_strategy
 from wordbias.errors import WordbiasError
 from wordbias.probes.in_context.association import DRAWS

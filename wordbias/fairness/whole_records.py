@@ -32,9 +32,11 @@ def whole_records(path: Path, form: Form) -> Iterator[tuple[int, str]]:
 
 
 def _decoded_lines(path: Path) -> Iterator[tuple[int, str]]:
+    plain, blank = kind_of(path) == "plain", True
     for number, raw in enumerate(_raw_lines(path), 1):
-        if number == 1:
-            refuse_foreign(path, raw, plain=kind_of(path) == "plain")
+        if blank:
+            refuse_foreign(path, raw, plain=plain)
+            blank = not raw.strip()
         try:
             yield number, (raw.removeprefix(_MARK) if number == 1 else raw).decode()
         except UnicodeDecodeError as error:

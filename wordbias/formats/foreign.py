@@ -6,12 +6,14 @@ from pathlib import Path
 
 from wordbias.errors import WordbiasError
 
-_UTF16 = (
-    "line 1: byte 1 is not UTF-8 but UTF-16; convert the file, such as with: "
-    "iconv -f utf-16 -t utf-8"
+_UTF = (
+    "line 1: byte 1 is not UTF-8 but UTF-{0}; convert it, such as with: iconv -f utf-{0} -t utf-8"
 )
+_UTF16, _UTF32 = _UTF.format(16), _UTF.format(32)
 _GONE = "begins with the byte 0, as binary files do and what a full disk left; fetch it again"
 _BEGINNINGS = {
+    b"\xff\xfe\x00\x00": _UTF32,
+    b"\x00\x00\xfe\xff": _UTF32,
     b"\xff\xfe": _UTF16,
     b"\xfe\xff": _UTF16,
     b"\x1f\x8b": "is packed by gzip; unpack it, or name it as what it is (.gz)",

@@ -18,6 +18,7 @@ from wordbias.formats.foreign import refuse_foreign
 PLAIN = "text"
 """What the only column of a file without columns is called."""
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_CSV_ENDS = "the file ends within quotation marks"
 _KINDS = {".tsv": "tsv", ".tab": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
 
@@ -67,9 +68,11 @@ def read_lines(file: Path) -> Iterator[Line]:
 
 def _decoded(file: Path) -> Iterator[tuple[int, str]]:
     """Yield lines with their numbers, without their ends."""
+    plain, blank = kind_of(file) == "plain", True
     for number, raw in _raw(file):
-        if number == 1:
-            refuse_foreign(file, raw, plain=kind_of(file) == "plain")
+        if blank:
+            refuse_foreign(file, raw, plain=plain)
+            blank = not raw.strip()
         try:
             yield number, raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
         except UnicodeDecodeError as error:
@@ -85,9 +88,10 @@ def _raw(file: Path) -> Iterator[tuple[int, bytes]]:
         stream: IO[bytes]
         with _OPENERS.get(file.suffix.lower(), open)(file, "rb") as stream:
             yield from enumerate(stream, 1)
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise WordbiasError(f"{file}: cannot be read: {reason}") from None
+    except (gzip.BadGzipFile, EOFError, lzma.LZMAError, zlib.error) as error:
+        raise WordbiasError(f"{file}: cannot be read: {error}; fetch it again") from None
+    except OSError as error:
+        raise WordbiasError(f"{file}: cannot be read: {error.strerror or error}") from None
 
 
 def _plain(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
@@ -98,10 +102,10 @@ def _plain(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
 def _tabbed(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
     names: list[str] = []
     for number, line in lines:
-        if not names:
-            names = _header(file, line.split("\t"))
-        elif line:
+        if line and names:
             yield _row(number, names, line.split("\t"))
+        elif line:
+            names = _header(file, number, line.split("\t"))
     _refuse_empty(file, names)
 
 
@@ -118,7 +122,7 @@ def _comma(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
     try:
         for cells in csv.reader(fed(), strict=True):
             if not names:
-                names = _header(file, cells)
+                names = _header(file, last, cells)
             elif cells:
                 yield _row(last, names, cells)
         _refuse_empty(file, names)
@@ -129,14 +133,15 @@ def _comma(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
                 "characters, which is read from .tsv and .jsonl only; close its quote, or convert "
                 "the file"
             ) from None
-        raise WordbiasError(f"{file}: line {last}: is no CSV: {error}") from None
+        reason = _CSV_ENDS if str(error) == "unexpected end of data" else error
+        raise WordbiasError(f"{file}: line {last}: is no CSV: {reason}") from None
 
 
-def _header(file: Path, names: list[str]) -> list[str]:
+def _header(file: Path, number: int, names: list[str]) -> list[str]:
     names = [name.strip() for name in names]
     if "" in names or len(set(names)) < len(names):
         raise WordbiasError(
-            f"{file}: line 1: expected a header, a name of its own for each column; found "
+            f"{file}: line {number}: expected a header, a name of its own for each column; found "
             f"{', '.join(map(repr, names))[:200]}"
         )
     return names
