@@ -74,6 +74,15 @@ def read_checkpoint(
     )
 
 
+def checkpoint_about(path: Path) -> Any:
+    """Return what a checkpoint is about, as JSON holds it; None if there is none to be read."""
+    try:
+        with safe_open(path, "pt") as file:
+            return json.loads(file.metadata()[_KEY])["about"]
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
+        return None
+
+
 def difference(known: Any, wanted: Any, name: str = "") -> str | None:
     """Say where two settings differ, as JSON holds them: ``rate is 0.1, not 0.2``."""
     known, wanted = (json.loads(json.dumps(value)) for value in (known, wanted))

@@ -185,6 +185,70 @@ def test_a_finished_model_is_not_trained_again(
     assert [job.output.stat().st_mtime_ns for job in trained.jobs] == before
 
 
+def stacked_run(
+    jobs: Sequence[Job], monkeypatch: pytest.MonkeyPatch, written: int | None = None
+) -> list[list[Job]]:
+    """Train as on a GPU, all models stacked; stop when so many are written; return the stacks."""
+    trained_now: list[list[Job]] = []
+    write = stacked._write
+
+    def train(jobs: Sequence[Job], data: Material, device: torch.device) -> None:
+        trained_now.append(list(jobs))
+        train_stacked(jobs, data, torch.device("cpu"))
+
+    def stopping(job: Job, *rest: Any) -> None:
+        if written is not None and sum(one.output.exists() for one in jobs) == written:
+            raise KeyboardInterrupt
+        write(job, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(trainer, "find_device", lambda _: torch.device("meta"))
+        patch.setattr(trainer, "train_stacked", train)
+        patch.setattr(stacked, "_write", stopping)
+        if written is None:
+            run(jobs)
+        else:
+            with pytest.raises(KeyboardInterrupt):
+                run(jobs)
+    return trained_now
+
+
+@pytest.mark.parametrize("written", [0, 1, 3])
+def test_a_stack_that_was_killed_between_two_files_goes_on_from_its_checkpoint(
+    written: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    straight, chosen = planned(tmp_path / "straight"), planned(tmp_path)
+    stacked_run(straight.jobs, monkeypatch)
+    stacked_run(chosen.jobs, monkeypatch, written)
+    assert sum(job.output.exists() for job in chosen.jobs) == written
+    monkeypatch.setattr(Learning, "losses", lambda *_: pytest.fail("trained again"))
+    assert stacked_run(chosen.jobs, monkeypatch) == [chosen.jobs]
+    for one, other in zip(straight.jobs, chosen.jobs, strict=True):
+        assert one.output.read_bytes() == other.output.read_bytes()
+    assert not list(tmp_path.rglob("*.checkpoint"))
+
+
+def test_models_that_are_new_do_not_join_a_stack_that_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = planned(tmp_path).jobs
+    stacked_run(jobs[1:3], monkeypatch, 1)
+    assert stacked_run(jobs, monkeypatch) == [jobs[1:3], [jobs[0], jobs[3]]]
+    assert not list(tmp_path.glob("*.checkpoint"))
+
+
+def test_what_is_left_of_a_finished_stack_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = planned(tmp_path).jobs
+    stacked_run(jobs, monkeypatch, 0)
+    kept = jobs[0].checkpoint.read_bytes()
+    stacked_run(jobs, monkeypatch)
+    jobs[0].checkpoint.write_bytes(kept)  # killed before it was removed
+    assert stacked_run(jobs, monkeypatch) == []
+    assert not jobs[0].checkpoint.exists()
+
+
 @pytest.mark.parametrize("processes", [1, 2])
 def test_an_interrupted_training_goes_on(
     processes: int, trained: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

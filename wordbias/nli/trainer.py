@@ -12,7 +12,7 @@ import torch
 
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.nli.batches import Encoded
-from wordbias.nli.jobs import Job
+from wordbias.nli.jobs import Job, stacks
 from wordbias.nli.recipes import Recipe
 from wordbias.nli.stacked import Material, train_stacked
 from wordbias.nli.watching import Counter, log_length, watched
@@ -64,17 +64,20 @@ def train_all(
         device, or training diverges.
     """
     chosen = find_device(device)
-    todo = [job for job in jobs if not job.is_done()]
-    for job in todo:
+    left = stacks(jobs)
+    for job in (job for stack in left for job in stack):
         job.output.parent.mkdir(parents=True, exist_ok=True)
     data = Material(train_pairs, dev_pairs, recipe, half)
     try:
-        _train(todo, data, chosen, workers or Workers())
+        _train(left, data, chosen, workers or Workers())
     except KeyboardInterrupt:
         raise Interrupted(_LOST) from None
 
 
-def _train(jobs: Sequence[Job], data: Material, device: torch.device, workers: Workers) -> None:
+def _train(
+    left: Sequence[Sequence[Job]], data: Material, device: torch.device, workers: Workers
+) -> None:
+    jobs = [job for stack in left for job in stack if not job.output.exists()]
     at_once = min(workers.jobs or threads(), len(jobs))
     if workers.backend != "loky":
         _train_on_cluster(jobs, data, workers)
@@ -84,8 +87,9 @@ def _train(jobs: Sequence[Job], data: Material, device: torch.device, workers: W
         for job in jobs:
             with torch_threads(threads()):
                 train_stacked([job], data, device)
-    elif jobs:
-        train_stacked(jobs, data, device)
+    else:
+        for stack in left:
+            train_stacked(stack, data, device)
 
 
 def find_device(name: str | None) -> torch.device:
