@@ -115,6 +115,14 @@ def test_every_command_stands_in_the_table_of_the_readme() -> None:
     assert sorted(set(named)) == sorted(COMMANDS)
 
 
+def test_measures_have_the_names_that_rows_have() -> None:
+    source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "wordbias").rglob("*.py"))
+    lines = (GUIDES / "measures.md").read_text(encoding="utf-8").splitlines()
+    first = " ".join(line.split("|")[1] for line in lines if line.startswith("| `"))
+    named = re.findall(r"`([a-z-]+)`", first)
+    assert [name for name in named if f'"{name}"' not in source] == []
+
+
 def test_every_command_is_called_in_a_guide() -> None:
     called = {
         command.words[1]
