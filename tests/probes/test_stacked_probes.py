@@ -16,7 +16,8 @@ from wordbias.probes import trainer
 from wordbias.probes.linear import LinearProbes
 from wordbias.probes.recipe import Recipe, Result
 from wordbias.probes.schedule import Job, block_ends, nested
-from wordbias.probes.stacked import Stack, StoppedError, cross_entropy
+from wordbias.probes.stacked import Stack, StoppedError
+from wordbias.probes.standing import cross_entropy
 from wordbias.probes.trainer import train_jobs
 from wordbias.threads import set_threads
 

@@ -22,11 +22,11 @@ from wordbias.errors import Interrupted
 from wordbias.formats.atomic import refuse_same
 from wordbias.probes.columns import DISTINCT, Choice
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import BATCH_TOKENS, Work
 from wordbias.probes.pooling import POOLINGS, SPECIALS, SUBWORDS, Settings
 from wordbias.probes.provenance import provenance
 from wordbias.probes.texts import load_texts
 from wordbias.probes.unfinished import check_target, encode_to
+from wordbias.probes.work import BATCH_TOKENS, Work
 from wordbias.resources import located
 from wordbias.results import Report
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from wordbias.commands.options import note
 from wordbias.probes.columns import DISTINCT
-from wordbias.probes.encoding import Work
 from wordbias.probes.texts import Texts
 from wordbias.probes.unfinished import Written
+from wordbias.probes.work import Work
 from wordbias.rendering import Table
 from wordbias.results import Row, number
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.probes.tokenising import Tokens
+from wordbias.probes.tokens import Tokens
 
 Places = NDArray[np.intp]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.tokenising import Tokens
+from wordbias.probes.tokens import Tokens
 
 Pooling = Literal["first", "mean", "word"]
 POOLINGS: tuple[str, ...] = get_args(Pooling)

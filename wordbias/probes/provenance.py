@@ -9,9 +9,9 @@ from typing import Any
 
 from wordbias.errors import WordbiasError
 from wordbias.formats.tensors import metadata
-from wordbias.probes.encoding import Work
 from wordbias.probes.representations import Representations
 from wordbias.probes.storage import KEY, header
+from wordbias.probes.work import Work
 
 _REMEDY = "remove it, or name another output"
 

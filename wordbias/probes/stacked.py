@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from wordbias.probes.recipe import Recipe, Result
 from wordbias.probes.schedule import Job, Schedule, Stretch
+from wordbias.probes.standing import Standing, cross_entropy
 
 Integers = NDArray[np.intp]
 Floats = NDArray[np.float64]
@@ -49,36 +49,6 @@ Make = Callable[[NDArray[Any], Sequence[int], Sequence[int], int, Recipe], Probe
 
 class StoppedError(Exception):
     """Another thread has failed or was interrupted."""
-
-
-@dataclass
-class _State:
-    """Where each probe stands, shape ``(S, B)`` each."""
-
-    going: NDArray[np.bool_]
-    lowest: Floats
-    waited: Integers
-    epochs: Integers
-    best: Integers
-
-    @classmethod
-    def begin(cls, shape: tuple[int, int]) -> _State:
-        def zeros() -> Integers:
-            return np.zeros(shape, np.intp)
-
-        return cls(np.ones(shape, bool), np.full(shape, np.inf), zeros(), zeros(), zeros())
-
-    def judge(self, at: Any, loss: Floats, recipe: Recipe) -> NDArray[np.bool_]:
-        """Take in an epoch's losses on dev; return whose weights are to be kept."""
-        going = self.going[at]
-        self.epochs[at] += going
-        better = going & (loss < self.lowest[at] - recipe.tolerance)
-        self.lowest[at] = np.where(better, loss, self.lowest[at])
-        self.waited[at] = np.where(better, 0, self.waited[at] + going)
-        self.going[at] = going & (self.waited[at] <= recipe.patience)
-        kept: NDArray[np.bool_] = going if recipe.last else better
-        self.best[at] = np.where(kept, self.epochs[at], self.best[at])
-        return kept
 
 
 class Stack:
@@ -121,7 +91,7 @@ class Stack:
         seeds = [job.seed for job in jobs]
         self.probes = make(flat, seeds, self.blocks.tolist(), classes, recipe)
         self.recipe, self.dim = recipe, vectors.shape[2]
-        self.state = _State.begin((len(jobs), len(self.sizes)))
+        self.state = Standing.begin((len(jobs), len(self.sizes)))
         self.state.going[:] = np.isin(np.arange(len(self.sizes)), self.blocks)
 
     def train(self, finished: Callable[[int], object], stop: threading.Event) -> None:
@@ -203,25 +173,3 @@ class Stack:
         for start in range(*where, room):
             part = slice(start, min(start + room, where[1]))
             yield self.examples[rows, part], self.labels[rows, part]
-
-
-def cross_entropy(z: NDArray[np.floating[Any]], y: Integers) -> Floats:
-    """Return -ln softmax(z)[y] for every example.
-
-    Parameters
-    ----------
-    z
-        Scores, shape ``(…, K)``.
-    y
-        Classes, shape ``(…)``.
-
-    Returns
-    -------
-    array of float64, shape (…)
-        In nats.
-    """
-    z = z.astype(np.float64)
-    z -= z.max(-1, keepdims=True)
-    chosen = np.take_along_axis(z, y[..., None], -1)[..., 0]
-    found: Floats = np.log(np.exp(z).sum(-1)) - chosen
-    return found

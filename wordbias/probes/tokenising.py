@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,53 +11,10 @@ from numpy.typing import NDArray
 from wordbias.errors import WordbiasError
 from wordbias.pretrained import need_transformers, silent
 from wordbias.probes.encoder import Encoder
+from wordbias.probes.tokens import Int, Lost, Span, Tokens
 from wordbias.progress import progress
 
-Span = tuple[int, int]
-"""Characters of a text, from the first up to but without the second."""
-Int = NDArray[np.int64]
 _CHUNK = 512
-
-
-class Lost(NamedTuple):
-    """A span without tokens: its place among the texts, and why."""
-
-    place: int
-    reason: str
-
-
-@dataclass(frozen=True, eq=False)
-class Tokens:
-    """Tokenised texts.
-
-    Attributes
-    ----------
-    ids, special, types
-        Of all tokens, text after text, shape ``(N,)``: numbers in the vocabulary, whether it was
-        added by the tokenizer, segment.
-    starts
-        Where each text begins among them, and the end, shape ``(n + 1,)``.
-    cut
-        Which texts were cut, shape ``(n,)``.
-    ranges
-        First and behind the last token of each text's span, shape ``(n, 2)``; without spans the
-        whole text.
-    lost
-        Spans that no token is left of.
-    """
-
-    ids: NDArray[np.int32]
-    special: NDArray[np.bool_]
-    types: NDArray[np.int8]
-    starts: Int
-    cut: NDArray[np.bool_]
-    ranges: Int
-    lost: list[Lost] = field(default_factory=list)
-
-    @property
-    def lengths(self) -> Int:
-        """Tokens of each text, shape ``(n,)``."""
-        return np.diff(self.starts)
 
 
 def tokenise(
@@ -93,7 +49,7 @@ def tokenise(
             given = None if spans is None else spans[chunk]
             parts.append(_part(encoder, texts[chunk], given, longest, special_tokens))
             bar.update(len(texts[chunk]))
-    return _joined(parts)
+    return Tokens.joined(parts)
 
 
 def token_range(offsets: Sequence[Span], special: Sequence[int], span: Span) -> Span | None:
@@ -139,41 +95,43 @@ def _part(
     special_tokens: bool,
 ) -> Tokens:
     """Tokenise a few texts; those that have one token too many are cut in a second call."""
-
-    def call(some: list[str], length: int) -> dict[str, list[Any]]:
-        with silent(need_transformers()):
-            found: dict[str, list[Any]] = dict(
-                encoder.tokenizer(
-                    some,
-                    truncation=True,
-                    max_length=length,
-                    add_special_tokens=special_tokens,
-                    return_special_tokens_mask=True,
-                    return_token_type_ids=True,
-                    return_attention_mask=False,
-                    return_offsets_mapping=spans is not None,
-                )
-            )
-        return found
-
-    found = call(list(texts), longest + 1)
+    how = {"add_special_tokens": special_tokens, "return_offsets_mapping": spans is not None}
+    found = _called(encoder, texts, longest + 1, how)
     cut = np.array([len(ids) > longest for ids in found["input_ids"]], bool)
     if cut.any():
-        again = call([text for text, long in zip(texts, cut, strict=True) if long], longest)
+        long = [text for text, too_long in zip(texts, cut, strict=True) if too_long]
+        again = _called(encoder, long, longest, how)
         for k, place in enumerate(np.flatnonzero(cut)):
             for key, values in found.items():
                 values[place] = again[key][k]
-    lengths = [len(ids) for ids in found["input_ids"]]
     ranges, lost = _ranges(found, cut, spans)
     return Tokens(
         _flat(found["input_ids"], np.int32),
         _flat(found["special_tokens_mask"], bool),
         _flat(found["token_type_ids"], np.int8),
-        np.cumsum([0, *lengths]),
+        np.cumsum([0, *map(len, found["input_ids"])]),
         cut,
         ranges,
         lost,
     )
+
+
+def _called(
+    encoder: Encoder, texts: Sequence[str], length: int, how: dict[str, bool]
+) -> dict[str, list[Any]]:
+    """Call the tokenizer; texts have at most `length` tokens."""
+    with silent(need_transformers()):
+        return dict(
+            encoder.tokenizer(
+                list(texts),
+                truncation=True,
+                max_length=length,
+                return_special_tokens_mask=True,
+                return_token_type_ids=True,
+                return_attention_mask=False,
+                **how,
+            )
+        )
 
 
 def _ranges(
@@ -197,21 +155,3 @@ def _ranges(
 
 def _flat(values: Sequence[Sequence[int]], dtype: Any) -> NDArray[Any]:
     return np.array([value for part in values for value in part], dtype)
-
-
-def _joined(parts: Sequence[Tokens]) -> Tokens:
-    lengths = np.concatenate([part.lengths for part in parts])
-    places = np.cumsum([0, *(len(part.cut) for part in parts)])
-    return Tokens(
-        np.concatenate([part.ids for part in parts]),
-        np.concatenate([part.special for part in parts]),
-        np.concatenate([part.types for part in parts]),
-        np.cumsum([0, *lengths]),
-        np.concatenate([part.cut for part in parts]),
-        np.concatenate([part.ranges for part in parts]),
-        [
-            Lost(int(start) + lost.place, lost.reason)
-            for start, part in zip(places, parts, strict=False)
-            for lost in part.lost
-        ],
-    )

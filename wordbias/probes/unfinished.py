@@ -19,10 +19,10 @@ import numpy as np
 from wordbias.errors import WordbiasError
 from wordbias.formats.alone import alone
 from wordbias.formats.atomic import check_writable
-from wordbias.probes.encoding import BATCH_TOKENS, Work
 from wordbias.probes.partial import Partial
 from wordbias.probes.provenance import check_same, stored_provenance
 from wordbias.probes.representations import Column, Representations
+from wordbias.probes.work import BATCH_TOKENS, Work
 
 SAVE_SECONDS = 5.0
 

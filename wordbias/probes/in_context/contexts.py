@@ -11,12 +11,12 @@ import numpy as np
 
 from wordbias.errors import WordbiasError
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import Work
 from wordbias.probes.in_context.sentences import Context, Sentences
 from wordbias.probes.in_context.windows import published_window
 from wordbias.probes.in_context.words import COLUMN
 from wordbias.probes.pooling import Settings
 from wordbias.probes.representations import Column, Representations
+from wordbias.probes.work import Work
 
 
 @dataclass(frozen=True)

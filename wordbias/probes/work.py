@@ -1,0 +1,181 @@
+"""Texts on their way through an encoder: batches of like length, one vector a text and layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.errors import WordbiasError
+from wordbias.optional import need
+from wordbias.pretrained import PURPOSE
+from wordbias.probes.encoder import Encoder
+from wordbias.probes.padding import Places, batched, copies_of, padded
+from wordbias.probes.pooling import Settings, pooled_tokens
+from wordbias.probes.tokenising import tokenise
+from wordbias.probes.tokens import Int, Span, Tokens
+from wordbias.progress import progress
+
+Float32 = NDArray[np.float32]
+BATCH_TOKENS = 2048
+
+
+class Batch(NamedTuple):
+    """Some texts that have been encoded.
+
+    Attributes
+    ----------
+    places
+        Of the texts, shape ``(m,)``.
+    vectors
+        Theirs, shape ``(L, m, d)``.
+    distinct
+        How many different texts they are.
+    """
+
+    places: Places
+    vectors: Float32
+    distinct: int
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """Tokenised texts in the order they are encoded in, equal ones once, the longest first.
+
+    Attributes
+    ----------
+    encoder, settings
+        What they are encoded with; the settings are resolved.
+    tokens
+        Of the distinct texts.
+    order
+        Places of the distinct texts, longest first, shape ``(u,)``.
+    texts
+        Place of each text among the distinct ones, shape ``(n,)``.
+    """
+
+    encoder: Encoder
+    settings: Settings
+    tokens: Tokens
+    order: Places
+    texts: Places
+
+    @classmethod
+    def of(
+        cls,
+        encoder: Encoder,
+        texts: Sequence[str],
+        spans: Sequence[Span] | None = None,
+        settings: Settings | None = None,
+    ) -> Work:
+        """Tokenise.
+
+        Raises
+        ------
+        WordbiasError
+            If there is no text, a layer does not exist, or `tokenise` refuses.
+        """
+        settings = (settings or Settings()).resolved(encoder)
+        _check_given(texts, spans, settings)
+        given: Sequence[Span | None] = [None] * len(texts) if spans is None else spans
+        keys = list(zip(texts, given, strict=True))
+        places = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+        tokens = tokenise(
+            encoder,
+            [text for text, _ in places],
+            [span for _, span in places if span is not None] if spans else None,
+            max_length=settings.max_length,
+            special_tokens=settings.special_tokens != "none",
+        )
+        which = np.array([places[key] for key in keys], np.intp)
+        _check_lengths(tokens.lengths[which])
+        return cls(encoder, settings, tokens, np.argsort(-tokens.lengths, kind="stable"), which)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Of all vectors, ``(L, n, d)``."""
+        return len(self.settings.layers or ()), len(self.texts), self.encoder.dim
+
+    @property
+    def truncated(self) -> int:
+        """How many texts were cut."""
+        return int(self.tokens.cut[self.texts].sum())
+
+    def lost(self) -> dict[int, str]:
+        """Return the texts whose span has no tokens, and why."""
+        reasons = {lost.place: lost.reason for lost in self.tokens.lost}
+        return {i: reasons[j] for i, j in enumerate(self.texts.tolist()) if j in reasons}
+
+    def batches(self, done: int = 0, batch_tokens: int = BATCH_TOKENS) -> Iterator[Batch]:
+        """Encode batch after batch.
+
+        Parameters
+        ----------
+        done
+            Distinct texts of `order` to leave out, because they were encoded before.
+        batch_tokens
+            Tokens in a batch, padding included, if it has more than one text.
+
+        Raises
+        ------
+        WordbiasError
+            If a vector is not finite.
+        """
+        if self.tokens.lost:
+            place, reason = next(iter(self.lost().items()))
+            raise WordbiasError(f"text {place + 1}: its word {reason}")
+        copies = copies_of(self.texts, len(self.order))
+        lengths = self.tokens.lengths
+        with progress("encoding", int(lengths.sum()), "token") as bar:
+            bar.update(int(lengths[self.order[:done]].sum()))
+            for rows in batched(self.order[done:], lengths, batch_tokens):
+                vectors = self._encode(rows)
+                places = [copies[row] for row in rows]
+                repeats = [len(some) for some in places]
+                yield Batch(np.concatenate(places), np.repeat(vectors, repeats, axis=1), len(rows))
+                bar.update(int(lengths[rows].sum()))
+
+    def _encode(self, rows: Places) -> Float32:
+        """Return vectors of distinct texts, shape ``(L, B, d)``."""
+        torch = need("torch", extra="contextual", purpose=PURPOSE)
+        states = self.encoder.hidden_states(padded(self.tokens, rows, self.encoder.tokenizer))
+        weights = torch.from_numpy(self._weights(rows)).to(self.encoder.device)
+        pooled = [
+            torch.bmm(weights, states[layer].float())[:, 0] for layer in self.settings.layers or ()
+        ]
+        vectors: Float32 = torch.stack(pooled).cpu().numpy()
+        if not np.isfinite(vectors).all():
+            raise WordbiasError(
+                f"{self.encoder.name}: gives vectors that are no numbers; its weights are damaged, "
+                f"or {self.encoder.precision} is too narrow for it"
+            )
+        return vectors
+
+    def _weights(self, rows: Places) -> Float32:
+        """Return the share of each token in its text's vector, shape ``(B, 1, T)``."""
+        out = np.zeros((len(rows), 1, self.tokens.lengths[rows].max()), np.float32)
+        for i, row in enumerate(rows):
+            chosen = pooled_tokens(self.tokens, row, self.settings)
+            out[i, 0, : len(chosen)] = chosen / chosen.sum()
+        return out
+
+
+def _check_given(texts: Sequence[str], spans: Sequence[Span] | None, settings: Settings) -> None:
+    if not len(texts):
+        raise WordbiasError("there is no text to encode")
+    if (settings.pooling == "word") != (spans is not None):
+        raise WordbiasError("pooling 'word' needs a span of characters for each text")
+    if spans is not None and len(spans) != len(texts):
+        raise WordbiasError(f"expected a span for each of {len(texts)} texts, got {len(spans)}")
+
+
+def _check_lengths(lengths: Int) -> None:
+    empty = np.flatnonzero(lengths == 0)
+    if len(empty):
+        raise WordbiasError(
+            f"text {empty[0] + 1} has no token at all; leave it out, or let the model see special "
+            "tokens"
+        )
