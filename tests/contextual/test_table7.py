@@ -9,12 +9,11 @@ import pytest
 from scipy.stats import rankdata
 
 from wordbias.contextual.settings import all_settings
+from wordbias.contextual.table5 import best_by_level, differences
 from wordbias.contextual.table7 import Entry, load_table, misprints
 from wordbias.contextual.table7_summaries import (
     attention,
-    best_by_level,
     correlation,
-    differences,
     summary_rows,
     weighting,
 )

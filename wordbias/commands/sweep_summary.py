@@ -12,10 +12,10 @@ from wordbias.commands.sweep_views import (
     table7,
     weighting_table,
 )
+from wordbias.contextual.table5 import best_by_level
 from wordbias.contextual.table7 import BASE, Entry
 from wordbias.contextual.table7_summaries import (
     attention,
-    best_by_level,
     summary_rows,
     weighting,
 )

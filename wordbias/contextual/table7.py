@@ -116,3 +116,9 @@ def _entry(row: dict[str, str]) -> Entry:
     if not np.isfinite([s, d, parity, accuracy, eta, snli]).all():
         raise WordbiasError("expected finite numbers")
     return Entry(level, numbers, s, d, parity, accuracy, snli, eta)
+
+
+def levels_of(entries: Sequence[Entry]) -> list[str]:
+    """Return the levels that entries are of, the plainest first."""
+    present = {one.level for one in entries}
+    return [level for level in LEVELS if level in present]
