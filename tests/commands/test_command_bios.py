@@ -11,6 +11,7 @@ import pytest
 import tiny_encoders
 
 from wordbias.bios.biographies import Biographies
+from wordbias.bios.loading import load_biographies
 from wordbias.bios.synthetic import synthetic
 from wordbias.threads import set_threads
 
@@ -93,7 +94,7 @@ def test_json_is_what_the_library_gives(cli: Cli, encoder: str, tmp_path: Path) 
     assert (report["command"], report["seed"]) == ("bios", 3)
     assert report["inputs"]["biographies"]["n"] == 200
     assert report["inputs"]["model"]["path"] == encoder
-    from wordbias.bios.loading import load_biographies
+
     from wordbias.bios.recipe import HEAD
 
     plan = Plan(
@@ -210,6 +211,31 @@ def test_bad_input(cli: Cli, encoder: str, tmp_path: Path) -> None:
     assert "cannot be made, the folder" in said("-o", tmp_path / "no" / "study")
     assert not (tmp_path / "no").exists()
     assert not (tmp_path / "study").exists()
+
+
+def test_a_class_that_a_limit_leaves_empty(cli: Cli, encoder: str, tmp_path: Path) -> None:
+    """It has no share of women, which JSON could not say."""
+    texts = [f"text {i} works" for i in range(60)]
+    genders = ["F" if i % 2 else "M" for i in range(60)]
+    kinds = [("train", "dev", "test")[i % 3] for i in range(60)]
+    jobs = ["poet" if i == 59 else ("nurse", "surgeon")[i // 2 % 2] for i in range(60)]
+    rows = zip(texts, jobs, genders, kinds, strict=True)
+    lines = ["text\tprofession\tgender\tsplit", *("\t".join(row) for row in rows)]
+    data = tmp_path / "bios.tsv"
+    data.write_text("\n".join(lines) + "\n")
+    limit = next(
+        n for n in range(58, 30, -1) if "poet" not in drawn(load_biographies(data), n).label_names()
+    )
+    given = ["bios", "--model", encoder, "--data", data, "--frozen", "-o", tmp_path / "study"]
+    more = ["--strategies", "none", "--no-baselines", *SMALL, "--limit", limit, *QUICK]
+    done = cli(*given, *more, "--format", "json")
+    assert done.code == 0, done.err
+    facts = json.loads(done.out)["inputs"]["biographies"]
+    assert facts["classes"] == ["nurse", "poet", "surgeon"]
+    assert set(facts["women"]) == {"nurse", "surgeon"}
+    said = flat(cli(*given, *more).out)
+    assert f"{limit} biographies, 2 classes" in said
+    assert "nan" not in said
 
 
 def test_what_is_undefined_everywhere_has_no_table(cli: Cli, encoder: str, tmp_path: Path) -> None:

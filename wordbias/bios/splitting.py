@@ -62,12 +62,12 @@ def _drawn(bios: Biographies, share: float, seed: int) -> tuple[Biographies, Bio
         rest, drawn = train_test_split(
             np.arange(len(bios)), test_size=share, stratify=bios.labels, random_state=seed
         )
-    except ValueError as error:
+    except ValueError:
         sizes = bios.counts().sum(axis=1)
         least = int(np.where(sizes > 0, sizes, len(bios) + 1).argmin())
         raise WordbiasError(
             f"{bios.path}: {100 * share:g} % cannot be drawn of {len(bios):,} biographies of "
             f"{int((sizes > 0).sum())} classes, of which {bios.classes[least]} has "
-            f"{sizes[least]}: {str(error).rstrip('.')}; give more, or leave rare classes out"
+            f"{sizes[least]}: each class is to be in both; give more, or leave rare classes out"
         ) from None
     return bios.take(np.sort(rest)), bios.take(np.sort(drawn))

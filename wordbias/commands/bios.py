@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from wordbias.commands.bios_inputs import Options, study
-from wordbias.commands.bios_views import closing, heading, tables
+from wordbias.commands.bios_views import closing, heading, tables, women_by_class
 from wordbias.commands.options import (
     common_options,
     device_option,
@@ -193,6 +193,6 @@ def _facts(bios: Any) -> dict[str, Any]:
         "sha256": bios.sha256,
         "n": len(bios),
         "classes": list(bios.classes),
-        "women": dict(zip(bios.classes, bios.shares().tolist(), strict=True)),
+        "women": women_by_class(bios),
         "dropped": bios.dropped,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from wordbias.bios.biographies import Biographies
@@ -33,15 +34,22 @@ _SHORT = (ACCURATE, *(metric for metric in GAPS if metric in (*REPRESENTATIVE, G
 
 def heading(bios: Biographies, model: str) -> list[str]:
     """Say what was measured on what."""
-    shares = bios.shares()
+    shares = women_by_class(bios)
     women = bios.counts()[:, 0].sum() / max(1, len(bios))
-    ordered = sorted(zip(shares.tolist(), bios.classes, strict=True))
-    listed = [f"{name} {100 * share:.0f} %" for share, name in ordered]
+    listed = [
+        f"{name} {100 * shares[name]:.0f} %" for name in sorted(shares, key=shares.__getitem__)
+    ]
     said = ", ".join(listed) if len(listed) <= _FEW else f"from {listed[0]} to {listed[-1]}"
     return [
-        f"Occupation experiment on {bios.path}: {len(bios):,} biographies, {len(bios.classes)} "
+        f"Occupation experiment on {bios.path}: {len(bios):,} biographies, {len(shares)} "
         f"classes, {100 * women:.0f} % women ({said}). Encoder: {model}."
     ]
+
+
+def women_by_class(bios: Biographies) -> dict[str, float]:
+    """Return the share of women in each class that anybody is of; `--limit` can leave one empty."""
+    shares = zip(bios.classes, bios.shares().tolist(), strict=True)
+    return {name: share for name, share in shares if not math.isnan(share)}
 
 
 def tables(rows: Sequence[Row], *, frozen: bool = False, correct: bool = False) -> list[Table]:
