@@ -225,6 +225,19 @@ def test_an_old_log_is_not_added_to(tmp_path: Path) -> None:
     assert (tmp_path / "log").read_text().splitlines() == course.lines(0)
 
 
+def test_a_log_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    with pytest.raises(WordbiasError, match=r"none/log: could not be written: No such file .*; m"):
+        _train(_column(0.5), logs=[tmp_path / "none" / "log"])
+    with pytest.raises(WordbiasError, match="could not be written: Is a directory"):
+        _train(_column(0.5), logs=[tmp_path])
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+def test_a_disk_that_fills_up_while_it_trains(tmp_path: Path) -> None:
+    with pytest.raises(WordbiasError, match="full: could not be written: No space left on device"):
+        _train(_column(0.5), logs=[Path("/dev/full")], checkpoint=tmp_path / "c")
+
+
 def test_the_loss_is_the_mean_over_batches() -> None:
     recorded = []
 
@@ -355,4 +368,6 @@ def test_a_difference_is_named() -> None:
     assert difference(one, other) == "model.2.recipe.rate is 0.2, not 0.3"
     assert difference(one, {"model": []}) == "model has 2 entries, not 0"
     assert difference({"seed": 1}, other) == "model is another"
+    hashes = {"data": "0123456789" * 5}, {"data": "f" * 64}
+    assert difference(*hashes) == "data is '012345678901…', not 'ffffffffffff…'"
     assert difference({"a": (1, 2)}, {"a": [1, 2]}) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from wordbias.formats.atomic import replacing
 
 State = dict[str, Tensor]
 _KEY = "training"
+_HASH = re.compile(r"'[0-9a-f]{40,}'")
 
 
 def write_checkpoint(
@@ -94,12 +96,18 @@ def difference(known: Any, wanted: Any, name: str = "") -> str | None:
         return None
     if not (isinstance(known, dict) and isinstance(wanted, dict)):
         plain = not isinstance(known, dict | list) and not isinstance(wanted, dict | list)
-        return f"{name} is {known!r}, not {wanted!r}" if plain else f"{name} is another"
+        return f"{name} is {_short(known)}, not {_short(wanted)}" if plain else f"{name} is another"
     keys = dict.fromkeys([*wanted, *known])
     found = (
         difference(known.get(key), wanted.get(key), f"{name}.{key}".lstrip(".")) for key in keys
     )
     return next((one for one in found if one is not None), None)
+
+
+def _short(value: Any) -> str:
+    """Show a value, of a hash its beginning."""
+    text = repr(value)
+    return f"{text[:13]}…'" if _HASH.fullmatch(text) else text
 
 
 def optimizer_state(optimizer: torch.optim.Optimizer) -> State:

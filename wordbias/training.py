@@ -145,14 +145,24 @@ def _note(course: Course, loss: Tensor, score: Tensor, going: Tensor, seconds: f
 def _begin_logs(course: Course, logs: Sequence[Path]) -> None:
     """Write what a training that is gone on from has behind it, and nothing else."""
     for k, log in enumerate(logs):
-        log.write_text("".join(f"{line}\n" for line in course.lines(k)), encoding="utf-8")
+        _write(log, course.lines(k), "w")
 
 
 def _log(course: Course, logs: Sequence[Path]) -> None:
     for k, log in enumerate(logs):
         if course.history[-1]["going"][k]:
-            with log.open("a", encoding="utf-8") as file:
-                file.write(f"{course.lines(k)[-1]}\n")
+            _write(log, course.lines(k)[-1:], "a")
+
+
+def _write(log: Path, lines: Sequence[str], mode: str) -> None:
+    try:
+        with log.open(mode, encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in lines)
+    except OSError as error:
+        raise WordbiasError(
+            f"{log}: could not be written: {error.strerror or error}; mend that, and the same call "
+            "goes on from the last checkpoint"
+        ) from None
 
 
 def _save(
