@@ -133,6 +133,19 @@ def test_no_row_is_lost_even_if_two_look_alike() -> None:
     assert sorted(line.any["value"] for line in lines) == [1, 2, 3, 4]
 
 
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["", "before", "after"]))))
+def test_the_nth_row_of_a_stage_stands_in_the_nth_line_of_its_subject(
+    told: list[tuple[str, str]],
+) -> None:
+    rows = [row(i, subject=who, stage=stage) for i, (who, stage) in enumerate(told)]
+    expected: dict[tuple[str, int], dict[str, float]] = {}
+    for i, (who, stage) in enumerate(told):
+        n = told[:i].count((who, stage))
+        expected.setdefault((who, n), {})[stage] = i
+    found = [{stage: x["value"] for stage, x in line.stages.items()} for line in make_lines(rows)]
+    assert found == list(expected.values())
+
+
 def test_what_a_row_is_about_is_said_once() -> None:
     assert variant(row(1, setting="names", set="names")) == "names"
     query = row(1, set="weat6", n={"male_names": 8, "female": 8, "career": 8, "family": 8})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
@@ -70,12 +71,11 @@ def make_lines(rows: Iterable[Found]) -> list[Line]:
     rows = list(rows)
     frozen = {identity(row) for row in rows if row.get("reference") == "before"}
     found: dict[tuple[Any, ...], dict[str, Found]] = {}
+    before: Counter[tuple[str, ...]] = Counter()
     for row in rows:
-        stage = _stage(row, frozen)
-        key: tuple[Any, ...] = (*identity(row), 0)
-        while stage in found.get(key, {}):
-            key = (*key[:-1], key[-1] + 1)
-        found.setdefault(key, {})[stage] = row
+        key, stage = identity(row), _stage(row, frozen)
+        found.setdefault((key, before[*key, stage]), {})[stage] = row
+        before[*key, stage] += 1
     return [_line(stages) for stages in found.values()]
 
 
