@@ -100,6 +100,7 @@ def test_what_was_written_is_said_for_machines(cli: Run, tmp_path: Path) -> None
         "subject": "parity",
         "measure": "pairs",
         "value": 10_824,
+        "attribute": "gender",
         "set": "parity",
         "premises": 164 * 33,
         "words": 2,

@@ -197,7 +197,7 @@ def test_what_comes_with_the_package(cli: Cli, shared_data: Path, tmp_path: Path
     snli = shared_data / "nli" / "snli_test.tsv.gz"
     done = cli("nli-fairness", "--snli", snli, "-o", out)
     assert done.code == 0
-    assert "10,824 pairs, all of them neutral" in " ".join(done.out.split())
+    assert "10,824 pairs about man and woman, all neutral" in " ".join(done.out.split())
     assert max(map(len, done.out.splitlines())) <= 100
     with out.open(newline="") as file:
         records = list(csv.DictReader(file))
@@ -270,3 +270,14 @@ def test_nothing_is_written_over_what_is_read(cli: Cli, tmp_path: Path, snli: Pa
         assert (done.code, done.out) == (1, "")
         assert f"is both {what} and -o; name two files" in done.err
     assert (snli.read_bytes(), model.read_bytes()) == (before, b"x")
+
+
+def test_other_groups_stand_in_the_hypotheses(cli: Cli) -> None:
+    faiths = ("--attribute", "religion:christian,muslim")
+    found = json.loads(cli("nli-fairness", *faiths, "--format", "json").out)["rows"]
+    assert {row["attribute"] for row in found} == {"religion christian/muslim"}
+    assert found[0]["words"] == ["Christian person", "Muslim person"]
+    assert found[0]["n"] == 10_824
+    done = cli("nli-fairness", "--attribute", "gender-de")
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert "[subjects.nouns]" in done.err

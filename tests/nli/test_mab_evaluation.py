@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from wordbias import WordbiasError
 from wordbias.nli.evaluation import BIAS, MEANS, Settings, mab_rows, word_rows
+from wordbias.nli.fillers import MARKED
 from wordbias.nli.marked_attribute import permutation_test
-from wordbias.nli.test_sets import MARKED, TestSet, build
+from wordbias.nli.test_sets import TestSet, build
 from wordbias.results import Row
 
 Key = tuple[Any, ...]
@@ -40,7 +41,7 @@ def by_key(rows: list[Row], *keys: str) -> dict[Key, Row]:
 
 def grouped(test: TestSet, p: NDArray[np.float32]) -> dict[Key, list[NDArray[np.float64]]]:
     """Sort the probabilities by the kind and gender that the rows of the CSV say."""
-    gender = {filler.word: filler.gender for filler in test.hypotheses}
+    gender = {filler.word: filler.group for filler in test.hypotheses}
     groups: dict[Key, list[NDArray[np.float64]]] = {}
     for row, vector in zip(test.rows(), p.astype(np.float64), strict=True):
         key = (f"{row[1].removeprefix('person-')}s", gender[row[3]])
@@ -132,7 +133,7 @@ def test_p_is_that_of_the_means_of_the_words(strict: bool) -> None:
 
 def test_a_difference_between_the_groups_is_found_and_none_is_not() -> None:
     test = small("names")
-    male = np.array([filler.gender == "male" for filler in test.hypotheses])
+    male = np.array([filler.group == "male" for filler in test.hypotheses])
     p = drawn(test).reshape(len(male), -1, 3)
     alike = by_key(mab_rows(test, p.reshape(-1, 3), "s"), "group")["mab-distance", None].details
     p[male] = 0.9 * p[male] + np.float32([0, 0.1, 0])
@@ -167,7 +168,7 @@ def test_words_by_themselves() -> None:
         for measure, value in expected.items():
             row = rows[measure, filler.word]
             assert row.value == pytest.approx(value)
-            assert row.details["group"] == filler.gender
+            assert row.details["group"] == filler.group
             assert row.details["n"] == len(test.templates)
 
 

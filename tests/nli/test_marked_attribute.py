@@ -89,8 +89,8 @@ def test_what_holds_of_all_probabilities(seed: int, men: int, women: int, templa
     other = marked(f, m)
     assert (other.distance, other.error) == pytest.approx((found.distance, found.error))
     assert other.error_per_pair == pytest.approx(found.error_per_pair)
-    np.testing.assert_allclose(found.male, [m[..., i].mean() for i in range(3)])
-    np.testing.assert_allclose(found.female.sum(), 1)
+    np.testing.assert_allclose(found.first, [m[..., i].mean() for i in range(3)])
+    np.testing.assert_allclose(found.second.sum(), 1)
 
 
 @given(SEEDS, st.permutations(range(4)), st.permutations(range(6)))

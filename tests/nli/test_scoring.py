@@ -15,11 +15,12 @@ from wordbias.formats import FileInfo
 from wordbias.nli import scoring
 from wordbias.nli.batches import Encoded
 from wordbias.nli.files import Model, shapes
+from wordbias.nli.fillers import SETS
 from wordbias.nli.forward import probabilities
 from wordbias.nli.lexicon import Lexicon
 from wordbias.nli.pairs import Pairs
 from wordbias.nli.scoring import Scored, accuracy, foreign, lacking, score_set
-from wordbias.nli.test_sets import SETS, TestSet, build
+from wordbias.nli.test_sets import TestSet, build
 from wordbias.nli.tokens import tokenise
 
 FLOAT32 = 1e-5

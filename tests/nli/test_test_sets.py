@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 
 from wordbias import WordbiasError
-from wordbias.nli.test_sets import COLUMNS, MARKED, SETS, TestSet, build
+from wordbias.nli.fillers import MARKED, SETS
+from wordbias.nli.test_sets import COLUMNS, TestSet, build
 from wordbias.wordlists import Templates
 from wordbias.wordlists.templates import Articles
 
@@ -127,7 +128,7 @@ def test_nor_in_the_set_that_is_too_large_to_look_at_every_pair() -> None:
 
 
 def test_both_genders_have_equally_many_pairs(built: TestSet) -> None:
-    count = Counter(filler.gender for filler in built.hypotheses)
+    count = Counter(filler.group for filler in built.hypotheses)
     assert set(count) == {"male", "female"}
     assert count["male"] == count["female"] == len(built.hypotheses) // 2
 
@@ -267,7 +268,7 @@ def test_parity_has_66_pairs_for_each_of_164_occupations() -> None:
 def test_dev_crosses_every_occupation_with_six_words() -> None:
     test = build("dev")
     assert len(test.premises) == 164
-    assert {filler.word: filler.gender for filler in test.hypotheses} == {
+    assert {filler.word: filler.group for filler in test.hypotheses} == {
         "man": "male", "gentleman": "male", "guy": "male",
         "woman": "female", "lady": "female", "girl": "female",
     }  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from wordbias.measures.midb import midb
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.table import table_rows
 from wordbias.nli.files import Model
-from wordbias.report.audit import Audited, Plan, audit, make_stages, marked
+from wordbias.report.audit import Audited, Plan, audit, make_stages
 from wordbias.report.audit.components import contributions
 from wordbias.report.audit.plan import PARTS
 from wordbias.report.audit.stages import Stages, among
@@ -186,11 +185,11 @@ def _notes(stages: Stages, **settings: Any) -> Audited:
     return audit([stages], Plan(skip, model=Model.load(nli_sample_path()), **settings))
 
 
-def test_marked_bias_needs_gender_the_words_and_the_dimensions(stages: Stages) -> None:
-    other = replace(stages.before.attribute, name="age")
-    aged = replace(stages, before=replace(stages.before, attribute=other))
-    (note,) = _notes(aged).notes[-1:]
-    assert "mab was not measured: its test sets are about gender" in note
+def test_marked_bias_needs_the_words_and_the_dimensions(stages: Stages) -> None:
+    other = replace(stages.before.attribute, name="pets", subjects={})
+    pets = replace(stages, before=replace(stages.before, attribute=other))
+    (note,) = _notes(pets).notes[-1:]
+    assert "mab was not measured: the attribute pets does not say whom an English sentence" in note
     flat = Embedding(stages.before.embedding.words, stages.before.embedding.vectors[:, :50], "flat")
     (panel,) = make_panels([flat], None, stages.before.attribute)
     found = _notes(Stages(panel))
@@ -198,12 +197,24 @@ def test_marked_bias_needs_gender_the_words_and_the_dimensions(stages: Stages) -
     assert found.rows == []
 
 
+def test_marked_bias_is_of_the_attribute(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = replace(
+        Templates.load(), verbs={"commerce": ("bought",)}, crossing={"commerce": ("food",)}
+    )
+    monkeypatch.setattr(Templates, "load", lambda: few)
+    faiths = Attribute.load("religion:christian,muslim")
+    (panel,) = make_panels([Embedding.sample()], None, faiths)
+    rows = [row for row in _notes(Stages(panel)).rows if "group" in row.details]
+    assert {row.details["attribute"] for row in rows} == {faiths.name}
+    assert {row.details["group"] for row in rows} == set(faiths.groups)
+
+
 def test_marked_bias_is_measured_with_one_model_at_both_stages(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     verbs, crossing = {"commerce": ("bought",)}, {"commerce": ("food",)}
     few = replace(Templates.load(), verbs=verbs, crossing=crossing)
-    monkeypatch.setattr(marked, "Templates", SimpleNamespace(load=lambda: few))
+    monkeypatch.setattr(Templates, "load", lambda: few)
     (panel,) = make_panels([Embedding.sample()], None, Attribute.load())
     found = _notes(make_stages([panel])[0])
     rows = [row for row in found.rows if row.measure.startswith("mab-")]

@@ -7,14 +7,21 @@ from pathlib import Path
 import click
 
 from wordbias.commands.mab_views import ALL, chosen_sets, list_options
-from wordbias.commands.options import common_options, format_option, given_arguments, show
+from wordbias.commands.options import (
+    attribute_option,
+    common_options,
+    format_option,
+    given_arguments,
+    show,
+)
 from wordbias.errors import WordbiasError
 from wordbias.formats.atomic import check_writable
-from wordbias.nli.test_sets import SETS, TestSet, build
+from wordbias.nli.fillers import SETS
+from wordbias.nli.test_sets import TestSet, build
 from wordbias.rendering import Table
 from wordbias.resources import located
 from wordbias.results import Report, Row
-from wordbias.wordlists import Templates
+from wordbias.wordlists import Attribute, Templates, other_than_gender
 
 
 @click.command()
@@ -29,11 +36,18 @@ from wordbias.wordlists import Templates
 @click.option(
     "-o", "--output", required=True, metavar="DIR", help="Folder for the files, one a set."
 )
+@attribute_option
 @list_options
 @format_option
 @common_options
 def command(
-    name: str, output: str, lists: str | None, as_published: bool, to: str, quiet: bool
+    name: str,
+    output: str,
+    attribute_file: str | None,
+    lists: str | None,
+    as_published: bool,
+    to: str,
+    quiet: bool,
 ) -> None:
     """Write test sets whose every right inference is neutral, one CSV file a set, into DIR.
 
@@ -45,6 +59,9 @@ def command(
       dev            all occupations → six gendered words (Dev et al. 2020)     1,936,512
       parity         The doctor … → The man, The woman (Dawkins et al. 2024)       10,824
 
+    With --attribute the hypotheses are about its two groups, "A Christian man bought a hat ." or
+    "Tamika bought a hat .", in files named after it; of the marked sets those it has words for.
+
     The columns are id, pair type, premise_filler_word, hypothesis_filler_word, template_type,
     premise and hypothesis. Predictions of any system for these pairs: wordbias mab-eval
     --predictions.
@@ -54,11 +71,16 @@ def command(
       wordbias mab-build -o sets/
       wordbias mab-build --set explicit -o sets/ --lists word_lists/ --as-published
       wordbias mab-build --set dev -o sets/
+      wordbias mab-build --attribute religion:christian,muslim -o sets/
     """
     words = Templates.load(located(lists))
-    tests = [build(one, words, as_published=as_published) for one in chosen_sets(name)]
+    attribute = other_than_gender(attribute_file)
+    tests = [
+        build(one, words, attribute=attribute, as_published=as_published)
+        for one in chosen_sets(name, attribute)
+    ]
     folder = _folder(output)
-    files = [folder / f"{test.name}.csv" for test in tests]
+    files = [folder / f"{_named(test, attribute)}.csv" for test in tests]
     for file in files:
         check_writable(file)
     for test, file in zip(tests, files, strict=True):
@@ -66,6 +88,10 @@ def command(
     rows = [_row(test, file) for test, file in zip(tests, files, strict=True)]
     report = Report("mab-build", given_arguments(), {}, rows, [_table(rows)])
     show(report, to)
+
+
+def _named(test: TestSet, attribute: Attribute | None) -> str:
+    return "-".join([test.name] if attribute is None else [*test.groups, test.name])
 
 
 def _folder(output: str) -> Path:
@@ -81,6 +107,7 @@ def _folder(output: str) -> Path:
 
 def _row(test: TestSet, file: Path) -> Row:
     about = {
+        "attribute": test.attribute,
         "set": test.name,
         "premises": len(test.premises) * len(test.templates),
         "words": len(test.hypotheses),

@@ -22,6 +22,7 @@ from wordbias.commands.mab_views import (
     words_tables,
 )
 from wordbias.commands.options import (
+    attribute_option,
     common_options,
     format_option,
     given_arguments,
@@ -32,16 +33,18 @@ from wordbias.commands.options import (
     split_names,
 )
 from wordbias.data import nli_sample_path
+from wordbias.embedding import Embedding
 from wordbias.nli.evaluation import Settings, mab_rows, word_rows
 from wordbias.nli.files import Model
+from wordbias.nli.fillers import GENDERS, MARKED, marked_sets
 from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.marked_attribute import PARTITIONS
 from wordbias.nli.predictions import Predictions
-from wordbias.nli.scoring import foreign, lacking, score_set
-from wordbias.nli.test_sets import MARKED, TestSet, build
+from wordbias.nli.scoring import foreign, known_part, lacking, score_set
+from wordbias.nli.test_sets import TestSet, build
 from wordbias.resources import located
 from wordbias.results import Report
-from wordbias.wordlists import Templates
+from wordbias.wordlists import Attribute, Templates, other_than_gender
 
 
 @click.command()
@@ -61,10 +64,9 @@ from wordbias.wordlists import Templates
     "--set",
     "name",
     type=click.Choice([*MARKED, ALL]),
-    default=MARKED[0],
-    show_default=True,
-    help="Whom the hypotheses are about.",
+    help="Whom the hypotheses are about.  [default: explicit]",
 )
+@attribute_option
 @list_options
 @click.option("--words", is_flag=True, help="Show every word by itself, too.")
 @click.option(
@@ -86,7 +88,8 @@ def command(
     hf: str | None,
     labels: list[str] | None,
     device: str | None,
-    name: str,
+    name: str | None,
+    attribute_file: str | None,
     lists: str | None,
     as_published: bool,
     words: bool,
@@ -105,19 +108,25 @@ def command(
     bought a hat .", and neutral is always right. What is judged is an NLI model that was trained
     on EMBEDDING (wordbias nli-train), the predictions of another system for the pairs that
     wordbias mab-build writes, or a Hugging Face model. Without any of them it is the model that
-    comes with wordbias, on the sample.
+    comes with wordbias, on the sample. With --attribute the hypotheses are about two other groups
+    of people, in whatever words it has for them: --set names where it has only names.
 
     \b
     Examples:
       wordbias mab-eval
       wordbias mab-eval --set all --words
       wordbias mab-eval debiased.txt --model debiased.nli.safetensors
+      wordbias mab-eval --attribute ethnicity:white,black --set names
       wordbias mab-eval --predictions predictions.csv --set names
       wordbias mab-eval --hf roberta-large-mnli --device cuda --format json
     """
     _check_usage(bool(embedding or model), bool(predictions), bool(hf), bool(labels or device))
     lists_read = Templates.load(located(lists))
-    tests = [build(one, lists_read, as_published=as_published) for one in chosen_sets(name)]
+    attribute = other_than_gender(attribute_file)
+    names = chosen_sets(name, attribute)
+    tests = [
+        build(one, lists_read, attribute=attribute, as_published=as_published) for one in names
+    ]
     if predictions is not None:
         judged = _from_file(predictions, tests)
     elif hf is not None:
@@ -125,7 +134,7 @@ def command(
     else:
         judged = _ours(embedding, model, tests, Reading(cache, skip_bad, allow_pickle), quiet)
     settings = Settings(draws, strict, seed)
-    both = list(zip(tests, judged.probabilities, strict=True))
+    both = list(zip(judged.tests, judged.probabilities, strict=True))
     rows = [row for test, p in both for row in mab_rows(test, p, judged.subject, settings)]
     shown = both if words else []
     single = [row for test, p in shown for row in word_rows(test, p, judged.subject)]
@@ -136,7 +145,7 @@ def command(
         [*rows, *single],
         [marked_table(rows), bias_table(rows), *words_tables(single)],
         [f"Marked attribute bias of {judged.described}."],
-        _closing(name),
+        _closing(names, attribute),
         seed,
         judged.notes,
     )
@@ -152,6 +161,7 @@ class _Judged:
     subject: str
     described: str
     inputs: Mapping[str, Mapping[str, Any]]
+    tests: Sequence[TestSet]
     probabilities: Sequence[NDArray[np.float32]]
     notes: Sequence[str] = ()
 
@@ -169,7 +179,8 @@ def _ours(
     model = Model.load(file or nli_sample_path())
     subject = open_subject(name, reading, head=0, wanted=(), output=None, quiet=quiet)
     embedding = subject.embedding
-    scored = [score_set(model, embedding, test) for test in tests]
+    asked, left_out = _known(model, embedding, tests)
+    scored = [score_set(model, embedding, test) for test in asked]
     about = {
         "path": file or str(nli_sample_path()),
         "sha256": hashlib.sha256(Path(file or nli_sample_path()).read_bytes()).hexdigest(),
@@ -180,9 +191,30 @@ def _ours(
         embedding.name,
         f"decomposable attention ({about['path']}) on {subject.described()}",
         {embedding.name: subject.info.to_dict(), "model": about},
+        asked,
         [one.probabilities for one in scored],
-        [*foreign(model, embedding), *lacking(scored, embedding)],
+        [*left_out, *foreign(model, embedding), *lacking(scored, embedding)],
     )
+
+
+def _known(
+    model: Model, embedding: Embedding, tests: Sequence[TestSet]
+) -> tuple[list[TestSet], list[str]]:
+    """Leave out words that vectors lack, but not of the sets that are published; say which."""
+    asked = [
+        known_part(model, embedding, test) if test.groups != GENDERS else test for test in tests
+    ]
+    left_out = list(
+        dict.fromkeys(
+            filler.word
+            for whole, part in zip(tests, asked, strict=True)
+            for filler in whole.hypotheses
+            if filler not in part.hypotheses
+        )
+    )
+    shown = ", ".join(left_out)
+    said = f"{embedding.name} lacks {shown}: left out of the hypotheses"
+    return asked, [said] * bool(left_out)
 
 
 def _from_file(path: str, tests: Sequence[TestSet]) -> _Judged:
@@ -193,6 +225,7 @@ def _from_file(path: str, tests: Sequence[TestSet]) -> _Judged:
         Path(path).stem,
         f"the predictions in {path}",
         {"predictions": {"path": path, "sha256": found.sha256, "pairs": len(found)}},
+        tests,
         probabilities,
         [f"{path}: {beside:,} pairs belong to no chosen set (--set) and were left out"]
         * bool(beside),
@@ -208,10 +241,11 @@ def _hugging_face(
         Path(name).name,
         f"the Hugging Face model {name}",
         {"model": about},
+        tests,
         [classifier.score_set(test) for test in tests],
     )
 
 
-def _closing(name: str) -> list[str]:
-    others = [one for one in MARKED if one not in chosen_sets(name)]
+def _closing(names: Sequence[str], attribute: Attribute | None) -> list[str]:
+    others = [one for one in marked_sets(attribute) if one not in names]
     return [f"--set {ALL} measures {' and '.join(others)} too."] if others else []

@@ -10,6 +10,7 @@ import click
 from wordbias.commands.inputs import Reading, open_subject
 from wordbias.commands.mab_study_views import correlation_table, errors_table, marked_tables
 from wordbias.commands.options import (
+    attribute_option,
     common_options,
     format_option,
     given_arguments,
@@ -36,6 +37,7 @@ from wordbias.quality import find_sets
 from wordbias.rendering import as_json
 from wordbias.resources import located
 from wordbias.results import Report
+from wordbias.wordlists import Attribute
 from wordbias.workers import Workers
 
 
@@ -51,6 +53,7 @@ from wordbias.workers import Workers
 @click.option(
     "--only", callback=split_names, help=f"Measures: some of {', '.join(FAMILIES)}.  [default: all]"
 )
+@attribute_option
 @click.option("--sembias", "sembias_file", help="The SemBias test set, which is not ours to ship.")
 @click.option("--sets", multiple=True, help="Folder or file of sets to test the vectors' quality.")
 @machine_options
@@ -68,6 +71,7 @@ def command(
     epochs: int | None,
     permute_weights: bool,
     only: list[str] | None,
+    attribute_file: str | None,
     sembias_file: str | None,
     sets: tuple[str, ...],
     device: str | None,
@@ -84,9 +88,10 @@ def command(
 
     For each embedding and seed an NLI model is trained and its marked attribute bias measured
     (Tables 1, 2, 4); each embedding's classic measures are taken (Table 6), with --sets its quality
-    too (Table 3); and E of the gendered nouns is correlated with every measure (Table 5). What was
-    done stays in the folder: the same call goes on after an interruption, and a call with more
-    embeddings does only what is new.
+    too (Table 3); and E of the gendered nouns is correlated with every measure (Table 5). With
+    --attribute measures and test sets are about its two groups. What was done stays in the folder:
+    the same call goes on after an interruption, and a call with more embeddings does only what is
+    new.
 
     \b
     Examples:
@@ -111,6 +116,7 @@ def command(
         only or FAMILIES,
         SemBias.load(located(sembias_file)) if sembias_file else None,
         find_sets(*map(located, sets)) if sets else (),
+        Attribute.load(attribute_file),
     )
     rows = study.run(plan, device=device, workers=Workers(jobs, backend))
     related = correlations_with_error(rows)

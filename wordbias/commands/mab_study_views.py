@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wordbias.nli.evaluation import BIAS, GROUPS, MEANS
+from wordbias.commands.mab_views import groups_of, heads
+from wordbias.nli.evaluation import BIAS, MEANS
+from wordbias.nli.fillers import GENDERS
+from wordbias.nli.summary import settings
 from wordbias.rendering import Table
 from wordbias.results import Row, number
 
@@ -21,17 +24,18 @@ def errors_table(rows: Sequence[Row]) -> Table:
     averaged = [row for row in rows if "seeds" in row.details]
     subjects = list(dict.fromkeys(row.subject for row in averaged))
     cells = []
+    first = settings(averaged)[0]
     for subject in subjects:
         own = [row for row in averaged if row.subject == subject]
         found = {
             "dev": _find(own, "snli-accuracy", "dev", None),
             "test": _find(own, "snli-accuracy", "test", None),
-            "E": _find(own, "mab-error", "explicit", "nouns"),
-            "d": _find(own, "mab-distance", "explicit", "nouns"),
+            "E": _find(own, "mab-error", *first),
+            "d": _find(own, "mab-distance", *first),
         }
         cells.append([subject, *(_with_spread(row) for row in found.values())])
     return Table(
-        "Accuracy, and marked attribute bias of the gendered nouns (± spread over seeds)",
+        f"Accuracy, and marked attribute bias of the {first[1]} (± spread over seeds)",
         ["", "dev", "test", "E", "d"],
         cells,
     )
@@ -41,13 +45,15 @@ def marked_tables(rows: Sequence[Row]) -> list[Table]:
     """Tables 1, 2 and 4: mean (N, E, C) of both groups, d and E, averaged over seeds."""
     averaged = [row for row in rows if "seeds" in row.details]
     subjects = list(dict.fromkeys(row.subject for row in averaged))
+    groups = groups_of(averaged)
+    titles = _TITLES if groups == GENDERS else {}
     return [
         Table(
-            title,
-            ["", *(f"{side} {label}" for side in "MF" for label in "NEC"), "d", "E"],
-            [[s, *_marked(averaged, s, *key)] for s in subjects],
+            titles.get(key, f"{' and '.join(groups).capitalize()}: {key[1]}"),
+            ["", *heads(groups), "d", "E"],
+            [[s, *_marked(averaged, s, groups, *key)] for s in subjects],
         )
-        for key, title in _TITLES.items()
+        for key in settings(averaged)
     ]
 
 
@@ -59,12 +65,14 @@ def correlation_table(rows: Sequence[Row]) -> Table:
     ]
     note = "p assumes normal values, and is not corrected for the number of measures."
     columns = ["", "Pearson r", "embeddings", "p"]
-    return Table("Table 5: correlation with E of the gendered nouns", columns, cells, note)
+    return Table("Table 5: correlation with E, as above", columns, cells, note)
 
 
-def _marked(rows: Sequence[Row], subject: str, of: str, setting: str) -> list[str]:
+def _marked(
+    rows: Sequence[Row], subject: str, groups: Sequence[str], of: str, setting: str
+) -> list[str]:
     own = [row for row in rows if row.subject == subject]
-    means = [_find(own, measure, of, setting, group) for group in GROUPS for measure in MEANS]
+    means = [_find(own, measure, of, setting, group) for group in groups for measure in MEANS]
     bias = [_find(own, measure, of, setting) for measure in BIAS[:2]]
     return ["" if row is None else number(row.value, 3) for row in (*means, *bias)]
 

@@ -8,12 +8,14 @@ from typing import Any
 import click
 
 from wordbias.commands.options import stacked
-from wordbias.nli.evaluation import BIAS, GROUPS, MEANS
-from wordbias.nli.test_sets import MARKED
+from wordbias.nli.evaluation import BIAS, MEANS
+from wordbias.nli.fillers import MARKED, marked_sets
 from wordbias.rendering import Table
 from wordbias.results import Row, number
+from wordbias.wordlists import Attribute
 
 ALL = "all"
+EXPLICIT = MARKED[0]
 _LABELS = {
     "mab-distance": "distance d",
     "mab-error": "error E",
@@ -32,28 +34,48 @@ list_options = stacked(
 )
 
 
-def chosen_sets(name: str) -> tuple[str, ...]:
-    """Return the sets that the option --set names."""
-    return MARKED if name == ALL else (name,)
+def chosen_sets(name: str | None, attribute: Attribute | None = None) -> tuple[str, ...]:
+    """Return the sets that the option --set names: without it the first there are words for."""
+    if name == ALL:
+        return marked_sets(attribute)
+    return (marked_sets(attribute)[0] if name is None else name,)
 
 
 def marked_table(rows: Sequence[Row]) -> Table:
     """One line a kind of word: the columns of Dawkins (2021), Tables 1, 2 and 4."""
-    cells = []
+    cells, groups = [], groups_of(rows)
     for setting in _settings(rows):
         found = {(row.measure, row.details.get("group")): row for row in _of(rows, setting)}
-        means = [_share(found[measure, group].value) for group in GROUPS for measure in MEANS]
+        means = [_share(found[measure, group].value) for group in groups for measure in MEANS]
         bias = [found[measure, None] for measure in BIAS]
         values = [number(row.value, 3) for row in bias[:2]]
         cells.append([setting, *means, *values, _p(bias[0].details.get("p"))])
-    heads = [f"{side} {label}" for side in "MF" for label in "NEC"]
+    first, second = initials(groups)
     return Table(
-        "Mean probabilities of neutral, entailment and contradiction, by gender",
-        ["", *heads, "d", "E", "p"],
+        "Mean probabilities of neutral, entailment and contradiction, by group",
+        ["", *heads(groups), "d", "E", "p"],
         cells,
-        "The right ones are 1, 0, 0. d = ‖M − F‖; E = mean distance of M and F from the right "
+        f"{first}: {groups[0]}, {second}: {groups[1]}. The right ones are 1, 0, 0. "
+        f"d = ‖{first} − {second}‖; E = mean distance of {first} and {second} from the right "
         f"ones{_about_p(rows)}.",
     )
+
+
+def groups_of(rows: Sequence[Row]) -> tuple[str, str]:
+    """Return the two groups that rows compare, in their order."""
+    first, second = dict.fromkeys(row.details["group"] for row in rows if "group" in row.details)
+    return first, second
+
+
+def heads(groups: tuple[str, str]) -> list[str]:
+    """Return the heads of six columns: N, E and C of either group."""
+    return [f"{side} {label}" for side in initials(groups) for label in "NEC"]
+
+
+def initials(groups: tuple[str, str]) -> tuple[str, str]:
+    """Return what is short for two groups: as few letters as tell them apart."""
+    n = next(n for n in range(1, max(map(len, groups)) + 1) if groups[0][:n] != groups[1][:n])
+    return groups[0][:n].capitalize(), groups[1][:n].capitalize()
 
 
 def bias_table(rows: Sequence[Row]) -> Table:
@@ -89,7 +111,7 @@ def _words_table(setting: str, rows: Sequence[Row]) -> Table:
     ordered = sorted(lines.items(), key=_by_entailment)
     measures = (*MEANS, *BIAS[1:])
     cells = [[*key, *(_share(found[one]) for one in measures)] for key, found in ordered]
-    columns = ["", "gender", "N", "E", "C", "error", "per pair"]
+    columns = ["", "group", "N", "E", "C", "error", "per pair"]
     return Table(f"Words: {setting}, the most entailed first", columns, cells)
 
 

@@ -16,6 +16,7 @@ from wordbias.commands.mab_views import list_options
 from wordbias.commands.nli_fairness_plan import Asked
 from wordbias.commands.nli_fairness_views import fairness_table
 from wordbias.commands.options import (
+    attribute_option,
     common_options,
     device_option,
     format_option,
@@ -44,6 +45,7 @@ from wordbias.results import Report
     help="SNLI accuracy before debiasing.  [default: of MODEL without adapter]",
 )
 @viability_options
+@attribute_option
 @list_options
 @click.option("-o", "--output", metavar="CSV", help="Every occupation by itself.")
 @reading_options
@@ -56,7 +58,8 @@ def command(to: str, quiet: bool, **given: Any) -> None:
     The premise is "The doctor bought a hat.", the hypothesis "The man bought a hat." or "The woman
     …", for 164 occupations and 33 templates: 10,824 pairs, all of them neutral. Accuracy is the
     share predicted so, parity the share of occupations whose prediction does not depend on gender,
-    and fairness η their product.
+    and fairness η their product. With --attribute two other groups of people stand in the
+    hypotheses: "The Christian person …".
 
     MODEL is a Hugging Face model with three labels (a folder, or a name on the hub), or a file
     that wordbias nli-train wrote, with its --embedding. Without MODEL it is the one that comes with
@@ -66,6 +69,7 @@ def command(to: str, quiet: bool, **given: Any) -> None:
     Examples:
       wordbias nli-fairness
       wordbias nli-fairness debiased.nli.safetensors --embedding debiased.txt
+      wordbias nli-fairness --attribute religion:christian,muslim
       wordbias nli-fairness my-bert-nli --snli snli_1.0_test.jsonl
       wordbias nli-fairness my-bert-nli --snli test.tsv --adapter nli.st --setting L11-11101
     """
@@ -77,14 +81,14 @@ def command(to: str, quiet: bool, **given: Any) -> None:
     if asked.output is not None:
         with replacing(asked.output) as stream:
             stream.write(as_csv(records).encode())
-    notes = judged.notes
+    notes, words = judged.notes, " and ".join(filler.word for filler in test.hypotheses)
     report = Report(
         "nli-fairness",
         given_arguments(),
         judged.inputs,
         rows,
         [fairness_table(rows, asked.parity, asked.drop, asked.relative)],
-        [f"NLI fairness of {judged.described}: {len(test):,} pairs, all of them neutral."],
+        [f"NLI fairness of {judged.described}: {len(test):,} pairs about {words}, all neutral."],
         [f"Written: {asked.output}."] if asked.output else [],
         asked.seed,
         notes,

@@ -22,7 +22,7 @@ from wordbias.formats.atomic import check_writable, refuse_same
 from wordbias.nli.test_sets import TestSet, build
 from wordbias.resources import located
 from wordbias.results import Row
-from wordbias.wordlists import Templates
+from wordbias.wordlists import Templates, other_than_gender
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class Asked:
     base_snli: float | None
     drop: float
     relative: bool
+    attribute_file: str | None
     lists: str | None
     as_published: bool
     output: str | None
@@ -69,7 +70,12 @@ class Asked:
 
     def test_set(self) -> TestSet:
         """Return the occupations' pairs."""
-        return build("parity", Templates.load(located(self.lists)), as_published=self.as_published)
+        return build(
+            "parity",
+            Templates.load(located(self.lists)),
+            attribute=other_than_gender(self.attribute_file),
+            as_published=self.as_published,
+        )
 
     def load(self, quiet: bool) -> Judged:
         """Load the model."""

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from wordbias.commands.options import (
+    attribute_option,
     common_options,
     format_option,
     given_arguments,
@@ -37,6 +38,7 @@ Examples:
   wordbias rewrite scrub bios.tsv.gz -o scrubbed.tsv.gz --names-column first,last
   wordbias rewrite oversample bios.tsv -o over.tsv --label profession --group gender
   wordbias rewrite anonymise,swap docs.jsonl -o both.jsonl --spans entities --keep-original
+  wordbias rewrite swap texts.txt -o other.txt --attribute religion:christian,muslim
   wordbias rewrite scrub,extra-scrub bios.tsv -o x.tsv --group gender --within profession
 """
 
@@ -135,6 +137,7 @@ def _mask(ctx: click.Context, param: click.Parameter, value: str) -> str:
     callback=split_names,
     help="anonymise: of what kind.  [default: PERSON,PER]",
 )
+@attribute_option
 @click.option("--shuffle", is_flag=True, help="Write the rows in random order.")
 @click.option("--skip-bad", is_flag=True, help="Drop and count rows that cannot be used.")
 @seed_option
@@ -161,6 +164,7 @@ def command(
 
 
 _OF_METHODS: Mapping[str, tuple[str, ...]] = {
+    "attribute_file": ("scrub", "swap"),
     "as_published": ("scrub",),
     "words": ("scrub",),
     "names_column": ("scrub",),
@@ -194,6 +198,8 @@ def _refuse_unused(chosen: list[str], options: Mapping[str, Any]) -> None:
                 raise click.UsageError(f"{method} needs {_option(key)} COLUMN")
     if "anonymise" in chosen and (options["spans"] is None) == (options["model"] is None):
         raise click.UsageError("anonymise needs --spans COLUMNS or --spacy MODEL, one of the two")
+    if options["attribute_file"] and (options["as_published"] or options["swap_names"]):
+        raise click.UsageError("--as-published and --swap-names are about gender, not --attribute")
     if len(options["spans"] or ()) > 2:
         raise click.UsageError("--spans takes one column with a list, or two with start and end")
 
@@ -206,4 +212,5 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
 
 
 def _option(key: str) -> str:
-    return "--spacy" if key == "model" else f"--{key.replace('_', '-')}"
+    named = {"model": "--spacy", "attribute_file": "--attribute"}
+    return named.get(key) or f"--{key.replace('_', '-')}"

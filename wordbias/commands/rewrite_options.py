@@ -7,7 +7,9 @@ from typing import Any
 
 from wordbias.errors import WordbiasError
 from wordbias.fairness.scrubbing import Scrubber, gendered_words, register
-from wordbias.wordlists import wordlist
+from wordbias.fairness.swapping import Swapper
+from wordbias.wordlists import other_than_gender, wordlist
+from wordbias.wordlists.rewriting import swaps, words_saying
 
 BALANCING = ("subsample", "oversample")
 
@@ -15,13 +17,22 @@ BALANCING = ("subsample", "oversample")
 def scrubber(options: Mapping[str, Any]) -> Scrubber:
     """Return what masks words, and names where asked."""
     further = wordlist(options["words"]) if options["words"] else ()
+    other = other_than_gender(options["attribute_file"])
+    own = words_saying(other) if other else gendered_words(options["as_published"])
     return Scrubber(
-        gendered_words(options["as_published"]) | {word.lower() for word in further},
+        own | {word.lower() for word in further},
+        small_only=frozenset() if other else swaps().small_only,
         columns=tuple(options["names_column"] or ()),
         first_names=register() if options["first_names"] else frozenset(),
         mask=options["mask"],
         as_published=options["as_published"],
     )
+
+
+def swapper(options: Mapping[str, Any]) -> Swapper:
+    """Return what swaps words, and names where asked."""
+    other = other_than_gender(options["attribute_file"])
+    return Swapper.of(other) if other else Swapper.built_in(with_names=options["swap_names"])
 
 
 def needed_columns(options: Mapping[str, Any]) -> list[str]:

@@ -12,6 +12,7 @@ from wordbias.commands.rewrite_options import (
     needed_columns,
     refuse_moved_spans,
     scrubber,
+    swapper,
 )
 from wordbias.errors import WordbiasError
 from wordbias.fairness.anonymising import PERSONS, Anonymiser, GivenSpans, SpacyFinder
@@ -20,7 +21,6 @@ from wordbias.fairness.extra_scrubbing import ExtraScrubber, find_words
 from wordbias.fairness.iterative_scrubbing import Found, Settings
 from wordbias.fairness.records import Record, RecordFile
 from wordbias.fairness.rewriting import AugmentStage, Stage, Tally, TextMethod, TextStage, rewrite
-from wordbias.fairness.swapping import Swapper
 from wordbias.formats.atomic import check_writable, refuse_same
 from wordbias.formats.tables import kind_of
 
@@ -173,7 +173,7 @@ class Plan:
         if method == "extra-scrub":
             return self._extra_scrubber()
         if method == "swap":
-            return Swapper.built_in(with_names=o["swap_names"])
+            return swapper(o)
         finder = GivenSpans(tuple(o["spans"])) if o["spans"] else SpacyFinder.load(o["model"])
         return Anonymiser(finder, frozenset(o["entities"] or PERSONS))
 

@@ -52,7 +52,8 @@ def fairness(probabilities: Float, parity: Parity = "mean") -> Fairness:
     Parameters
     ----------
     probabilities
-        (N, E, C), shape ``(o, 2, t, 3)``: occupations × man, woman × templates.
+        (N, E, C), shape ``(o, 2, t, 3)``: occupations × man, woman (or two other groups) ×
+        templates.
     parity
         "mean", the default: the likeliest label of the mean over templates is the same for both.
         "strict": it is the same with every single template. The paper says only that "the NLI
@@ -130,7 +131,15 @@ def fairness_rows(
     """
     p = by_occupation(test, probabilities)
     neutral = is_neutral(p)
-    about = {"setting": setting, "occupations": len(p), "n": len(test), **_BEST, "seed": seed}
+    words = {"attribute": test.attribute, "words": [filler.word for filler in test.hypotheses]}
+    about = {
+        **words,
+        "setting": setting,
+        "occupations": len(p),
+        "n": len(test),
+        **_BEST,
+        "seed": seed,
+    }
 
     def row(name: str, values: Float, of: Callable[[Float], Float], more: dict[str, Any]) -> Row:
         rng = np.random.default_rng(seed)

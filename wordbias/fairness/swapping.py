@@ -1,4 +1,4 @@
-"""Counterfactual texts: the same sentence about a person of the other gender (Zhao et al. 2018).
+"""Counterfactual texts: the same sentence about a person of the other group (Zhao et al. 2018).
 
 Swapping twice gives a text back where every word has one counterpart and the rule for *her* and
 *his* reads both texts alike. It does not for words on a one-way street (*Mrs* becomes *Mr*, which
@@ -16,8 +16,8 @@ from wordbias.fairness.pronouns import stands_alone
 from wordbias.fairness.records import Record
 from wordbias.fairness.rewriting import Change
 from wordbias.fairness.scrubbing import DEGREES
-from wordbias.wordlists import names
-from wordbias.wordlists.rewriting import swaps
+from wordbias.wordlists import Attribute, names
+from wordbias.wordlists.rewriting import swaps, swaps_of
 
 _WORD = re.compile(r"ma['’]am(?![^\W\d_])|[^\W\d_]+", re.IGNORECASE)
 _SIMPLE = {"him": "her", "hers": "his"}
@@ -38,11 +38,14 @@ class Swapper:
         Words that are left alone where they begin with a capital.
     names
         By first name, as it is written, the name it becomes.
+    pronouns
+        Whether *her* and *his* are swapped.
     """
 
     words: Mapping[str, str] = field(repr=False)
     small_only: frozenset[str] = field(repr=False)
     names: Mapping[str, str] = field(default_factory=dict, repr=False)
+    pronouns: bool = True
 
     @classmethod
     def built_in(cls, *, with_names: bool = False) -> Swapper:
@@ -50,6 +53,18 @@ class Swapper:
         known = swaps()
         others = name_pairs() if with_names else {}
         return cls({**known.words, **_SIMPLE}, known.small_only, others)
+
+    @classmethod
+    def of(cls, attribute: Attribute) -> Swapper:
+        """Return the pairs of another attribute than gender: *young* becomes *old*.
+
+        Raises
+        ------
+        WordbiasError
+            If the attribute has no pairs.
+        """
+        known = swaps_of(attribute)
+        return cls(known.words, known.small_only, pronouns=False)
 
     def __call__(self, text: str, cells: Record | None = None) -> Change:
         """Return the counterfactual text, and ``word → other`` for each word that was swapped."""
@@ -67,7 +82,7 @@ class Swapper:
 
     def _other(self, word: str, match: re.Match[str]) -> str | None:
         lower = word.lower().replace("’", "'")
-        if lower in _BY_RULE:
+        if self.pronouns and lower in _BY_RULE:
             alone = stands_alone(match.string, *match.span())
             return in_case_of(word, _third_person(lower, alone))
         other = self.words.get(lower)

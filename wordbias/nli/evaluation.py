@@ -10,24 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
+from wordbias.nli.fillers import Filler
 from wordbias.nli.marked_attribute import (
     PARTITIONS,
     Float,
     by_word,
+    can_tell,
     distance_to_ideal,
     intervals,
     marked,
     permutation_test,
 )
-from wordbias.nli.test_sets import Filler, TestSet
+from wordbias.nli.test_sets import TestSet
 from wordbias.results import Row
 
 MEANS = ("mab-neutral", "mab-entailment", "mab-contradiction")
 """The measures that hold a mean (N, E, C)."""
 BIAS = ("mab-distance", "mab-error", "mab-error-per-pair")
-GROUPS = ("male", "female")
-TESTED = ("names", "occupations")
-"""Settings whose words are so many that a permutation test of them can tell anything."""
 _ZERO = {"neutral": 0, "better": "lower"}
 _IDEALS = ({"neutral": 1, "better": "higher"}, _ZERO, _ZERO)
 
@@ -45,12 +44,13 @@ class _Part(NamedTuple):
     """The words of one kind in a set: the nouns, say. Probabilities ``(w, t, 3)``."""
 
     about: dict[str, Any]
+    groups: tuple[str, str]
     words: Sequence[Filler]
     p: Float
 
     def side(self, group: str) -> Float:
-        """Return the probabilities of one gender, shape ``(m, t, 3)``."""
-        return self.p[[word.gender == group for word in self.words]]
+        """Return the probabilities of one group, shape ``(m, t, 3)``."""
+        return self.p[[word.group == group for word in self.words]]
 
 
 def mab_rows(
@@ -77,8 +77,8 @@ def mab_rows(
     Returns
     -------
     list of Row
-        For each `setting` (``nouns``, …): the means of each `group` (``male``, ``female``), the
-        distance between them, and the error of the means and of the pairs.
+        For each `setting` (``nouns``, …): the means of each `group` (``male`` and ``female``,
+        say), the distance between them, and the error of the means and of the pairs.
 
     Raises
     ------
@@ -116,33 +116,36 @@ def _parts(test: TestSet, probabilities: NDArray[np.float32]) -> Iterator[_Part]
     for kind in dict.fromkeys(filler.kind for filler in test.hypotheses):
         chosen = [filler.kind == kind for filler in test.hypotheses]
         words = [filler for filler in test.hypotheses if filler.kind == kind]
-        about = {"set": test.name, "setting": f"{kind}s", "premises": len(test.templates)}
-        yield _Part(about, words, p[chosen])
+        about = {
+            "attribute": test.attribute, "set": test.name, "setting": f"{kind}s",
+            "premises": len(test.templates),
+        }  # fmt: skip
+        yield _Part(about, test.groups, words, p[chosen])
 
 
 def _mean_rows(part: _Part, subject: str) -> Iterator[Row]:
-    for group in GROUPS:
+    for group in part.groups:
         p = part.side(group)
         about = {**part.about, "group": group, "n": p.shape[0] * p.shape[1]}
         yield from _means(p.mean((0, 1)), about, subject)
 
 
 def _bias_rows(part: _Part, subject: str, settings: Settings) -> Iterator[Row]:
-    male, female = map(part.side, GROUPS)
-    found = marked(male, female)
+    first, second = map(part.side, part.groups)
+    found = marked(first, second)
     values = (found.distance, found.error, found.error_per_pair)
-    around = intervals(male, female, np.random.default_rng(settings.seed))
-    tested = _test(male, female, settings) if part.about["setting"] in TESTED else {}
+    around = intervals(first, second, np.random.default_rng(settings.seed))
+    tested = _test(first, second, settings) if can_tell(len(first), len(second)) else {}
     about = {**part.about, "n": part.p.shape[0] * part.p.shape[1], **_ZERO}
     for measure, value, interval in zip(BIAS, values, around, strict=True):
         more = tested if measure == BIAS[0] else {}
         yield Row(subject, measure, value, {**about, **interval._asdict(), **more})
 
 
-def _test(male: Float, female: Float, settings: Settings) -> dict[str, Any]:
-    words = np.concatenate([male.mean(1), female.mean(1)])  # (w, 3)
+def _test(first: Float, second: Float, settings: Settings) -> dict[str, Any]:
+    words = np.concatenate([first.mean(1), second.mean(1)])  # (w, 3)
     rng = np.random.default_rng(settings.seed)
-    found = permutation_test(words, len(male), rng, draws=settings.draws, strict=settings.strict)
+    found = permutation_test(words, len(first), rng, draws=settings.draws, strict=settings.strict)
     method = "exact" if found.exact else "sampled"
     return {
         "p": found.p, "partitions": found.partitions, "method": method, "strict": settings.strict
@@ -151,7 +154,7 @@ def _test(male: Float, female: Float, settings: Settings) -> dict[str, Any]:
 
 def _word_rows(word: Filler, p: Float, about: dict[str, Any], subject: str) -> Iterator[Row]:
     mean = p.mean(0)
-    about = {**about, "group": word.gender, "word": word.word, "n": len(p)}
+    about = {**about, "group": word.group, "word": word.word, "n": len(p)}
     yield from _means(mean, about, subject)
     errors = (distance_to_ideal(mean), distance_to_ideal(p).mean())
     for measure, value in zip(BIAS[1:], errors, strict=True):

@@ -30,8 +30,9 @@ class Marked(NamedTuple):
 
     Attributes
     ----------
-    male, female
-        Mean probability vector of each group, shape ``(3,)``.
+    first, second
+        Mean probability vector of each group, shape ``(3,)``: of male and female words in the
+        paper.
     distance
         ``‖mean_M − mean_F‖``: what all printed tables show; eq. (2) of the paper is a quarter of
         it. Neutral: 0.
@@ -42,24 +43,24 @@ class Marked(NamedTuple):
         norm is convex. Neutral: 0.
     """
 
-    male: Float
-    female: Float
+    first: Float
+    second: Float
     distance: float
     error: float
     error_per_pair: float
 
 
-def marked(male: Float, female: Float) -> Marked:
+def marked(first: Float, second: Float) -> Marked:
     """Compare two groups of words.
 
     Parameters
     ----------
-    male, female
+    first, second
         Probabilities of each word with each template, shapes ``(m, t, 3)`` and ``(f, t, 3)``.
     """
-    m, f = male.mean((0, 1)), female.mean((0, 1))
+    m, f = first.mean((0, 1)), second.mean((0, 1))
     error = (distance_to_ideal(m) + distance_to_ideal(f)) / 2
-    per_pair = [distance_to_ideal(p).mean() for p in (male, female)]
+    per_pair = [distance_to_ideal(p).mean() for p in (first, second)]
     return Marked(m, f, float(_norm(m - f)), float(error), float(np.mean(per_pair)))
 
 
@@ -76,14 +77,14 @@ class Intervals(NamedTuple):
     error_per_pair: Interval
 
 
-def intervals(male: Float, female: Float, rng: np.random.Generator) -> Intervals:
+def intervals(first: Float, second: Float, rng: np.random.Generator) -> Intervals:
     """Bootstrap over templates: the words are the test, the sentences a sample.
 
     A distance is never negative and its interval never holds 0; whether groups of words differ at
     all is what `permutation_test` asks.
     """
-    m, f = male.mean(0), female.mean(0)  # (t, 3)
-    norms = [distance_to_ideal(p).mean(0)[:, None] for p in (male, female)]
+    m, f = first.mean(0), second.mean(0)  # (t, 3)
+    norms = [distance_to_ideal(p).mean(0)[:, None] for p in (first, second)]
     drawn = resampled_means(np.concatenate([m, f, *norms], axis=1), rng)  # (b, 8)
     m, f = drawn[:, :3], drawn[:, 3:6]
     error = (distance_to_ideal(m) + distance_to_ideal(f)) / 2
@@ -93,7 +94,7 @@ def intervals(male: Float, female: Float, rng: np.random.Generator) -> Intervals
 
 def permutation_test(
     words: Float,
-    male: int,
+    first: int,
     rng: np.random.Generator,
     *,
     draws: int = PARTITIONS,
@@ -109,9 +110,9 @@ def permutation_test(
     Parameters
     ----------
     words
-        Mean probability vector of each word, shape ``(n, 3)``, the male ones first.
-    male
-        How many are male.
+        Mean probability vector of each word, shape ``(n, 3)``, those of one group first.
+    first
+        How many these are.
     strict
         The published ``#{d* > d} / N``, which can be 0.
 
@@ -121,18 +122,27 @@ def permutation_test(
         If a group is empty.
     """
     n = len(words)
-    if not 0 < male < n:
-        raise WordbiasError(f"expected words of both groups, found {male} and {n - male}")
-    observed = _norm(words[:male].mean(0) - words[male:].mean(0))
+    if not 0 < first < n:
+        raise WordbiasError(f"expected words of both groups, found {first} and {n - first}")
+    observed = _norm(words[:first].mean(0) - words[first:].mean(0))
     pooled = words[np.lexsort(words.T)]
-    exact = comb(n, male) <= draws
-    chosen = _all(n, male) if exact else _drawn(n, male, draws, rng)
+    exact = comb(n, first) <= draws
+    chosen = _all(n, first) if exact else _drawn(n, first, draws, rng)
     apart = np.concatenate([_apart(pooled, rows) for rows in chosen])
     if strict:
         return PValue(float((apart > observed + _TIE).mean()), len(apart), exact)
     extra = 0 if exact else 1
     found = int((apart >= observed - _TIE).sum())
     return PValue((found + extra) / (len(apart) + extra), len(apart), exact)
+
+
+def can_tell(first: int, second: int, level: float = 0.05) -> bool:
+    """Say whether a permutation test of so many words can reach a level at all.
+
+    Of groups of one size a partition and its mirror image are equally far apart.
+    """
+    alike = 2 if first == second else 1
+    return alike / comb(first + second, first) <= level
 
 
 def by_word(probabilities: NDArray[np.float32], words: int, templates: int) -> Float:

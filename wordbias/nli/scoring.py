@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,11 @@ from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.nli.batches import Encoded, Ints, Sentences
 from wordbias.nli.files import Model
+from wordbias.nli.fillers import Filler
 from wordbias.nli.forward import probabilities
 from wordbias.nli.lexicon import Lexicon, Table
 from wordbias.nli.pairs import Pairs, Tokens
-from wordbias.nli.test_sets import Filler, TestSet
+from wordbias.nli.test_sets import TestSet
 from wordbias.nli.tokens import tokenise
 from wordbias.progress import progress
 
@@ -67,6 +68,29 @@ def score_set(model: Model, embedding: Embedding, test: TestSet) -> Scored:
             out[:, :, templates] = found.reshape(*shape[:2], -1, 3)
             bar.update(len(encoded))
     return Scored(out.reshape(-1, 3), *(tuple(dict.fromkeys(x)) for x in (words[1:], unknown)))
+
+
+def known_part(model: Model, embedding: Embedding, test: TestSet) -> TestSet:
+    """Leave out the words asked about, of the hypotheses, that an embedding lacks.
+
+    Not for the published sets, whose numbers compare only if all words are there.
+
+    Raises
+    ------
+    WordbiasError
+        If no word of a group, or none of a kind, is left.
+    """
+    lexicon = Lexicon.of([tuple(tokenise(one.word)) for one in test.hypotheses])
+    table = lexicon.table(embedding, lower=model.lower)
+    known = {token for token, found in zip(lexicon.tokens, table.found, strict=True) if found}
+    kept = [one for one in test.hypotheses if known.issuperset(tokenise(one.word))]
+    whole = {(one.kind, one.group) for one in test.hypotheses}
+    for kind, group in sorted(whole - {(one.kind, one.group) for one in kept}):
+        raise WordbiasError(
+            f"{embedding.name} lacks every {kind} of {group} that the set {test.name} asks about; "
+            "give vectors that have them, or another set (--set)"
+        )
+    return replace(test, hypotheses=kept)
 
 
 def foreign(model: Model, embedding: Embedding) -> list[str]:

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from wordbias.debias import misp
 from wordbias.embedding import Embedding
@@ -19,14 +20,15 @@ from wordbias.measures.sembias import SemBias
 from wordbias.measures.table import FAMILIES, table_rows
 from wordbias.nli.evaluation import mab_rows
 from wordbias.nli.files import Model
+from wordbias.nli.fillers import marked_sets
 from wordbias.nli.keeping import kept
 from wordbias.nli.pairs import Pairs
 from wordbias.nli.recipes import FAST, Recipe
 from wordbias.nli.runs import Data
 from wordbias.nli.runs import plan as models_to_train
-from wordbias.nli.scoring import accuracy, score_set
+from wordbias.nli.scoring import accuracy, known_part, score_set
 from wordbias.nli.summary import over_seeds
-from wordbias.nli.test_sets import MARKED, build
+from wordbias.nli.test_sets import build
 from wordbias.nli.trainer import Job, train_all
 from wordbias.quality import AnalogySet, SimilaritySet, quality
 from wordbias.results import Row
@@ -54,6 +56,8 @@ class Plan:
         Measures to be taken; see `wordbias.measures.table.table_rows`.
     quality
         Test sets of similarity and analogies; see `wordbias.quality.find_sets`.
+    attribute
+        Along which bias is measured, in vectors and in models.
     """
 
     embeddings: Sequence[Embedding]
@@ -67,6 +71,11 @@ class Plan:
     sembias: SemBias | None = None
     quality: Sequence[SimilaritySet | AnalogySet] = ()
     attribute: Attribute = field(default_factory=Attribute.load)
+
+    @property
+    def about(self) -> Attribute | None:
+        """Whom the marked sets are about: none where they are the published ones, of gender."""
+        return None if self.attribute == Attribute.load() else self.attribute
 
     def __post_init__(self) -> None:
         dims = {embedding.name: embedding.dim for embedding in self.embeddings}
@@ -135,15 +144,31 @@ def _model_rows(plan: Plan, embedding: Embedding, job: Job) -> list[Row]:
                 right = accuracy(model, embedding, pairs)
                 details = {"set": name, "n": len(pairs), "neutral": 1 / 3, "better": "higher"}
                 yield Row(embedding.name, "snli-accuracy", right, details)
-        for name in MARKED:
-            test = build(name)
-            scored = score_set(model, embedding, test)
-            yield from mab_rows(test, scored.probabilities, embedding.name)
+        for name in marked_sets(plan.about):
+            test = build(name, attribute=plan.about)
+            known = test if plan.about is None else known_part(model, embedding, test)
+            scored = score_set(model, embedding, known)
+            yield from mab_rows(known, scored.probabilities, embedding.name)
 
-    path = job.output.with_name(f"{job.output.name}.rows.json")
-    about = {**job.about, "test": plan.test.sha256 if plan.test else None}
+    path = job.output.with_name(f"{job.output.name}.{_named(plan)}rows.json")
+    about = {**job.about, "test": plan.test.sha256 if plan.test else None, **_about(plan)}
     rows = kept(path, about, lambda: list(make()))
     return [replace(row, details={**row.details, "seed": job.seed}) for row in rows]
+
+
+def _named(plan: Plan) -> str:
+    """Return what tells the files of rows about another attribute from those about gender."""
+    return "" if plan.about is None else "-".join(plan.about.groups) + "."
+
+
+def _about(plan: Plan) -> dict[str, Any]:
+    """Return what rows about another attribute depend on."""
+    one = plan.about
+    if one is None:
+        return {}
+    words = (one.members, one.pairs, one.equalise, one.direction, sorted(one.specific))
+    text = repr((one.groups, *words, sorted(one.subjects.items())))
+    return {"attribute": hashlib.sha256(text.encode()).hexdigest()}
 
 
 def _panels(plan: Plan) -> list[Panel]:
@@ -158,8 +183,9 @@ def _measure_rows(plan: Plan, panel: Panel) -> list[Row]:
         "original": panel.original.name,
         "vocabulary": len(panel.vocabulary),
         "sembias": plan.sembias is not None,
+        **_about(plan),
     }
-    path = plan.folder / f"{name}.measures.json"
+    path = plan.folder / f"{name}.{_named(plan)}measures.json"
     return kept(path, about, lambda: table_rows(panel, plan.families, sembias=plan.sembias))
 
 

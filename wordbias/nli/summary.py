@@ -10,9 +10,7 @@ import numpy as np
 from wordbias.correlation import Correlation, correlation
 from wordbias.results import Row
 
-ERROR = ("mab-error", "explicit", "nouns")
-"""What the paper correlates measures with: E of the explicit nouns (Table 6)."""
-
+ERROR = "mab-error"
 QUALITY = ("similarity", "analogy")
 _VARIANTS = {"gipe": "setting", "sembias": "set"}
 """Measures that an embedding has several values of, and what tells these apart."""
@@ -33,16 +31,23 @@ def intrinsic(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row.measure.split("-")[0] not in other]
 
 
+def settings(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """Return the marked sets and the kinds of words in them that rows are about, in order."""
+    found = (row.details for row in rows if row.measure == ERROR)
+    return list(dict.fromkeys((one["set"], one["setting"]) for one in found))
+
+
 def error_of(rows: Sequence[Row]) -> dict[str, float]:
-    """Return E of the explicit nouns of each embedding, averaged over seeds."""
-    measure, of, setting = ERROR
+    """Return E of each embedding, averaged over seeds: of the nouns (Table 6), the first setting.
+
+    Of an attribute that has no nouns it is E of the names.
+    """
+    averaged = [row for row in rows if row.measure == ERROR and "seeds" in row.details]
+    first = settings(averaged)[:1]
     return {
         row.subject: row.value
-        for row in rows
-        if row.measure == measure
-        and row.value is not None
-        and "seeds" in row.details
-        and (row.details.get("set"), row.details.get("setting")) == (of, setting)
+        for row in averaged
+        if row.value is not None and (row.details["set"], row.details["setting"]) in first
     }
 
 
@@ -70,7 +75,7 @@ def _correlation_row(found: Correlation) -> Row:
 
 def _mean(rows: Sequence[Row]) -> Row:
     values = np.array([row.value for row in rows], float)
-    kept = ("set", "setting", "group", "n", "neutral", "better")
+    kept = ("attribute", "set", "setting", "group", "n", "neutral", "better")
     details = {key: rows[0].details[key] for key in kept if key in rows[0].details}
     spread = float(values.std(ddof=1)) if len(values) > 1 else None
     more = {"seeds": len(values), "spread": spread}

@@ -13,15 +13,15 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from wordbias.errors import WordbiasError
 from wordbias.formats.atomic import replacing
+from wordbias.nli.fillers import GENDERS, MARKED, SETS, Filler, Groups
 from wordbias.progress import progress
-from wordbias.wordlists import Templates
-from wordbias.wordlists.templates import Articles, Gendered
+from wordbias.wordlists import Attribute, Templates
+from wordbias.wordlists.templates import Articles
 
-Kind = Literal["noun", "pronoun", "name", "occupation", "person"]
 COLUMNS = (
     "id",
     "pair type",
@@ -31,19 +31,7 @@ COLUMNS = (
     "premise",
     "hypothesis",
 )
-SETS = ("explicit", "occupations", "names", "dev", "parity")
-MARKED = SETS[:3]
-"""The three sets of Dawkins (2021); the others are Dev et al.'s (2020) and paper 2's."""
 _PARITY_TEMPLATES = 33
-
-
-@dataclass(frozen=True)
-class Filler:
-    """Who did it: a word, its gender (``male``, ``female`` or none) and what it is."""
-
-    word: str
-    gender: str
-    kind: Kind
 
 
 class Template(NamedTuple):
@@ -77,6 +65,10 @@ class TestSet:
         Which word takes which article.
     definite
         The subjects are "The doctor", not "A doctor".
+    groups
+        Of the hypotheses' fillers.
+    attribute
+        What the groups differ in.
     """
 
     __test__ = False  # pytest would take the name for a test
@@ -87,6 +79,8 @@ class TestSet:
     templates: Sequence[Template]
     articles: Articles
     definite: bool = False
+    groups: tuple[str, str] = GENDERS
+    attribute: str = "gender"
 
     def __len__(self) -> int:
         return len(self.premises) * len(self.hypotheses) * len(self.templates)
@@ -141,7 +135,13 @@ class TestSet:
                 bar.update(len(part))
 
 
-def build(name: str, lists: Templates | None = None, *, as_published: bool = False) -> TestSet:
+def build(
+    name: str,
+    lists: Templates | None = None,
+    *,
+    attribute: Attribute | None = None,
+    as_published: bool = False,
+) -> TestSet:
     """Build a test set.
 
     Parameters
@@ -152,57 +152,43 @@ def build(name: str, lists: Templates | None = None, *, as_published: bool = Fal
         ``parity``, all occupations × man, woman × 33 templates with "The" (10,824) of Dawkins et
         al. (2024), who do not say which templates: here every 59th or 60th of all.
     lists
-        Verbs, objects and fillers; by default the built-in ones.
+        Verbs, objects, occupations and gendered words; by default the built-in ones.
+    attribute
+        Whose groups the hypotheses are about, by its `subjects`; by default male and female. Of
+        another attribute ``dev`` takes all nouns, or all names where there are no nouns, and
+        ``parity`` the first of each group.
     as_published
         Articles by the first letter alone, as the published sets have them: "a SUV".
 
     Raises
     ------
     WordbiasError
-        If the name is unknown, or nothing says which gender a word of the lists has.
+        If the name is unknown, the attribute has no words for the set, or nothing says which
+        gender a word of the lists has.
     """
     if name not in SETS:
         raise WordbiasError(f"test set {name!r}: expected one of {', '.join(SETS)}")
     lists = lists or Templates.load()
-    articles = Articles() if as_published else Articles.load()
-    templates = _templates(lists)
-    premises, hypotheses = _fillers(name, lists)
-    if name == "parity":
-        n = len(templates)
-        templates = [templates[i * n // _PARITY_TEMPLATES] for i in range(_PARITY_TEMPLATES)]
-    return TestSet(name, premises, hypotheses, templates, articles, definite=name == "parity")
+    groups = Groups.of(lists, attribute)
+    by_occupation = name in SETS[len(MARKED) :]
+    return TestSet(
+        name,
+        [Filler(word, "", "occupation") for word in lists.occupations]
+        if by_occupation
+        else [Filler("person", "", "person")],
+        groups.fillers(name),
+        _templates(lists, _PARITY_TEMPLATES if name == "parity" else None),
+        Articles() if as_published else Articles.load(),
+        definite=name == "parity",
+        groups=groups.names,
+        attribute=groups.attribute,
+    )
 
 
-def _fillers(name: str, lists: Templates) -> tuple[list[Filler], list[Filler]]:
-    person = [Filler("person", "", "person")]
-    if name == "explicit":
-        return person, [*_both("noun", lists.nouns), *_both("pronoun", lists.pronouns)]
-    if name == "occupations":
-        return person, _both("occupation", lists.stereotypes)
-    if name == "names":
-        return person, _both("name", lists.names)
-    everybody = [Filler(word, "", "occupation") for word in lists.occupations]
-    return everybody, _gendered(lists.dev_words if name == "dev" else ("man", "woman"), lists)
-
-
-def _both(kind: Kind, words: Gendered) -> list[Filler]:
-    sides = (("male", words.male), ("female", words.female))
-    return [Filler(word, side, kind) for side, group in sides for word in group]
-
-
-def _gendered(words: Sequence[str], lists: Templates) -> list[Filler]:
-    known = {filler.word: filler for filler in _both("noun", lists.nouns)}
-    if strange := [word for word in words if word not in known]:
-        raise WordbiasError(
-            f"gendered_words: nothing says which gender {strange[0]!r} has; expected some of "
-            f"{', '.join(known)}"
-        )
-    return [known[word] for word in words]
-
-
-def _templates(lists: Templates) -> list[Template]:
+def _templates(lists: Templates, some: int | None) -> list[Template]:
     group = {verb: name for name, verbs in lists.verbs.items() for verb in verbs}
-    return [Template(verb, thing, group[verb]) for verb, thing in lists.premises()]
+    found = [Template(verb, thing, group[verb]) for verb, thing in lists.premises()]
+    return found if some is None else [found[i * len(found) // some] for i in range(some)]
 
 
 def _lines(rows: Sequence[Sequence[str]]) -> bytes:

@@ -1,5 +1,6 @@
 """An attribute: two groups of words, such as female and male, along which bias is measured."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -33,6 +34,8 @@ class Attribute:
         Words that keep their meaning when the rest is neutralised, those of all pairs among them.
     source
         Where the words come from.
+    subjects
+        Whom sentences are about, by kind of word; see `wordbias.wordlists.subjects`.
     """
 
     name: str
@@ -43,6 +46,7 @@ class Attribute:
     direction: Pair | None = None
     specific: frozenset[str] = field(default=frozenset(), repr=False)
     source: str = ""
+    subjects: Mapping[str, Members] = field(default_factory=dict, repr=False, hash=False)
 
     @classmethod
     def load(cls, path: str | Path | None = None) -> "Attribute":
@@ -80,7 +84,14 @@ class Attribute:
             groups.direction,
             groups.specific,
             groups.source,
+            {kind: (words[0], words[1]) for kind, words in groups.subjects.items()},
         )
+
+
+def other_than_gender(path: str | Path | None) -> Attribute | None:
+    """Read an attribute, and return none for the built-in gender, which has lists of its own."""
+    found = Attribute.load(path)
+    return None if found == Attribute.load() else found
 
 
 def load_attribute(path: str | Path | None = None) -> Attribute | WordGroups:

@@ -8,10 +8,11 @@ from typing import Any, TypedDict
 from wordbias.errors import WordbiasError
 from wordbias.wordlists._fields import Pair, as_pair, as_pairs, as_sets, words_of
 from wordbias.wordlists._toml import as_table, complain, read_toml, refuse_unknown
+from wordbias.wordlists.subjects import Subjects, read_subjects
 
 Words = tuple[str, ...]
 
-_KEYS = ("name", "source", "groups", "pairs", "sets", "direction", "specific")
+_KEYS = ("name", "source", "groups", "pairs", "sets", "direction", "specific", "subjects")
 _PAIRS = ("definitional", "equalise")
 _SETS = (*_PAIRS, "wider", "specific")
 _NO_WORDS = 'write, for example, young = ["young", "youth"]'
@@ -29,6 +30,7 @@ class GroupFields(TypedDict):
     direction: Pair | None
     specific: frozenset[str]
     source: str
+    subjects: Subjects
 
 
 def read_groups(file: Traversable) -> GroupFields:
@@ -55,6 +57,7 @@ def read_groups(file: Traversable) -> GroupFields:
         direction=_direction(file, tables, groups, sets["definitional"]),
         specific=frozenset(specific).union(*(word for listed in sets.values() for word in listed)),
         source=_text(file, tables, "source", str(file)),
+        subjects=read_subjects(file, tables, groups),
     )
 
 

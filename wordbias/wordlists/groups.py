@@ -10,6 +10,7 @@ from wordbias.errors import WordbiasError
 from wordbias.wordlists._fields import Pair
 from wordbias.wordlists.built_in import asked
 from wordbias.wordlists.group_files import first_pair, read_groups
+from wordbias.wordlists.subjects import Subjects
 
 Words = tuple[str, ...]
 
@@ -36,6 +37,8 @@ class WordGroups:
         Words that keep their meaning when the rest is neutralised, those of all sets among them.
     source
         Where the words come from.
+    subjects
+        Whom sentences are about, by kind of word; see `wordbias.wordlists.subjects`.
     """
 
     name: str
@@ -47,6 +50,7 @@ class WordGroups:
     direction: Pair | None = None
     specific: frozenset[str] = field(default=frozenset(), repr=False)
     source: str = ""
+    subjects: Subjects = field(default_factory=dict, repr=False, hash=False)
 
     @classmethod
     def load(cls, path: str | Path | None = None) -> "WordGroups":
@@ -55,8 +59,10 @@ class WordGroups:
         The file has a table ``[groups]`` with two lists of words or more, and may have ``name``,
         ``source``, ``specific = [...]`` and a table ``[sets]`` with ``definitional``, ``equalise``
         and ``wider``, lists of lists with one word of each group. With two groups the table may be
-        called ``[pairs]``, and there may be ``direction = [a, b]``. Instead of a list of words
-        ``"FILE#key"`` names one in another TOML file beside it, ``"FILE#*"`` all of that file's.
+        called ``[pairs]``, and there may be ``direction = [a, b]``. Tables ``[subjects.nouns]``,
+        ``[subjects.names]``, … with a list for each group say whom sentences can be about. Instead
+        of a list of words ``"FILE#key"`` names one in another TOML file beside it, ``"FILE#*"`` all
+        of that file's.
 
         Parameters
         ----------
@@ -100,6 +106,9 @@ class WordGroups:
             direction=_turned(self.direction, places) if two_at_all else first_pair(definitional),
             specific=self.specific,
             source=self.source,
+            subjects={
+                kind: tuple(words[i] for i in places) for kind, words in self.subjects.items()
+            },
         )
 
     def two_by_two(self) -> list[Self]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
+from wordbias.errors import WordbiasError
 from wordbias.wordlists._fields import as_pairs
 from wordbias.wordlists._toml import as_words, packaged, read_toml
 from wordbias.wordlists.attribute import Attribute
@@ -46,6 +47,33 @@ def swaps() -> Swaps:
         words.pop(word, None)
     both = frozenset(small) | {words[word] for word in small if word in words}
     return Swaps({**one_way, **words}, frozenset(one_way) - frozenset(words), both)
+
+
+def swaps_of(attribute: Attribute) -> Swaps:
+    """Return the pairs of another attribute: a word of several goes with its first counterpart.
+
+    Raises
+    ------
+    WordbiasError
+        If the attribute has no pairs.
+    """
+    words: dict[str, str] = {}
+    for a, b in (*attribute.pairs, *attribute.equalise):
+        words.setdefault(a.lower(), b.lower())
+        words.setdefault(b.lower(), a.lower())
+    if not words:
+        raise WordbiasError(
+            f"the attribute {attribute.name} has no pairs of words to swap; give its file "
+            "[pairs], with a word of each group"
+        )
+    there_and_back = {word for word, other in words.items() if words[other] == word}
+    return Swaps(words, frozenset(words) - there_and_back, frozenset())
+
+
+def words_saying(attribute: Attribute) -> frozenset[str]:
+    """Return every word that says what group somebody is of, lower-cased."""
+    members = (word for words in attribute.members for word in words)
+    return frozenset(word.lower() for word in (*members, *attribute.specific))
 
 
 @cache

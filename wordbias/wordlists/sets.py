@@ -13,7 +13,7 @@ from wordbias.wordlists.groups import WordGroups
 
 Words = tuple[str, ...]
 
-_KEYS = ("name", "source", "sets", "groups", "specific")
+_KEYS = ("name", "source", "sets", "groups", "specific", "subjects")
 _LISTS = ("definitional", "equalise", "specific", "wider")
 _EXAMPLE = 'write it as [["church", "mosque", "synagogue"]]'
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wordbias.errors import WordbiasError
 from wordbias.nli.evaluation import Settings, mab_rows
-from wordbias.nli.scoring import score_set
-from wordbias.nli.test_sets import build
+from wordbias.nli.fillers import marked_sets
+from wordbias.nli.scoring import known_part, score_set
+from wordbias.nli.test_sets import TestSet, build
 from wordbias.report.audit.plan import MAB_SETS
 from wordbias.results import Row
-from wordbias.wordlists import Templates
+from wordbias.wordlists import Attribute
 
 if TYPE_CHECKING:
+    from wordbias.measures.panel import Panel
+    from wordbias.nli.files import Model
     from wordbias.report.audit.plan import Plan
     from wordbias.report.audit.stages import Stages
-
-GENDER = "gender"
 
 
 def marked(one: Stages, plan: Plan) -> list[Row]:
@@ -25,15 +25,12 @@ def marked(one: Stages, plan: Plan) -> list[Row]:
     Raises
     ------
     WordbiasError
-        If the model was trained on other dimensions, a word is missing, or the attribute is not
-        gender, which is what the sets are about.
+        If the model was trained on other dimensions, a word is missing, or the attribute does not
+        say whom a sentence can be about.
     """
-    if one.before.attribute.name != GENDER:
-        name = one.before.attribute.name
-        raise WordbiasError(f"its test sets are about gender, and this attribute is {name}")
     if plan.model is None:
         return []
-    tests = [build(name, Templates.load()) for name in MAB_SETS]
+    tests = _tests(one.before, plan.model)
     settings = Settings(seed=one.before.seed)
     found: list[Row] = []
     for stage, panel in one.panels():
@@ -42,3 +39,13 @@ def marked(one: Stages, plan: Plan) -> list[Row]:
             rows = mab_rows(test, scored.probabilities, one.name, settings)
             found += one.rows(stage, rows, missing=list(scored.unknown))
     return found
+
+
+def _tests(panel: Panel, model: Model) -> list[TestSet]:
+    """Return the published sets; of another attribute the words that the vectors have."""
+    if panel.attribute == Attribute.load():
+        return [build(name) for name in MAB_SETS]
+    sets = marked_sets(panel.attribute)
+    chosen = [name for name in MAB_SETS if name in sets] or sets
+    tests = [build(name, attribute=panel.attribute) for name in chosen]
+    return [known_part(model, panel.embedding, test) for test in tests]

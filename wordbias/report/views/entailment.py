@@ -1,4 +1,4 @@
-"""What an NLI model answers about women and men: stacked bars of its three probabilities."""
+"""What an NLI model answers about either group: stacked bars of its three probabilities."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _place(rows: Sequence[Found]) -> Callable[[Found], tuple[int, int]]:
 
 def _figure(subject: str, bars: Mapping[str, tuple[float, ...]]) -> Figure:
     shows = (
-        "How the model’s answers are shared out, for hypotheses about men and about women; all of "
+        "How the model’s answers are shared out, for hypotheses about either group; all of "
         "each bar should be neutral, and the bars of both should be alike."
     )
     symbols = [(name, bar(-5, -5, 10, 10, f"part p{i}")) for i, name in enumerate(_NAMES)]
