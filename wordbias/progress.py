@@ -21,6 +21,16 @@ class Bar(Protocol):
         """Show a few words behind the rate, such as the loss."""
 
 
+class _Silent:
+    """A bar that nobody sees."""
+
+    def update(self, n: int = 1) -> None:
+        """Say nothing."""
+
+    def set_postfix_str(self, s: str) -> None:
+        """Say nothing."""
+
+
 def set_quiet(quiet: bool) -> None:
     """Switch progress bars off for the whole process, or on again."""
     global _quiet
@@ -30,12 +40,14 @@ def set_quiet(quiet: bool) -> None:
 @contextmanager
 def progress(what: str, total: int | None = None, unit: str = "B") -> Iterator[Bar]:
     """Show rate and remaining time of `total` units of work once it has taken a second."""
+    if _quiet:
+        yield _Silent()  # a bar of tqdm has a lock that a killed process would leave behind
+        return
     from tqdm import tqdm
 
     scale = unit == "B"
-    disable = True if _quiet else None
     with tqdm(
-        desc=what, total=total, unit=unit, unit_scale=scale, delay=1, disable=disable, leave=False
+        desc=what, total=total, unit=unit, unit_scale=scale, delay=1, disable=None, leave=False
     ) as bar:
         yield bar
 
