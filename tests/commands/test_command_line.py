@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from wordbias import Attribute, __version__, optional
@@ -47,6 +48,16 @@ def test_every_option_has_help(command: str) -> None:
     module = importlib.import_module(f"wordbias.commands.{command.replace('-', '_')}")
     for parameter in module.command.params:
         assert parameter.param_type_name == "argument" or parameter.help
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_number_between_bounds_is_a_number(command: str) -> None:
+    module = importlib.import_module(f"wordbias.commands.{command.replace('-', '_')}")
+    ranges = [p.type for p in module.command.params if isinstance(p.type, click.FloatRange)]
+    for kind in ranges:
+        for text in ("nan", "inf", "-inf"):
+            with pytest.raises(click.BadParameter):
+                kind.convert(text, None, None)
 
 
 def test_version(cli: Run) -> None:

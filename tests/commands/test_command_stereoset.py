@@ -315,7 +315,7 @@ def test_a_head_that_a_setting_does_not_reach_is_left_out(
         (["--adapter", "a.st"], 2, "--adapter and --setting go together"),
         (["--setting", "SENT-0"], 2, "--adapter and --setting go together"),
         (["--share", "0"], 2, "0 is not in the range"),
-        (["--share", "nan"], 1, "share nan: expected a number above 0 and at most 1"),
+        (["--share", "nan"], 2, "'nan' is no finite number"),
         (["--next-label", "yes"], 1, "--next-label yes: "),
         (["-o", "none/x.csv"], 1, "the folder"),
         (["--adapter", "none.st", "--setting", "SENT-0"], 1, "none.st"),

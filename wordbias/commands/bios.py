@@ -8,6 +8,7 @@ import click
 
 from wordbias.commands.bios_inputs import Options, study
 from wordbias.commands.bios_views import closing, heading, tables, women_by_class
+from wordbias.commands.finite import FiniteRange
 from wordbias.commands.options import (
     common_options,
     device_option,
@@ -41,7 +42,7 @@ _training = stacked(
     click.option("--batch", type=click.IntRange(1), help="Texts in a batch.  [default: 64]"),
     click.option(
         "--rate",
-        type=click.FloatRange(0, min_open=True),
+        type=FiniteRange(0, min_open=True),
         help="Highest learning rate.  [default: 5e-5; 1e-3 with --frozen]",
     ),
     click.option(
@@ -56,7 +57,7 @@ _training = stacked(
     ),
     click.option(
         "--retrain-rate",
-        type=click.FloatRange(0, min_open=True),
+        type=FiniteRange(0, min_open=True),
         help="Of the last layer.  [default: 1e-3]",
     ),
     click.option(

@@ -75,7 +75,7 @@ adapter_options = stacked(
 extremes_options = stacked(
     click.option(
         "--share",
-        type=click.FloatRange(0, 1, min_open=True),
+        type=FiniteRange(0, 1, min_open=True),
         default=SHARE,
         show_default=True,
         help="Of the triples that are most extreme: S and D are means of these.",

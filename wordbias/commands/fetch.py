@@ -6,6 +6,7 @@ import click
 
 from wordbias import resources
 from wordbias.commands.fetch_views import about_lines, fetched_table, list_table, rows_of
+from wordbias.commands.finite import FiniteRange
 from wordbias.commands.options import common_options, format_option, given_arguments, show
 from wordbias.errors import WordbiasError
 from wordbias.rendering import Table
@@ -39,7 +40,7 @@ _CLOSING = (
 @click.option("--keep", is_flag=True, help="Keep archives, to take other files out of them later.")
 @click.option(
     "--timeout",
-    type=click.FloatRange(0, min_open=True),
+    type=FiniteRange(0, min_open=True),
     default=60,
     show_default=True,
     help="Seconds without an answer before giving up.",

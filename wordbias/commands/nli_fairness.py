@@ -12,6 +12,7 @@ from wordbias.commands.encoder_options import (
     parity_option,
     viability_options,
 )
+from wordbias.commands.finite import FiniteRange
 from wordbias.commands.mab_views import list_options
 from wordbias.commands.nli_fairness_plan import Asked
 from wordbias.commands.nli_fairness_views import fairness_table
@@ -41,7 +42,7 @@ from wordbias.results import Report
 @parity_option
 @click.option(
     "--base-snli",
-    type=click.FloatRange(0, 1),
+    type=FiniteRange(0, 1),
     help="SNLI accuracy before debiasing.  [default: of MODEL without adapter]",
 )
 @viability_options

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from wordbias.commands.finite import FiniteRange
 from wordbias.commands.nli_train_plan import Asked
 from wordbias.commands.options import (
     common_options,
@@ -35,10 +36,8 @@ if TYPE_CHECKING:
 )
 @recipe_options("published", seeds="0")
 @click.option("--batch", type=click.IntRange(1), help="Pairs in a batch.")
-@click.option("--rate", type=click.FloatRange(0, min_open=True), help="Learning rate.")
-@click.option(
-    "--dropout", type=click.FloatRange(0, 1, max_open=True), help="Rate, in steps of 1/256."
-)
+@click.option("--rate", type=FiniteRange(0, min_open=True), help="Learning rate.")
+@click.option("--dropout", type=FiniteRange(0, 1, max_open=True), help="Rate, in steps of 1/256.")
 @click.option("--hidden", type=click.IntRange(1), help="Hidden units.")
 @click.option("--no-intra", is_flag=True, help="Without intra-sentence attention.")
 @click.option(

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from wordbias.commands.finite import FiniteRange
 from wordbias.commands.options import (
     attribute_option,
     common_options,
@@ -111,7 +112,7 @@ def _mask(ctx: click.Context, param: click.Parameter, value: str) -> str:
 )
 @click.option(
     "--until",
-    type=click.FloatRange(0, 1),
+    type=FiniteRange(0, 1),
     metavar="ACCURACY",
     help="extra-scrub: stop at this accuracy.  [default: chance]",
 )
