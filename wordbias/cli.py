@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -98,11 +99,13 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command line and exit."""
+    """Run the command line and exit; when it is done, it can no longer be interrupted."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said: only worker processes are joined
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -95,6 +95,19 @@ def test_a_reader_that_stops_early_is_no_failure() -> None:
     assert (done.stdout.splitlines(), done.stderr) == (["{", "0"], "")
 
 
+def test_an_interruption_after_the_end_is_not_heard() -> None:
+    code = (
+        "import atexit, os, signal, sys\n"
+        "from wordbias.cli import main\n"
+        "atexit.register(os.kill, os.getpid(), signal.SIGINT)\n"
+        "sys.argv[1:] = ['lists', '--format', 'jsonl']\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("{")
+
+
 def test_debug_shows_where_a_failure_came_from(process: Run) -> None:
     done = process("misp", "nowhere.txt", "--debug")
     assert done.code == 1
