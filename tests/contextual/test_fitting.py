@@ -253,6 +253,33 @@ def test_one_sided_is_pca_of_the_differences() -> None:
     assert abs(found.basis[0] @ shift) < 0.9
 
 
+def test_vectors_of_length_one_as_sent_debias_takes_them(small: Any) -> None:
+    """At the attention each head is brought to length one by itself."""
+    model = model_for("bert", small)
+    wanted = sites("cls@2,attention@2")
+    adapter = fit_adapter(model, small, EVEN, Recipe("cls", unit=True), wanted=wanted)
+    read = [[states(model, small, text) for text in pair] for pair in EVEN]
+
+    def to_unit(x: Any) -> Any:
+        return x / torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+
+    cls = [(to_unit(a[2][0]) - to_unit(b[2][0])).numpy() for a, b in read]
+    assert_same(adapter.subspaces[Site("cls", 2)], cls, 2)
+    linear = locate(model, Site("query", 2)).module
+    found = adapter.subspaces[Site("query", 2)]
+    with torch.no_grad():
+        heads = [[to_unit(linear(x[1][0]).view(4, 4)) for x in pair] for pair in read]
+    d = torch.stack([a - b for a, b in heads]).numpy()
+    for head in range(4):
+        block = slice(4 * head, 4 * head + 4)
+        one = Subspace(found.basis[head : head + 1, block], found.weights[head : head + 1])
+        assert_same(one, d[:, head], 1)
+    plain = fit_adapter(model, small, EVEN, Recipe("cls"), wanted=wanted)
+    assert not np.allclose(plain.subspaces[Site("cls", 2)].weights,
+                           adapter.subspaces[Site("cls", 2)].weights)  # fmt: skip
+    assert (plain.facts["unit"], adapter.facts["unit"]) == (False, True)
+
+
 def test_the_built_in_pairs_fit_a_model_of_every_family(family: str, tokenizer: Any) -> None:
     adapter = fit_adapter(model_for(family, tokenizer), tokenizer, sentence_pairs())
     assert adapter.facts["left_out"] == []

@@ -51,6 +51,7 @@ from wordbias.results import Report
 @click.option(
     "--one-sided", is_flag=True, help="Centre the differences; loses the mean gender shift."
 )
+@click.option("--unit", is_flag=True, help="Fit on vectors of length one, as SENT-Debias does.")
 @sent_debias_options
 @click.option(
     "--head",
@@ -78,6 +79,7 @@ def command(
     tokens: str,
     dims: int,
     one_sided: bool,
+    unit: bool,
     text: str | None,
     limit: int,
     attribute_file: str | None,
@@ -109,7 +111,7 @@ def command(
     _check(output, pairs, text, setting, folder)
     target = load_target(model, device, head)
     notes = [] if target.sentence else [_no_sentence(target)]
-    recipe = Recipe(tokens, one_sided, dims, seed)
+    recipe = Recipe(tokens, one_sided, dims, seed, unit)
     plan = _Plan(recipe, pairs, wanted, text, limit, attribute_file, batch)
     adapter = plan.fit(target)
     folded = None

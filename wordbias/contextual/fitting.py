@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from wordbias.contextual.sentence_pairs import SentencePair
 from wordbias.contextual.sites import Site, attention
 from wordbias.contextual.stability import stability
 from wordbias.errors import WordbiasError
+from wordbias.measures.blocks import unit
 from wordbias.principal import principal
 from wordbias.subspace import Subspace
 
@@ -49,12 +50,18 @@ class Recipe:
         Dawkins et al. (2024) do not say which, and name Bolukbasi et al. (2016), who do so.
     dims
         Components to keep where a setting can ask for two.
+    unit
+        Bring every vector (at the attention, of every head) to length one before differences are
+        taken, as SENT-Debias does (Liang et al. 2020): a long sentence vector then says no more
+        than a short one. By default they are taken as they are, because that is what the
+        projection is applied to; Dawkins et al. (2024) do not say which.
     """
 
     tokens: str = "mean"
     one_sided: bool = False
     dims: int = DIMS
     seed: int = 0
+    unit: bool = False
 
 
 def fit_adapter(
@@ -119,20 +126,21 @@ def _fit_site(
     kept = read.even() if needs_alignment(site, recipe) else list(range(n))
     if len(kept) < 2:
         raise _too_few(site, len(kept), read)
-    first, second = seen[site][:n][kept], seen[site][n:][kept]
     heads = head_count(model) if site.kind in PARTS else 1
+    first, second = (
+        _split(vectors[kept], heads, recipe.unit) for vectors in (seen[site][:n], seen[site][n:])
+    )
     dims = 1 if site.kind in PARTS else recipe.dims
     try:
         found = [
-            subspace_of(a, b, dims, recipe.one_sided)
-            for a, b in zip(_split(first, heads), _split(second, heads), strict=True)
+            subspace_of(a, b, dims, recipe.one_sided) for a, b in zip(first, second, strict=True)
         ]
     except WordbiasError as error:
         raise WordbiasError(f"site {site}: {error}") from None
     about: dict[str, Any] = {"pairs": len(kept)}
     if heads == 1:
         steady = stability(
-            (first - second).astype(float), center=recipe.one_sided, seed=recipe.seed
+            (first[0] - second[0]).astype(float), center=recipe.one_sided, seed=recipe.seed
         )
         about["stability"] = steady._asdict()
     return of_heads(found) if site.kind in PARTS else found[0], about
@@ -154,8 +162,9 @@ def subspace_of(first: Float32, second: Float32, dims: int, one_sided: bool = Fa
     )
 
 
-def _split(x: Float32, heads: int) -> list[Float32]:
-    return np.split(x, heads, axis=1)
+def _split(x: Float32, heads: int, to_unit: bool) -> list[Float32]:
+    parts = np.split(x, heads, axis=1)
+    return [unit(part) for part in parts] if to_unit else parts
 
 
 def _too_few(site: Site, n: int, read: EncodedPairs) -> WordbiasError:
@@ -173,7 +182,9 @@ def _too_few(site: Site, n: int, read: EncodedPairs) -> WordbiasError:
 
 
 def _recipe_facts(recipe: Recipe) -> dict[str, Any]:
-    return {"tokens": recipe.tokens, "one_sided": recipe.one_sided, "seed": recipe.seed}
+    facts = asdict(recipe)
+    del facts["dims"]  # each subspace has its own
+    return facts
 
 
 def _pair_facts(read: EncodedPairs, given: int) -> dict[str, Any]:

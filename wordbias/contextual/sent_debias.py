@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wordbias.contextual.adapters import SENTENCE, Adapter
 from wordbias.contextual.encoding import encode_pairs
@@ -17,6 +16,7 @@ from wordbias.contextual.interventions import check_plain
 from wordbias.contextual.observing import BATCH, observe, positions
 from wordbias.contextual.sentence_pairs import SentencePair
 from wordbias.errors import WordbiasError
+from wordbias.measures.blocks import unit
 from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute
 
@@ -74,12 +74,6 @@ def fit(
     tokens, chosen = read.first + read.second, positions(read, "cls")
     vectors = unit(observe(model, tokenizer, tokens, chosen, [SENTENCE], batch)[SENTENCE])
     return Subspace.from_pairs(vectors[:n], vectors[n:], 1)
-
-
-def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Divide rows, shape ``(n, d)``, by their lengths."""
-    lengths: NDArray[np.float32] = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / lengths
 
 
 def drawn_from(
