@@ -248,6 +248,27 @@ def test_a_model_in_a_table_for_people(cli: Run, model: Path, text: Path, mine: 
     assert "no sentence has zed; fewer than 10 sentences have Ann 1; 1 word has one" in said
 
 
+def test_an_interruption_behind_the_model_says_where_the_vectors_are(
+    cli: Run, model: Path, text: Path, mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    given = ("ceat", model, "--sentences", text, "--stimuli", mine, "--draws", 200)
+    kept = tmp_path / "kept.safetensors"
+    with monkeypatch.context() as patch:
+        patch.setattr("wordbias.commands.ceat.ceat", stop)
+        done = cli(*given, "--save", kept)
+        assert done.code == 130
+        assert f"the words' vectors are kept; go on with: wordbias ceat {kept}" in done.err
+        assert "no output was changed" in cli(*given).err
+    found = cli("ceat", kept, "--stimuli", mine, "--draws", 200, "--format", "csv").out
+    straight = cli(*given, "--format", "csv").out
+    assert [line.split(",")[2:] for line in found.splitlines()] == [
+        line.split(",")[2:] for line in straight.splitlines()
+    ]
+
+
 def test_as_published(report: Reported, model: Path, text: Path, mine: Path) -> None:
     given = (model, "--sentences", text, "--stimuli", mine, "--draws", 300)
     (row,) = report("ceat", *given, "--as-published")["rows"]

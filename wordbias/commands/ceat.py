@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -23,6 +25,7 @@ from wordbias.commands.options import (
     show,
     split_layers,
 )
+from wordbias.errors import Interrupted
 from wordbias.probes.in_context.association import DRAWS
 from wordbias.probes.in_context.measuring import Settings, ceat
 from wordbias.probes.in_context.sentences import PER_WORD
@@ -123,7 +126,8 @@ def command(
     kind: Variance = variance or ("released" if options["as_published"] else "standard-error")
     minimum, seed = options["min_sentences"], options["seed"]
     settings = Settings(draws, kind, minimum, swap_roles, seed)
-    rows = ceat(subject.found, queries, settings, subject.layers)
+    with _kept(options["save"]):
+        rows = ceat(subject.found, queries, settings, subject.layers)
     asked = [swapped(query) for query in queries] if swap_roles else queries
     tables = [effects_table(subject.found.name, rows, asked)]
     if any(row.value is not None for row in rows):
@@ -139,3 +143,16 @@ def command(
         notes=[P_SHRINKS, *subject.notes],
     )
     show(report, to)
+
+
+@contextmanager
+def _kept(save: str | None) -> Iterator[None]:
+    """Say of an interruption that the vectors, which take long, are there already."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if save is None:
+            raise
+        raise Interrupted(
+            f"the words' vectors are kept; go on with: wordbias ceat {save}"
+        ) from None
