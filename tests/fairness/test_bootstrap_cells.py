@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from wordbias import WordbiasError
 from wordbias.fairness import confusion as counting
+from wordbias.fairness import measuring
 from wordbias.fairness.confusion import Confusion
 from wordbias.fairness.divergences import total_variation
 from wordbias.fairness.intervals import expected_alike, interval
@@ -333,3 +337,20 @@ def test_no_answer_is_left_out_of_separation_only_as_published() -> None:
 def test_distances_that_cannot_be(settings: Settings, message: str) -> None:
     with pytest.raises(WordbiasError, match=message):
         fairness_rows(_random(12), "x", settings)
+
+
+def test_a_bar_is_moved_by_each_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    moved: list[int] = []
+
+    class Counting:
+        def update(self, n: int = 1) -> None:
+            moved.append(n)
+
+    @contextmanager
+    def shown(what: str, total: int, unit: str) -> Iterator[Counting]:
+        yield Counting()
+        assert sum(moved) == total == 30 + 30
+
+    monkeypatch.setattr(measuring, "progress", shown)
+    table = Confusion.of(["a", "b"] * 6, ["a", "b"] * 6, ["F", "F", "M"] * 4)
+    assert fairness_rows(table, "made up", Settings(draws=30))

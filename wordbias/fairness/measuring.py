@@ -14,6 +14,7 @@ from wordbias.fairness.gaps import undefined_because
 from wordbias.fairness.intervals import expected_alike, interval
 from wordbias.fairness.metrics import Metric, Settings, metrics, sampled
 from wordbias.fairness.rates import RATES, Values
+from wordbias.progress import progress
 from wordbias.results import Row
 
 ALIKE = 200
@@ -78,9 +79,12 @@ def fairness_rows(
     distance = settings.distance_between(len(confusion.classes))
     found = metrics(confusion.counts[None], shares, settings, distance)
     rng = np.random.default_rng(settings.seed)
-    drawn = sampled(confusion.resampled(settings.draws, rng), shares, settings, distance)
     few = min(settings.draws, ALIKE)
-    even = sampled(confusion.alike(few, rng), shares, settings, distance)
+    with progress("intervals", settings.draws + few, "sample") as bar:
+        drawn, even = (
+            sampled(blocks, shares, settings, distance, bar)
+            for blocks in (confusion.resampled(settings.draws, rng), confusion.alike(few, rng))
+        )
     rows: list[Row] = []
     for name, metric in found.items():
         samples = drawn.get(name), even.get(name)

@@ -24,6 +24,7 @@ from wordbias.fairness.divergences import (
 from wordbias.fairness.gaps import gap_correlation, gaps
 from wordbias.fairness.rates import Values, rates, ratio
 from wordbias.measures.bootstrap import SAMPLES
+from wordbias.progress import Bar
 
 DISTANCES = ("total-variation", "positions", "costs")
 
@@ -152,9 +153,13 @@ def metrics(
 
 
 def sampled(
-    blocks: Iterable[Counts], shares: Values, settings: Settings, distance: Distance
+    blocks: Iterable[Counts],
+    shares: Values,
+    settings: Settings,
+    distance: Distance,
+    bar: Bar | None = None,
 ) -> dict[str, Values]:
-    """Compute every metric of samples that come in blocks.
+    """Compute every metric of samples that come in blocks; a bar is moved by each sample.
 
     Returns
     -------
@@ -165,6 +170,8 @@ def sampled(
     for block in blocks:
         for name, metric in metrics(block, shares, settings, distance).items():
             found.setdefault(name, []).append(metric.joined())
+        if bar is not None:
+            bar.update(len(block))
     return {name: np.concatenate(parts) for name, parts in found.items()}
 
 
