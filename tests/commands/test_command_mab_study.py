@@ -90,7 +90,29 @@ def test_bad_calls_are_one_line(cli: Run, files: Path, tmp_path: Path) -> None:
     assert "none.tsv: cannot be read" in missing.err
     assert _call(cli, files, tmp_path, "--seeds", "a").code == 2
     assert cli("mab-study", "--train", "a", "--dev", "b", "-o", "c").code == 2
+    for output, said in (
+        (files / "pairs.tsv", "is a file; name the folder of the study"),
+        (tmp_path / "none" / "study", f"the folder {tmp_path / 'none'} does not exist"),
+    ):
+        done = _call(cli, files, output)
+        assert (done.code, said in done.err, done.err.count("\n")) == (1, True, 1)
+    done = _call(cli, files, tmp_path / "study", "--only", "beauty")
+    assert "measure 'beauty': expected some of midb, direct-bias," in done.err
+    assert not list(tmp_path.iterdir())
     twice = [files / "base.safetensors"] * 2
     same = cli("mab-study", *twice, "--train", files / "pairs.tsv", "--dev", files / "pairs.tsv",
                "-o", tmp_path)  # fmt: skip
     assert (same.code, "the same name" in same.err) == (1, True)
+
+
+def test_a_word_that_vectors_lack_is_found_before_any_training(
+    cli: Run, files: Path, tmp_path: Path
+) -> None:
+    sample = Embedding.sample()
+    words = [word for word in sample.words if word != "gentleman"]
+    sample.subset(words).save(tmp_path / "few.safetensors")
+    pairs = ("--train", files / "pairs.tsv", "--dev", files / "pairs.tsv")
+    done = cli("mab-study", tmp_path / "few.safetensors", *pairs, "-o", tmp_path / "out")
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert "lacks 1 of 9 words that the set explicit asks about (gentleman)" in done.err
+    assert not (tmp_path / "out").exists()

@@ -38,9 +38,10 @@ from wordbias.nli.evaluation import Settings, mab_rows, word_rows
 from wordbias.nli.files import Model
 from wordbias.nli.fillers import GENDERS, MARKED, marked_sets
 from wordbias.nli.hugging_face import Classifier
+from wordbias.nli.known_words import known_part
 from wordbias.nli.marked_attribute import PARTITIONS
 from wordbias.nli.predictions import Predictions
-from wordbias.nli.scoring import foreign, known_part, lacking, score_set
+from wordbias.nli.scoring import foreign, lacking, score_set
 from wordbias.nli.test_sets import TestSet, build
 from wordbias.resources import located
 from wordbias.results import Report
@@ -202,7 +203,8 @@ def _known(
 ) -> tuple[list[TestSet], list[str]]:
     """Leave out words that vectors lack, but not of the sets that are published; say which."""
     asked = [
-        known_part(model, embedding, test) if test.groups != GENDERS else test for test in tests
+        known_part(embedding, test, lower=model.lower) if test.groups != GENDERS else test
+        for test in tests
     ]
     left_out = list(
         dict.fromkeys(

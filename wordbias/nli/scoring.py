@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,13 @@ from wordbias.nli.batches import Encoded, Ints, Sentences
 from wordbias.nli.files import Model
 from wordbias.nli.fillers import Filler
 from wordbias.nli.forward import probabilities
+from wordbias.nli.known_words import check_fillers, listed
 from wordbias.nli.lexicon import Lexicon, Table
 from wordbias.nli.pairs import Pairs, Tokens
 from wordbias.nli.test_sets import TestSet
 from wordbias.nli.tokens import tokenise
 from wordbias.progress import progress
 
-_SHOWN = 5
 _AT_ONCE = 4096
 """Sentences that are encoded together: enough for the matrix products, small in memory."""
 
@@ -54,11 +54,11 @@ def score_set(model: Model, embedding: Embedding, test: TestSet) -> Scored:
         asked of that word would be asked of a random vector.
     """
     check_dimensions(model, embedding)
+    check_fillers(embedding, test, lower=model.lower)
     parts = _Parts.of(test)
     table = parts.lexicon.table(embedding, lower=model.lower)
     words = [_spelled(token, table) for token in parts.lexicon.tokens]
     unknown = [words[i] for i in np.flatnonzero(~table.found) if i]  # 0 is NULL
-    _check_fillers(test, embedding, table, unknown)
     shape = (len(test.premises), len(test.hypotheses), len(test.templates), 3)
     out = np.empty(shape, np.float32)
     with progress(f"scoring {test.name}", len(test), "pair") as bar:
@@ -68,29 +68,6 @@ def score_set(model: Model, embedding: Embedding, test: TestSet) -> Scored:
             out[:, :, templates] = found.reshape(*shape[:2], -1, 3)
             bar.update(len(encoded))
     return Scored(out.reshape(-1, 3), *(tuple(dict.fromkeys(x)) for x in (words[1:], unknown)))
-
-
-def known_part(model: Model, embedding: Embedding, test: TestSet) -> TestSet:
-    """Leave out the words asked about, of the hypotheses, that an embedding lacks.
-
-    Not for the published sets, whose numbers compare only if all words are there.
-
-    Raises
-    ------
-    WordbiasError
-        If no word of a group, or none of a kind, is left.
-    """
-    lexicon = Lexicon.of([tuple(tokenise(one.word)) for one in test.hypotheses])
-    table = lexicon.table(embedding, lower=model.lower)
-    known = {token for token, found in zip(lexicon.tokens, table.found, strict=True) if found}
-    kept = [one for one in test.hypotheses if known.issuperset(tokenise(one.word))]
-    whole = {(one.kind, one.group) for one in test.hypotheses}
-    for kind, group in sorted(whole - {(one.kind, one.group) for one in kept}):
-        raise WordbiasError(
-            f"{embedding.name} lacks every {kind} of {group} that the set {test.name} asks about; "
-            "give vectors that have them, or another set (--set)"
-        )
-    return replace(test, hypotheses=kept)
 
 
 def foreign(model: Model, embedding: Embedding) -> list[str]:
@@ -118,7 +95,7 @@ def lacking(scored: Sequence[Scored], embedding: Embedding) -> list[str]:
     words = {word for one in scored for word in one.words}
     return [
         f"{embedding.name} lacks {len(unknown)} of the templates' {len(words)} words "
-        f"({_listed(unknown)}): each is given a fixed random vector, as in training"
+        f"({listed(unknown)}): each is given a fixed random vector, as in training"
     ]
 
 
@@ -187,25 +164,3 @@ class _Parts:
 
 def _spelled(token: str, table: Table) -> str:
     return token.lower() if table.lower else token
-
-
-def _check_fillers(
-    test: TestSet, embedding: Embedding, table: Table, unknown: Sequence[str]
-) -> None:
-    fillers = list(dict.fromkeys(filler.word for filler in (*test.premises, *test.hypotheses)))
-    lacking = set(unknown)
-    missing = [
-        word
-        for word in fillers
-        if not lacking.isdisjoint(_spelled(token, table) for token in tokenise(word))
-    ]
-    if missing:
-        raise WordbiasError(
-            f"{embedding.name} lacks {len(missing)} of {len(fillers)} words that the set "
-            f"{test.name} asks about ({_listed(missing)}); give vectors that have them, or another "
-            "set (--set)"
-        )
-
-
-def _listed(words: Sequence[str]) -> str:
-    return ", ".join(words[:_SHOWN]) + (", …" if len(words) > _SHOWN else "")

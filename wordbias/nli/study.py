@@ -22,13 +22,14 @@ from wordbias.nli.evaluation import mab_rows
 from wordbias.nli.files import Model
 from wordbias.nli.fillers import marked_sets
 from wordbias.nli.keeping import kept
+from wordbias.nli.known_words import check_fillers, known_part
 from wordbias.nli.pairs import Pairs
 from wordbias.nli.recipes import FAST, Recipe
 from wordbias.nli.runs import Data
 from wordbias.nli.runs import plan as models_to_train
-from wordbias.nli.scoring import accuracy, known_part, score_set
+from wordbias.nli.scoring import accuracy, score_set
 from wordbias.nli.summary import over_seeds
-from wordbias.nli.test_sets import build
+from wordbias.nli.test_sets import TestSet, build
 from wordbias.nli.trainer import Job, train_all
 from wordbias.quality import AnalogySet, SimilaritySet, quality
 from wordbias.results import Row
@@ -84,6 +85,10 @@ class Plan:
         if len(set(dims.values())) > 1:
             found = ", ".join(f"{name} {dim}" for name, dim in dims.items())
             raise WordbiasError(f"expected embeddings of one dimension, found {found}")
+        for family in self.families:
+            if family not in FAMILIES:  # now, not after all training
+                known = ", ".join(FAMILIES)
+                raise WordbiasError(f"measure {family!r}: expected some of {known}")
 
 
 def with_permuted_weights(embeddings: Sequence[Embedding]) -> list[Embedding]:
@@ -111,6 +116,8 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
         Rows of every model (with its `seed`), their means over seeds (`seeds`, `spread`: standard
         deviation), the measures of every embedding, and its quality.
     """
+    for embedding in plan.embeddings:
+        _tests(plan, embedding)  # refuses now what would be refused after all training
     data = Data.of(dict(plan.data))
     jobs = models_to_train(
         plan.embeddings, plan.seeds, data, plan.recipe, plan.folder, half=plan.half
@@ -144,16 +151,24 @@ def _model_rows(plan: Plan, embedding: Embedding, job: Job) -> list[Row]:
                 right = accuracy(model, embedding, pairs)
                 details = {"set": name, "n": len(pairs), "neutral": 1 / 3, "better": "higher"}
                 yield Row(embedding.name, "snli-accuracy", right, details)
-        for name in marked_sets(plan.about):
-            test = build(name, attribute=plan.about)
-            known = test if plan.about is None else known_part(model, embedding, test)
-            scored = score_set(model, embedding, known)
-            yield from mab_rows(known, scored.probabilities, embedding.name)
+        for test in _tests(plan, embedding):
+            scored = score_set(model, embedding, test)
+            yield from mab_rows(test, scored.probabilities, embedding.name)
 
     path = job.output.with_name(f"{job.output.name}.{_named(plan)}rows.json")
     about = {**job.about, "test": plan.test.sha256 if plan.test else None, **_about(plan)}
     rows = kept(path, about, lambda: list(make()))
     return [replace(row, details={**row.details, "seed": job.seed}) for row in rows]
+
+
+def _tests(plan: Plan, embedding: Embedding) -> list[TestSet]:
+    """Return the marked sets; words that the vectors lack are refused, or left out."""
+    tests = [build(name, attribute=plan.about) for name in marked_sets(plan.about)]
+    if plan.about is not None:
+        return [known_part(embedding, test) for test in tests]
+    for test in tests:
+        check_fillers(embedding, test)
+    return tests
 
 
 def _named(plan: Plan) -> str:

@@ -95,7 +95,8 @@ FAMILIES = (
         "Which share of the neighbours of neutral words is near them mostly because both lean the "
         "same way?",
         "It depends on the threshold θ and on the words among which neighbours are looked for. "
-        "Values of embeddings with different vocabularies do not compare.",
+        "Values of embeddings with different vocabularies do not compare. An audit looks among the "
+        "50,000 most frequent words, wordbias measure among all.",
         "Weighted share of the 100 nearest neighbours whose indirect bias β, taken in the "
         "original, exceeds θ. Kumar et al. (2020), “Nurse is Closer to Woman than Surgeon?”, "
         "section 3.",

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from wordbias.nli.evaluation import Settings, mab_rows
 from wordbias.nli.fillers import marked_sets
-from wordbias.nli.scoring import known_part, score_set
+from wordbias.nli.known_words import known_part
+from wordbias.nli.scoring import score_set
 from wordbias.nli.test_sets import TestSet, build
 from wordbias.report.audit.plan import MAB_SETS
 from wordbias.results import Row
@@ -48,4 +49,4 @@ def _tests(panel: Panel, model: Model) -> list[TestSet]:
     sets = marked_sets(panel.attribute)
     chosen = [name for name in MAB_SETS if name in sets] or sets
     tests = [build(name, attribute=panel.attribute) for name in chosen]
-    return [known_part(model, panel.embedding, test) for test in tests]
+    return [known_part(panel.embedding, test, lower=model.lower) for test in tests]

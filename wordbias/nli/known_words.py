@@ -1,0 +1,74 @@
+"""Which of the words that a test set asks about an embedding has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from wordbias.embedding import Embedding
+from wordbias.errors import WordbiasError
+from wordbias.nli.lexicon import Lexicon
+from wordbias.nli.test_sets import TestSet
+from wordbias.nli.tokens import tokenise
+
+_SHOWN = 5
+
+
+def missing_fillers(
+    embedding: Embedding, test: TestSet, *, lower: bool | None = None
+) -> tuple[str, ...]:
+    """Return the words that sentences are about, of which an embedding lacks some part.
+
+    Parameters
+    ----------
+    lower
+        Whether they are looked up in lower case; by default if the embedding's words are.
+    """
+    fillers = dict.fromkeys(filler.word for filler in (*test.premises, *test.hypotheses))
+    parts = {word: tuple(tokenise(word)) for word in fillers}
+    lexicon = Lexicon.of(list(parts.values()))
+    found = lexicon.table(embedding, lower=lower).found
+    known = {token for token, has in zip(lexicon.tokens, found, strict=True) if has}
+    return tuple(word for word, tokens in parts.items() if not known.issuperset(tokens))
+
+
+def check_fillers(embedding: Embedding, test: TestSet, *, lower: bool | None = None) -> None:
+    """Refuse an embedding that lacks a word asked about: it would be asked of a random vector.
+
+    Raises
+    ------
+    WordbiasError
+        Naming the first ones.
+    """
+    if missing := missing_fillers(embedding, test, lower=lower):
+        total = len({filler.word for filler in (*test.premises, *test.hypotheses)})
+        raise WordbiasError(
+            f"{embedding.name} lacks {len(missing)} of {total} words that the set {test.name} asks "
+            f"about ({listed(missing)}); give vectors that have them, or another set (--set)"
+        )
+
+
+def known_part(embedding: Embedding, test: TestSet, *, lower: bool | None = None) -> TestSet:
+    """Leave out the words asked about, of the hypotheses, that an embedding lacks.
+
+    Not for the published sets, whose numbers compare only if all words are there.
+
+    Raises
+    ------
+    WordbiasError
+        If no word of a group, or none of a kind, is left.
+    """
+    missing = missing_fillers(embedding, test, lower=lower)
+    kept = [one for one in test.hypotheses if one.word not in missing]
+    whole = {(one.kind, one.group) for one in test.hypotheses}
+    for kind, group in sorted(whole - {(one.kind, one.group) for one in kept}):
+        raise WordbiasError(
+            f"{embedding.name} lacks every {kind} of {group} that the set {test.name} asks about; "
+            "give vectors that have them, or another set (--set)"
+        )
+    return replace(test, hypotheses=kept)
+
+
+def listed(words: Sequence[str]) -> str:
+    """Name the first few words."""
+    return ", ".join(words[:_SHOWN]) + (", …" if len(words) > _SHOWN else "")
