@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -120,12 +123,26 @@ def test_texts_that_cannot_be_read(tmp_path: Path) -> None:
     path.write_bytes(b"one\n\n  two\r\n")
     assert list(lines_of(path)) == ["one", "two"]
     path.write_bytes(b"\xff")
-    with pytest.raises(WordbiasError, match="text: not UTF-8"):
+    with pytest.raises(WordbiasError, match="text: line 1: byte 1 is not UTF-8"):
         list(lines_of(path))
     with pytest.raises(WordbiasError, match="No such file"):
         list(lines_of(tmp_path / "none"))
     with pytest.raises(WordbiasError, match="cannot be read: Is a directory"):
         list(lines_of(tmp_path))
+    packed = tmp_path / "packed.txt"
+    packed.write_bytes(gzip.compress(b"one\n"))
+    with pytest.raises(WordbiasError, match="is packed by gzip; unpack it, or name it"):
+        list(lines_of(packed))
+
+
+@pytest.mark.parametrize(("suffix", "module"), [("gz", gzip), ("bz2", bz2), ("xz", lzma)])
+def test_a_packed_text_is_read_as_what_it_holds(tmp_path: Path, suffix: str, module: Any) -> None:
+    path = tmp_path / f"text.txt.{suffix}"
+    path.write_bytes(module.compress("\n".join(LINES).encode()))
+    assert list(lines_of(path)) == LINES
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(WordbiasError, match="cannot be read"):
+        list(lines_of(path))
 
 
 def test_a_text_without_gendered_words(tokenizer: Any) -> None:

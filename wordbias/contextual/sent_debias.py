@@ -16,6 +16,7 @@ from wordbias.contextual.interventions import check_plain
 from wordbias.contextual.observing import BATCH, observe, positions
 from wordbias.contextual.sentence_pairs import SentencePair
 from wordbias.errors import WordbiasError
+from wordbias.formats.tables import numbered_lines
 from wordbias.measures.blocks import unit
 from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute
@@ -135,20 +136,14 @@ def counterfactuals(
 
 
 def lines_of(path: str | Path) -> Iterator[str]:
-    """Yield the lines of a text file that are not blank.
+    """Yield the lines of a text file, compressed or not, that are not blank.
 
     Raises
     ------
     WordbiasError
         If it cannot be read, or is not UTF-8.
     """
-    try:
-        with Path(path).open(encoding="utf-8") as file:
-            yield from (line.strip() for line in file if line.strip())
-    except UnicodeDecodeError:
-        raise WordbiasError(f"{path}: not UTF-8; save the file as UTF-8") from None
-    except OSError as error:
-        raise WordbiasError(f"{path}: cannot be read: {error.strerror or error}") from None
+    return (text for _, line in numbered_lines(Path(path)) if (text := line.strip()))
 
 
 def _partners(words: Sequence[tuple[str, str]]) -> dict[str, tuple[str, bool]]:

@@ -63,11 +63,17 @@ def read_lines(file: Path) -> Iterator[Line]:
     """
     readers = {"tsv": _tabbed, "csv": _comma, "jsonl": _json}
     read = readers.get(kind_of(file), _plain)
-    return read(file, _decoded(file))
+    return read(file, numbered_lines(file))
 
 
-def _decoded(file: Path) -> Iterator[tuple[int, str]]:
-    """Yield lines with their numbers, without their ends."""
+def numbered_lines(file: Path) -> Iterator[tuple[int, str]]:
+    """Yield lines with their numbers, from 1, and without their ends.
+
+    Raises
+    ------
+    WordbiasError
+        If the file cannot be read, is not UTF-8, or is something else than text.
+    """
     plain, blank = kind_of(file) == "plain", True
     for number, raw in _raw(file):
         if blank:
