@@ -25,7 +25,7 @@ from wordbias.report.audit.stages import Stages, among
 from wordbias.report.audit.words import map_rows, neighbour_rows, occupation_rows, plane
 from wordbias.results import Row
 from wordbias.subspace import Subspace
-from wordbias.wordlists import Attribute, Templates
+from wordbias.wordlists import Attribute, Templates, load_two_sets
 
 QUICK = tuple(part for part in PARTS if part not in ("midb", "direct-bias", "occupations", "misp"))
 
@@ -195,6 +195,28 @@ def test_marked_bias_needs_the_words_and_the_dimensions(stages: Stages) -> None:
     found = _notes(Stages(panel))
     assert "of 100 dimensions, flat has 50" in found.notes[-1]
     assert found.rows == []
+
+
+def test_weat_is_of_the_groups_of_the_attribute() -> None:
+    """Names of women and men have no place in an audit along religion."""
+    faiths = Attribute.load("religion:christian,muslim")
+    (panel,) = make_panels([Embedding.sample()], None, faiths)
+    (row,) = audit([Stages(panel)], Plan(tuple({*PARTS} - {"weat"}))).rows
+    assert row.details["set"] == "christian/muslim"
+    expected = weat_between(panel.embedding, faiths)
+    assert row.value == pytest.approx(expected, abs=1e-5)
+    assert row.details["alternative"] == "two-sided"
+
+
+def weat_between(sample: Embedding, attribute: Attribute) -> float:
+    """Caliskan et al. (2017), page 183, on the words that the sample has."""
+    (_, pleasant), (_, unpleasant) = load_two_sets(("pleasant", "unpleasant"))
+    x, y, a, b = (
+        np.array([v / np.linalg.norm(v) for v in sample.take([w for w in words if w in sample])])
+        for words in (*attribute.members, pleasant, unpleasant)
+    )
+    s = [(side @ a.T).mean(1) - (side @ b.T).mean(1) for side in (x, y)]
+    return float((s[0].mean() - s[1].mean()) / np.concatenate(s).std(ddof=1))
 
 
 def test_marked_bias_is_of_the_attribute(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from wordbias.errors import WordbiasError
 from wordbias.measures.associations import measure_queries
+from wordbias.measures.permutation import Alternative
 from wordbias.measures.table import FAMILIES, table_rows
 from wordbias.measures.weat import Settings as WeatSettings
 from wordbias.nli.scoring import foreign
@@ -19,7 +20,7 @@ from wordbias.report.audit.plan import Plan
 from wordbias.report.audit.stages import Stages, among
 from wordbias.report.audit.words import change_rows, map_rows, neighbour_rows, occupation_rows
 from wordbias.results import Row
-from wordbias.wordlists import load_queries, resolve
+from wordbias.wordlists import Attribute, group_queries, load_queries, load_two_sets, resolve
 
 Part = Callable[[Stages, Plan], list[Row]]
 _PARTITIONS = 10_000
@@ -121,13 +122,19 @@ def _gipe(one: Stages, plan: Plan) -> list[Row]:
 
 
 def _weat(one: Stages, plan: Plan) -> list[Row]:
-    settings = WeatSettings(1, "greater", _PARTITIONS, one.before.seed)
+    """Take the queries of WEAT; of another attribute its groups, whose order means nothing."""
+    attribute = one.before.attribute
+    other = attribute != Attribute.load()
+    queries = group_queries(attribute, load_two_sets(_VALENCE)) if other else load_queries()
+    alternative: Alternative = "two-sided" if other else "greater"
+    settings = WeatSettings(1, alternative, _PARTITIONS, one.before.seed)
     found: list[Row] = []
     for stage, panel in one.panels():
-        found += one.rows(
-            stage, measure_queries(panel.embedding, load_queries(), settings=settings)
-        )
+        found += one.rows(stage, measure_queries(panel.embedding, queries, settings=settings))
     return found
+
+
+_VALENCE = ("pleasant", "unpleasant")
 
 
 def _quality(one: Stages, plan: Plan) -> list[Row]:
