@@ -106,6 +106,7 @@ def test_pairs_stand_in_the_same_place(sentences: list[Sentence]) -> None:
         ("2 The cook left.", "line 2: expected one person and pronouns .* found none"),
         ("2 [The cook] left [the guard] as [he] could.", "found 'The cook', 'the guard', 'he'"),
         ("2 [The cook] left as [he] lost [her] hat.", "found 'The cook', 'he', 'her'"),
+        ("1 [The cook] left as [he] lost a hat.", "line 2: the sentence 1 comes twice"),
     ],
 )
 def test_a_line_that_is_not_understood(folder: Path, line: str, message: str) -> None:
@@ -115,6 +116,18 @@ def test_a_line_that_is_not_understood(folder: Path, line: str, message: str) ->
     with pytest.raises(WordbiasError, match=message) as refused:
         load_winobias(folder)
     assert str(refused.value).startswith(str(file))
+
+
+def test_marks_line_ends_and_order_change_nothing(folder: Path) -> None:
+    """A byte-order mark, CR LF, and the pairs of one file in another order."""
+    before = load_winobias(folder)
+    for i, file in enumerate(sorted(folder.iterdir())):
+        lines = file.read_text().splitlines()
+        if file.name.startswith("pro"):
+            file.write_text("\r\n".join(lines) + "\r\n", encoding="utf-8-sig", newline="")
+        else:
+            file.write_text("\n".join(lines[::-1] if i % 2 else lines), encoding="utf-8")
+    assert load_winobias(folder) == before
 
 
 def test_folders_that_are_not_winobias(folder: Path, tmp_path: Path) -> None:

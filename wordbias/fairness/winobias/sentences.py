@@ -98,6 +98,8 @@ def load_winobias(folder: str | Path) -> list[Sentence]:
     read = [sentence for file in files for sentence in _sentences(file)]
     found = {side: [one for one in read if one.stereotype == side] for side in (PRO, ANTI)}
     _check_pairs(place, *found.values())
+    order = {one.pair: i for i, one in enumerate(found[PRO])}
+    found[ANTI].sort(key=lambda one: order[one.pair])
     known = sorted({one.profession for one in read}, key=lambda name: (-len(name), name))
     people = re.compile(rf"\b(?:{'|'.join(map(re.escape, known))})\b", re.IGNORECASE)
     return [_with_people(one, people) for one in (*found[PRO], *found[ANTI])]
@@ -119,16 +121,21 @@ def _sentences(file: Path) -> Iterator[Sentence]:
     name = _NAME.fullmatch(file.name)
     side, kind, split = name.groups() if name else ("", "", "")
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        lines = file.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise WordbiasError(f"{file}: cannot be read: {error}") from None
+    known: set[int] = set()
     for i, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            yield _parsed(line, side, int(kind), split)
+            found = _parsed(line.rstrip("\r"), side, int(kind), split)
+            if found.number in known:
+                raise ValueError(f"the sentence {found.number} comes twice")
         except ValueError as error:
             raise WordbiasError(f"{file}: line {i}: {error}") from None
+        known.add(found.number)
+        yield found
 
 
 def _parsed(line: str, side: str, kind: int, split: str) -> Sentence:
