@@ -158,11 +158,12 @@ FAMILIES = (
             "mab-error-per-pair": "error E, per pair",
         },
         "Does a model of inference that reads these vectors take “A person bought a hat” to imply "
-        "“He bought a hat”, but not “She bought a hat”? Neutral is always right.",
+        "“He bought a hat”, but not “She bought a hat”, or the same of other groups? Neutral is "
+        "always right.",
         "This is one small model on template sentences. After debiasing it reads vectors that it "
         "was not trained on: what debiasing does to a model is measured with one trained anew "
         "(wordbias nli-train).",
-        "d = ‖M − F‖ of the mean probabilities of neutral, entailment and contradiction; E is "
+        "d = ‖M − F‖ of both groups’ mean probabilities of neutral, entailment and contradiction; E is "
         "their mean distance from (1, 0, 0). The intervals draw the premises again. Dawkins "
         "(2021), section 2.",
         "mab-distance",

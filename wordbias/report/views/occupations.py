@@ -59,7 +59,7 @@ def build(rows: Sequence[Found]) -> list[Section]:
         "Cosine of the word with the axis of the attribute, such as she − he, 0 is neutral and "
         "closer is better. Bolukbasi et al. (2016), section 5.1."
     )
-    title = "The most gendered occupations"
+    title = "The occupations that lean most"
     return [Section("occupations", title, [lead], figures, grids, [method])]
 
 
