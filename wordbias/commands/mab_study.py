@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,8 @@ from wordbias.commands.training_options import (
     training_files,
 )
 from wordbias.commands.views import measures_tables
-from wordbias.formats.atomic import replacing
+from wordbias.errors import WordbiasError
+from wordbias.formats.atomic import check_writable, replacing
 from wordbias.measures.sembias import SemBias
 from wordbias.measures.table import FAMILIES
 from wordbias.nli.pairs import load_pairs
@@ -36,9 +38,11 @@ from wordbias.optional import need
 from wordbias.quality import find_sets
 from wordbias.rendering import as_json
 from wordbias.resources import located
-from wordbias.results import Report
+from wordbias.results import Report, Row
 from wordbias.wordlists import Attribute
 from wordbias.workers import Workers
+
+STORED = "study.json"
 
 
 @click.command()
@@ -98,6 +102,8 @@ def command(
       wordbias mab-study glove.txt misp.txt hard.txt --train train.jsonl --dev dev.jsonl -o study
       wordbias mab-study glove.txt --permute-weights --train train.tsv --dev dev.tsv -o study
     """
+    folder = Path(output)
+    check_folder(folder)
     reading = Reading(cache, skip_bad, allow_pickle)
     subjects = [
         open_subject(name, reading, head=0, wanted=(), output=None, quiet=quiet)
@@ -108,7 +114,7 @@ def command(
     plan = study.Plan(
         study.with_permuted_weights(loaded) if permute_weights else loaded,
         {"train": load_pairs(located(train_file)), "dev": load_pairs(located(dev_file))},
-        Path(output),
+        folder,
         RECIPES[recipe_name].with_changes(epochs=epochs),
         seeds,
         precision == BFLOAT16,
@@ -119,23 +125,43 @@ def command(
         Attribute.load(attribute_file),
     )
     rows = study.run(plan, device=device, workers=Workers(jobs, backend))
+    infos = {subject.embedding.name: subject.info.to_dict() for subject in subjects}
+    heading = f"Embeddings: {len(plan.embeddings)}. Models of each: {len(seeds)}."
+    report = _report(rows, infos, heading, folder)
+    with replacing(folder / STORED) as file:
+        file.write((as_json(report.to_dict(), indent=2) + "\n").encode())
+    show(report, to)
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse early, before hours of work, a folder that cannot be made or written to."""
+    if folder.exists() and not folder.is_dir():
+        raise WordbiasError(f"{folder}: is a file; name the folder of the study")
+    check_writable(folder / STORED if folder.is_dir() else folder)
+
+
+def _report(
+    rows: Sequence[Row], infos: dict[str, dict[str, Any]], heading: str, folder: Path
+) -> Report:
     related = correlations_with_error(rows)
-    report = Report(
+    related_tables = [correlation_table(related)]
+    closing = [f"Kept in {folder}: models, rows, {STORED}."]
+    if all(row.value is None for row in related):
+        related_tables, least = [], "Correlations with E (Table 5) need at least 3 embeddings."
+        closing.insert(0, least)
+    return Report(
         "mab-study",
         given_arguments(),
-        {subject.embedding.name: subject.info.to_dict() for subject in subjects},
+        infos,
         [*rows, *related],
         [
             errors_table(rows),
             *marked_tables(rows),
             *quality_tables([row for row in rows if row.measure in QUALITY]),
             *measures_tables(intrinsic(rows)),
-            correlation_table(related),
+            *related_tables,
         ],
-        [f"{len(plan.embeddings)} embeddings, {len(seeds)} models each."],
-        [f"Kept in {output}: models, rows, study.json."],
+        [heading],
+        closing,
         notes=["Few embeddings and seeds: read correlations as descriptions, not as tests."],
     )
-    with replacing(plan.folder / "study.json") as file:
-        file.write((as_json(report.to_dict(), indent=2) + "\n").encode())
-    show(report, to)

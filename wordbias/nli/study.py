@@ -15,9 +15,10 @@ from typing import Any
 from wordbias.debias import misp
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
+from wordbias.formats.alone import alone
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.sembias import SemBias
-from wordbias.measures.table import FAMILIES, table_rows
+from wordbias.measures.table import FAMILIES, check_families, table_rows
 from wordbias.nli.evaluation import mab_rows
 from wordbias.nli.files import Model
 from wordbias.nli.fillers import marked_sets
@@ -85,10 +86,7 @@ class Plan:
         if len(set(dims.values())) > 1:
             found = ", ".join(f"{name} {dim}" for name, dim in dims.items())
             raise WordbiasError(f"expected embeddings of one dimension, found {found}")
-        for family in self.families:
-            if family not in FAMILIES:  # now, not after all training
-                known = ", ".join(FAMILIES)
-                raise WordbiasError(f"measure {family!r}: expected some of {known}")
+        check_families(self.families)
 
 
 def with_permuted_weights(embeddings: Sequence[Embedding]) -> list[Embedding]:
@@ -115,6 +113,12 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
     list of Row
         Rows of every model (with its `seed`), their means over seeds (`seeds`, `spread`: standard
         deviation), the measures of every embedding, and its quality.
+
+    Raises
+    ------
+    WordbiasError
+        If an embedding lacks words of the marked sets, another process is at the same study, or as
+        `train_all` does.
     """
     for embedding in plan.embeddings:
         _tests(plan, embedding)  # refuses now what would be refused after all training
@@ -123,15 +127,21 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
         plan.embeddings, plan.seeds, data, plan.recipe, plan.folder, half=plan.half
     ).jobs
     plan.folder.mkdir(parents=True, exist_ok=True)
-    train_all(
-        jobs,
-        data.encoded["train"],
-        data.encoded["dev"],
-        plan.recipe,
-        device=device,
-        half=plan.half,
-        workers=workers,
-    )
+    with alone(plan.folder / "study"):
+        train_all(
+            jobs,
+            data.encoded["train"],
+            data.encoded["dev"],
+            plan.recipe,
+            device=device,
+            half=plan.half,
+            workers=workers,
+        )
+        return _rows(plan, jobs)
+
+
+def _rows(plan: Plan, jobs: Sequence[Job]) -> list[Row]:
+    """Score and measure what is not kept."""
     known = {embedding.name: embedding for embedding in plan.embeddings}
     single = [
         row for job in jobs for row in _model_rows(plan, known[job.about["embedding"]["name"]], job)

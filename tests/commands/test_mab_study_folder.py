@@ -1,0 +1,70 @@
+"""`wordbias mab-study`: its folder, and what is refused before anything is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wordbias import Embedding
+from wordbias.commands import mab_study
+from wordbias.formats.alone import alone
+from wordbias.results import Row
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def refused(cli: Run, tmp_path: Path) -> Callable[..., str]:
+    """Call the command with files that are not there; return its line."""
+
+    def call(output: Path, *more: object) -> str:
+        none = tmp_path / "none.txt"
+        done = cli("mab-study", none, "--train", none, "--dev", none, "-o", output, *more)
+        assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+        return str(done.err)
+
+    return call
+
+
+def test_outputs_that_cannot_be_folders(refused: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("my thesis")
+    assert "file: is a file; name the folder of the study" in refused(tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "my thesis"
+    assert "gone does not exist" in refused(tmp_path / "gone" / "study")
+    (tmp_path / "old" / "study.json").mkdir(parents=True)
+    assert "study.json: is a folder" in refused(tmp_path / "old")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "old"]
+
+
+def test_a_table_of_nothing_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two embeddings have no correlation: that is said, and not shown measure by measure."""
+    monkeypatch.setattr(mab_study, "given_arguments", dict)
+    about = {"set": "explicit", "setting": "nouns", "seeds": 1, "spread": None}
+    groups = [{**about, "group": group} for group in ("male", "female")]
+    for count, least in ((2, 0), (3, 1)):
+        rows = [Row(f"e{i}", "mab-error", 0.1 * i * i, about) for i in range(count)]
+        rows += [Row(f"e{i}", "mab-neutral", 0.5, g) for g in groups for i in range(count)]
+        rows += [Row(f"e{i}", "direct-bias", 0.1 * i, {"better": "lower"}) for i in range(count)]
+        report = mab_study._report(rows, {}, "heading", Path("folder"))
+        shown = [table.title for table in report.tables if table.title.startswith("Table 5")]
+        assert len(shown) == least
+        needs = "Correlations with E (Table 5) need at least 3 embeddings."
+        assert (needs in report.closing) == (not shown)
+
+
+def test_two_at_one_folder(cli: Run, tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    pytest.importorskip("torch")
+    pairs, study = tmp_path / "pairs.tsv", tmp_path / "study"
+    pairs.write_text("neutral\ta man\ta woman\nentailment\ta man\ta man\n")
+    Embedding.sample().save(tmp_path / "v.safetensors")
+    study.mkdir()
+    given = ("mab-study", tmp_path / "v.safetensors", "--train", pairs, "--dev", pairs)
+    with alone(study / "study"):
+        done = cli(*given, "-o", study)
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert "another process is writing it; wait for that one" in done.err
+    assert not list(study.iterdir())
