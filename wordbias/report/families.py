@@ -163,8 +163,8 @@ FAMILIES = (
         "This is one small model on template sentences. After debiasing it reads vectors that it "
         "was not trained on: what debiasing does to a model is measured with one trained anew "
         "(wordbias nli-train).",
-        "d = ‖M − F‖ of both groups’ mean probabilities of neutral, entailment and contradiction; E is "
-        "their mean distance from (1, 0, 0). The intervals draw the premises again. Dawkins "
+        "d = ‖M − F‖ of both groups’ mean probabilities of neutral, entailment and contradiction; "
+        "E is their mean distance from (1, 0, 0). The intervals draw the premises again. Dawkins "
         "(2021), section 2.",
         "mab-distance",
         "nouns",
