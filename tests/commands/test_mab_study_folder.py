@@ -10,6 +10,7 @@ import pytest
 
 from wordbias import Embedding
 from wordbias.commands import mab_study
+from wordbias.commands.mab_study_views import errors_table
 from wordbias.formats.alone import alone
 from wordbias.results import Row
 
@@ -68,3 +69,14 @@ def test_two_at_one_folder(cli: Run, tmp_path: Path) -> None:
     assert (done.code, done.err.count("\n")) == (1, 1)
     assert "another process is writing it; wait for that one" in done.err
     assert not list(study.iterdir())
+
+
+@pytest.mark.parametrize("sets", [("dev",), ("dev", "test")])
+def test_only_sets_that_were_given_have_columns(sets: tuple[str, ...]) -> None:
+    about = {"set": "explicit", "setting": "nouns", "seeds": 2, "spread": 0.5}
+    rows = [Row("a", "mab-error", 0.25, about), Row("a", "mab-distance", 0.125, about)]
+    rows += [Row("a", "snli-accuracy", 0.75, {"set": name, "seeds": 2}) for name in sets]
+    table = errors_table(rows)
+    assert table.columns == ["", *sets, "E", "d"]
+    assert table.cells == [["a", *["0.7500"] * len(sets), "0.2500 ±0.5000", "0.1250 ±0.5000"]]
+    assert "lower is better" in table.note

@@ -23,21 +23,31 @@ def errors_table(rows: Sequence[Row]) -> Table:
     """One line an embedding: accuracy, and E and d of the gendered nouns, with their spread."""
     averaged = [row for row in rows if "seeds" in row.details]
     subjects = list(dict.fromkeys(row.subject for row in averaged))
-    cells = []
     first = settings(averaged)[0]
-    for subject in subjects:
-        own = [row for row in averaged if row.subject == subject]
-        found = {
-            "dev": _find(own, "snli-accuracy", "dev", None),
-            "test": _find(own, "snli-accuracy", "test", None),
-            "E": _find(own, "mab-error", *first),
-            "d": _find(own, "mab-distance", *first),
-        }
-        cells.append([subject, *(_with_spread(row) for row in found.values())])
+    columns = {
+        "dev": ("snli-accuracy", "dev", None),
+        "test": ("snli-accuracy", "test", None),
+        "E": ("mab-error", *first),
+        "d": ("mab-distance", *first),
+    }
+    shown = {name: what for name, what in columns.items() if _find(averaged, *what)}
+    cells = [
+        [
+            subject,
+            *(
+                _with_spread(_find([row for row in averaged if row.subject == subject], *what))
+                for what in shown.values()
+            ),
+        ]
+        for subject in subjects
+    ]
     return Table(
         f"Accuracy, and marked attribute bias of the {first[1]} (± spread over seeds)",
-        ["", "dev", "test", "E", "d"],
+        ["", *shown],
         cells,
+        "Accuracy on dev and test: higher is better. E: how far mean probabilities are from "
+        "neutral, which is always right; d: how far those of both groups are apart. Both are 0 "
+        "without bias, and lower is better.",
     )
 
 
