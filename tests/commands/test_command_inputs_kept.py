@@ -67,6 +67,30 @@ def test_a_list_or_a_model_is_not_replaced_by_the_output(
     assert target.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "project none --sent-debias pairs.tsv --attribute LIST -o LIST",
+        "sweep none --stereoset no --nli no --snli no --sent-debias no --attribute LIST -o LIST",
+        "nli-fairness none --attribute LIST -o LIST",
+        "compare --measure vectors.safetensors --attribute LIST --plot LIST",
+        "rewrite scrub words.txt --attribute LIST -o LIST",
+        "rewrite scrub words.txt --words LIST -o LIST",
+    ],
+)
+def test_a_list_is_not_replaced_by_what_is_not_the_vectors(
+    refused: Refused, folder: Path, arguments: str
+) -> None:
+    target = folder / "list.png"
+    target.write_text(ATTRIBUTE, encoding="utf-8")
+    named = {name: str(folder / name) for name in TEXTS} | {"LIST": str(target)}
+    error = refused(*(named.get(word, word) for word in arguments.split()))
+    option = "--words" if "--words" in arguments else "--attribute"
+    assert f"{target}: is both {option} and " in error
+    assert error.endswith("; name two files")
+    assert target.read_text(encoding="utf-8") == ATTRIBUTE
+
+
 @pytest.mark.parametrize("command", ["misp", "debias hard", "audit"])
 @pytest.mark.parametrize("target", ["other.toml", "specific.toml"])
 def test_a_list_that_another_names_is_not_replaced_by_the_output(

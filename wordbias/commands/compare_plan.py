@@ -10,6 +10,7 @@ from wordbias.commands.compare_inputs import Compared, from_files, measured
 from wordbias.commands.inputs import Reading
 from wordbias.comparison import Comparison
 from wordbias.correlation import Correlation, Correlations
+from wordbias.formats.atomic import refuse_same
 from wordbias.report.plots import check_plot
 from wordbias.workers import Workers
 
@@ -42,6 +43,8 @@ class Asked:
                 raise click.UsageError(f"{option} is for --measure, which is not given")
         if self.plot:
             check_plot(self.plot)
+            rows = {f"an input, {path}": path for path in self.rows}
+            refuse_same({"--plot": self.plot}, {**of_measuring, **rows})
 
     def compared(self, quiet: bool) -> Compared:
         """Read the results, or measure the embeddings; keep the measures asked for."""

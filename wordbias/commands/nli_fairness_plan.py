@@ -66,6 +66,7 @@ class Asked:
             check_writable(self.output)
             read = {"MODEL": self.model, "--embedding": self.embedding}
             read |= {"--snli": self.snli_file, "--adapter": self.adapter}
+            read |= {"--attribute": self.attribute_file}
             refuse_same({"-o": self.output}, read)
 
     def test_set(self) -> TestSet:

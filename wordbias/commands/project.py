@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -108,7 +109,9 @@ def command(
     """
     if attribute_file is not None and text is None:
         raise click.UsageError("--attribute goes with --sent-debias")
-    _check(output, pairs, text, setting, folder)
+    _check(setting, folder, text)
+    read = {"--pairs": pairs, "--sent-debias": text, "--attribute": attribute_file}
+    _check_outputs(output, folder, read)
     target = load_target(model, device, head)
     notes = [] if target.sentence else [_no_sentence(target)]
     recipe = Recipe(tokens, one_sided, dims, seed, unit)
@@ -158,21 +161,23 @@ class _Plan:
         )
 
 
-def _check(
-    output: str | None, pairs: str | None, text: str | None, setting: str | None, folder: str | None
-) -> None:
-    """Refuse early what would fail after the work."""
+def _check(setting: str | None, folder: str | None, text: str | None) -> None:
+    """Refuse early a setting that is none, or goes nowhere."""
     if (setting is None) != (folder is None):
         raise click.UsageError("--setting and --export go together: what to fold in, and where to")
     if setting == SENT_DEBIAS and text is None:
         raise click.UsageError("--setting sent-debias needs --sent-debias TEXT")
     if setting is not None and setting != SENT_DEBIAS and "@" not in setting:
         Settings.parse(setting)
+
+
+def _check_outputs(output: str | None, folder: str | None, read: Mapping[str, str | None]) -> None:
+    """Refuse early what would fail after the work."""
     if folder is not None:
         check_new(folder)
     if output is not None:
         check_writable(output)
-        refuse_same({"-o": output, "--export": folder}, {"--pairs": pairs, "--sent-debias": text})
+        refuse_same({"-o": output, "--export": folder}, read)
 
 
 def _no_sentence(target: Target) -> str:

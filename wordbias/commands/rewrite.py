@@ -155,7 +155,8 @@ def command(
     """Read, rewrite, write, report; `_HELP` is what a user reads."""
     chosen = parse_methods(methods)
     _refuse_unused(chosen, options)
-    check_output(data, output)
+    lists = {_option(key): options[key] for key in ("words", "attribute_file")}
+    check_output(data, output, lists)
     plan = Plan.open(chosen, data, options)
     done = plan.run(output)
     report = rewrite_report(done, given_arguments(), data, output, options["seed"])

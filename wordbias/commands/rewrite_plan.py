@@ -54,15 +54,20 @@ def parse_methods(methods: str) -> list[str]:
     return names
 
 
-def check_output(data: str, output: str) -> None:
+def check_output(data: str, output: str, lists: Mapping[str, str | None]) -> None:
     """Refuse early an output that cannot be written, or would be of another form than the input.
+
+    Parameters
+    ----------
+    lists
+        Other files that are read, by what they are called on the command line.
 
     Raises
     ------
     WordbiasError
         Saying which.
     """
-    refuse_same({"the output": output}, {"DATA": data})
+    refuse_same({"the output": output}, {"DATA": data, **lists})
     check_writable(output)
     kinds = kind_of(Path(data)), kind_of(Path(output))
     if kinds[0] != kinds[1]:

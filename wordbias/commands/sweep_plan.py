@@ -67,6 +67,7 @@ class Asked:
             "--table": self.table_file,
             "--pairs": self.pairs,
             "--sent-debias": self.text,
+            "--attribute": self.attribute_file,
         }
         refuse_same({"-o": self.output, "--plot": self.plot}, read)
 
