@@ -195,6 +195,9 @@ def test_clusters_of_lines(tmp_path: Path, sentences: list[Sentence]) -> None:
         ([[0, 3]], "expected clusters of spans"),
         (None, "expected clusters of spans"),
         ([[[0.5, 3]]], "expected clusters of spans"),
+        ([[[False, 3]]], "expected clusters of spans"),
+        ([[[0, 10], [0, 10]]], "'The farmer' of 'The farmer .* is 2 times in clusters; a mention"),
+        ([[[0, 3], [4, 6]], [[0, 3]]], "'The' of 'The farmer .* is 2 times in clusters"),
     ],
 )
 def test_spans_that_are_none(
@@ -213,6 +216,11 @@ def test_spans_that_are_none(
         ("c.json", "{}", "has no clusters of 'The farmer thanked"),
         ("c.jsonl", '{"sentence": "a", "clusters": []}\n{"sentence": "b"', "line 2: expected"),
         ("c.jsonl", '{"sentence": "a"}\n', "line 1: expected"),
+        (
+            "c.jsonl",
+            '{"sentence": "a", "clusters": []}\n{"sentence": "a", "clusters": [[[0, 1]]]}\n',
+            "line 2: has other clusters of the sentence of line 1",
+        ),
         ("c.jsonl", "[1]\n", "line 1: expected"),
     ],
 )

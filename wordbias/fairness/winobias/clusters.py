@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -66,8 +68,8 @@ def load_clusters(
     Raises
     ------
     WordbiasError
-        If the file cannot be read, lacks one of the sentences, or has a span that is not in its
-        sentence.
+        If the file cannot be read, lacks one of the sentences or has it twice with different
+        clusters, or has a span that is not in its sentence or in two clusters.
     """
     file = Path(path)
     try:
@@ -99,29 +101,39 @@ def _whole(file: Path, raw: bytes) -> Mapping[str, tuple[str, Any]]:
 
 
 def _lines(file: Path, raw: bytes) -> Mapping[str, tuple[str, Any]]:
-    found = {}
+    found: dict[str, tuple[str, Any]] = {}
     for i, line in enumerate(raw.split(b"\n"), 1):
         if not line.strip():
             continue
         try:
             one = json.loads(line)
-            found[str(one["sentence"])] = (f"line {i}", one["clusters"])
+            text, clusters = str(one["sentence"]), one["clusters"]
         except (ValueError, KeyError, TypeError, RecursionError):
             raise WordbiasError(
                 f'{file}: line {i}: expected {{"sentence": …, "clusters": …}}'
             ) from None
+        place, known = found.setdefault(text, (f"line {i}", clusters))
+        if known != clusters:
+            raise WordbiasError(f"{file}: line {i}: has other clusters of the sentence of {place}")
     return found
 
 
 def _checked(place: str, text: str, clusters: Any, unit: Unit, inclusive: bool) -> Clusters:
     span = _reader(text, unit, inclusive)
     try:
-        return tuple(tuple(span(*mention) for mention in cluster) for cluster in clusters)
+        found = tuple(tuple(span(*mention) for mention in cluster) for cluster in clusters)
     except (TypeError, ValueError):
         raise WordbiasError(
             f"{place}: expected clusters of spans within the {unit} of {text!r}, such as "
             f"[[[0, 8], [17, 20]]]; found {json.dumps(clusters)[:80]}"
         ) from None
+    ((most, count),) = Counter(chain(*found)).most_common(1) or [((0, 0), 0)]
+    if count > 1:
+        raise WordbiasError(
+            f"{place}: {text[slice(*most)]!r} of {text!r} is {count} times in clusters; a mention "
+            "is in one cluster, once"
+        )
+    return found
 
 
 def _reader(text: str, unit: Unit, inclusive: bool) -> Callable[[int, int], Span]:
@@ -134,7 +146,7 @@ def _reader(text: str, unit: Unit, inclusive: bool) -> Callable[[int, int], Span
 
     def span(start: int, end: int) -> Span:
         last = end if inclusive else end - 1
-        if not 0 <= start <= last < len(places):
+        if isinstance(start, bool) or not 0 <= start <= last < len(places):
             raise ValueError
         return places[start][0], places[last][1]
 
