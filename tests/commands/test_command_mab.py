@@ -80,7 +80,7 @@ def write_predictions(path: Path, *tests: TestSet) -> NDArray[np.float32]:
 
 
 def test_three_sets_are_written_unless_one_is_chosen(cli: Run, tmp_path: Path) -> None:
-    folder = tmp_path / "new" / "sets"
+    folder = tmp_path / "sets"
     done = cli("mab-build", "-o", folder)
     assert (done.code, done.err) == (0, "")
     sizes = {"explicit": 15_744, "occupations": 62_976, "names": 125_952}
@@ -133,7 +133,10 @@ def test_a_folder_that_cannot_be(refused: Refused, tmp_path: Path) -> None:
     taken = tmp_path / "taken"
     taken.write_text("", encoding="utf-8")
     assert f"{taken}: is a file; name a folder" in refused("mab-build", "-o", taken)
-    assert "cannot be made a folder" in refused("mab-build", "-o", taken / "below")
+    for gone in (taken / "below", tmp_path / "no" / "sets"):
+        said = refused("mab-build", "-o", gone)
+        assert f"cannot be made, the folder {gone.parent} does not exist" in said
+    assert list(tmp_path.iterdir()) == [taken]
 
 
 def test_nothing_is_written_if_one_file_cannot_be(refused: Refused, tmp_path: Path) -> None:

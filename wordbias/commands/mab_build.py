@@ -14,8 +14,8 @@ from wordbias.commands.options import (
     given_arguments,
     show,
 )
-from wordbias.errors import WordbiasError
 from wordbias.formats.atomic import check_writable
+from wordbias.formats.folders import growing
 from wordbias.nli.fillers import SETS
 from wordbias.nli.test_sets import TestSet, build
 from wordbias.rendering import Table
@@ -79,12 +79,12 @@ def command(
         build(one, words, attribute=attribute, as_published=as_published)
         for one in chosen_sets(name, attribute)
     ]
-    folder = _folder(output)
-    files = [folder / f"{_named(test, attribute)}.csv" for test in tests]
-    for file in files:
-        check_writable(file)
-    for test, file in zip(tests, files, strict=True):
-        test.write(file)
+    with growing(output) as folder:
+        files = [folder / f"{_named(test, attribute)}.csv" for test in tests]
+        for file in files:
+            check_writable(file)
+        for test, file in zip(tests, files, strict=True):
+            test.write(file)
     rows = [_row(test, file) for test, file in zip(tests, files, strict=True)]
     report = Report("mab-build", given_arguments(), {}, rows, [_table(rows)])
     show(report, to)
@@ -92,17 +92,6 @@ def command(
 
 def _named(test: TestSet, attribute: Attribute | None) -> str:
     return "-".join([test.name] if attribute is None else [*test.groups, test.name])
-
-
-def _folder(output: str) -> Path:
-    folder = Path(output)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        raise WordbiasError(f"{folder}: is a file; name a folder to write to") from None
-    except OSError as error:
-        raise WordbiasError(f"{folder}: cannot be made a folder: {error.strerror}") from None
-    return folder
 
 
 def _row(test: TestSet, file: Path) -> Row:
