@@ -211,7 +211,7 @@ def test_wrong_usage_is_status_2(cli: Run, arguments: list[str], message: str) -
         (["--sets", "nowhere"], "nowhere: no such file or folder"),
         (["--only", "men"], "no set 'men'; there are google, mine"),
         (["--only", ","], "--only: expected names of sets"),
-        (["--only", ""], "--only: expected names of sets"),
+        (["--only", ""], "--only: is empty"),
     ],
 )
 def test_a_failure_is_status_1_and_one_line(
