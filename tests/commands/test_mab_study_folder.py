@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,13 @@ from wordbias import Embedding
 from wordbias.commands import mab_study
 from wordbias.commands.mab_study_views import errors_table
 from wordbias.formats.alone import alone
+from wordbias.measures.sembias import SemBias
 from wordbias.results import Row
+
+pytest.importorskip("torch", reason="the study trains models")
+
+from wordbias.nli import study_rows
+from wordbias.nli.study import Plan
 
 Run = Callable[..., Any]
 
@@ -58,7 +66,6 @@ def test_a_table_of_nothing_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_two_at_one_folder(cli: Run, tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
-    pytest.importorskip("torch")
     pairs, study = tmp_path / "pairs.tsv", tmp_path / "study"
     pairs.write_text("neutral\ta man\ta woman\nentailment\ta man\ta man\n")
     Embedding.sample().save(tmp_path / "v.safetensors")
@@ -80,3 +87,49 @@ def test_only_sets_that_were_given_have_columns(sets: tuple[str, ...]) -> None:
     assert table.columns == ["", *sets, "E", "d"]
     assert table.cells == [["a", *["0.7500"] * len(sets), "0.2500 ±0.5000", "0.1250 ±0.5000"]]
     assert "lower is better" in table.note
+
+
+def _plan(folder: Path, vectors: list[Any], **more: Any) -> Any:
+    sample = Embedding.sample().subset(Embedding.sample().words[:400])
+    made = [Embedding(sample.words, x, f"e{i}") for i, x in enumerate(vectors)]
+    return Plan(made, {}, folder, families=("direct-bias",), **more)
+
+
+def test_kept_measures_are_of_these_very_vectors(tmp_path: Path) -> None:
+    """Vectors that come from no file, and the original that others are compared with, count."""
+    plan = _plan(tmp_path, [Embedding.sample().vectors[:400], Embedding.sample().vectors[1:401]])
+
+    def about(plan: Any, place: int, **more: Any) -> Any:
+        plan = replace(plan, **more)
+        study_rows._measure_rows(plan, study_rows._panels(plan)[place])
+        return json.loads((tmp_path / f"e{place}.measures.json").read_text())["about"]
+
+    first = about(plan, 1)
+    assert about(plan, 1) == first
+    other = replace(plan, embeddings=[plan.embeddings[0], plan.embeddings[1].with_vectors(
+        2 * plan.embeddings[1].vectors)])  # fmt: skip
+    assert about(other, 1)["sha256"] != first["sha256"]
+    moved = replace(plan, embeddings=[plan.embeddings[0].with_vectors(
+        2 * plan.embeddings[0].vectors), plan.embeddings[1]])  # fmt: skip
+    assert about(moved, 1)["original"] != first["original"]
+    found = [about(plan, 1, sembias=SemBias(questions)) for questions in ((), (None,))]
+    assert found[0] != found[1] != first
+
+
+def test_an_interruption_behind_the_training_says_that_nothing_is_lost(
+    cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+
+    def stop(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("wordbias.nli.study.rows_of", stop)
+    pairs, study = tmp_path / "pairs.tsv", tmp_path / "study"
+    pairs.write_text("neutral\ta man\ta woman\nentailment\ta man\ta man\n")
+    Embedding.sample().save(tmp_path / "v.safetensors")
+    given = ("--train", pairs, "--dev", pairs, "--epochs", 1, "--seeds", 0)
+    done = cli("mab-study", tmp_path / "v.safetensors", *given, "-o", study)
+    assert done.code == 130
+    assert "the same call goes on: models and rows are kept" in done.err
+    names = sorted(path.name for path in study.iterdir())
+    assert names == ["v.seed0.safetensors", "v.seed0.safetensors.log.jsonl"]

@@ -1,0 +1,131 @@
+"""The rows of a study, each kept in a file beside what it is about."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wordbias.embedding import Embedding
+from wordbias.measures.panel import Panel, make_panels
+from wordbias.measures.table import table_rows
+from wordbias.nli.evaluation import mab_rows
+from wordbias.nli.files import Model
+from wordbias.nli.fillers import marked_sets
+from wordbias.nli.jobs import Job
+from wordbias.nli.keeping import kept
+from wordbias.nli.known_words import check_fillers, known_part
+from wordbias.nli.runs import vocabulary_hash
+from wordbias.nli.scoring import accuracy, score_set
+from wordbias.nli.summary import over_seeds
+from wordbias.nli.test_sets import TestSet, build
+from wordbias.quality import quality
+from wordbias.results import Row
+
+if TYPE_CHECKING:
+    from wordbias.nli.study import Plan
+
+
+def rows_of(plan: Plan, jobs: Sequence[Job]) -> list[Row]:
+    """Score and measure what is not kept: models, their means over seeds, vectors."""
+    known = {embedding.name: embedding for embedding in plan.embeddings}
+    single = [
+        row for job in jobs for row in _model_rows(plan, known[job.about["embedding"]["name"]], job)
+    ]
+    measured = [row for panel in _panels(plan) for row in _measure_rows(plan, panel)]
+    solved = [row for embedding in plan.embeddings for row in _quality_rows(plan, embedding)]
+    return [*single, *over_seeds(single), *measured, *solved]
+
+
+def _model_rows(plan: Plan, embedding: Embedding, job: Job) -> list[Row]:
+    """Score one model on the marked sets, and on the pairs of dev and test."""
+
+    def make() -> Iterator[Row]:
+        model = Model.load(job.output)
+        for name, pairs in (("dev", plan.data["dev"]), ("test", plan.test)):
+            if pairs is not None:
+                right = accuracy(model, embedding, pairs)
+                details = {"set": name, "n": len(pairs), "neutral": 1 / 3, "better": "higher"}
+                yield Row(embedding.name, "snli-accuracy", right, details)
+        for test in tests_of(plan, embedding):
+            scored = score_set(model, embedding, test)
+            yield from mab_rows(test, scored.probabilities, embedding.name)
+
+    path = job.output.with_name(f"{job.output.name}.{_named(plan)}rows.json")
+    about = {**job.about, "test": plan.test.sha256 if plan.test else None, **_about(plan)}
+    rows = kept(path, about, lambda: list(make()))
+    return [replace(row, details={**row.details, "seed": job.seed}) for row in rows]
+
+
+def tests_of(plan: Plan, embedding: Embedding) -> list[TestSet]:
+    """Return the marked sets about the words that the vectors have.
+
+    Raises
+    ------
+    WordbiasError
+        If they lack a word of the published sets.
+    """
+    tests = [build(name, attribute=plan.about) for name in marked_sets(plan.about)]
+    if plan.about is not None:
+        return [known_part(embedding, test) for test in tests]
+    for test in tests:
+        check_fillers(embedding, test)
+    return tests
+
+
+def _named(plan: Plan) -> str:
+    """Return what tells the files of rows about another attribute from those about gender."""
+    return "" if plan.about is None else "-".join(plan.about.groups) + "."
+
+
+def _about(plan: Plan) -> dict[str, Any]:
+    """Return what rows about another attribute depend on."""
+    one = plan.about
+    if one is None:
+        return {}
+    words = (one.members, one.pairs, one.equalise, one.direction, sorted(one.specific))
+    text = repr((one.groups, *words, sorted(one.subjects.items())))
+    return {"attribute": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def _panels(plan: Plan) -> list[Panel]:
+    return make_panels(list(plan.embeddings), plan.embeddings[0], plan.attribute)
+
+
+def _measure_rows(plan: Plan, panel: Panel) -> list[Row]:
+    name = panel.embedding.name
+    about = {
+        "sha256": _sha256(panel.embedding),
+        "families": list(plan.families),
+        "original": _sha256(panel.original),
+        "vocabulary": len(panel.vocabulary),
+        "sembias": None if plan.sembias is None else _hashed(plan.sembias),
+        **_about(plan),
+    }
+    path = plan.folder / f"{name}.{_named(plan)}measures.json"
+    return kept(path, about, lambda: table_rows(panel, plan.families, sembias=plan.sembias))
+
+
+def _quality_rows(plan: Plan, embedding: Embedding) -> list[Row]:
+    if not plan.quality:
+        return []
+    sets = {one.name: _hashed(one) for one in plan.quality}
+    path = plan.folder / f"{embedding.name}.quality.json"
+    about = {"sha256": _sha256(embedding), "sets": sets}
+    return kept(path, about, lambda: quality(embedding, plan.quality))
+
+
+def _sha256(embedding: Embedding) -> str:
+    """Return the hash of an embedding's file, or of what was made without one."""
+    if embedding.info is not None:
+        return embedding.info.sha256
+    digest = hashlib.sha256(vocabulary_hash(embedding.words).encode())
+    digest.update(np.ascontiguousarray(embedding.vectors).data)
+    return digest.hexdigest()
+
+
+def _hashed(value: object) -> str:
+    return hashlib.sha256(repr(value).encode()).hexdigest()
