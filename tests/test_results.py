@@ -6,11 +6,14 @@ import csv
 import io
 import json
 import re
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from wordbias import WordbiasError, __version__
+from wordbias.rendering import as_latex, as_markdown, as_text
 from wordbias.results import FORMATS, Report, Row, Table, number, versions
 
 TOP = ["wordbias", "command", "arguments", "seed", "inputs", "versions", "limits", "notes", "rows"]
@@ -194,3 +197,22 @@ def test_numbers_for_people(value: float | None, shown: str) -> None:
 def test_a_row_is_one_flat_dictionary() -> None:
     row: dict[str, Any] = Row("s", "m", 1.0, {"stage": "after"}).to_dict()
     assert row == {"subject": "s", "measure": "m", "value": 1.0, "stage": "after"}
+
+
+@pytest.mark.parametrize("to", ["table", "md", "latex"])
+@pytest.mark.parametrize("bad", [*"\x00\x07\x1b\x7f\x9b\r\u202e\u2066"])
+def test_nothing_unseen_reaches_a_reader(to: str, bad: str) -> None:
+    text = f"nurse{bad}]0;title"
+    report = _report(text)
+    out = replace(report, notes=[text]).render(to)
+    assert bad not in out
+    assert "nurse\ufffd]0;title" in out
+    assert json.loads(report.render("json"))["rows"][0]["subject"] == text  # machines are told all
+
+
+@pytest.mark.parametrize("draw", [as_text, as_markdown, as_latex])
+def test_a_cell_of_two_lines_stays_on_its_own(draw: Callable[[Table, int], str]) -> None:
+    def drawn(name: str, title: str) -> str:
+        return draw(Table(title, ["a", name], [[name, "1"], ["x", "2"]]), 100)
+
+    assert drawn("nurse\nmidwife\tdoula", "two\nlines") == drawn("nurse midwife doula", "two lines")

@@ -13,6 +13,7 @@ import click
 
 from wordbias import __version__
 from wordbias.errors import WordbiasError
+from wordbias.visible import seen
 
 SECTIONS: dict[str, dict[str, str]] = {
     "An embedding": {
@@ -134,7 +135,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _one_line(error: Exception) -> str:
-    text = " ".join(str(error).split("\n"))
+    text = " ".join(seen(str(error)).split("\n"))
     if isinstance(error, WordbiasError):
         return text
     if isinstance(error, MemoryError):

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from wordbias.visible import seen
+
 
 @dataclass(frozen=True)
 class Table:
@@ -44,7 +46,8 @@ def _cell(value: Any) -> Any:
 
 
 def as_text(table: Table, width: int) -> str:
-    """Draw a table for a terminal."""
+    """Draw a table for a terminal, on which no cell can change what stands around it."""
+    table = _drawable(table)
     columns = [list(column) for column in zip(table.columns, *table.cells, strict=True)]
     numeric = [all(cell[:1] in "-–0123456789" for cell in column[1:]) for column in columns]
     _shorten(columns, table.cut, width)
@@ -57,6 +60,16 @@ def as_text(table: Table, width: int) -> str:
     if table.note:
         lines.append(_wrap(table.note, width, "  "))
     return "\n".join(lines)
+
+
+def _drawable(table: Table) -> Table:
+    """Put each cell on one line, with nothing in it that cannot be seen."""
+
+    def shown(text: str) -> str:
+        return seen(text).replace("\n", " ").replace("\t", " ")
+
+    columns, cells = map(shown, table.columns), [tuple(map(shown, row)) for row in table.cells]
+    return Table(shown(table.title), tuple(columns), cells, seen(table.note), shown(table.cut))
 
 
 def _shorten(columns: list[list[str]], cut: str, width: int) -> None:
@@ -87,6 +100,7 @@ def _wrap(text: str, width: int, indent: str = "") -> str:
 
 def as_markdown(table: Table, width: int) -> str:
     """Draw a table in Markdown; the width does not matter."""
+    table = _drawable(table)
 
     def line(cells: Sequence[str]) -> str:
         return (
@@ -102,6 +116,7 @@ def as_markdown(table: Table, width: int) -> str:
 
 def as_latex(table: Table, width: int) -> str:
     """Draw a table in LaTeX; the width does not matter."""
+    table = _drawable(table)
 
     def line(cells: Sequence[str]) -> str:
         return " & ".join(map(_tex, cells)) + r" \\"

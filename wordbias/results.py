@@ -19,6 +19,7 @@ from wordbias.rendering import (
     as_text,
     paragraph,
 )
+from wordbias.visible import seen
 
 Format = Literal["table", "json", "jsonl", "csv", "md", "latex"]
 FORMATS: tuple[str, ...] = get_args(Format)
@@ -114,13 +115,14 @@ class Report:
             raise WordbiasError(f"format {to!r}: expected one of {', '.join(FORMATS)}")
         draw = {"table": as_text, "md": as_markdown, "latex": as_latex}[to]
         width = width or min(shutil.get_terminal_size((100, 24)).columns, 100)
-        said = [*self.closing, *(f"Note: {line}" for line in self.notes)]
+        heading, closing = list(map(seen, self.heading)), list(map(seen, self.closing))
         parts = [draw(table, width) for table in self.tables]
         if to == "table":  # the notes go to stderr
-            parts = [*paragraph(self.heading, width), *parts, *paragraph(self.closing, width)]
+            parts = [*paragraph(heading, width), *parts, *paragraph(closing, width)]
         else:
             start = "% " if to == "latex" else ""
-            parts = [*(start + line for line in self.heading), *parts, *(start + x for x in said)]
+            closing += [f"Note: {seen(line)}" for line in self.notes]
+            parts = [*(start + line for line in heading), *parts, *(start + x for x in closing)]
         return "\n\n".join(parts) + "\n"
 
 

@@ -185,3 +185,17 @@ def test_lists_that_are_not_there(cli: Run, arguments: list[str], code: int) -> 
     done = cli("lists", *arguments)
     assert (done.code, done.out) == (code, "")
     assert done.err
+
+
+def test_no_control_character_of_a_file_reaches_the_terminal(cli: Run, tmp_path: Path) -> None:
+    path = tmp_path / "predictions.csv"
+    evil = "\x1b[2Jnurse\u202e"
+    rows = [f"{label},{evil},{group}" for label in (evil, "boss") for group in "FM" for _ in "ab"]
+    path.write_text("label,predicted,group\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    done = cli("fairness", path, "--classes", "--draws", 10)
+    assert done.code == 0
+    assert "\ufffd[2Jnurse\ufffd" in done.out
+    assert not {"\x1b", "\u202e"} & set(done.out + done.err)
+    done = cli("misp", "none\x1b[2J.txt")
+    assert (done.code, "\x1b" in done.err) == (1, False)
+    assert "none\ufffd[2J.txt" in done.err

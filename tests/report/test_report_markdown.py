@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from wordbias.report.document import Document
 from wordbias.report.markdown import render_markdown
-from wordbias.report.markup import seen
+from wordbias.visible import seen
 
 SPECIAL = "\\`*_{}[]<>#|"
 

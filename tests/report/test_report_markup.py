@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordbias.report.markup import Markup, element, escape, joined, script_data, seen
+from wordbias.report.markup import Markup, element, escape, joined, script_data
+from wordbias.visible import seen
 
 ANY = st.text(st.characters(codec=None), max_size=40)
 SEEN = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cn", "Cs"]), max_size=40)

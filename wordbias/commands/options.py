@@ -11,6 +11,7 @@ from wordbias.commands.empty_names import nothing_empty
 from wordbias.progress import set_quiet
 from wordbias.results import FORMATS, Report
 from wordbias.threads import set_threads
+from wordbias.visible import seen
 from wordbias.workers import BACKENDS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -167,7 +168,7 @@ def show(report: Report, to: str) -> None:
 def note(text: str, quiet: bool) -> None:
     """Say one line on stderr."""
     if not quiet:
-        click.echo(f"note: {text}", err=True)
+        click.echo(f"note: {seen(text)}", err=True)
 
 
 backend_option = click.option(

@@ -8,8 +8,8 @@ from typing import Any
 
 from wordbias.report.document import Document
 from wordbias.report.lines import is_number
-from wordbias.report.markup import seen
 from wordbias.rows import Found
+from wordbias.visible import seen
 
 _NUMBERS = frozenset(
     {"low", "high", "neutral", "p", "y", "coverage", "component", "cos_difference"}

@@ -10,11 +10,11 @@ from wordbias.report.arranging import sections
 from wordbias.report.cleaning import rows_of
 from wordbias.report.document import Document
 from wordbias.report.headline import headline
-from wordbias.report.markup import seen
 from wordbias.report.page import page_title
 from wordbias.report.provenance import said_by
 from wordbias.report.section import Section
 from wordbias.results import LIMITS
+from wordbias.visible import seen
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import html
 import json
-import re
 from collections.abc import Iterable
 from typing import Any
 
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"  # what no page may hold
-    "\u202a-\u202e\u2066-\u2069]"  # what lets the text around it run backwards
-)
+from wordbias.visible import seen
+
 _VOID = frozenset({"meta", "br", "hr", "col"})
 _IN_SCRIPT = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
@@ -20,11 +17,6 @@ class Markup(str):
     """Text that is markup already and is not escaped again."""
 
     __slots__ = ()
-
-
-def seen(text: str) -> str:
-    """Replace characters that cannot be seen, and change what a reader or a terminal shows."""
-    return _UNSEEN.sub("\ufffd", text)
 
 
 def escape(content: object) -> Markup:
