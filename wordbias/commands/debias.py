@@ -14,7 +14,6 @@ from wordbias.commands.method_options import method_options
 from wordbias.commands.options import (
     common_options,
     format_option,
-    note,
     reading_options,
     seed_option,
     show,
@@ -78,6 +77,4 @@ def command(methods: str, to: str, quiet: bool, **given: Any) -> None:
     reached = subject.write_words(chain, done, partial(asked.save, chain, subject))
     report = debias_report(subject, chain, done, reached, measured, asked.about(attribute))
     report = replace(report, closing=[*asked.closing(), subject.written()], seed=asked.seed)
-    show(report, to)
-    for said in report.notes:
-        note(said, quiet)
+    show(report, to, quiet=quiet)

@@ -12,7 +12,6 @@ from wordbias.commands.options import (
     common_options,
     format_option,
     given_arguments,
-    note,
     seed_option,
     show,
     split_names,
@@ -100,9 +99,7 @@ def command(to: str, quiet: bool, **given: Any) -> None:
         asked.seed,
         notes,
     )
-    show(report, to)
-    for said in notes:
-        note(said, quiet)
+    show(report, to, quiet=quiet)
 
 
 def _heading(path: str, confusion: Confusion) -> str:

@@ -13,7 +13,6 @@ from wordbias.commands.options import (
     common_options,
     format_option,
     given_arguments,
-    note,
     reading_options,
     seed_option,
     show,
@@ -93,6 +92,4 @@ def command(to: str, quiet: bool, **given: Any) -> None:
         asked.seed,
         judged.notes,
     )
-    show(report, to)
-    for said in judged.notes:
-        note(said, quiet)
+    show(report, to, quiet=quiet)

@@ -12,7 +12,6 @@ from wordbias.commands.options import (
     common_options,
     format_option,
     given_arguments,
-    note,
     reading_options,
     seed_option,
     show,
@@ -101,9 +100,7 @@ def command(
     vocabulary = choose_vocabulary([subject.embedding], attribute, given, strict=strict_vocab)
     found = study(subject.embedding, vocabulary, attribute, Settings(**settings))
     subject.write(found.projection)
-    show(_report(subject, attribute, found, given), to)
-    for warning in found.warnings:
-        note(warning, quiet)
+    show(_report(subject, attribute, found, given), to, quiet=quiet)
 
 
 def _report(

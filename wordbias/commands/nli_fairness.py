@@ -22,7 +22,6 @@ from wordbias.commands.options import (
     device_option,
     format_option,
     given_arguments,
-    note,
     reading_options,
     seed_option,
     show,
@@ -94,6 +93,4 @@ def command(to: str, quiet: bool, **given: Any) -> None:
         asked.seed,
         notes,
     )
-    show(report, to)
-    for said in notes:
-        note(said, quiet)
+    show(report, to, quiet=quiet)

@@ -159,10 +159,12 @@ def given_arguments() -> dict[str, Any]:
     return {key: value for key, value in given.items() if key not in ("to", "quiet")}
 
 
-def show(report: Report, to: str) -> None:
-    """Print a report on stdout."""
+def show(report: Report, to: str, *, quiet: bool = True) -> None:
+    """Print a report on stdout, and unless `quiet` its notes on stderr."""
     text = report.render(to)
     click.echo(text.encode("utf-8", "backslashreplace").decode(), nl=False)
+    for said in report.notes:
+        note(said, quiet)
 
 
 def note(text: str, quiet: bool) -> None:

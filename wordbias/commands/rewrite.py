@@ -13,7 +13,6 @@ from wordbias.commands.options import (
     common_options,
     format_option,
     given_arguments,
-    note,
     seed_option,
     show,
     split_names,
@@ -160,9 +159,7 @@ def command(
     plan = Plan.open(chosen, data, options)
     done = plan.run(output)
     report = rewrite_report(done, given_arguments(), data, output, options["seed"])
-    show(report, to)
-    for said in report.notes:
-        note(said, quiet)
+    show(report, to, quiet=quiet)
 
 
 _OF_METHODS: Mapping[str, tuple[str, ...]] = {

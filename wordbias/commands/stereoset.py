@@ -17,7 +17,6 @@ from wordbias.commands.options import (
     device_option,
     format_option,
     given_arguments,
-    note,
     seed_option,
     show,
 )
@@ -86,6 +85,4 @@ def command(to: str, quiet: bool, **given: Any) -> None:
         asked.seed,
         notes,
     )
-    show(report, to)
-    for said in notes:
-        note(said, quiet)
+    show(report, to, quiet=quiet)

@@ -25,7 +25,6 @@ from wordbias.commands.options import (
     format_option,
     given_arguments,
     jobs_options,
-    note,
     seed_option,
     show,
 )
@@ -82,9 +81,7 @@ def command(to: str, quiet: bool, **given: Any) -> None:
     asked.check()
     with asked.going_on():
         report = _report(asked)
-    show(report, to)
-    for said in report.notes:
-        note(said, quiet)
+    show(report, to, quiet=quiet)
 
 
 def _report(asked: Asked) -> Report:

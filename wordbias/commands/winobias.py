@@ -10,7 +10,6 @@ from wordbias.commands.options import (
     common_options,
     format_option,
     given_arguments,
-    note,
     seed_option,
     show,
 )
@@ -96,6 +95,4 @@ def command(folder: str, to: str, quiet: bool, **given: Any) -> None:
         asked.seed,
         notes,
     )
-    show(report, to)
-    for said in notes:
-        note(said, quiet)
+    show(report, to, quiet=quiet)
