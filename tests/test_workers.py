@@ -165,6 +165,18 @@ def test_a_single_job_is_done_here_however_many_may_be_started() -> None:
     assert Workers(64).results(_about, [0], "here") == [(threads(), os.getpid())]
 
 
+def test_a_dask_cluster_that_does_not_start_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("distributed")
+
+    def fail(**_: Any) -> None:
+        raise RuntimeError("Nanny failed to start.")
+
+    monkeypatch.delenv("DASK_SCHEDULER_ADDRESS", raising=False)
+    monkeypatch.setattr(distributed, "Client", fail)
+    with pytest.raises(WordbiasError, match="Dask: no cluster at this machine: Nanny failed"):
+        Workers(2, "dask").results(_square, [1, 2], "squares")
+
+
 def test_workers_of_a_dask_cluster_leave_interruptions_to_us() -> None:
     pytest.importorskip("distributed")
     with clusters.dask(1, ()):

@@ -42,7 +42,7 @@ def dask(jobs: int | None, shared: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
     given = _answering("DASK_SCHEDULER_ADDRESS")
     try:
         client = distributed.Client(given) if given else distributed.Client(**local)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         raise WordbiasError(f"Dask: no cluster at {given or 'this machine'}: {error}") from None
     with client:
         if not given:
