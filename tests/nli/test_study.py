@@ -97,3 +97,19 @@ def test_embeddings_must_go_together(tmp_path: Path) -> None:
         Plan([one, two], data, tmp_path)
     with pytest.raises(WordbiasError, match="the same name"):
         Plan([one, one], data, tmp_path)
+
+
+def test_what_another_version_measured_is_measured_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, made = tmp_path / "rows.json", []
+
+    def make() -> list[Row]:
+        made.append(1)
+        return [Row("a", "b", 1.0, {})]
+
+    kept(path, {"seed": 0}, make)
+    monkeypatch.setattr("wordbias.nli.keeping.__version__", "0.0.9")
+    kept(path, {"seed": 0}, make)
+    kept(path, {"seed": 0}, make)
+    assert len(made) == 2

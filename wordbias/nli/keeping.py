@@ -7,13 +7,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from wordbias import __version__
 from wordbias.formats.atomic import replacing
 from wordbias.results import Row
 
 
 def kept(path: Path, about: Mapping[str, Any], make: Callable[[], list[Row]]) -> list[Row]:
-    """Return rows from a file that is about the same, or make and write them."""
-    wanted = json.loads(json.dumps(dict(about)))
+    """Return rows from a file that is about the same, or make and write them.
+
+    What another version of wordbias measured is measured again: it may have mended a measure.
+    """
+    wanted = json.loads(json.dumps({**about, "wordbias": __version__}))
     rows = _read(path, wanted)
     if rows is not None:
         return rows
