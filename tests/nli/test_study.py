@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wordbias import Embedding
+from wordbias import Embedding, __version__
 from wordbias.debias.misp import fit
 from wordbias.errors import WordbiasError
 from wordbias.nli.keeping import kept
@@ -74,7 +74,7 @@ def test_what_is_kept_is_not_made_again(tmp_path: Path) -> None:
     assert len(made) == 1
     kept(path, {"seed": 1}, make)
     assert len(made) == 2
-    assert json.loads(path.read_text())["about"] == {"seed": 1}
+    assert json.loads(path.read_text())["about"] == {"seed": 1, "wordbias": __version__}
 
 
 def test_the_wrong_weightings_are_all_orders_but_the_right_one() -> None:
