@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from wordbias import WordbiasError, __version__
-from wordbias.rendering import as_latex, as_markdown, as_text
+from wordbias.rendering import as_latex, as_markdown, as_text, how_many
 from wordbias.results import FORMATS, Report, Row, Table, number, versions
 
 TOP = ["wordbias", "command", "arguments", "seed", "inputs", "versions", "limits", "notes", "rows"]
@@ -216,3 +216,13 @@ def test_a_cell_of_two_lines_stays_on_its_own(draw: Callable[[Table, int], str])
         return draw(Table(title, ["a", name], [[name, "1"], ["x", "2"]]), 100)
 
     assert drawn("nurse\nmidwife\tdoula", "two\nlines") == drawn("nurse midwife doula", "two lines")
+
+
+def test_one_is_not_said_as_several_are() -> None:
+    assert [how_many(n, "row") for n in (0, 1, 2, 1000)] == [
+        "0 rows",
+        "1 row",
+        "2 rows",
+        "1,000 rows",
+    ]
+    assert [how_many(n, "class", "classes") for n in (1, 2)] == ["1 class", "2 classes"]

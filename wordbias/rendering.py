@@ -82,6 +82,11 @@ def _shorten(columns: list[list[str]], cut: str, width: int) -> None:
             columns[i] = [cell if len(cell) <= room else cell[: room - 1] + "…" for cell in column]
 
 
+def how_many(count: int, one: str, several: str = "") -> str:
+    """Say ``1 row`` and ``2,000 rows``; what has no plural in -s, or goes on, is given whole."""
+    return f"{count:,} {one if count == 1 else several or one + 's'}"
+
+
 def paragraph(lines: Sequence[str], width: int) -> list[str]:
     """Wrap lines into one part of a page, or none if there are none."""
     return ["\n".join(_wrap(line, width) for line in lines)] if lines else []

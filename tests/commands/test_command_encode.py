@@ -142,7 +142,7 @@ def test_the_table_fits_and_says_what_was_cut(cli: Run, model: Path, bios: Path,
     assert "4 0 … 2 12 first 24 1" in text
     assert "columns kept (values): split (2), gender (2), job (2)" in text
     assert f"Written: {out}." in " ".join(done.out.split())
-    assert done.err == f"note: 1 of 4 texts are longer than {POSITIONS} tokens and were cut\n"
+    assert done.err == f"note: cut to {POSITIONS} tokens: 1 of 4 texts\n"
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_words_by_name(cli: Run, model: Path, bios: Path, out: Path, plain: Enco
     assert "line 5: its word is cut off with the end of its text; mend it, or drop" in done.err
     done = cli("encode", model, bios, "-o", out, "--word-column", "job", "--skip-bad")
     assert (done.code, done.err.count("\n")) == (0, 1)
-    assert "note: 1 rows dropped, the first: line 5: its word is cut off" in done.err
+    assert "note: 1 row dropped, the first: line 5: its word is cut off" in done.err
     found = load_representations(out)
     spans = [(9, 14), (8, 13), (2, 9)]
     close(found.vectors, encode_spans(plain, TEXTS[:3], spans))

@@ -390,7 +390,7 @@ def test_pairs_beside_the_set_are_noted(cli: Run, tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     write_predictions(path, build("explicit"), build("occupations"))
     done = cli("mab-eval", "--predictions", path)
-    assert done.err.startswith(f"note: {path}: 62,976 pairs belong to no chosen set (--set)")
+    assert done.err.startswith(f"note: {path}: 62,976 pairs of no chosen set (--set) left out")
     assert cli("mab-eval", "--predictions", path, "-q").err == ""
 
 

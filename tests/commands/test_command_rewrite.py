@@ -168,7 +168,7 @@ def test_rows_whose_spans_are_wrong(cli: Callable, tmp_path: Path) -> None:
     assert not out.exists()
     done = cli(*options, "--skip-bad")
     assert (done.code, cells(out)) == (0, ["ANON_0"])
-    assert "1 rows dropped, the first: line 3" in done.err
+    assert "note: 1 row dropped, the first: line 3" in done.err
 
 
 def planted(path: Path) -> None:

@@ -274,7 +274,7 @@ def test_two_words_at_a_right_angle_leave_a_choice_and_it_is_told() -> None:
     about = Attribute("side", ("l", "r"), (("a",), ("b",)), (("a", "b"),))
     assert align([[1, 0]], [[0, 1]]).turned == 1
     got = fit(embedding, about)
-    assert "the pairs turn 1 dimensions by 90°" in got.warnings[0]
+    assert "the pairs turn 1 dimension by 90°" in got.warnings[0]
     np.testing.assert_allclose(got(embedding)["a"], [0.5, 0.5], atol=EPS)
 
 

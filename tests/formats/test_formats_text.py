@@ -144,7 +144,7 @@ def test_duplicates_are_reported(write_text: Write, tmp_path: Path, cli: Any) ->
     path = write_text(["a", "b", "a"], np.ones((3, 2), np.float32))
     done = cli("convert", path, tmp_path / "out.safetensors")
     assert done.code == 0
-    assert done.err == f"note: {path}: 1 duplicated words, the first of each kept\n"
+    assert done.err == f"note: {path}: 1 duplicated word, the first of each kept\n"
     assert "2 words" in done.out
 
 

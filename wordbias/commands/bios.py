@@ -23,6 +23,7 @@ from wordbias.commands.options import (
 )
 from wordbias.commands.training_options import precision_option
 from wordbias.probes.in_context.association import DRAWS
+from wordbias.rendering import how_many
 from wordbias.results import Report
 
 _POOLINGS = ("first", "mean")
@@ -167,7 +168,8 @@ def command(jobs: int | None, backend: str, holm: bool, to: str, quiet: bool, **
     bios = options.biographies()
     plan = options.plan(bios)
     if bios.dropped:
-        note(f"{bios.path}: {bios.dropped} rows dropped, the first: {bios.problem}", quiet)
+        dropped = how_many(bios.dropped, "row")
+        note(f"{bios.path}: {dropped} dropped, the first: {bios.problem}", quiet)
     rows = study(plan, jobs, backend)
     if options.plot is not None:
         from wordbias.report.compression_fairness import save_compression_fairness

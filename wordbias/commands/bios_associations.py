@@ -6,7 +6,7 @@ from wordbias.bios.association import INTRINSIC, Association
 from wordbias.bios.runs import AFTER, BEFORE, COMPRESSED, GAPS, Metric
 from wordbias.bios.summary import Summary
 from wordbias.commands.bios_cells import in_parts, reasons
-from wordbias.rendering import Table
+from wordbias.rendering import Table, how_many
 from wordbias.results import number
 
 PAPER = "as Orgad et al. 2022"
@@ -28,7 +28,7 @@ def association_tables(found: Summary) -> list[Table]:
         for stage in stages_of(found)
     ]
     title = "R² of compression and each metric within each strategy, over seeds"
-    note = f"− where r < 0; – where undefined. {len(found.runs.seeds)} seeds."
+    note = f"− where r < 0; – where undefined. {how_many(len(found.runs.seeds), 'seed')}."
     return made + in_parts(title, ["", *(y.title for y in defined)], within, note)
 
 

@@ -8,7 +8,7 @@ import click
 
 from wordbias.commands.options import common_options, format_option, show
 from wordbias.formats import cache
-from wordbias.rendering import Table
+from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -60,10 +60,12 @@ def command(clear: bool, limit: int | None, to: str, quiet: bool) -> None:
         for entry in entries
     ]
     total = sum(entry.size for entry in entries)
-    heading = [f"{len(entries)} entries, {total / 1e6:,.1f} of {cache.limit() / 1e6:,.0f} MB"]
+    room = f"{total / 1e6:,.1f} of {cache.limit() / 1e6:,.0f} MB"
+    heading = [f"{how_many(len(entries), 'entry', 'entries')}, {room}"]
     if removed:
         freed = sum(entry.size for entry in removed)
-        heading.insert(0, f"removed {len(removed)} entries, {freed / 1e6:,.1f} MB")
+        gone = how_many(len(removed), "entry", "entries")
+        heading.insert(0, f"removed {gone}, {freed / 1e6:,.1f} MB")
     table = Table(str(cache.folder()), ["source", "size", "unused for"], cells)
     arguments = {"clear": clear, "limit": limit}
     show(Report("cache", arguments, {}, rows, [table], heading), to)

@@ -19,6 +19,7 @@ from wordbias.probes.in_context.words import check_words
 from wordbias.probes.reading import is_representations
 from wordbias.probes.representations import Representations
 from wordbias.probes.storage import load_representations, save_representations
+from wordbias.rendering import how_many
 from wordbias.resources import located
 from wordbias.wordlists.queries import Query
 
@@ -151,9 +152,9 @@ def _told(encoded: Encoded, sentences: Sentences, path: str) -> list[str]:
         said.append(f"{path}: no sentence has {absent} of {len(sentences.contexts)} words")
     if encoded.lost:
         said.append(
-            f"{encoded.lost} contexts left out: the word was cut off with the end of a sentence "
-            "too long for the model"
+            f"{how_many(encoded.lost, 'context')} left out: the word was cut off with the end of a "
+            "sentence too long for the model"
         )
     if encoded.truncated:
-        said.append(f"{encoded.truncated} sentences were cut behind their word")
+        said.append(f"{how_many(encoded.truncated, 'sentence')} cut behind the word")
     return said

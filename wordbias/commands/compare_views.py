@@ -8,7 +8,7 @@ from itertools import combinations
 
 from wordbias.comparison import Comparison
 from wordbias.correlation import Correlation, Correlations
-from wordbias.rendering import Table
+from wordbias.rendering import Table, how_many
 from wordbias.report.plots import SYMBOLS
 from wordbias.results import Row, number
 
@@ -29,8 +29,8 @@ def _row(pair: Correlation, method: str) -> Row:
 def heading(table: Comparison, found: Correlations) -> list[str]:
     """Say what is compared."""
     return [
-        f"{found.method.capitalize()} correlation between {len(table.measures)} measures over "
-        f"{len(table.subjects)} embeddings."
+        f"{found.method.capitalize()} correlation between "
+        f"{how_many(len(table.measures), 'measure')} over {len(table.subjects)} embeddings."
     ]
 
 
@@ -44,7 +44,7 @@ def closing(
     drawn = f" Drawn: {plot}." if plot else ""
     return [
         f"{what}: {pair.x} – {pair.y}, {symbol} = {number(pair.r, 3)}, n = {pair.n}, {p}, "
-        f"not corrected for {len(found.pairs)} pairs.{drawn}"
+        f"not corrected for {how_many(len(found.pairs), 'pair')}.{drawn}"
     ]
 
 
@@ -79,7 +79,7 @@ def _matrix(
         for i in range(columns.stop)
     ]
     undefined = [pair for pair in found.pairs if pair.r is None]
-    note = f"– is undefined ({len(undefined)} pairs)." if undefined else ""
+    note = f"– is undefined ({how_many(len(undefined), 'pair')})." if undefined else ""
     return Table(
         f"{SYMBOLS[found.method]} over the embeddings that have both",
         ["", *(heads[j] for j in columns)],

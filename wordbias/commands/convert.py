@@ -8,6 +8,7 @@ from wordbias.commands.inputs import Reading, open_subject
 from wordbias.commands.options import common_options, reading_options
 from wordbias.debias.transform import Identity
 from wordbias.formats import WRITABLE, Kind
+from wordbias.rendering import how_many
 
 
 @click.command()
@@ -54,4 +55,5 @@ def command(
         kind=kind,
     )
     subject.write(Identity())
-    click.echo(f"{target}: {subject.info.words:,} words × {subject.info.dim} ({subject.kind})")
+    words = how_many(subject.info.words, "word")
+    click.echo(f"{target}: {words} × {subject.info.dim} ({subject.kind})")

@@ -10,7 +10,7 @@ from wordbias.probes.columns import DISTINCT
 from wordbias.probes.texts import Texts
 from wordbias.probes.unfinished import Written
 from wordbias.probes.work import Work
-from wordbias.rendering import Table
+from wordbias.rendering import Table, how_many
 from wordbias.results import Row, number
 
 
@@ -23,11 +23,11 @@ def tell(texts: Texts, work: Work, quiet: bool) -> None:
             quiet,
         )
     if texts.dropped:
-        note(f"{texts.dropped} rows dropped, the first: {texts.problem}", quiet)
+        note(f"{how_many(texts.dropped, 'row')} dropped, the first: {texts.problem}", quiet)
     if work.truncated:
         note(
-            f"{work.truncated} of {len(texts)} texts are longer than {work.settings.max_length} "
-            "tokens and were cut",
+            f"cut to {work.settings.max_length} tokens: {work.truncated} of "
+            f"{how_many(len(texts), 'text')}",
             quiet,
         )
 

@@ -20,6 +20,7 @@ from wordbias.fairness.confusion import Confusion
 from wordbias.fairness.measuring import fairness_rows
 from wordbias.fairness.metrics import DISTANCES
 from wordbias.measures.bootstrap import SAMPLES
+from wordbias.rendering import how_many
 from wordbias.results import Report
 
 
@@ -106,6 +107,6 @@ def _heading(path: str, confusion: Confusion) -> str:
     signed = len(confusion.groups) == 2
     compared = (" − " if signed else ", ").join(confusion.groups)
     return (
-        f"Group fairness of {path}: {len(confusion):,} predictions, "
-        f"{len(confusion.classes)} classes, {compared}."
+        f"Group fairness of {path}: {how_many(len(confusion), 'prediction')}, "
+        f"{how_many(len(confusion.classes), 'class', 'classes')}, {compared}."
     )

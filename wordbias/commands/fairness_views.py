@@ -16,7 +16,7 @@ from wordbias.fairness.measuring import (
 )
 from wordbias.fairness.metrics import Settings
 from wordbias.fairness.predictions import Columns
-from wordbias.rendering import Table
+from wordbias.rendering import Table, how_many
 from wordbias.results import Row, number
 
 LABELS = {
@@ -137,9 +137,9 @@ def notes_about(confusion: Confusion, read: Columns, others: Sequence[str]) -> l
     """Say what was left out or is empty."""
     notes = list(others)
     if read.dropped:
-        notes.append(f"{read.dropped:,} rows dropped, the first: {read.problem}")
+        notes.append(f"{how_many(read.dropped, 'row')} dropped, the first: {read.problem}")
     if confusion.left_out:
-        notes.append(f"{confusion.left_out:,} rows are of other groups and were left out")
+        notes.append(f"{how_many(confusion.left_out, 'row')} of other groups left out")
     notes += [
         f"no example of {group} in: {listed(names)}" for group, names in confusion.empty().items()
     ]

@@ -31,6 +31,7 @@ from wordbias.formats.lines import Block
 from wordbias.formats.spelling import as_text
 from wordbias.formats.streaming import BlockMap
 from wordbias.formats.writing import refuse_archive
+from wordbias.rendering import how_many
 from wordbias.resources import located
 from wordbias.threads import blas_threads
 
@@ -61,7 +62,7 @@ class Subject:
         info = self.info
         sample = "the sample of GloVe 6B 100d that comes with wordbias"
         source = sample if self.is_sample else info.path
-        return f"{source}: {info.words:,} words × {info.dim} ({info.format})"
+        return f"{source}: {how_many(info.words, 'word')} × {info.dim} ({info.format})"
 
     def written(self) -> str:
         """Say what was written."""
@@ -189,6 +190,7 @@ def open_subject(
 
 def _tell(info: FileInfo, quiet: bool) -> None:
     if info.duplicates:
-        note(f"{info.path}: {info.duplicates} duplicated words, the first of each kept", quiet)
+        twice = how_many(info.duplicates, "duplicated word")
+        note(f"{info.path}: {twice}, the first of each kept", quiet)
     if info.skipped:
-        note(f"{info.skipped} rows dropped, the first: {info.first_problem}", quiet)
+        note(f"{how_many(info.skipped, 'row')} dropped, the first: {info.first_problem}", quiet)

@@ -22,6 +22,7 @@ from wordbias.nli.known_words import known_part
 from wordbias.nli.predictions import Predictions
 from wordbias.nli.scoring import foreign, lacking, score_set
 from wordbias.nli.test_sets import TestSet
+from wordbias.rendering import how_many
 from wordbias.results import Row
 
 
@@ -107,8 +108,7 @@ def from_file(path: str, tests: Sequence[TestSet]) -> Judged:
         {"predictions": {"path": path, "sha256": found.sha256, "pairs": len(found)}},
         tests,
         probabilities,
-        [f"{path}: {beside:,} pairs belong to no chosen set (--set) and were left out"]
-        * bool(beside),
+        [f"{path}: {how_many(beside, 'pair')} of no chosen set (--set) left out"] * bool(beside),
     )
 
 

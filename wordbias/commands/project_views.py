@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from wordbias.contextual.adapters import Adapter
 from wordbias.contextual.folding import Folded
 from wordbias.contextual.settings import SENT_DEBIAS
-from wordbias.rendering import Table
+from wordbias.rendering import Table, how_many
 from wordbias.results import Row, number
 
 
@@ -49,20 +49,20 @@ def _interval(row: Row) -> str:
 
 def left_out_line(adapter: Adapter) -> list[str]:
     """Say which pairs some sites, or all, went without."""
-    left = adapter.facts["left_out"]
+    left, pairs = adapter.facts["left_out"], how_many(adapter.facts["pairs"], "pair")
     same = [item for item in left if item["tokens"] is None]
     uneven = [item for item in left if item["tokens"] is not None]
     lines = []
     if uneven and adapter.facts["tokens"] != "cls":
         a, b = uneven[0]["tokens"]
         lines.append(
-            f"{len(uneven)} of {adapter.facts['pairs']} pairs do not align and were left out where "
-            f"tokens are compared, the first: {_shown(uneven[0])}, {a} and {b} tokens"
+            f"left out where tokens are compared, for they do not align: {len(uneven)} of {pairs}, "
+            f"the first: {_shown(uneven[0])}, {a} and {b} tokens"
         )
     if same:
         lines.append(
-            f"{len(same)} of {adapter.facts['pairs']} pairs are the same tokens to the tokenizer "
-            f"and were left out, the first: {_shown(same[0])}"
+            f"left out, for they are the same tokens to the tokenizer: {len(same)} of {pairs}, "
+            f"the first: {_shown(same[0])}"
         )
     return lines
 

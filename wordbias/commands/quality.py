@@ -20,6 +20,7 @@ from wordbias.errors import WordbiasError
 from wordbias.quality import Settings, find_sets, quality
 from wordbias.quality.solving import Method
 from wordbias.quality.space import Oov
+from wordbias.rendering import how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row
 
@@ -126,4 +127,4 @@ def _source(name: str, subject: Subject) -> str:
     info = subject.info
     sample = "the sample of GloVe 6B 100d that comes with wordbias"
     source = sample if subject.is_sample else info.path
-    return f"{name}: {source}, {info.words:,} words × {info.dim} ({info.format})"
+    return f"{name}: {source}, {how_many(info.words, 'word')} × {info.dim} ({info.format})"

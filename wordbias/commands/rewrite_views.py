@@ -10,7 +10,7 @@ from wordbias.commands.rewrite_plan import Done
 from wordbias.fairness.balancing import Balanced
 from wordbias.fairness.iterative_scrubbing import Found
 from wordbias.fairness.rewriting import Tally
-from wordbias.rendering import Table
+from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
 
 _MOST = 10
@@ -36,7 +36,7 @@ def rewrite_report(
         *(_words_table(tally) for tally in done.tallies if tally.words),
         *(_rounds_table(found, value, done) for value, found in done.extra.items()),
     ]
-    closing = [f"Written: {output}, {done.written:,} rows."]
+    closing = [f"Written: {output}, {how_many(done.written, 'row')}."]
     return Report(
         "rewrite",
         arguments,
@@ -102,7 +102,7 @@ def _tally_table(done: Done) -> Table:
         for tally in done.tallies
     ]
     columns = ["", "rows", "changed", "words", "rows more"]
-    return Table(f"{done.file.path.name}: {done.read:,} rows read", columns, cells)
+    return Table(f"{done.file.path.name}: {how_many(done.read, 'row')} read", columns, cells)
 
 
 def _balance_table(balanced: Balanced) -> Table:
@@ -139,7 +139,7 @@ def _rounds_table(found: Found, value: str, done: Done) -> Table:
             cells.append([*measured, "", ""])
     where = f"within {value}" if value else "over all texts"
     return Table(
-        f"Words that say the group, {where}: {found.n:,} texts",
+        f"Words that say the group, {where}: {how_many(found.n, 'text')}",
         ["round", "accuracy", "group", "words taken out"],
         cells,
         "Balanced accuracy of a logistic regression on held-out texts before the words of its "
@@ -152,7 +152,7 @@ def _rounds_table(found: Found, value: str, done: Done) -> Table:
 def _notes(done: Done, moved: bool) -> Iterator[str]:
     problems = done.file.problems
     if problems.count:
-        yield f"{problems.count} rows dropped, the first: {problems.first}"
+        yield f"{how_many(problems.count, 'row')} dropped, the first: {problems.first}"
     if done.balanced:
         empty = done.balanced.empty()
         effect = "is left out" if done.balanced.how == "subsample" else "stays unbalanced"

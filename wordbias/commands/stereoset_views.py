@@ -9,7 +9,7 @@ from wordbias.contextual.stereoset.data import Data
 from wordbias.contextual.stereoset.gsss import Gsss
 from wordbias.contextual.stereoset.repair import Repaired
 from wordbias.contextual.stereoset.settings import Settings
-from wordbias.rendering import Table
+from wordbias.rendering import Table, how_many
 from wordbias.results import Row, number
 
 _GSSS = {
@@ -29,9 +29,9 @@ _TAIL = (
 def describe(data: Data) -> str:
     """Name a data file and what is in it."""
     if isinstance(data, Gsss):
-        return f"enhanced StereoSet, {len(data.triples)} triples ({data.path})"
+        return f"enhanced StereoSet, {how_many(len(data.triples), 'triple')} ({data.path})"
     if isinstance(data, CrowsPairs):
-        return f"CrowS-Pairs, {len(data.pairs)} pairs ({data.path})"
+        return f"CrowS-Pairs, {how_many(len(data.pairs), 'pair')} ({data.path})"
     sizes = f"{len(data.intersentence)} between and {len(data.intrasentence)} within sentences"
     return f"StereoSet, {sizes} ({data.path})"
 
@@ -43,10 +43,8 @@ def notes_about(data: Data, repaired: Repaired | None) -> list[str]:
     notes = []
     if repaired is not None:
         counts = ", ".join(f"{rule} in {count}" for rule, count in repaired.counts().items())
-        ids = len(repaired.ids())
-        notes.append(
-            f"sentences whose swap was repaired: {counts}; {ids} of {len(data.triples)} triples"
-        )
+        triples = f"{len(repaired.ids())} of {how_many(len(data.triples), 'triple')}"
+        notes.append(f"sentences whose swap was repaired: {counts}; {triples}")
     if altered := data.altered_unrelated():
         notes.append(
             f"{len(altered)} unrelated sentences are not the same after the swap, though the paper "

@@ -7,7 +7,7 @@ from typing import Any
 
 from wordbias.measures.across_groups import AT_ONCE
 from wordbias.measures.weat import Settings
-from wordbias.rendering import Table
+from wordbias.rendering import Table, how_many
 from wordbias.results import Row, number
 from wordbias.wordlists.queries import Query
 
@@ -91,7 +91,7 @@ def _numbers(row: Row, corrected: bool) -> list[str]:
     n = list(about.get("n", {}).values())
     compared = str(sum(n[:-2])) if len(n) > 4 else "+".join(map(str, n[:-2]))
     if "pairs" in about:
-        compared = f"{about['pairs']} pairs"
+        compared = how_many(about["pairs"], "pair")
     return [
         number(row.value),
         "–" if low is None else f"{number(low, 2)} … {number(high, 2)}",

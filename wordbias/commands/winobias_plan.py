@@ -14,6 +14,7 @@ from wordbias.fairness.winobias.masked import COLUMNS, masked_rows, sentence_lin
 from wordbias.fairness.winobias.measuring import classification_rows, f1_rows
 from wordbias.fairness.winobias.sentences import Sentence, load_winobias
 from wordbias.formats.atomic import check_writable, compressing, refuse_same, replacing
+from wordbias.rendering import how_many
 from wordbias.results import Row
 
 SHARES = "occupational_female_precentage.json"  # as the file that comes with WinoBias is spelled
@@ -100,12 +101,13 @@ class Asked:
         """Say what of the clusters was of no use."""
         if found is None or not found.beside:
             return []
-        return [f"{self.clusters}: {found.beside:,} sentences are not of {self.folder}"]
+        beside = how_many(found.beside, "sentence is", "sentences are")
+        return [f"{self.clusters}: {beside} not of {self.folder}"]
 
     def heading(self, read: Sequence[Sentence]) -> list[str]:
         """Say what is scored."""
         scored = f"; {self.clusters}." if self.clusters else "."
-        return [f"WinoBias in {self.folder}: {len(read):,} sentences{scored}"]
+        return [f"WinoBias in {self.folder}: {how_many(len(read), 'sentence')}{scored}"]
 
     def _usual_shares(self) -> str | None:
         file = Path(self.folder) / SHARES

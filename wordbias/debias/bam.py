@@ -16,6 +16,7 @@ from wordbias.debias.steps import Linear
 from wordbias.debias.words import as_attribute, as_embedding
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
+from wordbias.rendering import how_many
 from wordbias.results import Row
 from wordbias.threads import blas_threads
 from wordbias.wordlists import Attribute
@@ -174,7 +175,7 @@ def _remarks(found: Alignment, d: int, as_published: bool) -> tuple[str, ...]:
         )
     if found.turned:
         return (
-            f"the pairs turn {found.turned} dimensions by 90°, and which way the rest turns with "
-            "them is a choice: others are as near to the identity",
+            f"the pairs turn {how_many(found.turned, 'dimension')} by 90°, and which way the rest "
+            "turns with them is a choice: others are as near to the identity",
         )
     return ()

@@ -8,6 +8,7 @@ from collections.abc import Container, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.rendering import how_many
 from wordbias.subspace import Subspace
 
 Float = NDArray[np.float64]
@@ -86,13 +87,13 @@ def remarks(sets: Sequence[Words], alike: Sequence[Words]) -> tuple[str, ...]:
     often = [word for word, n in Counter(word for words in sets for word in words).items() if n > 1]
     if often:
         said.append(
-            f"{len(often)} words stand in several sets to be equalised ({_first(often)}): only the "
-            "last set of each ends up equidistant"
+            f"in several sets to be equalised: {how_many(len(often), 'word')} ({_first(often)}); "
+            "only the last set of each ends up equidistant"
         )
     if alike:
         said.append(
-            f"{len(alike)} sets were not equalised, for their words do not differ in the subspace "
-            f"({_first(['/'.join(words) for words in alike])})"
+            f"not equalised: {how_many(len(alike), 'set')} whose words do not differ in the "
+            f"subspace ({_first(['/'.join(words) for words in alike])})"
         )
     return tuple(said)
 

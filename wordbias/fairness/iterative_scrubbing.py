@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from wordbias.errors import WordbiasError
 from wordbias.fairness.bags import Bags
 from wordbias.progress import progress
+from wordbias.rendering import how_many
 
 ROUNDS, PER_ROUND, SPLITS = 5, 10, 5
 HELD_OUT = 0.25
@@ -142,15 +143,15 @@ def _check(names: Sequence[str], codes: Codes) -> None:
     sizes = np.bincount(codes)
     if sizes.min() < _FEWEST:
         raise WordbiasError(
-            f"group {names[int(sizes.argmin())]!r} has {sizes.min()} texts, of which a "
-            f"part is held out; at least {_FEWEST} are needed"
+            f"group {names[int(sizes.argmin())]!r} has {how_many(int(sizes.min()), 'text')}, of "
+            f"which a part is held out; at least {_FEWEST} are needed"
         )
 
 
 def _why_stop(done: int, accuracy: float, until: float, settings: Settings) -> str:
     if accuracy <= until:
         return f"the accuracy fell to {until:.3f}"
-    return f"{settings.rounds} rounds" if done == settings.rounds else ""
+    return how_many(settings.rounds, "round") if done == settings.rounds else ""
 
 
 def _fits(

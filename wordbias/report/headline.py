@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wordbias.rendering import how_many
 from wordbias.report.families import BY_MEASURE, measure_title
 from wordbias.report.judging import (
     IMPROVED,
@@ -146,7 +147,7 @@ def _counts(rows: Sequence[Found]) -> list[str]:
     subjects = dict.fromkeys(str(row["subject"]) for row in rows)
     judged = [differ for row in rows if (differ := differs(row)) is not None]
     sizes = {"value": len(rows), "measure": len(measures), "subject": len(subjects)}
-    counted = [f"{n:,} {what}{'' if n == 1 else 's'}" for what, n in sizes.items()]
+    counted = [how_many(n, what) for what, n in sizes.items()]
     text = f"{counted[0]} of {counted[1]} about {counted[2]}."
     if judged:
         text += (

@@ -14,6 +14,7 @@ from wordbias.contextual.stereoset.tables import Source, read_text
 from wordbias.contextual.text_pairs import load_text_pairs
 from wordbias.errors import WordbiasError
 from wordbias.nli.pairs import LABELS
+from wordbias.rendering import how_many
 
 Document = list[str]
 NEXT = ("is_next", "not_next")
@@ -120,7 +121,7 @@ def _nsp(path: str | Path, seed: int) -> LabelledPairs:
     else:
         found = documents(source)
         pairs, labels = from_documents(found, seed)
-        kind = f"running text, {len(found)} documents, seed {seed}"
+        kind = f"running text, {how_many(len(found), 'document')}, seed {seed}"
     if not pairs:
         raise WordbiasError(
             f"{path}: no two sentences follow each other; write one sentence a line, and a blank "

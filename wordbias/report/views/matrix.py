@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wordbias.rendering import Table
+from wordbias.rendering import Table, how_many
 from wordbias.report.families import BY_MEASURE, full_title
 from wordbias.report.lines import Line, ideal, is_number, make_lines, minus, stages_of
 from wordbias.report.section import Grid, Section
@@ -31,7 +31,7 @@ def build(rows: Sequence[Found]) -> list[Section]:
     if len(subjects) < 2:
         return []
     grid = _grid(lines, subjects)
-    lead = f"{len(subjects)} embeddings, {len(grid.table.cells)} measures. {_MEANING}"
+    lead = f"{len(subjects)} embeddings, {how_many(len(grid.table.cells), 'measure')}. {_MEANING}"
     return [Section("matrix", "Embeddings side by side", [lead], (), [grid], _citations(lines))]
 
 
