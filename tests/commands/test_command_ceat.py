@@ -338,7 +338,7 @@ def test_saved_vectors_need_no_torch_and_no_scipy(process: Run, saved: Path, min
     ("arguments", "message"),
     [
         (("nothere",), "nothere: is no file, and a model needs sentences"),
-        (("nothere", "--stimuli", "11"), "no stimulus '11'; choose among 1-10 (weat1, weat2,"),
+        (("nothere", "--stimuli", "11"), "no stimulus 'weat11'; choose among 1-10 (weat1, weat2,"),
         (("x", "--sentences", "none.txt"), "none.txt: cannot be read: No such file"),
         (("x", "--sentences", "x", "--save", "no/such/folder.st"), "folder.st: cannot be written"),
         (("x", "--sentences", "x", "--save", "x"), "x: is both --sentences and --save"),

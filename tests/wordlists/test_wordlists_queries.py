@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -276,3 +277,25 @@ def test_targets_need_attributes() -> None:
         load_queries(targets=["math", "arts"])
     with pytest.raises(WordbiasError, match=r"--targets: no set 'maths' in .*weat.toml"):
         load_queries(targets=["maths", "arts"], attributes=["male", "female"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "places"),
+    [("1,2", [1, 2]), ("weat7, 1", [7, 1]), ("6-8,7", [6, 7, 8]), ("3,all", list(range(1, 11)))],
+)
+def test_queries_by_number_and_comma(asked: str, places: list[int]) -> None:
+    found = choose_query(load_queries(), asked)
+    assert [query.name for query in found] == [f"weat{place}" for place in places]
+
+
+@pytest.mark.parametrize("asked", ["1,11", "0", "3-1", "1-", "-", "", ",", "²", "9" * 5_000])
+def test_a_number_without_a_query(asked: str) -> None:
+    with pytest.raises(WordbiasError, match=r"no query '.*'; choose one of weat1, .*, or all"):
+        choose_query(load_queries(), asked)
+
+
+def test_a_query_goes_by_its_own_name_first(toml: Any) -> None:
+    (one,) = load_queries(toml())
+    named = [replace(one, name=name) for name in ("1", "a,b", "weat1")]
+    for asked, expected in (("1", "1"), ("a,b", "a,b"), ("weat1", "weat1")):
+        assert [query.name for query in choose_query(named, asked)] == [expected]

@@ -30,7 +30,7 @@ _HOLM = "p Holm is corrected for the number of tests of an embedding, however th
 
 @click.command()
 @click.argument("embeddings", nargs=-1, metavar="[EMBEDDING]...")
-@click.option("--query", default="all", show_default=True, help="Name of one query, or all.")
+@click.option("--query", default="all", show_default=True, help="Names or numbers, 1,6-8, or all.")
 @click.option("--queries", "queries_file", help="TOML or WEFE's JSON with sets of words.")
 @click.option("--targets", help="Names of two sets of words, X,Y, for a query of your own.")
 @click.option("--attributes", help="Names of two sets of words, A,B.")

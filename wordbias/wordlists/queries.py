@@ -1,5 +1,6 @@
 """Queries: two sets of target words and two of attribute words, such as those of WEAT."""
 
+import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ Words = tuple[str, ...]
 Named = tuple[str, Words]
 Pair = tuple[Named, Named]
 
+_NUMBERS = re.compile(r"([0-9]{1,3})(?:-([0-9]{1,3}))?")
 _REMEDY = "give words this embedding has with --queries FILE"
 
 
@@ -132,10 +134,42 @@ def _two_by_two(groups: Attribute | WordGroups) -> list[Attribute]:
     return [Attribute.of(two) for two in groups.two_by_two()]
 
 
-def choose_query(queries: Sequence[Query], name: str) -> tuple[Query, ...]:
-    """Return the query called `name`, or every one for ``"all"``."""
-    chosen = tuple(query for query in queries if name in (query.name, "all"))
-    if not chosen:
-        known = ", ".join(query.name for query in queries)
-        raise WordbiasError(f"no query {name!r}; choose one of {known}, or all")
-    return chosen
+def choose_query(
+    queries: Sequence[Query], asked: str, *, what: str = "query", remedy: str = ""
+) -> tuple[Query, ...]:
+    """Return some queries.
+
+    Parameters
+    ----------
+    queries
+        Those there are.
+    asked
+        Between commas names, and numbers and ranges of the ten of WEAT: ``weat6``, ``6``, ``1-10``;
+        or ``all``.
+    what, remedy
+        What they are called where there is no such one, and what else to do then.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no such query.
+    """
+    known = {query.name: query for query in queries}
+    parts = [asked] if asked in known else [part.strip() for part in asked.split(",")]
+    names = [name for part in parts if part for name in _meant(part, known)]
+    if "all" in names:
+        return tuple(queries)
+    for name in names or [asked]:
+        if name not in known:
+            listed = f"choose one of {', '.join(known)}, or all"
+            raise WordbiasError(f"no {what} {name!r}; {remedy or listed}")
+    return tuple(known[name] for name in dict.fromkeys(names))
+
+
+def _meant(part: str, known: Container[str]) -> list[str]:
+    """Return the names that a name, a number or a range means."""
+    found = None if part in known else _NUMBERS.fullmatch(part)
+    if found is None:
+        return [part]
+    first, last = int(found[1]), int(found[2] or found[1])
+    return [f"weat{number}" for number in range(first, last + 1)] or [part]
