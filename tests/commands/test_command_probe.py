@@ -351,8 +351,11 @@ def test_vectors_that_are_not_finite(refused: Refused, tmp_path: Path) -> None:
 
 
 def test_files_that_are_none(refused: Refused, tmp_path: Path) -> None:
-    assert "none.st: cannot be read" in refused("probe", tmp_path / "none.st", "--labels", "a")
+    gone = refused("probe", tmp_path / "none.st", "--labels", "a")
+    assert "none.st: there is no such file; " in gone
+    assert gone.endswith("vectors of a model are written with: wordbias encode")
     assert "is a folder; give a file of vectors" in refused("probe", tmp_path)
+    assert refused("probe", "googlenews").endswith("run: wordbias fetch googlenews")
     (tmp_path / "v.txt").write_text("alpha 1 2\nbeta 3 4\n", encoding="utf-8")
     message = refused("probe", tmp_path / "v.txt", "--labels", "gender")
     assert "holds words, whose --labels is a file of words and labels" in message

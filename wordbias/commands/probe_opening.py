@@ -18,6 +18,7 @@ from wordbias.probes.examples import Examples
 from wordbias.probes.labels import LabelledVocabulary, name_labels, read_word_labels
 from wordbias.probes.reading import is_arrays, load_vectors
 from wordbias.probes.representations import Column, Representations
+from wordbias.resources import located
 
 WORD = "word"
 """The column of an embedding's words."""
@@ -48,6 +49,7 @@ def open_input(
     array
         Name of the array where a file holds several.
     """
+    name = located(name)
     if name is None or not is_arrays(name):
         if layers is not None or array is not None:
             raise click.UsageError("--layers and --array are for arrays and for files of encode")

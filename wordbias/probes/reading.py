@@ -74,6 +74,10 @@ def _start(path: Path) -> bytes:
             f"{path}: is a folder; give a file of vectors (a model's are written with: wordbias "
             "encode)"
         ) from None
+    except FileNotFoundError:
+        raise WordbiasError(
+            f"{path}: there is no such file; vectors of a model are written with: wordbias encode"
+        ) from None
     except OSError as error:
         raise WordbiasError(f"{path}: cannot be read: {error.strerror or error}") from None
     if not start:
