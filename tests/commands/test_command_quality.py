@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from wordbias import Embedding
+from wordbias.resources import catalogue
 
 Run = Callable[..., Any]
 
@@ -184,7 +186,11 @@ def test_the_published_sets(cli: Run, shared_data: Path) -> None:
 def test_without_sets_it_says_what_to_give(cli: Run) -> None:
     done = cli("quality")
     assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
-    assert "they are not part of wordbias; give --sets FOLDER" in done.err
+    assert "they are not part of wordbias; run: wordbias fetch men" in done.err
+    assert "--sets FOLDER with the published files" in done.err
+    names = re.search("wordbias fetch (.*), and", done.err)
+    assert names
+    assert set(names[1].split()) <= set(catalogue())
 
 
 @pytest.mark.parametrize(

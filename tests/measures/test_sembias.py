@@ -151,7 +151,7 @@ def test_no_usable_question_has_a_reason() -> None:
 def test_without_the_test_set_the_reason_says_how_to_give_it() -> None:
     rows = sembias_rows(_panel(np.random.default_rng(0).normal(size=(26, 6))), None)
     assert [row.measure for row in rows] == list(MEASURES)
-    assert all("give it with --sembias FILE" in row.details["reason"] for row in rows)
+    assert all("run: wordbias fetch sembias, and give it" in row.details["reason"] for row in rows)
 
 
 def test_the_subset_is_the_last_forty() -> None:

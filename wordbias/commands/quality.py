@@ -25,8 +25,10 @@ from wordbias.resources import located
 from wordbias.results import Report, Row
 
 _NO_SETS = (
-    "no test sets: they are not part of wordbias; give --sets FOLDER with the published files "
-    "(RG-65, MTurk-287, MEN, SimLex-999, questions-words.txt, MSR) or others of the same form"
+    "no test sets: they are not part of wordbias; run: wordbias fetch men simlex-999 "
+    "google-analogies, and give --sets men --sets simlex-999 …; or --sets FOLDER with the "
+    "published files (RG-65, MTurk-287, MEN, SimLex-999, questions-words.txt, MSR) or others of "
+    "the same form"
 )
 
 
@@ -74,8 +76,9 @@ def command(
     """Measure how good each EMBEDDING is at word similarity and analogies.
 
     Similarity is Spearman's correlation with people's scores; of analogies the share answered
-    over the whole vocabulary. The test sets are not part of wordbias. Without EMBEDDING the
-    sample that comes with wordbias is used; it is small, look at its coverage.
+    over the whole vocabulary. The test sets are not part of wordbias: wordbias fetch gets them, and
+    --sets takes their names, too. Without EMBEDDING the sample that comes with wordbias is used; it
+    is small, look at its coverage.
 
     \b
     Examples:

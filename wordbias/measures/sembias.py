@@ -116,7 +116,10 @@ def sembias_rows(panel: Panel, sembias: SemBias | None) -> list[Row]:
         reason = f"undefined: SemBias asks about gender, and the attribute is {name}"
         return panel.undefined(MEASURES, reason)
     if sembias is None:
-        reason = "undefined: the test set is not part of the package; give it with --sembias FILE"
+        reason = (
+            "undefined: the test set is not part of the package; run: wordbias fetch sembias, and "
+            "give it with --sembias sembias (or FILE)"
+        )
         return panel.undefined(MEASURES, reason)
     sets = {"all": sembias.questions, f"last {SUBSET}": sembias.questions[-SUBSET:]}
     return [row for name, questions in sets.items() for row in _set_rows(panel, questions, name)]
