@@ -105,7 +105,7 @@ def test_occupations_are_named_the_furthest_first_on_both_sides() -> None:
         }
         for word, value in lean.items()
     ]
-    said = "The occupations that lean most: towards male miner, boss; towards female maid, nurse."
+    said = "The occupations that lean most towards male: miner, boss; towards female: maid, nurse."
     assert said in headline(rows)
 
 

@@ -138,8 +138,8 @@ def _leaning(subject: str, rows: Sequence[Found]) -> list[str]:
         left: [word for word in lean if lean[word] < 0],
         right: [word for word in reversed(lean) if lean[word] > 0],
     }
-    told = [f"towards {side} {', '.join(found)}" for side, found in towards.items() if found]
-    return [f"the occupations that lean most: {'; '.join(told)}."]
+    told = [f"towards {side}: {', '.join(found)}" for side, found in towards.items() if found]
+    return [f"the occupations that lean most {'; '.join(told)}."]
 
 
 def _counts(rows: Sequence[Found]) -> list[str]:
