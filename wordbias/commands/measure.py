@@ -61,6 +61,8 @@ def command(to: str, quiet: bool, **given: Any) -> None:
     MIDB, direct bias, clustering, recoverability, SemBias and GIPE, averaged over the frequent
     neutral words that all embeddings have. A debiased embedding is compared with its --original,
     from which the labels of clustering and recoverability and the proximities of GIPE are taken.
+    GIPE takes longest, for it looks for neighbours in the whole vocabulary: about a minute for
+    400,000 words. Leave it out with --only.
 
     \b
     Examples:

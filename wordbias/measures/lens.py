@@ -16,6 +16,8 @@ from wordbias.measures.midb import midb
 from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute, resolve, resolve_pairs
 
+_ALONE = ", and direct bias is taken along nothing else, whatever the direction of other measures"
+
 
 class Value(NamedTuple):
     """A measured value, or the reason why it is undefined."""
@@ -76,6 +78,8 @@ def fit_lens(
     first, second = (embedding.take(resolve(words, embedding).found) for words in attribute.members)
     direction, direction_reason = axis(embedding, attribute)
     component, pair_reason = pair_component(embedding, attribute)
+    direction_reason += _ALONE if attribute.direction is None else ""
+    pair_reason += _ALONE if not attribute.pairs else ""
     try:
         subspace = Subspace.from_groups(first, second, dims, center=center)
         on_unit = Subspace.from_groups(unit(first), unit(second), dims, center=center)
