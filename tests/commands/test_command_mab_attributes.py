@@ -97,7 +97,7 @@ def test_a_study_of_faiths_is_kept_beside_that_of_gender(cli: Run, tmp_path: Pat
 
     Embedding.sample().save(tmp_path / "base.safetensors")
     pairs = tmp_path / "pairs.tsv"
-    pairs.write_text("neutral\tA man is eating.\tA person is eating.\n" * 6)
+    pairs.write_text("neutral\tA man eats.\tA dog eats.\nentailment\tA man eats.\tHe eats.\n" * 3)
     call = ("mab-study", tmp_path / "base.safetensors", "--train", pairs, "--dev", pairs)
     call += ("--epochs", 1, "--seeds", 0, "--only", "direct-bias", "-q", "-o", tmp_path / "out")
     gender = rows_of(cli, *call)

@@ -20,6 +20,7 @@ import pytest
 pytest.importorskip("torch", reason="the extra `torch` is not installed")
 
 from wordbias import Embedding
+from wordbias.formats.alone import alone
 from wordbias.nli.files import Model
 from wordbias.nli.learning import Learning
 from wordbias.nli.pairs import load_pairs
@@ -153,8 +154,8 @@ def test_the_sample_is_used_where_nothing_is_given(
 ) -> None:
     words = Embedding.sample().words
     pairs = tmp_path / "p.tsv"
-    pairs.write_text("".join(f"neutral\t{w}\t{v}\n" for w, v in zip(words[:40], words[40:80],
-                                                                    strict=True)))  # fmt: skip
+    both = zip(["neutral", "entailment"] * 20, words[:40], words[40:80], strict=True)
+    pairs.write_text("".join("\t".join(row) + "\n" for row in both))
     done = cli("nli-train", "--train", pairs, "--dev", pairs, *QUICK, "-o", tmp_path / "m")
     assert (done.code, done.err) == (0, "")
     about = Model.load(tmp_path / "m").about["embedding"]
@@ -283,6 +284,27 @@ def test_bad_pairs_are_one_line(
     given[given.index(which) + 1] = bad
     assert f"{bad}: {said}" in refused("nli-train", glove, *given, "-o", tmp_path / "m")
     assert not (tmp_path / "m").exists()
+
+
+def test_pairs_of_one_label_teach_nothing(
+    refused: Refused, files: list[object], glove: Path, tmp_path: Path
+) -> None:
+    same = tmp_path / "same.tsv"
+    same.write_text("entailment\ta\tb\n" * 3)
+    given = [*files]
+    given[given.index("--train") + 1] = same
+    said = refused("nli-train", glove, *given, "-o", tmp_path / "m")
+    assert "all 3 pairs to train on are labelled entailment" in said
+    assert not (tmp_path / "m").exists()
+
+
+def test_one_process_trains_at_an_output(
+    refused: Refused, files: list[object], glove: Path, tmp_path: Path
+) -> None:
+    with alone(tmp_path / "m"):
+        said = refused("nli-train", glove, *files, *QUICK, "-o", tmp_path / "m")
+    assert f"{tmp_path / 'm'}: another" in said
+    assert list(tmp_path.glob("m*")) == []
 
 
 def test_bad_calls_are_one_line(

@@ -15,11 +15,11 @@ from wordbias.nli.runs import Data, plan
 
 def _pairs(*sentences: str) -> Pairs:
     tokens = [tuple(sentence.split()) for sentence in sentences]
-    return Pairs(tokens[::2], tokens[1::2], np.zeros(len(tokens) // 2, np.int64))
+    return Pairs(tokens[::2], tokens[1::2], np.arange(len(tokens) // 2))
 
 
 def test_a_test_set_does_not_make_it_another_training(tmp_path: Path) -> None:
-    train, dev = _pairs("a b", "b c"), _pairs("c d", "a a")
+    train, dev = _pairs("a b", "b c", "c a", "b a"), _pairs("c d", "a a")
     test = _pairs("e f", "g a")
     embedding = Embedding(list("abcdefg"), np.random.default_rng(0).normal(size=(7, 3)), "e")
     without, beside = (

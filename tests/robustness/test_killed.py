@@ -94,7 +94,7 @@ def test_nli_train(cli: Any, tmp_path: Path) -> None:
     assert any(landed), "none of them was killed before its end"
     if all(landed):
         assert not (folder / "m").exists()
-        assert names(folder) == {"m.checkpoint", "m.log.jsonl"}
+        assert names(folder) == {"m.checkpoint", "m.lock", "m.log.jsonl"}
     assert finished(call) == printed
     assert (folder / "m").read_bytes() == (whole / "m").read_bytes()
     assert names(folder) == names(whole) == {"m", "m.log.jsonl"}

@@ -11,6 +11,7 @@ from wordbias.commands.inputs import Reading, open_subject
 from wordbias.commands.training_options import BFLOAT16
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
+from wordbias.formats.alone import alone
 from wordbias.formats.atomic import check_writable, refuse_same
 from wordbias.nli.recipes import RECIPES, Recipe
 from wordbias.optional import need
@@ -86,15 +87,16 @@ class Asked:
 
     def train(self, plan: Plan, data: Data) -> list[Row]:
         """Train what is not yet trained; return how accurate the models are."""
-        self._room("trainer").train_all(
-            plan.jobs,
-            data.encoded["train"],
-            data.encoded["dev"],
-            self.recipe,
-            device=self.device,
-            half=self._half,
-            workers=Workers(self.jobs, self.backend),
-        )
+        with alone(self.output):
+            self._room("trainer").train_all(
+                plan.jobs,
+                data.encoded["train"],
+                data.encoded["dev"],
+                self.recipe,
+                device=self.device,
+                half=self._half,
+                workers=Workers(self.jobs, self.backend),
+            )
         runs = self._room("runs")
         return [row for job in plan.jobs for row in runs.accuracy_rows(job, data)]
 

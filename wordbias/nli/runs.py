@@ -17,7 +17,7 @@ from wordbias.nli.files import Model
 from wordbias.nli.forward import probabilities
 from wordbias.nli.jobs import Job
 from wordbias.nli.lexicon import Lexicon, Table
-from wordbias.nli.pairs import Pairs, load_pairs
+from wordbias.nli.pairs import LABELS, Pairs, load_pairs
 from wordbias.nli.recipes import Recipe
 from wordbias.nli.specification import specify
 from wordbias.results import Row
@@ -40,11 +40,27 @@ class Data:
 
     @classmethod
     def of(cls, pairs: Mapping[str, Pairs]) -> Data:
-        """Encode pairs by a lexicon of all their words."""
+        """Encode pairs by a lexicon of all their words.
+
+        Raises
+        ------
+        WordbiasError
+            If all pairs to train on have one label: there is nothing to tell apart.
+        """
+        _check_labels(pairs["train"])
         sides = (side for one in pairs.values() for side in (one.premises, one.hypotheses))
         lexicon = Lexicon.of(sentence for side in sides for sentence in side)
         encoded = {name: Encoded.of(one, lexicon) for name, one in pairs.items()}
         return cls(pairs, encoded, lexicon)
+
+
+def _check_labels(train: Pairs) -> None:
+    found = np.unique(train.labels).tolist()
+    if len(found) < 2:
+        raise WordbiasError(
+            f"all {len(train):,} pairs to train on are labelled {LABELS[found[0]]}; give pairs of "
+            "at least two labels with --train"
+        )
 
 
 @dataclass(frozen=True, eq=False)
