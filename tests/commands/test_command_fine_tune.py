@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from safetensors.numpy import load_file
 
 from wordbias.contextual.text_pairs import load_text_pairs
 from wordbias.formats.alone import alone
@@ -81,6 +82,16 @@ def given(encoder: str, task: str, file: Path, output: Path, *more: Any) -> list
         "fine-tune", encoder, "--task", task, "--train", file, "--dev", file, "-o", output,
         "--epochs", 1, *more,
     ]  # fmt: skip
+
+
+def test_a_new_head_is_told_by_its_numbers(
+    cli: Cli, encoder: str, nli: Path, tmp_path: Path
+) -> None:
+    done = cli(*given(encoder, "nli", nli, tmp_path / "o"))
+    weights = load_file(tmp_path / "o" / "model.safetensors")
+    size = sum(x.size for name, x in weights.items() if name.startswith("classifier."))
+    assert size > 3
+    assert f"with a new head ({size:,} parameters)" in " ".join(done.out.split())
 
 
 def test_nli_and_what_reads_it(cli: Cli, encoder: str, nli: Path, tmp_path: Path) -> None:

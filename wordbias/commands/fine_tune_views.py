@@ -39,9 +39,9 @@ def _row(asked: Asked, done: Done) -> Row:
 
 def _heading(asked: Asked, done: Done) -> str:
     settings = ", ".join(f"{key} {value}" for key, value in done.recipe.to_dict().items())
-    count, new = asked.processes, done.headed.new
+    count, new = asked.processes, done.headed.new_parameters
     together = f" In each of {count} processes, which train together." if count > 1 else ""
-    head = f"a new head ({len(new)} parameters)" if new else "its own head"
+    head = f"a new head ({new:,} parameters)" if new else "its own head"
     return (
         f"{asked.model} with {head}, trained on {len(done.data):,} pairs ({done.data.kind}), dev "
         f"{len(done.dev):,}. Recipe: {settings}.{together}"

@@ -32,13 +32,19 @@ class Headed:
     places
         For each label of the task its place among the outputs.
     new
-        Parameters of the head that were drawn at random.
+        Tensors of the head that were drawn at random.
     """
 
     model: Any = field(repr=False)
     tokenizer: Any = field(repr=False)
     places: tuple[int, ...]
     new: tuple[str, ...]
+
+    @property
+    def new_parameters(self) -> int:
+        """How many numbers these are."""
+        known = dict(self.model.named_parameters())
+        return sum(known[name].numel() for name in self.new)
 
 
 def load_headed(task: str, names: Sequence[str], model: str, seed: int = 0) -> Headed:
