@@ -12,6 +12,7 @@ from torch import nn
 from wordbias.probes import linear, mlp
 from wordbias.probes.recipe import Recipe
 from wordbias.probes.schedule import Job
+from wordbias.torch_threads import torch_threads
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def loop(
     x: np.ndarray, job: Job, k: int, recipe: Recipe, dtype: Any = torch.float32
 ) -> list[Looped]:
     """Train one probe after another; the best weights are a copy unless the recipe says last."""
-    with mlp.one_thread():
+    with torch_threads():
         return _loop(x, job, k, recipe, dtype)
 
 

@@ -6,8 +6,7 @@ sixteen examples a step.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -42,17 +41,6 @@ def find_device(device: str | None) -> torch.device:
 def is_cpu(device: str | None) -> bool:
     """Say whether this device is the processor, where one wide probe already fills the cache."""
     return find_device(device).type == "cpu"
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Bound torch's own threads inside the block to one: probes are shared out to threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def maker(device: str | None) -> Make:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from wordbias.probes.schedule import Job
 from wordbias.probes.stacked import ROWS, Make, Stack
 from wordbias.progress import Bar, progress
 from wordbias.threads import blas_threads, threads
+from wordbias.torch_threads import torch_threads
 
 Vectors = NDArray[np.floating[Any]]
 Share = tuple[list[int], list[int] | None]
@@ -55,10 +56,11 @@ def train_jobs(
         For each job one item a block.
     """
     make: Make = LinearProbes
-    apart, bounded = False, nullcontext
+    apart = False
+    bounded: AbstractContextManager[None] = nullcontext()
     if recipe.probe == "mlp":
         mlp = need("wordbias.probes.mlp", extra="torch", purpose="An MLP probe")
-        make, apart, bounded = mlp.maker(device), mlp.is_cpu(device), mlp.one_thread
+        make, apart, bounded = mlp.maker(device), mlp.is_cpu(device), torch_threads()
     shares = list(_shares(jobs, apart=apart))
     found: list[dict[int, Result]] = [{} for _ in jobs]
     stop = threading.Event()
@@ -71,7 +73,7 @@ def train_jobs(
             found[i].update(tested)
 
     total = sum(len(job.schedule.train) for job in jobs)
-    with bounded(), blas_threads(1), progress(what, total, "probe") as bar:
+    with bounded, blas_threads(1), progress(what, total, "probe") as bar:
         _in_threads(lambda share: work(share, bar), shares, stop)
     return [[row[block] for block in sorted(row)] for row in found]
 

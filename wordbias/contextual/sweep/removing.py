@@ -5,13 +5,12 @@ Several threads would wait for each other longer than they compute, on a busy ma
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 
-import torch
 from torch import Tensor
 
 from wordbias.contextual.interventions import Removal
+from wordbias.torch_threads import torch_threads
 
 Chain = Sequence[Removal]
 
@@ -25,16 +24,5 @@ def removed(x: Tensor, chain: Chain) -> Tensor:
 
 def removed_each(parts: Iterable[Tensor], chains: Sequence[Chain]) -> list[Tensor]:
     """Apply to each tensor its own chain."""
-    with one_thread():
+    with torch_threads():
         return [removed(x, chain) for x, chain in zip(parts, chains, strict=True)]
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Let torch use one thread inside the block."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
