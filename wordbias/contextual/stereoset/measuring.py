@@ -20,8 +20,6 @@ from wordbias.contextual.stereoset.settings import ALL, HALF, Settings
 from wordbias.errors import WordbiasError
 from wordbias.results import Row
 
-__all__ = ["ALL", "SUBSETS", "Settings", "gsss_rows"]
-
 SUBSETS = (ALL, *GENDERS)
 _ZERO = {"neutral": 0, "better": "lower"}
 

@@ -15,7 +15,8 @@ from wordbias.contextual.nli_fairness import Viability, fairness_rows, snli_row
 from wordbias.contextual.settings import SENT_DEBIAS as BASELINE
 from wordbias.contextual.settings import all_settings
 from wordbias.contextual.stereoset.gsss import LABELS, Gsss
-from wordbias.contextual.stereoset.measuring import ALL, Settings, gsss_rows
+from wordbias.contextual.stereoset.measuring import gsss_rows
+from wordbias.contextual.stereoset.settings import ALL, Settings
 from wordbias.contextual.table7 import BASE, SENT_DEBIAS, Entry
 from wordbias.nli.test_sets import TestSet
 from wordbias.results import Row
