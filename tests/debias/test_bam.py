@@ -27,16 +27,6 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 @pytest.fixture(scope="module")
-def sample() -> Embedding:
-    return Embedding.sample()
-
-
-@pytest.fixture(scope="module")
-def gender() -> Attribute:
-    return Attribute.load()
-
-
-@pytest.fixture(scope="module")
 def fitted(sample: Embedding) -> Fitted:
     return fit(sample)
 

@@ -30,16 +30,6 @@ SMALL = {"candidates": 8, "per_side": 500}
 
 
 @pytest.fixture(scope="module")
-def sample() -> Embedding:
-    return Embedding.sample()
-
-
-@pytest.fixture(scope="module")
-def gender() -> Attribute:
-    return Attribute.load()
-
-
-@pytest.fixture(scope="module")
 def fitted(sample: Embedding) -> Fitted:
     return fit(sample, **SMALL)
 

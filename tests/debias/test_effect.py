@@ -283,7 +283,7 @@ def test_an_attribute_without_pairs_still_has_midb(
     bare = Attribute("age", ("f", "m"), (tuple(FIRST), tuple(SECOND)))
     found = reasons(before, bare)
     assert set(found) == {"direct-bias", "direct-bias-pca"}
-    assert found["direct-bias"] == "undefined: the attribute age has no pairs"
+    assert found["direct-bias"].startswith("undefined: the attribute age has no pairs")
     assert "the attribute age has no pairs" in found["direct-bias-pca"]
 
 

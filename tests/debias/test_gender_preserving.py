@@ -30,11 +30,6 @@ STAGES = ("before", "after")
 
 
 @pytest.fixture(scope="module")
-def sample() -> Embedding:
-    return Embedding.sample()
-
-
-@pytest.fixture(scope="module")
 def fitted(sample: Embedding) -> Fitted:
     return fit(sample, **FEW)
 

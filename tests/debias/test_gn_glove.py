@@ -25,11 +25,6 @@ from wordbias.errors import WordbiasError
 from wordbias.results import Row
 
 
-@pytest.fixture(scope="module")
-def sample() -> Embedding:
-    return Embedding.sample()
-
-
 def _with_coordinate(embedding: Embedding, values: Any) -> Embedding:
     wider = np.concatenate([embedding.vectors, np.asarray(values)[:, None]], 1)
     return Embedding(embedding.words, wider, "gn")

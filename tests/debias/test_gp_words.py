@@ -25,16 +25,6 @@ AGE = Attribute(
 
 
 @pytest.fixture(scope="module")
-def sample() -> Embedding:
-    return Embedding.sample()
-
-
-@pytest.fixture(scope="module")
-def gender() -> Attribute:
-    return Attribute.load()
-
-
-@pytest.fixture(scope="module")
 def lists(sample: Embedding, gender: Attribute) -> Lists:
     return find_lists(sample, gender)
 

@@ -25,11 +25,6 @@ EPS, EPS32 = (float(np.finfo(kind).eps) for kind in (float, np.float32))
 
 
 @pytest.fixture(scope="module")
-def sample() -> Embedding:
-    return Embedding.sample()
-
-
-@pytest.fixture(scope="module")
 def fitted(sample: Embedding) -> Fitted:
     return fit(sample)
 

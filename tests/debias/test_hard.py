@@ -26,16 +26,6 @@ EPS32 = float(np.finfo(np.float32).eps)
 FORMS = (str.lower, str.title, str.upper)
 
 
-@pytest.fixture(scope="module")
-def sample() -> Embedding:
-    return Embedding.sample()
-
-
-@pytest.fixture(scope="module")
-def gender() -> Attribute:
-    return Attribute.load()
-
-
 def _drop(u: Matrix, g: Matrix) -> Matrix:
     return u - (u @ g) * g / (g @ g)
 

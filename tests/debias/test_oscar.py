@@ -30,16 +30,6 @@ PUBLISHED = [30.0, 45.0, 70.0, 72.1]
 
 
 @pytest.fixture(scope="module")
-def sample() -> Embedding:
-    return Embedding.sample()
-
-
-@pytest.fixture(scope="module")
-def gender() -> Attribute:
-    return Attribute.load()
-
-
-@pytest.fixture(scope="module")
 def fitted(sample: Embedding) -> Fitted:
     return fit(sample)
 

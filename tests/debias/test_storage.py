@@ -20,11 +20,6 @@ from wordbias.errors import WordbiasError
 from wordbias.results import Row
 
 
-@pytest.fixture(scope="module")
-def sample() -> Embedding:
-    return Embedding.sample()
-
-
 def test_what_is_read_does_what_was_saved(sample: Embedding, tmp_path: Path) -> None:
     chain, done = fit_chain(["hard", "misp"], sample)
     file = tmp_path / "fitted.safetensors"
