@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import small_word_lists
 
 from wordbias.cli import run
 from wordbias.contextual.sentence_pairs import sentence_pairs
@@ -23,22 +24,6 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 Cli = Callable[..., Any]
-LISTS = {
-    "verbs/commerce_verbs": "bought",
-    "verbs/driving_verbs": "drove",
-    "verbs/eating_verbs": "ate",
-    "verbs/interaction_verbs": "saw",
-    "nouns/objects/clothes": "hat",
-    "nouns/objects/farm_animals": "cow",
-    "nouns/objects/food": "pie",
-    "nouns/objects/furniture": "bed",
-    "nouns/objects/household": "cup",
-    "nouns/objects/vehicles": "car",
-    "nouns/people/person_hyponyms": "friend",
-    "nouns/people/rulers": "king",
-    "nouns/people/occupations": "nurse baker driver teacher",
-    "nouns/people/gendered_words": "man woman",
-}
 COLUMNS = [
     "context_id",
     "context",
@@ -76,7 +61,7 @@ def save(folder: Path, cls: str, seed: int, layers: int = 3, **options: Any) -> 
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     letters = [*string.ascii_lowercase, *(f"##{letter}" for letter in string.ascii_lowercase)]
     known = [word for pair in sentence_pairs() for text in pair for word in text.lower().split()]
-    words = " ".join([*LISTS.values(), WORDS]).split()
+    words = [*small_word_lists.words(), *WORDS.split()]
     tokens = dict.fromkeys([*special, *letters, *words, *(word.strip(".,") for word in known)])
     vocabulary = {token: i for i, token in enumerate(token for token in tokens if token)}
     config = transformers.BertConfig(
@@ -130,9 +115,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         f"{who} {did}." for who in ("She", "The woman", "Her friend") for did in WORDS.split()[9:15]
     ]
     found["text"].write_text("\n".join(lines) + "\n")
-    for name, words in LISTS.items():
-        (found["lists"] / name).parent.mkdir(parents=True, exist_ok=True)
-        (found["lists"] / name).write_text("\n".join(words.split()) + "\n")
+    small_word_lists.write(found["lists"])
     return found
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import small_winobias
+import small_word_lists
 import tiny_encoders
 
 import wordbias.data
@@ -204,27 +205,7 @@ def vectors_of_texts(path: Path) -> None:
 
 def word_lists(path: Path) -> None:
     """Write few words in the files of Dev et al. (2020), for few pairs of occupations."""
-    for name, words in WORD_LISTS.items():
-        (path / name).parent.mkdir(parents=True, exist_ok=True)
-        (path / name).write_text("\n".join(words.split()) + "\n", encoding="utf-8")
-
-
-WORD_LISTS = {
-    "nouns/objects/clothes": "hat",
-    "nouns/objects/farm_animals": "cow",
-    "nouns/objects/food": "pie",
-    "nouns/objects/furniture": "bed",
-    "nouns/objects/household": "cup",
-    "nouns/objects/vehicles": "car",
-    "nouns/people/gendered_words": "man woman",
-    "nouns/people/occupations": "nurse doctor teacher",
-    "nouns/people/person_hyponyms": "friend",
-    "nouns/people/rulers": "king",
-    "verbs/commerce_verbs": "bought",
-    "verbs/driving_verbs": "drove",
-    "verbs/eating_verbs": "ate",
-    "verbs/interaction_verbs": "saw",
-}
+    small_word_lists.write(path, "nurse doctor teacher")
 
 
 # classifiers

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import small_word_lists
 import tiny_encoders
 
 from wordbias.contextual.sentence_pairs import sentence_pairs
@@ -22,22 +23,7 @@ SNLI = """neutral\tThe man ate.\tThe man ate a pie.
 entailment\tThe nurse saw the car.\tThe nurse saw a car.
 contradiction\tTea is hot.\tTea is cold.
 """
-LISTS = {
-    "verbs/commerce_verbs": "bought",
-    "verbs/driving_verbs": "drove",
-    "verbs/eating_verbs": "ate",
-    "verbs/interaction_verbs": "saw",
-    "nouns/objects/clothes": "hat",
-    "nouns/objects/farm_animals": "cow",
-    "nouns/objects/food": "pie",
-    "nouns/objects/furniture": "bed",
-    "nouns/objects/household": "cup",
-    "nouns/objects/vehicles": "car",
-    "nouns/people/person_hyponyms": "friend",
-    "nouns/people/rulers": "king",
-    "nouns/people/occupations": "nurse baker",
-    "nouns/people/gendered_words": "man woman",
-}
+OCCUPATIONS = "nurse baker"
 
 
 def write(folder: Path) -> dict[str, Path]:
@@ -52,11 +38,11 @@ def write(folder: Path) -> dict[str, Path]:
         ]
     found["gsss"].write_text("\n".join(rows) + "\n")
     found["snli"].write_text(SNLI)
-    for name, words in LISTS.items():
-        (found["lists"] / name).parent.mkdir(parents=True, exist_ok=True)
-        (found["lists"] / name).write_text("\n".join(words.split()) + "\n")
+    small_word_lists.write(found["lists"], OCCUPATIONS)
     said = [text for pair in sentence_pairs() for text in pair]
-    words = tiny_encoders.words_of(*said, *rows, SNLI, *LISTS.values(), "the a an .")
+    words = tiny_encoders.words_of(
+        *said, *rows, SNLI, *small_word_lists.words(OCCUPATIONS), "the a an ."
+    )
     tokenizer, size = tiny_encoders.make_tokenizer(words), len(set(words)) + 5
     nli: dict[str, Any] = {"id2label": {0: "contradiction", 1: "entailment", 2: "neutral"}}
     for name, purpose, more in (
