@@ -6,10 +6,11 @@ import click
 
 from wordbias.commands.finite import FiniteRange
 from wordbias.commands.options import device_option, split_names, stacked
-from wordbias.contextual.nli_fairness import DROP, PARITIES
+from wordbias.contextual.nli_fairness import PARITIES
 from wordbias.contextual.observing import TOKENS
 from wordbias.contextual.sent_debias import LIMIT
 from wordbias.contextual.stereoset.scores import ROUNDINGS, SHARE
+from wordbias.contextual.viability import DROP
 from wordbias.probes.encoder import PRECISIONS
 
 PRECISION = "float32"

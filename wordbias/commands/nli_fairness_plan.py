@@ -12,12 +12,8 @@ import click
 from wordbias.commands.encoder_options import check_adapter
 from wordbias.commands.inputs import Reading
 from wordbias.commands.nli_models import HuggingFace, Judged, Ours
-from wordbias.contextual.nli_fairness import (
-    Viability,
-    fairness_rows,
-    occupation_records,
-    snli_row,
-)
+from wordbias.contextual.nli_fairness import fairness_rows, occupation_records
+from wordbias.contextual.viability import Viability, snli_row
 from wordbias.formats.atomic import check_writable, refuse_same
 from wordbias.nli.test_sets import TestSet, build
 from wordbias.resources import located

@@ -7,13 +7,13 @@ from typing import Any
 
 from wordbias.commands.sweep_plan import PARTS, Asked
 from wordbias.contextual.fitting import Recipe
-from wordbias.contextual.nli_fairness import Viability
 from wordbias.contextual.stereoset.gsss import Gsss, load_gsss
 from wordbias.contextual.stereoset.repair import repair
 from wordbias.contextual.stereoset.scores import extremes
 from wordbias.contextual.stereoset.settings import Settings
 from wordbias.contextual.table7 import Entry, load_table
 from wordbias.contextual.text_pairs import load_text_pairs
+from wordbias.contextual.viability import Viability
 from wordbias.optional import need
 from wordbias.resources import located
 from wordbias.results import Row

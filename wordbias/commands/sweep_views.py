@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wordbias.contextual.nli_fairness import is_viable
 from wordbias.contextual.table5 import Best, best_by_level, differences
 from wordbias.contextual.table7 import BASE, Entry, misprints
 from wordbias.contextual.table7_summaries import ALL, Attention, Weighting
+from wordbias.contextual.viability import is_viable
 from wordbias.rendering import Table
 from wordbias.results import Row, number
 

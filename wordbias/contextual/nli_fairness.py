@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from wordbias.contextual.stereoset.scores import resampled
 from wordbias.errors import WordbiasError
-from wordbias.measures.bootstrap import SAMPLES, percentile_interval, wilson
+from wordbias.measures.bootstrap import SAMPLES, percentile_interval
 from wordbias.nli.pairs import LABELS
 from wordbias.nli.test_sets import TestSet
 from wordbias.results import Row
@@ -21,8 +21,6 @@ from wordbias.results import Row
 Float = NDArray[np.float64]
 Parity = Literal["mean", "strict"]
 PARITIES: tuple[Parity, ...] = get_args(Parity)
-DROP = 0.05
-"""What a model that is still viable may lose on SNLI."""
 MEASURES = ("nli-accuracy", "nli-parity", "nli-fairness")
 _NEUTRAL = 0
 _BEST = {"neutral": 1, "better": "higher"}
@@ -100,22 +98,6 @@ def by_occupation(test: TestSet, probabilities: NDArray[np.float32]) -> Float:
     return probabilities.astype(np.float64).reshape(shape)
 
 
-def is_viable(accuracy: float, base: float, drop: float = DROP, *, relative: bool = False) -> bool:
-    """Say whether a debiased model may still be used for NLI.
-
-    Parameters
-    ----------
-    accuracy, base
-        On SNLI, with and without debiasing.
-    drop
-        In points of accuracy by default, .05 of 1. The paper's "by more than 5%" can also mean a
-        share of what the base model reaches: `relative`. Its Table 5 fits neither: the best model
-        of layer 11 in it loses 5.19 points, 5.84 % of the base.
-    """
-    least = base * (1 - drop) if relative else base - drop
-    return accuracy >= least - 1e-9
-
-
 def fairness_rows(
     test: TestSet,
     probabilities: NDArray[np.float32],
@@ -172,30 +154,6 @@ def occupation_records(test: TestSet, probabilities: NDArray[np.float32]) -> lis
         }
         for i, (filler, share) in enumerate(zip(test.premises, is_neutral(p), strict=True))
     ]
-
-
-class Viability(NamedTuple):
-    """What `is_viable` compares with; without a base nothing is said."""
-
-    base: float | None = None
-    drop: float = DROP
-    relative: bool = False
-
-
-def snli_row(
-    accuracy: float, n: int, subject: str, *, setting: str = "", viability: Viability | None = None
-) -> Row:
-    """Return the accuracy on `n` pairs of SNLI as a row, and beside a base whether it is viable.
-
-    The interval is Wilson's, for the pairs are drawn from many.
-    """
-    low, high = wilson(accuracy, n)
-    about = {"setting": setting, "n": n, **_BEST, "low": low, "high": high}
-    if viability is not None and viability.base is not None:
-        base, drop, relative = viability.base, viability.drop, viability.relative
-        viable = is_viable(accuracy, base, drop, relative=relative)
-        about |= {**viability._asdict(), "viable": viable}
-    return Row(subject, "snli-accuracy", accuracy, about)
 
 
 def _fairness(neutral: Float, agrees: Float) -> Fairness:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
-from wordbias.contextual.nli_fairness import DROP, is_viable
 from wordbias.contextual.table7 import BASE, ROUNDED, Entry, levels_of
+from wordbias.contextual.viability import DROP, is_viable
 from wordbias.errors import WordbiasError
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wordbias.contextual.nli_fairness import DROP, is_viable
 from wordbias.contextual.table7 import BASE, Entry
+from wordbias.contextual.viability import DROP, is_viable
 from wordbias.formats.atomic import replacing
 from wordbias.optional import need
 from wordbias.report.labels import INK

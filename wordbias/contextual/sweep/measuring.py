@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from wordbias.contextual.adapters import Adapter
 from wordbias.contextual.interventions import Intervention
-from wordbias.contextual.nli_fairness import Viability, fairness_rows, snli_row
+from wordbias.contextual.nli_fairness import fairness_rows
 from wordbias.contextual.settings import SENT_DEBIAS as BASELINE
 from wordbias.contextual.settings import all_settings
 from wordbias.contextual.stereoset.gsss import LABELS, Gsss
 from wordbias.contextual.stereoset.measuring import gsss_rows
 from wordbias.contextual.stereoset.settings import ALL, Settings
 from wordbias.contextual.table7 import BASE, SENT_DEBIAS, Entry
+from wordbias.contextual.viability import Viability, snli_row
 from wordbias.nli.test_sets import TestSet
 from wordbias.results import Row
 
