@@ -32,13 +32,10 @@ def build(rows: Sequence[Found]) -> list[Section]:
 
 def main_lines(rows: Iterable[Found]) -> list[Line]:
     """Return the lines of the measures that stand for their families, subject by subject."""
-    lines = make_lines(row for row in rows if claims(row))
-    subjects = dict.fromkeys(line.subject for line in lines)
-    chosen = (
-        _main(family, [line for line in lines if line.subject == subject])
-        for subject in subjects
-        for family in FAMILIES
-    )
+    of_subjects: dict[str, list[Line]] = {}
+    for line in make_lines(row for row in rows if claims(row)):
+        of_subjects.setdefault(line.subject, []).append(line)
+    chosen = (_main(family, lines) for lines in of_subjects.values() for family in FAMILIES)
     return [line for line in chosen if line is not None]
 
 

@@ -1,0 +1,54 @@
+"""The measures that stand for their families: which, in what order, and at what cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wordbias.report.families import FAMILIES
+from wordbias.report.lines import Line, make_lines
+from wordbias.report.views import glance
+
+MAIN = [family.main for family in FAMILIES]
+TOLD = st.tuples(st.sampled_from("abc"), st.sampled_from([*MAIN, "midb"]), st.booleans())
+
+
+def row(subject: str, measure: str, *, known: bool = True) -> dict[str, Any]:
+    return {"subject": subject, "measure": measure, "value": 0.1 if known else None}
+
+
+@given(st.lists(TOLD, max_size=20))
+def test_each_family_is_stood_for_once_a_subject_in_order(
+    told: list[tuple[str, str, bool]],
+) -> None:
+    found = glance.main_lines(row(who, what, known=known) for who, what, known in told)
+    has_value = {(who, what) for who, what, known in told if known}
+    subjects = dict.fromkeys(who for who, _, _ in told)
+    expected = [(who, what) for who in subjects for what in MAIN if (who, what) in has_value]
+    assert [(line.subject, line.measure) for line in found] == expected
+
+
+@pytest.mark.parametrize("subjects", [5, 50])
+def test_a_line_is_not_looked_at_again_for_every_subject(
+    monkeypatch: pytest.MonkeyPatch, subjects: int
+) -> None:
+    asked = 0
+
+    class Counted(Line):
+        def __getattribute__(self, name: str) -> Any:
+            nonlocal asked
+            asked += name == "subject"
+            return super().__getattribute__(name)
+
+    def counted(rows: Iterable[Any]) -> list[Line]:
+        lines = make_lines(rows)
+        return [Counted(one.subject, one.measure, one.variant, one.stages) for one in lines]
+
+    monkeypatch.setattr(glance, "make_lines", counted)
+    found = glance.main_lines(row(f"s{i}", "gipe") for i in range(subjects))
+    assert len(found) == subjects
+    assert asked <= 2 * subjects
