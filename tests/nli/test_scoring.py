@@ -163,10 +163,16 @@ def test_a_word_that_is_asked_about_must_be_known(sample: Embedding, model: Mode
         caught.value
     )
     assert "…" in str(caught.value)
-    assert "another set (--set)" in str(caught.value)
+    assert "another set (wordbias mab-eval --set)" in str(caught.value)
     no_person = sample.subset([word for word in sample.words if word != "person"])
     with pytest.raises(WordbiasError, match=r"lacks 1 of 9 words .* \(person\); give"):
         score_set(model, no_person, build("explicit"))
+
+
+def test_the_remedy_is_an_option_that_there_is(sample: Embedding, model: Model) -> None:
+    poor = sample.subset([word for word in sample.words if word != "nurse"])
+    with pytest.raises(WordbiasError, match=r"\(nurse\); .* lists without them \(--lists\)$"):
+        score_set(model, poor, build("parity"))
 
 
 def test_capitals_are_kept_where_the_embedding_has_them(

@@ -44,7 +44,7 @@ def check_fillers(embedding: Embedding, test: TestSet, *, lower: bool | None = N
         total = len({filler.word for filler in (*test.premises, *test.hypotheses)})
         raise WordbiasError(
             f"{embedding.name} lacks {len(missing)} of {total} words that the set {test.name} asks "
-            f"about ({listed(missing)}); give vectors that have them, or another set (--set)"
+            f"about ({listed(missing)}); {_remedy(test)}"
         )
 
 
@@ -64,9 +64,16 @@ def known_part(embedding: Embedding, test: TestSet, *, lower: bool | None = None
     for kind, group in sorted(whole - {(one.kind, one.group) for one in kept}):
         raise WordbiasError(
             f"{embedding.name} lacks every {kind} of {group} that the set {test.name} asks about; "
-            "give vectors that have them, or another set (--set)"
+            f"{_remedy(test)}"
         )
     return replace(test, hypotheses=kept)
+
+
+def _remedy(test: TestSet) -> str:
+    """Say what to do; of occupations' parity there is no other set, and a study takes them all."""
+    if test.name == "parity":
+        return "give vectors that have them, or lists without them (--lists)"
+    return "give vectors that have them, or take another set (wordbias mab-eval --set)"
 
 
 def listed(words: Sequence[str]) -> str:
