@@ -91,7 +91,7 @@ def test_bad_calls_are_one_line(cli: Run, files: Path, tmp_path: Path) -> None:
     assert _call(cli, files, tmp_path, "--seeds", "a").code == 2
     assert cli("mab-study", "--train", "a", "--dev", "b", "-o", "c").code == 2
     for output, said in (
-        (files / "pairs.tsv", "is a file; name the folder of the study"),
+        (files / "pairs.tsv", "is a file; name a folder"),
         (tmp_path / "none" / "study", f"the folder {tmp_path / 'none'} does not exist"),
     ):
         done = _call(cli, files, output)

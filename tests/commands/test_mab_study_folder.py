@@ -40,7 +40,7 @@ def refused(cli: Run, tmp_path: Path) -> Callable[..., str]:
 
 def test_outputs_that_cannot_be_folders(refused: Callable[..., str], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("my thesis")
-    assert "file: is a file; name the folder of the study" in refused(tmp_path / "file")
+    assert "file: is a file; name a folder" in refused(tmp_path / "file")
     assert (tmp_path / "file").read_text() == "my thesis"
     assert "gone does not exist" in refused(tmp_path / "gone" / "study")
     (tmp_path / "old" / "study.json").mkdir(parents=True)

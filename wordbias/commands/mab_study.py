@@ -27,8 +27,8 @@ from wordbias.commands.training_options import (
     training_files,
 )
 from wordbias.commands.views import measures_tables
-from wordbias.errors import WordbiasError
 from wordbias.formats.atomic import check_writable, replacing
+from wordbias.formats.folders import check_growing
 from wordbias.measures.sembias import SemBias
 from wordbias.measures.table import FAMILIES
 from wordbias.nli.pairs import load_pairs
@@ -103,7 +103,9 @@ def command(
       wordbias mab-study glove.txt --permute-weights --train train.tsv --dev dev.tsv -o study
     """
     folder = Path(output)
-    check_folder(folder)
+    check_growing(folder)
+    if folder.is_dir():
+        check_writable(folder / STORED)
     reading = Reading(cache, skip_bad, allow_pickle)
     subjects = [
         open_subject(name, reading, head=0, wanted=(), output=None, quiet=quiet)
@@ -130,14 +132,7 @@ def command(
     report = _report(rows, infos, heading, folder)
     with replacing(folder / STORED) as file:
         file.write((as_json(report.to_dict(), indent=2) + "\n").encode())
-    show(report, to)
-
-
-def check_folder(folder: Path) -> None:
-    """Refuse early, before hours of work, a folder that cannot be made or written to."""
-    if folder.exists() and not folder.is_dir():
-        raise WordbiasError(f"{folder}: is a file; name the folder of the study")
-    check_writable(folder / STORED if folder.is_dir() else folder)
+    show(report, to, quiet=quiet)
 
 
 def _report(

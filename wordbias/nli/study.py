@@ -14,6 +14,7 @@ from wordbias.debias import misp
 from wordbias.embedding import Embedding
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.alone import alone
+from wordbias.formats.folders import growing
 from wordbias.measures.sembias import SemBias
 from wordbias.measures.table import FAMILIES, check_families
 from wordbias.nli.pairs import Pairs
@@ -116,8 +117,7 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
     jobs = models_to_train(
         plan.embeddings, plan.seeds, data, plan.recipe, plan.folder, half=plan.half
     ).jobs
-    plan.folder.mkdir(parents=True, exist_ok=True)
-    with alone(plan.folder / "study"):
+    with growing(plan.folder), alone(plan.folder / "study"):
         train_all(
             jobs,
             data.encoded["train"],

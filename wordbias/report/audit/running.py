@@ -72,12 +72,18 @@ def _wanted(name: str, plan: Plan) -> bool:
 def _not_given(plan: Plan) -> list[str]:
     """Say which parts need files that were not given, unless they are skipped."""
     missing = {
-        "sembias": plan.sembias is None and "SemBias (--sembias FILE)",
-        "quality": not plan.sets and "similarity and analogies (--sets FOLDER)",
+        "sembias": plan.sembias is None and ("SemBias (--sembias sembias)", "sembias"),
+        "quality": not plan.sets
+        and ("similarity and analogies (--sets men)", "men simlex-999 google-analogies"),
     }
-    names = [what for part, what in missing.items() if what and plan.asks(part)]
-    text = "the test sets are not part of wordbias and were not given"
-    return [f"not measured: {', '.join(names)}: {text}"] if names else []
+    found = [what for part, what in missing.items() if what and plan.asks(part)]
+    if not found:
+        return []
+    names, sets = zip(*found, strict=True)
+    return [
+        f"not measured: {', '.join(names)}: the test sets are not part of wordbias; get them with: "
+        f"wordbias fetch {' '.join(sets)}"
+    ]
 
 
 def _about(one: Stages, plan: Plan) -> list[str]:
