@@ -252,6 +252,12 @@ old = ["old", "aged"]
 [pairs]
 definitional = [["young", "old"]]
 equalise = [["youth", "age"]]
+[subjects.nouns]
+young = ["youngster", "young person"]
+old = ["pensioner"]
+[subjects.names]
+young = ["Mia"]
+old = ["Edna"]
 """
 GROUPS = b"""name = "religion"
 [groups]
