@@ -247,3 +247,15 @@ def test_german_hard_debiasing_takes_the_stereotype_off_its_side() -> None:
 def test_english_vectors_lack_most_german_words_and_say_so(cli: Run) -> None:
     done = cli("misp", "--attribute", "gender-de")
     assert "group female: only 16 of 40 words found" in done.err
+
+
+def test_lists_show_whom_sentences_are_about(cli: Run) -> None:
+    rows = json.loads(cli("lists", "--attribute", "ethnicity", "--format", "json").out)["rows"]
+    found = {row["measure"]: row["value"] for row in rows if "for sentences" in row["measure"]}
+    groups = WordGroups.load("ethnicity")
+    assert found == {
+        f"{kind} for sentences: {group}": len(words)
+        for kind, lists in groups.subjects.items()
+        for group, words in zip(groups.groups, lists, strict=True)
+    }
+    assert len(found) == 8

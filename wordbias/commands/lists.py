@@ -84,7 +84,16 @@ def _attribute_rows(attribute: Attribute | WordGroups) -> list[Row]:
     for label, sets in _sets(attribute).items():
         found.append(_row(attribute.name, label, ["/".join(words) for words in sets]))
     found.append(_row(attribute.name, "specific words", sorted(attribute.specific)))
-    return found
+    return [*found, *_subject_rows(attribute)]
+
+
+def _subject_rows(attribute: Attribute | WordGroups) -> list[Row]:
+    """One row a kind of word and group: whom sentences are about."""
+    return [
+        _row(attribute.name, f"{kind} for sentences: {group}", words)
+        for kind, lists in attribute.subjects.items()
+        for group, words in zip(attribute.groups, lists, strict=True)
+    ]
 
 
 def _sets(attribute: Attribute | WordGroups) -> dict[str, tuple[tuple[str, ...], ...]]:
