@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from wordbias.commands.inputs import Reading, Subject, open_subject
+from wordbias.commands.audit_plan import Asked
+from wordbias.commands.inputs import Subject
 from wordbias.commands.options import (
     common_options,
     given_arguments,
@@ -18,17 +19,9 @@ from wordbias.commands.options import (
     vocabulary_options,
 )
 from wordbias.commands.report import check_output, named_format, publish
-from wordbias.data import nli_sample_path
-from wordbias.embedding import Embedding
-from wordbias.measures.panel import make_panels
-from wordbias.measures.sembias import SemBias
-from wordbias.nli.files import Model
-from wordbias.quality import find_sets
-from wordbias.report.audit import PARTS, Audited, Plan, audit, make_stages
+from wordbias.report.audit import PARTS, Audited, audit, make_stages
 from wordbias.report.document import Document
-from wordbias.resources import located
 from wordbias.results import Report
-from wordbias.wordlists import Attribute, wordlist
 
 OUTPUT = "wordbias-audit.html"
 FORMATS = ("html", "md", "json")
@@ -65,26 +58,7 @@ FORMATS = ("html", "md", "json")
     help="A page, the same without pictures, or rows.  [default: as -o is named; html]",
 )
 @common_options
-def command(
-    embeddings: tuple[str, ...],
-    output: str | None,
-    skip: list[str] | None,
-    words: list[str] | None,
-    sets: tuple[str, ...],
-    sembias_file: str | None,
-    model: str | None,
-    recipe: str,
-    attribute_file: str | None,
-    vocab_file: str | None,
-    strict_vocab: bool,
-    skip_bad: bool,
-    allow_pickle: bool,
-    cache: bool,
-    seed: int,
-    to: str | None,
-    quiet: bool,
-    **settings: Any,
-) -> None:
+def command(to: str | None, quiet: bool, **given: Any) -> None:
     """Measure everything about EMBEDDING, before and after MISP, and write one page.
 
     Every measure of bias with its interval, the occupations that lean most, neighbours, quality,
@@ -99,44 +73,16 @@ def command(
       wordbias audit glove.txt word2vec.bin --skip gipe,mab
       wordbias audit glove.txt --format json -o glove.json
     """
-    read = (*embeddings, *sets, sembias_file, model, attribute_file, vocab_file)
-    target = check_output(output, to or "html", OUTPUT, read)
-    to = to or named_format(output, FORMATS)
-    plan = Plan(
-        tuple(skip or ()),
-        SemBias.load(located(sembias_file)) if sembias_file else None,
-        find_sets(*map(located, sets)) if sets else (),
-        Model.load(model or nli_sample_path()),
-        tuple(words or ()),
-    )
-    attribute = Attribute.load(attribute_file)
-    given = wordlist(vocab_file) if vocab_file else None
-    reading = Reading(cache, skip_bad, allow_pickle)
-    subjects = [_open(name, reading, quiet) for name in dict.fromkeys(embeddings or (None,))]
-    panels = make_panels(
-        _named(subjects), None, attribute, given, strict=strict_vocab, recipe=recipe, seed=seed,
-        **settings,
-    )  # fmt: skip
+    asked = Asked(**given)
+    target = check_output(asked.output, to or "html", OUTPUT, asked.read)
+    to = to or named_format(asked.output, FORMATS)
+    plan, subjects = asked.plan(), asked.subjects(quiet)
+    panels = asked.panels(subjects)
     found = audit(make_stages(panels, misp=plan.asks("misp")), plan)
     names = [panel.embedding.name for panel in panels]
-    publish([Document.of(_report(found, subjects, names, seed).to_dict())], to, target)
+    publish([Document.of(_report(found, subjects, names, asked.seed).to_dict())], to, target)
     for said in found.notes:
         note(said, quiet)
-
-
-def _open(name: str | None, reading: Reading, quiet: bool) -> Subject:
-    return open_subject(name, reading, head=0, wanted=(), output=None, quiet=quiet)
-
-
-def _named(subjects: Sequence[Subject]) -> list[Embedding]:
-    """Name each embedding as results do, by its path where two have one name."""
-    names = [subject.embedding.name for subject in subjects]
-    return [
-        one.embedding
-        if names.count(one.embedding.name) == 1
-        else one.embedding.with_vectors(one.embedding.vectors, one.info.path)
-        for one in subjects
-    ]
 
 
 def _report(found: Audited, subjects: Sequence[Subject], names: Sequence[str], seed: int) -> Report:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from wordbias.commands.inputs import Reading, open_subject
+from wordbias.commands.mab_study_plan import STORED, Asked
 from wordbias.commands.mab_study_views import correlation_table, errors_table, marked_tables
 from wordbias.commands.options import (
     attribute_option,
@@ -21,28 +21,16 @@ from wordbias.commands.options import (
 )
 from wordbias.commands.quality_views import quality_tables
 from wordbias.commands.training_options import (
-    BFLOAT16,
     machine_options,
     recipe_options,
     training_files,
 )
 from wordbias.commands.views import measures_tables
-from wordbias.formats.atomic import check_writable, replacing
-from wordbias.formats.folders import check_growing
-from wordbias.measures.sembias import SemBias
+from wordbias.formats.atomic import replacing
 from wordbias.measures.table import FAMILIES
-from wordbias.nli.pairs import load_pairs
-from wordbias.nli.recipes import RECIPES
 from wordbias.nli.summary import QUALITY, correlations_with_error, intrinsic
-from wordbias.optional import need
-from wordbias.quality import find_sets
 from wordbias.rendering import as_json
-from wordbias.resources import located
 from wordbias.results import Report, Row
-from wordbias.wordlists import Attribute
-from wordbias.workers import Workers
-
-STORED = "study.json"
 
 
 @click.command()
@@ -64,30 +52,7 @@ STORED = "study.json"
 @reading_options
 @format_option
 @common_options
-def command(
-    embeddings: tuple[str, ...],
-    train_file: str,
-    dev_file: str,
-    test_file: str | None,
-    output: str,
-    seeds: list[int],
-    recipe_name: str,
-    epochs: int | None,
-    permute_weights: bool,
-    only: list[str] | None,
-    attribute_file: str | None,
-    sembias_file: str | None,
-    sets: tuple[str, ...],
-    device: str | None,
-    precision: str,
-    jobs: int | None,
-    backend: str,
-    skip_bad: bool,
-    allow_pickle: bool,
-    cache: bool,
-    to: str,
-    quiet: bool,
-) -> None:
+def command(to: str, quiet: bool, **given: Any) -> None:
     """Repeat the study of Dawkins (2021) on EMBEDDINGS, the first being the original.
 
     For each embedding and seed an NLI model is trained and its marked attribute bias measured
@@ -102,35 +67,15 @@ def command(
       wordbias mab-study glove.txt misp.txt hard.txt --train train.jsonl --dev dev.jsonl -o study
       wordbias mab-study glove.txt --permute-weights --train train.tsv --dev dev.tsv -o study
     """
-    folder = Path(output)
-    check_growing(folder)
-    if folder.is_dir():
-        check_writable(folder / STORED)
-    reading = Reading(cache, skip_bad, allow_pickle)
-    subjects = [
-        open_subject(name, reading, head=0, wanted=(), output=None, quiet=quiet)
-        for name in embeddings
-    ]
-    loaded = [subject.embedding for subject in subjects]
-    study: Any = need("wordbias.nli.study", extra="torch", purpose="The study")
-    plan = study.Plan(
-        study.with_permuted_weights(loaded) if permute_weights else loaded,
-        {"train": load_pairs(located(train_file)), "dev": load_pairs(located(dev_file))},
-        folder,
-        RECIPES[recipe_name].with_changes(epochs=epochs),
-        seeds,
-        precision == BFLOAT16,
-        load_pairs(located(test_file)) if test_file else None,
-        only or FAMILIES,
-        SemBias.load(located(sembias_file)) if sembias_file else None,
-        find_sets(*map(located, sets)) if sets else (),
-        Attribute.load(attribute_file),
-    )
-    rows = study.run(plan, device=device, workers=Workers(jobs, backend))
+    asked = Asked(**given)
+    asked.check()
+    subjects = asked.subjects(quiet)
+    plan = asked.plan([subject.embedding for subject in subjects])
+    rows = asked.run(plan)
     infos = {subject.embedding.name: subject.info.to_dict() for subject in subjects}
-    heading = f"Embeddings: {len(plan.embeddings)}. Models of each: {len(seeds)}."
-    report = _report(rows, infos, heading, folder)
-    with replacing(folder / STORED) as file:
+    heading = f"Embeddings: {len(plan.embeddings)}. Models of each: {len(asked.seeds)}."
+    report = _report(rows, infos, heading, plan.folder)
+    with replacing(plan.folder / STORED) as file:
         file.write((as_json(report.to_dict(), indent=2) + "\n").encode())
     show(report, to, quiet=quiet)
 
