@@ -98,6 +98,14 @@ class Classifier:
                 bar.update(len(rows))
         return out
 
+    def accuracy(self, pairs: Sequence[Pair], labels: NDArray[np.integer]) -> float:
+        """Return the share of labelled pairs, such as SNLI's, that the model gets right.
+
+        `labels` are places in `wordbias.nli.pairs.LABELS`, shape ``(n,)``.
+        """
+        found = self.probabilities(pairs, what="SNLI").argmax(1)
+        return float((found == labels).mean())
+
     def _predict(self, pairs: Sequence[Pair]) -> Float32:
         premises, hypotheses = (list(side) for side in zip(*pairs, strict=True))
         inputs = self.tokenizer(
