@@ -23,7 +23,7 @@ from wordbias.debias.gender_preserving.checkpoint import keep
 from wordbias.debias.gender_preserving.encoder import TanhEncoder as TanhEncoder
 from wordbias.debias.gender_preserving.findings import reach_rows, remarks, training_rows, word_rows
 from wordbias.debias.gender_preserving.phase import Corpus, Plan
-from wordbias.debias.gender_preserving.reach import refuse_mostly_outside, tanh_reach
+from wordbias.debias.gender_preserving.reach import Reach, refuse_mostly_outside, tanh_reach
 from wordbias.debias.gender_preserving.training import Trained, train
 from wordbias.debias.gender_preserving.words import Given, Lists, find_lists, hold_out
 from wordbias.debias.words import as_attribute, as_embedding
@@ -94,10 +94,7 @@ def fit(
     load_torch()
     plan = Plan(pretrain_epochs, classifier_epochs, epochs, as_published, seed, weight)
     _check_plan(plan)
-    reach = tanh_reach(embedding)
-    scale = reach.scale(as_published)
-    if as_published:
-        refuse_mostly_outside(embedding.name, reach)
+    reach, scale = _reach(embedding, as_published)
     lists = find_lists(embedding, attribute, stereotypes, neutral, seed)
     _check_difference(embedding, lists)
     corpus = Corpus(embedding.vectors, choose_device(device), scale)
@@ -110,20 +107,23 @@ def fit(
         (_encoder(trained, scale),),
         found=tuple(rows),
         settings={
-            "stereotypes": _plain(stereotypes),
-            "neutral": _plain(neutral),
-            "pretrain_epochs": pretrain_epochs,
-            "classifier_epochs": classifier_epochs,
-            "epochs": epochs,
-            "weight": weight,
-            "device": device,
-            "as_published": as_published,
+            "stereotypes": _plain(stereotypes), "neutral": _plain(neutral),
+            "pretrain_epochs": pretrain_epochs, "classifier_epochs": classifier_epochs,
+            "epochs": epochs, "weight": weight, "device": device, "as_published": as_published,
             "seed": seed,
         },
         warnings=tuple(remarks(reach, scale, rows)),
-    )
+    )  # fmt: skip
     keep(fitted, checkpoint)
     return fitted
+
+
+def _reach(embedding: Embedding, as_published: bool) -> tuple[Reach, float]:
+    """Return what of the vectors the decoder can reach, and what they are divided by."""
+    reach = tanh_reach(embedding)
+    if as_published:
+        refuse_mostly_outside(embedding.name, reach)
+    return reach, reach.scale(as_published)
 
 
 def choose_device(name: str | None) -> Any:

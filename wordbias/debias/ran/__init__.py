@@ -79,14 +79,10 @@ def fit(
     """
     settings = {
         "words": str(words) if isinstance(words, (str, Path)) else words and list(words),
-        "iterations": iterations,
-        "learning_rate": learning_rate,
-        "lambdas": list(lambdas),
-        "neighbours": neighbours,
-        "theta": theta,
-        "direction": direction,
+        "iterations": iterations, "learning_rate": learning_rate, "lambdas": list(lambdas),
+        "neighbours": neighbours, "theta": theta, "direction": direction,
         "as_published": as_published,
-    }
+    }  # fmt: skip
     _check(iterations, learning_rate, lambdas, neighbours, theta, as_published)
     embedding, attribute = as_embedding(embedding), as_attribute(attribute)
     chosen = _choose(embedding, attribute, words)
