@@ -13,7 +13,8 @@ from safetensors.numpy import save_file
 from tiny_encoders import LAYERS, build
 
 from wordbias import contextual
-from wordbias.contextual.adapters import Adapter, load_adapter, read_adapter
+from wordbias.contextual.adapter_files import load_adapter, read_adapter
+from wordbias.contextual.adapters import Adapter
 from wordbias.contextual.families import PARTS
 from wordbias.contextual.fingerprint import Fingerprint
 from wordbias.contextual.interventions import Intervention, applied, of_heads

@@ -210,7 +210,7 @@ def kept_rows(path: Path) -> Any:
 
 load = call("formats:load", cache=False)
 vectors = call("probes.reading:load_vectors")
-adapter = call("contextual.adapters:read_adapter")
+adapter = call("contextual.adapter_files:read_adapter")
 transform = call("debias.storage:load_chain")
 nli_model = call("nli.files:Model.load")
 texts = call("probes.texts:load_texts")

@@ -26,8 +26,6 @@ from wordbias.probes.in_context.association import DRAWS
 from wordbias.rendering import how_many
 from wordbias.results import Report
 
-_POOLINGS = ("first", "mean")
-
 _columns = stacked(
     click.option("--text", metavar="COLUMN", help="Of the texts, where its name is not usual."),
     click.option("--label", metavar="COLUMN", help="Of the occupations."),
@@ -77,7 +75,7 @@ _reading = stacked(
     ),
     click.option(
         "--pooling",
-        type=click.Choice(_POOLINGS),
+        type=click.Choice(("first", "mean")),
         default="first",
         show_default=True,
         help="Which tokens of the last layer make a text's vector.",

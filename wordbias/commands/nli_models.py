@@ -135,7 +135,9 @@ class HuggingFace:
         """Yield the model as it is, and with each setting of an adapter."""
         yield "", nullcontext()
         if adapter is not None:
-            adapters = need("wordbias.contextual.adapters", extra="contextual", purpose=_PURPOSE)
+            adapters = need(
+                "wordbias.contextual.adapter_files", extra="contextual", purpose=_PURPOSE
+            )
             applied = need(
                 "wordbias.contextual.interventions", extra="contextual", purpose=_PURPOSE
             ).applied

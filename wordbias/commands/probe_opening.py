@@ -13,7 +13,7 @@ from wordbias.commands.options import Layers, which_layers
 from wordbias.commands.probe_columns import Known, refuse_blank
 from wordbias.commands.probe_inputs import Input, rare_notes
 from wordbias.errors import WordbiasError
-from wordbias.formats.source import Digest
+from wordbias.formats.digest import Digest
 from wordbias.probes.examples import Examples
 from wordbias.probes.labels import LabelledVocabulary, name_labels, read_word_labels
 from wordbias.probes.reading import is_arrays, load_vectors

@@ -17,7 +17,8 @@ from wordbias.commands.options import (
     split_names,
     split_where,
 )
-from wordbias.commands.rewrite_plan import METHODS, Plan, check_output, parse_methods
+from wordbias.commands.rewrite_options import check_output
+from wordbias.commands.rewrite_plan import METHODS, Plan, parse_methods
 from wordbias.commands.rewrite_usage import option_of, refuse_unused
 from wordbias.commands.rewrite_views import rewrite_report
 from wordbias.fairness.iterative_scrubbing import PER_ROUND, ROUNDS, SPLITS

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from wordbias.errors import WordbiasError
 from wordbias.fairness.scrubbing import Scrubber, gendered_words, register
 from wordbias.fairness.swapping import Swapper
+from wordbias.formats.atomic import check_writable, refuse_same
+from wordbias.formats.tables import kind_of
 from wordbias.wordlists import other_than_gender, wordlist
 from wordbias.wordlists.rewriting import swaps, words_saying
 
@@ -56,4 +59,27 @@ def refuse_moved_spans(methods: Sequence[str], spans: Sequence[str] | None) -> N
     if moving:
         raise WordbiasError(
             f"{moving[0]} before anonymise: would move the spans; write anonymise,{moving[0]}"
+        )
+
+
+def check_output(data: str, output: str, lists: Mapping[str, str | None]) -> None:
+    """Refuse early an output that cannot be written, or would be of another form than the input.
+
+    Parameters
+    ----------
+    lists
+        Other files that are read, by what they are called on the command line.
+
+    Raises
+    ------
+    WordbiasError
+        Saying which.
+    """
+    refuse_same({"the output": output}, {"DATA": data, **lists})
+    check_writable(output)
+    kinds = kind_of(Path(data)), kind_of(Path(output))
+    if kinds[0] != kinds[1]:
+        raise WordbiasError(
+            f"{output}: would be {kinds[1]}, but {data} is {kinds[0]}, and rewriting keeps the "
+            "form; give both the same suffix"
         )

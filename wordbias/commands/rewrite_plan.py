@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from wordbias.commands.rewrite_options import (
@@ -21,8 +20,6 @@ from wordbias.fairness.extra_scrubbing import ExtraScrubber, find_words
 from wordbias.fairness.iterative_scrubbing import Found, Settings
 from wordbias.fairness.records import Record, RecordFile
 from wordbias.fairness.rewriting import AugmentStage, Stage, Tally, TextMethod, TextStage, rewrite
-from wordbias.formats.atomic import check_writable, refuse_same
-from wordbias.formats.tables import kind_of
 
 METHODS = {
     "scrub": "Mask gendered words, and on request names (De-Arteaga et al. 2019).",
@@ -52,29 +49,6 @@ def parse_methods(methods: str) -> list[str]:
         if name in names[1:]:
             raise WordbiasError(f"{methods}: {name} decides by the rows as they are; put it first")
     return names
-
-
-def check_output(data: str, output: str, lists: Mapping[str, str | None]) -> None:
-    """Refuse early an output that cannot be written, or would be of another form than the input.
-
-    Parameters
-    ----------
-    lists
-        Other files that are read, by what they are called on the command line.
-
-    Raises
-    ------
-    WordbiasError
-        Saying which.
-    """
-    refuse_same({"the output": output}, {"DATA": data, **lists})
-    check_writable(output)
-    kinds = kind_of(Path(data)), kind_of(Path(output))
-    if kinds[0] != kinds[1]:
-        raise WordbiasError(
-            f"{output}: would be {kinds[1]}, but {data} is {kinds[0]}, and rewriting keeps the "
-            "form; give both the same suffix"
-        )
 
 
 @dataclass(frozen=True)

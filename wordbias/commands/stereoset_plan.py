@@ -123,7 +123,7 @@ class Asked:
         runs = [_Run(judge.name)]
         if self.adapter is None:
             return runs
-        adapters = need("wordbias.contextual.adapters", extra="contextual", purpose=_PURPOSE)
+        adapters = need("wordbias.contextual.adapter_files", extra="contextual", purpose=_PURPOSE)
         head = judge.following or judge.masked
         if head is None:
             raise WordbiasError(f"{judge.name}: was loaded without a head")

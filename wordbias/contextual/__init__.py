@@ -9,8 +9,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from wordbias.contextual.adapter_files import load_adapter as load_adapter
     from wordbias.contextual.adapters import Adapter as Adapter
-    from wordbias.contextual.adapters import load_adapter as load_adapter
     from wordbias.contextual.fitting import fit_adapter as fit_adapter
     from wordbias.contextual.folding import fold as fold
     from wordbias.contextual.interventions import Intervention as Intervention
@@ -28,7 +28,7 @@ _HOME = {
     "applied": "interventions",
     "fit_adapter": "fitting",
     "fold": "folding",
-    "load_adapter": "adapters",
+    "load_adapter": "adapter_files",
 }
 
 __all__ = [

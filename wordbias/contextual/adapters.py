@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from wordbias.contextual.families import PARTS
@@ -139,71 +138,6 @@ class Adapter:
                 "fit it with: wordbias project MODEL -o ADAPTER --sent-debias TEXT"
             )
         return Intervention(SENTENCE, self.sent_debias, True)
-
-
-def read_adapter(path: str | os.PathLike[str]) -> Adapter:
-    """Read an adapter without asking which model it is for; nothing in it is run.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no such file or it holds something else.
-    """
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, "numpy") as file:
-            about = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (OSError, SafetensorError, TypeError, AttributeError) as error:
-        raise WordbiasError(f"{path}: cannot be read as an adapter: {error}") from None
-    if FORMAT not in about:
-        raise WordbiasError(
-            f"{path}: is no adapter; make one with: wordbias project MODEL -o {Path(path).name}"
-        )
-    try:
-        return _made(json.loads(about[FORMAT]), tensors)
-    except (
-        KeyError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        OverflowError,
-        RecursionError,
-    ) as error:
-        raise WordbiasError(f"{path}: is a damaged adapter: {error!s}; fit it again") from None
-
-
-def load_adapter(model: Any, path: str | os.PathLike[str], *, force: bool = False) -> Adapter:
-    """Read an adapter for a model.
-
-    Parameters
-    ----------
-    force
-        Also take one that was fitted on another model; sites and dimensions must fit still.
-
-    Raises
-    ------
-    WordbiasError
-        If it was fitted on another model; the message names the difference.
-    """
-    adapter = read_adapter(path)
-    difference = adapter.fingerprint.difference(Fingerprint.of(model))
-    if difference and not force:
-        raise WordbiasError(
-            f"{path}: was fitted on another model ({difference}); fit one on this model with: "
-            f"wordbias project MODEL -o {Path(path).name}, or insist with --force (force=True)"
-        )
-    return adapter
-
-
-def _made(about: dict[str, Any], tensors: Mapping[str, Any]) -> Adapter:
-    names = [name.removesuffix(".basis") for name in tensors if name.endswith(".basis")]
-    found = {name: Subspace(tensors[f"{name}.basis"], tensors[f"{name}.weights"]) for name in names}
-    baseline = found.pop(SENT_DEBIAS, None)
-    subspaces = {Site.parse(name): subspace for name, subspace in found.items()}
-    ordered = dict(sorted(subspaces.items(), key=lambda item: depth(item[0])))
-    return Adapter(ordered, Fingerprint(**about["model"]), baseline, about["facts"])
 
 
 def depth(site: Site) -> tuple[float, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.contextual.next_label import next_place
 from wordbias.contextual.stereoset.gsss import Sentences
 from wordbias.errors import WordbiasError
 from wordbias.optional import need
@@ -24,8 +25,6 @@ _NO_LIMIT = 1 << 20
 """Tokenizers that know of no limit say 10^30."""
 IS_NEXT = 0
 """Where BERT's own head has "is next"."""
-_NEXT = frozenset({"isnext", "next", "isnextsentence", "nextsentence"})
-_NOT_NEXT = frozenset({"notnext", "isnotnext", "random", "randomsentence", "notnextsentence"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,46 +120,6 @@ class NextSentence:
         if not np.isfinite(found).all():
             raise WordbiasError(f"{self.name}: predicts what is no number; its weights are damaged")
         return found
-
-
-def next_place(
-    id2label: Mapping[int, str], given: str | None, name: str, default: int | None
-) -> int:
-    """Return which of two outputs means "is next".
-
-    Parameters
-    ----------
-    id2label
-        Of the model's config.
-    given
-        What a user says: a label, or its number.
-    name
-        Of the model, for messages.
-    default
-        Where the config says nothing; None if it must.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no such label, or nothing tells.
-    """
-    names = [str(id2label[i]) for i in sorted(id2label)] or ["LABEL_0", "LABEL_1"]
-    if given is not None:
-        if given in names:
-            return names.index(given)
-        if given in ("0", "1"):
-            return int(given)
-        raise WordbiasError(f"--next-label {given}: {name} has the labels {', '.join(names)}")
-    plain = ["".join(filter(str.isalnum, label)).lower() for label in names]
-    told = [label in _NEXT or plain[1 - i] in _NOT_NEXT for i, label in enumerate(plain)]
-    if sum(told) == 1:
-        return told.index(True)
-    if default is None:
-        raise WordbiasError(
-            f"{name}: its labels {', '.join(names)} do not tell which one means that a sentence is "
-            f"next; say so with --next-label {names[0]} or {names[1]}"
-        )
-    return default
 
 
 def _load(name: str) -> tuple[Loaded, bool]:

@@ -151,11 +151,7 @@ def _put(waiting: IO[bytes], record: Record) -> None:
 
 
 def rewrite(
-    file: RecordFile,
-    output: str,
-    stages: Sequence[Stage],
-    *,
-    shuffle: int | None = None,
+    file: RecordFile, output: str, stages: Sequence[Stage], *, shuffle: int | None = None
 ) -> int:
     """Write what the stages make of a file; nobody ever sees half of it.
 

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
+from wordbias.formats.digest import Digest
 from wordbias.formats.layout import Layout
 from wordbias.formats.lines import Block, Problem
-from wordbias.formats.source import Digest, Source
+from wordbias.formats.source import Source
 
 _LONGEST_WORD = 1 << 16
 

@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 
 from wordbias.errors import WordbiasError
 from wordbias.formats import binary, text
+from wordbias.formats.digest import Digest
 from wordbias.formats.layout import Layout, detect
 from wordbias.formats.lines import Block
-from wordbias.formats.source import Digest, Source
+from wordbias.formats.source import Source
 from wordbias.threads import ordered_map
 
 T = TypeVar("T")

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from wordbias.errors import WordbiasError
 from wordbias.formats import cache as parse_cache
 from wordbias.formats import keyed_vectors, tensors
+from wordbias.formats.digest import Digest
 from wordbias.formats.file import Tally, VectorFile
 from wordbias.formats.layout import Kind
 from wordbias.formats.lines import Block
-from wordbias.formats.source import Digest
 from wordbias.formats.spelling import as_text
 
 
@@ -190,13 +190,9 @@ def _without_duplicates(loaded: Loaded) -> Loaded:
 
 
 def _info_from(kept: dict[str, str], file: VectorFile) -> FileInfo:
-    return FileInfo(
-        file.source.name,
-        file.layout.kind,
-        kept["sha256"],
-        int(kept["words"]),
-        int(kept["dim"]),
-        int(kept["duplicates"]),
-        int(kept["skipped"]),
-        kept["first_problem"],
+    words, dim, duplicates, skipped = (
+        int(kept[key]) for key in ("words", "dim", "duplicates", "skipped")
     )
+    problem, digest = kept["first_problem"], kept["sha256"]
+    name, kind = file.source.name, file.layout.kind
+    return FileInfo(name, kind, digest, words, dim, duplicates, skipped, problem)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import bz2
 import errno
 import gzip
-import hashlib
 import lzma
 import os
 import struct
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from wordbias.errors import WordbiasError
+from wordbias.formats.digest import Digest
 from wordbias.formats.members import choose_member
 from wordbias.progress import Bar, progress
 
@@ -147,27 +147,6 @@ class Source:
             rest = chunk[end:]
         if rest:
             yield rest + b"\n"
-
-
-class Digest:
-    """A sha256 that grows while a file is read."""
-
-    def __init__(self) -> None:
-        self._hash = hashlib.sha256()
-
-    def update(self, data: bytes) -> None:
-        """Add the next bytes of the file."""
-        self._hash.update(data)
-
-    def read(self, path: Path) -> None:
-        """Add a whole file."""
-        with path.open("rb") as file:
-            while chunk := file.read(1 << 20):
-                self._hash.update(chunk)
-
-    def hex(self) -> str:
-        """Return the hash of what was added, in hexadecimal."""
-        return self._hash.hexdigest()
 
 
 def _position(raw: IO[bytes], bar: Bar) -> Any:

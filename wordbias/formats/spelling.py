@@ -1,4 +1,4 @@
-"""Words as bytes of a file, whatever bytes these are."""
+"""Words as bytes of a file, whatever bytes these are, and texts that have no bytes."""
 
 
 def as_text(data: bytes) -> str:
@@ -9,3 +9,12 @@ def as_text(data: bytes) -> str:
 def as_bytes(word: str) -> bytes:
     """Encode a word as `as_text` decoded it."""
     return word.encode("utf-8", "surrogateescape")
+
+
+def is_half(text: str) -> bool:
+    """Say whether a text holds half of a surrogate pair, which JSON can escape and no UTF-8 has."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False

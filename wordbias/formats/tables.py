@@ -14,6 +14,7 @@ from typing import IO, Any, NamedTuple
 
 from wordbias.errors import WordbiasError
 from wordbias.formats.foreign import refuse_foreign
+from wordbias.formats.spelling import is_half
 
 PLAIN = "text"
 """What the only column of a file without columns is called."""
@@ -179,15 +180,6 @@ def _json(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
         else:
             nulls = frozenset(key for key, value in found.items() if value is None)
             yield Line(number, dict(_scalars(found)), nulls=nulls)
-
-
-def is_half(text: str) -> bool:
-    """Say whether a text holds half of a surrogate pair, which JSON can escape and no UTF-8 has."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return True
-    return False
 
 
 def _strings(found: dict[str, Any]) -> Iterator[str]:

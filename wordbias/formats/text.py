@@ -8,9 +8,10 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from wordbias.formats.digest import Digest
 from wordbias.formats.layout import Layout, mended
 from wordbias.formats.lines import Block, parse_block
-from wordbias.formats.source import Digest, Source
+from wordbias.formats.source import Source
 
 
 def jobs(

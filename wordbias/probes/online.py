@@ -174,8 +174,7 @@ def _arranged(
         return np.concatenate([sent, behind]), nested(ends, stretch)
     numbers, sizes = np.unique(groups[sent], return_counts=True)
     arrival = rng.permutation(len(numbers))
-    rank = np.empty(len(numbers), np.intp)
-    rank[arrival] = np.arange(len(numbers))
+    rank = np.argsort(arrival)  # the inverse of a permutation
     place = np.searchsorted(numbers, groups[sent])
     sent = sent[np.argsort(rank[place], kind="stable")]
     return np.concatenate([sent, behind]), grouped(ends, sizes[arrival].tolist(), stretch)

@@ -1,7 +1,7 @@
 """Files of queries: our TOML, word sets as WEFE keeps them, queries as WEFE prints them."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from wordbias.wordlists._toml import (
     refuse_unknown,
 )
 from wordbias.wordlists.queries import Pair, Query, Words
+from wordbias.wordlists.query_checks import as_names, checked, disjoint, distinct
 
 _SHAPE = ("target_sets", "attribute_sets", "target_sets_names", "attribute_sets_names")
 _UNUSED = ("query_name", "template")
@@ -73,8 +74,8 @@ def load_two_sets(names: Sequence[str], path: str | Path | None = None) -> Pair:
     """
     file = packaged("weat.toml") if path is None else Path(path)
     sets, _ = _from_json(file) if file.name.endswith(".json") else _from_toml(file)
-    found = _two(file, _as_names(list(names), "--attributes"), sets, "--attributes")
-    _disjoint(found, f"{file}: --attributes")
+    found = _two(file, as_names(list(names), "--attributes"), sets, "--attributes")
+    disjoint(found, f"{file}: --attributes")
     return found
 
 
@@ -109,20 +110,10 @@ def _query(
     source: str,
 ) -> Query:
     x, y = (
-        _two(file, _as_names(fields.get(field), key), sets, key)
+        _two(file, as_names(fields.get(field), key), sets, key)
         for field, key in zip(("targets", "attributes"), keys, strict=True)
     )
-    return _checked(Query(name, x, y, source), str(file))
-
-
-def _as_names(value: object, where: str) -> Words:
-    names = as_words(value, where) if value else ()
-    if len(names) != 2:
-        raise WordbiasError(
-            f"{where}: expected the names of two different sets, found {len(names)}; "
-            'write two, such as "male" and "female"'
-        )
-    return names
+    return checked(Query(name, x, y, source), str(file))
 
 
 def _two(file: Traversable, names: Words, sets: Mapping[str, Words], where: str) -> Pair:
@@ -134,29 +125,6 @@ def _two(file: Traversable, names: Words, sets: Mapping[str, Words], where: str)
             )
     first, second = names
     return (first, sets[first]), (second, sets[second])
-
-
-def _checked(query: Query, where: str) -> Query:
-    """Refuse sets that are compared with each other and share a word."""
-    if len(set(query.names)) < 4:
-        raise WordbiasError(
-            f"{where}: {query.name}: expected four different sets, found {', '.join(query.names)}; "
-            "give each another name"
-        )
-    for two in (query.targets, query.attributes):
-        _disjoint(two, f"{where}: {query.name}")
-    return query
-
-
-def _disjoint(two: Pair, where: str) -> None:
-    (first, some), (second, others) = two
-    known = {word.lower() for word in some}
-    for word in others:
-        if word.lower() in known:
-            raise WordbiasError(
-                f"{where}: expected sets without a common word, found {word!r} in both {first} and "
-                f"{second}; remove it from one"
-            )
 
 
 def _from_json(file: Traversable) -> tuple[dict[str, Words], tuple[Query, ...]]:
@@ -171,7 +139,7 @@ def _from_json(file: Traversable) -> tuple[dict[str, Words], tuple[Query, ...]]:
         return {name: as_words(words, f"{file}: {name}") for name, words in value.items()}, ()
     items = value if isinstance(value, list) else [value]
     queries = tuple(_from_wefe(item, f"{file}: query {i}") for i, item in enumerate(items, 1))
-    _distinct(queries, file)
+    distinct(queries, file)
     return {}, queries
 
 
@@ -185,7 +153,7 @@ def _from_wefe(value: object, where: str) -> Query:
     name = fields.get("query_name") or f"{x[0][0]}/{x[1][0]} × {y[0][0]}/{y[1][0]}"
     if not isinstance(name, str):
         raise complain(f"{where}: query_name", "a text", name, "put it in quotes")
-    return _checked(Query(name, x, y, where), where)
+    return checked(Query(name, x, y, where), where)
 
 
 def _named_lists(fields: Mapping[str, Any], sets: str, names: str, where: str) -> Pair:
@@ -194,16 +162,8 @@ def _named_lists(fields: Mapping[str, Any], sets: str, names: str, where: str) -
         remedy = "leave two of them, or make one query of each two"
         raise complain(f"{where}: {sets}", "two lists of words", lists, remedy)
     labels = fields.get(names) or [f"{sets[:-1]} 0", f"{sets[:-1]} 1"]
-    first, second = _as_names(labels, f"{where}: {names}")
+    first, second = as_names(labels, f"{where}: {names}")
     return (
         (first, as_words(lists[0], f"{where}: {first}")),
         (second, as_words(lists[1], f"{where}: {second}")),
     )
-
-
-def _distinct(queries: Iterable[Query], file: Traversable) -> None:
-    seen: set[str] = set()
-    for query in queries:
-        if query.name in seen:
-            raise WordbiasError(f"{file}: two queries {query.name!r}; rename one")
-        seen.add(query.name)

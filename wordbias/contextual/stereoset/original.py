@@ -11,7 +11,7 @@ from typing import Any
 from wordbias.contextual.stereoset.gsss import LABELS
 from wordbias.contextual.stereoset.tables import Source, read_text
 from wordbias.errors import WordbiasError
-from wordbias.formats.tables import is_half
+from wordbias.formats.spelling import is_half
 
 BLANK = "BLANK"
 KINDS = ("intersentence", "intrasentence")
