@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from wordbias import WordbiasError
@@ -102,6 +102,8 @@ def test_jsonl_has_objects_whose_lists_are_left_out(write: Write) -> None:
     )
 )
 def test_every_format_gives_back_its_texts(write: Write, texts: list[str]) -> None:
+    first = next((text for text in texts if text.strip()), "")
+    assume("\0" not in first[:2])  # plain text that begins so is refused as UTF-16 or zeros
     out = io.StringIO()
     csv.writer(out, quoting=csv.QUOTE_ALL).writerows([["text"], *([text] for text in texts)])
     files = {
