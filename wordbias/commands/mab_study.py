@@ -12,9 +12,11 @@ from wordbias.commands.mab_study_plan import STORED, Asked
 from wordbias.commands.mab_study_views import correlation_table, errors_table, marked_tables
 from wordbias.commands.options import (
     attribute_option,
+    center_option,
     common_options,
     format_option,
     given_arguments,
+    published_option,
     reading_options,
     show,
     split_names,
@@ -45,6 +47,8 @@ from wordbias.results import Report, Row
 @click.option(
     "--only", callback=split_names, help=f"Measures: some of {', '.join(FAMILIES)}.  [default: all]"
 )
+@center_option
+@published_option("of the measures, as in wordbias measure, and of MISP in --permute-weights")
 @attribute_option
 @click.option("--sembias", "sembias_file", help="The SemBias test set, which is not ours to ship.")
 @click.option("--sets", multiple=True, help="Folder or file of sets to test the vectors' quality.")

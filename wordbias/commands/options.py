@@ -118,6 +118,20 @@ reading_options = stacked(
     ),
 )
 
+center_option = click.option(
+    "--center",
+    is_flag=True,
+    help="Centre the differences, as the paper's one-sided PCA does; their mean drops out.",
+)
+
+
+def published_option(settings: str) -> Callable[[F], F]:
+    """Return --as-published, which stands for `settings`."""
+    return click.option(
+        "--as-published", is_flag=True, help=f"The settings of the paper: {settings}."
+    )
+
+
 common_options = stacked(
     click.option(
         "--threads",

@@ -51,6 +51,10 @@ class Plan:
         Test sets of similarity and analogies; see `wordbias.quality.find_sets`.
     attribute
         Along which bias is measured, in vectors and in models.
+    center
+        Centre the differences that MIDB is fitted to.
+    as_published
+        The measures' other published settings; see `wordbias.measures.table.table_rows`.
     """
 
     embeddings: Sequence[Embedding]
@@ -64,6 +68,8 @@ class Plan:
     sembias: SemBias | None = None
     quality: Sequence[SimilaritySet | AnalogySet] = ()
     attribute: Attribute = field(default_factory=Attribute.load)
+    center: bool = False
+    as_published: bool = False
 
     @property
     def about(self) -> Attribute | None:
@@ -80,7 +86,9 @@ class Plan:
         check_families(self.families)
 
 
-def with_permuted_weights(embeddings: Sequence[Embedding]) -> list[Embedding]:
+def with_permuted_weights(
+    embeddings: Sequence[Embedding], *, center: bool = False
+) -> list[Embedding]:
     """Add MISP with each of the 23 wrong weightings of appendix C, of the first embedding."""
     from itertools import permutations
 
@@ -89,7 +97,9 @@ def with_permuted_weights(embeddings: Sequence[Embedding]) -> list[Embedding]:
     wrong = [order for order in orders if order != "1234"]
     made = [
         replace(
-            misp.misp(base, weights=f"perm:{order}"), name=f"{base.name}.perm-{order}", info=None
+            misp.misp(base, weights=f"perm:{order}", center=center),
+            name=f"{base.name}.perm-{order}",
+            info=None,
         )
         for order in wrong
     ]

@@ -5,18 +5,20 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wordbias.embedding import Embedding
+from wordbias.errors import WordbiasError
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.table import table_rows
 from wordbias.nli.evaluation import mab_rows
 from wordbias.nli.files import Model
 from wordbias.nli.fillers import marked_sets
 from wordbias.nli.jobs import Job
-from wordbias.nli.keeping import kept
+from wordbias.nli.keeping import kept, kept_about
 from wordbias.nli.known_words import check_fillers, known_part
 from wordbias.nli.runs import vocabulary_hash
 from wordbias.nli.scoring import accuracy, score_set
@@ -92,7 +94,13 @@ def _about(plan: Plan) -> dict[str, Any]:
 
 
 def _panels(plan: Plan) -> list[Panel]:
-    return make_panels(list(plan.embeddings), plan.embeddings[0], plan.attribute)
+    return make_panels(
+        list(plan.embeddings),
+        plan.embeddings[0],
+        plan.attribute,
+        center=plan.center,
+        by_projection=plan.as_published,
+    )
 
 
 def _measure_rows(plan: Plan, panel: Panel) -> list[Row]:
@@ -103,10 +111,28 @@ def _measure_rows(plan: Plan, panel: Panel) -> list[Row]:
         "original": _sha256(panel.original),
         "vocabulary": len(panel.vocabulary),
         "sembias": None if plan.sembias is None else _hashed(plan.sembias),
+        "as_published": plan.as_published,
         **_about(plan),
     }
     path = plan.folder / f"{name}.{_named(plan)}measures.json"
-    return kept(path, about, lambda: table_rows(panel, plan.families, sembias=plan.sembias))
+    _refuse_other_centring(path, plan.center)
+    isolated = 0.0 if plan.as_published else 1.0
+
+    def make() -> list[Row]:
+        return table_rows(panel, plan.families, sembias=plan.sembias, isolated=isolated)
+
+    return kept(path, {**about, "centred": plan.center}, make)
+
+
+def _refuse_other_centring(path: Path, center: bool) -> None:
+    """Refuse a folder whose measures were taken along the other subspace."""
+    before = kept_about(path).get("centred")
+    if before is not None and before is not center:
+        said = ("without --center", "with --center or --as-published")
+        raise WordbiasError(
+            f"{path.parent}: its measures were taken {said[before]}, and these are "
+            f"{said[center]}; name another folder with -o, or go on as it was begun"
+        )
 
 
 def _quality_rows(plan: Plan, embedding: Embedding) -> list[Row]:
