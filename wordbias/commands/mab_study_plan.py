@@ -90,6 +90,11 @@ class Asked:
         )
         return plan
 
+    def skipped(self, plan: Plan) -> list[str]:
+        """Say which marked sets lack words of which embedding."""
+        found: list[str] = self._room().skipped(plan)
+        return found
+
     def run(self, plan: Plan) -> list[Row]:
         """Train, score and measure what is not kept."""
         workers = Workers(self.jobs, self.backend)
