@@ -8,7 +8,7 @@ from functools import partial
 from wordbias.rendering import Table
 from wordbias.report.families import measure_title
 from wordbias.report.judging import UNKNOWN, change
-from wordbias.report.lines import Line, ideal, is_number, stages_of, value_text
+from wordbias.report.lines import Line, about, ideal, is_number, stages_of, value_text
 from wordbias.report.section import Grid
 from wordbias.report.views.forest import strip
 
@@ -54,9 +54,12 @@ def _columns(lines: Sequence[Line], details: bool, named: Callable[[str], str]) 
     found += [(stage or "value", partial(_value, stage)) for stage in stages_of(lines)]
     found.append(("ideal", lambda line: ideal(line.any)))
     found += [("change", change)] if compared else []
+    found += [("about", about)] if len(set(map(about, lines))) > 1 else []
     known = _DETAILS if details else {}
     return found + [
-        (key, make) for key, make in known.items() if any(key in line.any for line in lines)
+        (key, make)
+        for key, make in known.items()
+        if any(key in row for line in lines for row in line.stages.values())
     ]
 
 
@@ -86,4 +89,17 @@ def _coverage(line: Line) -> str:
     return f"{coverage:.0%}" if is_number(coverage) else ""
 
 
-_DETAILS: dict[str, Callable[[Line], str]] = {"n": _size, "p": _p, "coverage": _coverage}
+def _reading(line: Line) -> str:
+    """Say what p and the interval mean together, and at which stage if not at every one."""
+    said = {stage: str(row["reading"]) for stage, row in line.stages.items() if "reading" in row}
+    if len(said) == len(line.stages):
+        return "; ".join(dict.fromkeys(said.values()))
+    return "; ".join(f"{stage}: {text}" for stage, text in said.items())
+
+
+_DETAILS: dict[str, Callable[[Line], str]] = {
+    "n": _size,
+    "p": _p,
+    "coverage": _coverage,
+    "reading": _reading,
+}
