@@ -117,7 +117,9 @@ def test_a_set_whose_words_are_missing_is_skipped_and_the_study_goes_on(
     few = list(Templates.load().premises())[:2]
     monkeypatch.setattr(Templates, "premises", lambda _: tuple(few))
     absent = [name for names in Templates.load().names for name in names][::30]
-    _without({form for name in absent for form in (name, name.lower())}, tmp_path / "few.safetensors")
+    _without(
+        {form for name in absent for form in (name, name.lower())}, tmp_path / "few.safetensors"
+    )
     _without(set(), tmp_path / "whole.safetensors")
     given = [tmp_path / "whole.safetensors", tmp_path / "few.safetensors"]
     pairs = ("--train", files / "pairs.tsv", "--dev", files / "pairs.tsv")

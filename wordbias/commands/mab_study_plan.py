@@ -92,7 +92,8 @@ class Asked:
 
     def skipped(self, plan: Plan) -> list[str]:
         """Say which marked sets lack words of which embedding."""
-        found: list[str] = self._room().skipped(plan)
+        rows = need("wordbias.nli.study_rows", extra="torch", purpose="The study")
+        found: list[str] = rows.skipped(plan)
         return found
 
     def run(self, plan: Plan) -> list[Row]:

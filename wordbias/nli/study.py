@@ -22,7 +22,6 @@ from wordbias.nli.recipes import FAST, Recipe
 from wordbias.nli.runs import Data
 from wordbias.nli.runs import plan as models_to_train
 from wordbias.nli.study_rows import rows_of, sets_of
-from wordbias.nli.study_rows import skipped as skipped
 from wordbias.nli.trainer import train_all
 from wordbias.quality import AnalogySet, SimilaritySet
 from wordbias.results import Row

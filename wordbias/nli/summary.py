@@ -77,8 +77,8 @@ def _mean(rows: Sequence[Row]) -> Row:
     kept = ("attribute", "set", "setting", "group", "n", "neutral", "better", "reason")
     details = {key: rows[0].details[key] for key in kept if key in rows[0].details}
     if rows[0].value is None:  # for want of words, which all seeds lack alike
-        more = {"seeds": len(rows), "spread": None}
-        return Row(rows[0].subject, rows[0].measure, None, {**details, **more})
+        none = {**details, "seeds": len(rows), "spread": None}
+        return Row(rows[0].subject, rows[0].measure, None, none)
     values = np.array([row.value for row in rows], float)
     spread = float(values.std(ddof=1)) if len(values) > 1 else None
     more = {"seeds": len(values), "spread": spread}
