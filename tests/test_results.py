@@ -251,7 +251,7 @@ def test_a_table_too_wide_is_wrapped_and_loses_nothing(rows: list[tuple[str, str
 def test_what_is_asked_gives_way_and_numbers_do_not() -> None:
     table = Table("t", ["what", "n"], [["a long description of it", "1,000 … 2,000"]])
     assert as_text(table, 34).splitlines()[1:] == [
-        "  what                            n",
+        "  what                           n",
         "  a long             1,000 … 2,000",
         "  description of it",
     ]
