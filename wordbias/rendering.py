@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import shutil
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -124,6 +125,11 @@ def _lines(text: str, width: int, joints: Sequence[str] = _JOINTS) -> list[str]:
 def how_many(count: int, one: str, several: str = "") -> str:
     """Say ``1 row`` and ``2,000 rows``; what has no plural in -s, or goes on, is given whole."""
     return f"{count:,} {one if count == 1 else several or one + 's'}"
+
+
+def terminal_width() -> int:
+    """Return how many columns there are to write in, 100 at most."""
+    return min(shutil.get_terminal_size((100, 24)).columns, 100)
 
 
 def paragraph(lines: Sequence[str], width: int) -> list[str]:

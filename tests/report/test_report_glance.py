@@ -70,8 +70,9 @@ def test_the_section_has_the_queries_of_its_attribute_first_and_the_others_apart
     assert "about gender" in first.title
     assert [line[list(first.columns).index("reading")] for line in first.cells] == [
         "",
-        "it depends",
+        "depends on the attribute words",
     ]
+    assert first.note == "it depends"
     about = list(second.columns).index("about")
     assert [line[about] for line in second.cells] == ["control", "ethnicity"]
     (figure,) = section.figures

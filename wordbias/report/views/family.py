@@ -43,7 +43,7 @@ def _section(family: Family, lines: Sequence[Line]) -> Section:
     title = f"Queries about {asked}: values" if others else "Values"
     grids = [line_grid(own, f"{title} with their 95 % intervals", strips=not common)]
     if others:
-        grids.append(line_grid(others, "Queries about something else, and controls", strips=True))
+        grids.append(line_grid(others, "Queries about something else, and controls", strips=False))
     return Section(
         family.key, family.title, [family.asks], figures, grids, [family.method, family.limits]
     )
