@@ -140,7 +140,8 @@ def test_weat_takes_every_two_groups_and_corrects_for_their_number(cli: Run) -> 
     assert (
         "Attribute religion: jewish, christian, muslim, hindu, buddhist; A = pleasant" in done.out
     )
-    assert "hindu (hinduism, vishnu," in done.out  # each group's missing words once
+    said = " ".join(done.out.split())
+    assert "hindu (hinduism, vishnu," in said  # each group's missing words once
     assert done.out.count("hinduism") == 1
     assert not GENDERED.search(done.out)
     data = cli(*arguments, "--holm", "--format", "json")

@@ -47,7 +47,6 @@ def list_table(resources: Sequence[Resource]) -> Table:
         ["name", "what", "size", "licence", "there"],
         cells,
         "Sizes are of the download, which the members of one archive share; ? is unknown.",
-        cut="what",
     )
 
 

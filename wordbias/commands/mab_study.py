@@ -16,6 +16,7 @@ from wordbias.commands.options import (
     common_options,
     format_option,
     given_arguments,
+    note,
     published_option,
     reading_options,
     show,
@@ -75,17 +76,24 @@ def command(to: str, quiet: bool, **given: Any) -> None:
     asked.check()
     subjects = asked.subjects(quiet)
     plan = asked.plan([subject.embedding for subject in subjects])
+    missing = asked.skipped(plan)
+    for said in missing:
+        note(said, quiet)
     rows = asked.run(plan)
     infos = {subject.embedding.name: subject.info.to_dict() for subject in subjects}
     heading = f"Embeddings: {len(plan.embeddings)}. Models of each: {len(asked.seeds)}."
-    report = _report(rows, infos, heading, plan.folder)
+    report = _report(rows, infos, heading, plan.folder, missing)
     with replacing(plan.folder / STORED) as file:
         file.write((as_json(report.to_dict(), indent=2) + "\n").encode())
     show(report, to, quiet=quiet)
 
 
 def _report(
-    rows: Sequence[Row], infos: dict[str, dict[str, Any]], heading: str, folder: Path
+    rows: Sequence[Row],
+    infos: dict[str, dict[str, Any]],
+    heading: str,
+    folder: Path,
+    missing: Sequence[str] = (),
 ) -> Report:
     related = correlations_with_error(rows)
     related_tables = [correlation_table(related)]
@@ -106,6 +114,6 @@ def _report(
             *related_tables,
         ],
         [heading],
-        closing,
+        [*(f"{said}." for said in missing), *closing],
         notes=["Few embeddings and seeds: read correlations as descriptions, not as tests."],
     )

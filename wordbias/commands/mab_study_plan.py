@@ -103,6 +103,12 @@ class Asked:
         )
         return made
 
+    def skipped(self, plan: Plan) -> list[str]:
+        """Say which marked sets lack words of which embedding."""
+        rows = need("wordbias.nli.study_rows", extra="torch", purpose="The study")
+        found: list[str] = rows.skipped(plan)
+        return found
+
     def run(self, plan: Plan) -> list[Row]:
         """Train, score and measure what is not kept."""
         workers = Workers(self.jobs, self.backend)

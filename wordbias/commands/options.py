@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -9,6 +10,7 @@ import click
 
 from wordbias.commands.empty_names import nothing_empty
 from wordbias.progress import set_quiet
+from wordbias.rendering import paragraph, terminal_width
 from wordbias.results import FORMATS, Report
 from wordbias.threads import set_threads
 from wordbias.visible import seen
@@ -182,9 +184,11 @@ def show(report: Report, to: str, *, quiet: bool = True) -> None:
 
 
 def note(text: str, quiet: bool) -> None:
-    """Say one line on stderr."""
+    """Say one line on stderr, which on a terminal is broken between words."""
     if not quiet:
-        click.echo(f"note: {seen(text)}", err=True)
+        said = [f"note: {seen(text)}"]
+        said = paragraph(said, terminal_width()) if sys.stderr.isatty() else said
+        click.echo("\n".join(said), err=True)
 
 
 backend_option = click.option(

@@ -21,7 +21,7 @@ from wordbias.nli.pairs import Pairs
 from wordbias.nli.recipes import FAST, Recipe
 from wordbias.nli.runs import Data
 from wordbias.nli.runs import plan as models_to_train
-from wordbias.nli.study_rows import rows_of, tests_of
+from wordbias.nli.study_rows import rows_of, sets_of
 from wordbias.nli.trainer import train_all
 from wordbias.quality import AnalogySet, SimilaritySet
 from wordbias.results import Row
@@ -86,6 +86,16 @@ class Plan:
         check_families(self.families)
 
 
+def _check_words(plan: Plan) -> None:
+    """Refuse now what would have no value after all training."""
+    reasons = [reason for one in plan.embeddings for _, reason in sets_of(plan, one)]
+    if all(reasons):
+        raise WordbiasError(
+            f"{plan.embeddings[0].name} {reasons[0]}, and no other marked set can be scored with "
+            "any embedding; give vectors that have the words"
+        )
+
+
 def with_permuted_weights(
     embeddings: Sequence[Embedding], *, center: bool = False
 ) -> list[Embedding]:
@@ -113,16 +123,16 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
     -------
     list of Row
         Rows of every model (with its `seed`), their means over seeds (`seeds`, `spread`: standard
-        deviation), the measures of every embedding, and its quality.
+        deviation), the measures of every embedding, and its quality. Where an embedding lacks
+        words of a marked set, the rows of this set have no value but a `reason`.
 
     Raises
     ------
     WordbiasError
-        If an embedding lacks words of the marked sets, another process is at the same study, or as
-        `train_all` does.
+        If no marked set can be scored with any embedding, another process is at the same study, or
+        as `train_all` does.
     """
-    for embedding in plan.embeddings:
-        tests_of(plan, embedding)  # refuses now what would be refused after all training
+    _check_words(plan)
     data = Data.of(dict(plan.data))
     jobs = models_to_train(
         plan.embeddings, plan.seeds, data, plan.recipe, plan.folder, half=plan.half

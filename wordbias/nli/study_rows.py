@@ -14,12 +14,12 @@ from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.table import table_rows
-from wordbias.nli.evaluation import mab_rows
+from wordbias.nli.evaluation import BIAS, mab_rows
 from wordbias.nli.files import Model
 from wordbias.nli.fillers import marked_sets
 from wordbias.nli.jobs import Job
 from wordbias.nli.keeping import kept, kept_about
-from wordbias.nli.known_words import check_fillers, known_part
+from wordbias.nli.known_words import known_part, why_no_part, why_not_whole
 from wordbias.nli.runs import vocabulary_hash
 from wordbias.nli.scoring import accuracy, score_set
 from wordbias.nli.summary import over_seeds
@@ -52,7 +52,10 @@ def _model_rows(plan: Plan, embedding: Embedding, job: Job) -> list[Row]:
                 right = accuracy(model, embedding, pairs)
                 details = {"set": name, "n": len(pairs), "neutral": 1 / 3, "better": "higher"}
                 yield Row(embedding.name, "snli-accuracy", right, details)
-        for test in tests_of(plan, embedding):
+        for test, reason in sets_of(plan, embedding):
+            if reason:
+                yield from _undefined(test, embedding.name, reason)
+                continue
             scored = score_set(model, embedding, test)
             yield from mab_rows(test, scored.probabilities, embedding.name)
 
@@ -62,20 +65,40 @@ def _model_rows(plan: Plan, embedding: Embedding, job: Job) -> list[Row]:
     return [replace(row, details={**row.details, "seed": job.seed}) for row in rows]
 
 
-def tests_of(plan: Plan, embedding: Embedding) -> list[TestSet]:
-    """Return the marked sets about the words that the vectors have.
+def sets_of(plan: Plan, embedding: Embedding) -> list[tuple[TestSet, str]]:
+    """Return the marked sets, each with the reason why it cannot be scored; empty where it can.
 
-    Raises
-    ------
-    WordbiasError
-        If they lack a word of the published sets.
+    The published sets need all their words, or their numbers would not compare. Sets about another
+    attribute are asked of the words that the vectors have, and need some of each group.
     """
-    tests = [build(name, attribute=plan.about) for name in marked_sets(plan.about)]
-    if plan.about is not None:
-        return [known_part(embedding, test) for test in tests]
-    for test in tests:
-        check_fillers(embedding, test)
-    return tests
+    found = []
+    for test in (build(name, attribute=plan.about) for name in marked_sets(plan.about)):
+        check = why_not_whole if plan.about is None else why_no_part
+        reason = check(embedding, test)
+        found.append((test if reason else known_part(embedding, test), reason))
+    return found
+
+
+def skipped(plan: Plan) -> list[str]:
+    """Say which sets are skipped for which embedding, and why; and which words are left out."""
+    said = []
+    for embedding in plan.embeddings:
+        for test, reason in sets_of(plan, embedding):
+            missing = why_not_whole(embedding, build(test.name, attribute=plan.about))
+            if reason:
+                said.append(f"{embedding.name} {reason}: the set is skipped for it")
+            elif missing:
+                said.append(f"{embedding.name} {missing}: they are left out")
+    return said
+
+
+def _undefined(test: TestSet, subject: str, reason: str) -> Iterator[Row]:
+    """Yield the rows of a set that cannot be scored, without values."""
+    for kind in dict.fromkeys(filler.kind for filler in test.hypotheses):
+        about = {"attribute": test.attribute, "set": test.name, "setting": f"{kind}s"}
+        for measure in BIAS:
+            details = {**about, "reason": f"undefined: {subject} {reason}"}
+            yield Row(subject, measure, None, {**details, "neutral": 0, "better": "lower"})
 
 
 def _named(plan: Plan) -> str:
