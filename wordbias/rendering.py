@@ -50,7 +50,7 @@ def as_text(table: Table, width: int) -> str:
     """Draw a table for a terminal, on which no cell can change what stands around it."""
     table = _drawable(table)
     columns = [list(column) for column in zip(table.columns, *table.cells, strict=True)]
-    numeric = [all(cell[:1] in "-–0123456789" for cell in column[1:]) for column in columns]
+    numeric = [all(cell[:1] in "-–.0123456789" for cell in column[1:]) for column in columns]
     widths = _fitted(columns, numeric, width)
     lines = [_wrap(table.title, width)]
     for row in zip(*columns, strict=True):

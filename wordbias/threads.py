@@ -54,6 +54,18 @@ def blas_threads(count: int | None = None) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Bound BLAS and OpenMP to one thread inside the block.
+
+    For small problems of scikit-learn: on a busy machine its threads wait for each other many
+    times longer than they compute.
+    """
+    loaded = tuple(name in sys.modules for name in _WITH_BLAS)
+    with _blas(loaded).limit(limits=1):
+        yield
+
+
 def ordered_map(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
     """Map over `items` in `threads()` threads, yield in order, and never run far ahead.
 

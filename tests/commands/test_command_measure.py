@@ -305,19 +305,55 @@ def test_dims_and_centring_are_those_of_names(rows: Run, file: Path, vocab: Path
 def test_single_words_come_alone(rows: Run, file: Path, few: Embedding) -> None:
     got = rows(file, "--words", "nurse, doctor,")
     assert [(row["measure"], row["word"]) for row in got] == [
-        (measure, word) for measure in ("midb", "direct-bias") for word in ("nurse", "doctor")
+        (measure, word)
+        for measure in ("lean", "midb", "direct-bias")
+        for word in ("nurse", "doctor")
     ]
     delta = few["she"].astype(float) - few["he"]
-    for row in got[2:]:
+    for row in got[4:]:
         x = few[row["word"]].astype(float)
         cosine = x @ delta / np.linalg.norm(x) / np.linalg.norm(delta)
         assert row["value"] == pytest.approx(cosine, abs=1e-13)
-        assert row["towards"] == ("female" if cosine > 0 else "male")
+        assert "towards" not in row
+
+
+def test_of_single_words_no_lean_is_claimed_as_published(cli: Run, file: Path) -> None:
+    for option in ("--as-published", "--center"):
+        done = cli("measure", file, "--words", "she,he,jessica,nurse", option)
+        assert "no lean is claimed: centred differences describe how words vary" in done.out
+        assert not re.search(r"\b(female|male)\b", done.out.partition("Words of")[2])
+
+
+def test_the_words_of_the_sample_are_labelled_rightly(cli: Run) -> None:
+    out = cli("measure", "--words", "she,he,jessica,nurse").out
+    assert "positive leans" not in out
+    told = {line.split()[0]: line.split()[2] for line in out.splitlines() if "male  " in line}
+    assert told == {"she": "female", "jessica": "female", "nurse": "female"}
+
+
+def test_measure_says_of_components_what_misp_says(cli: Run) -> None:
+    for option in ([], ["--center"]):
+        notes = [
+            cli(*command, *option).err for command in (("misp",), ("measure", "--only", "midb"))
+        ]
+        assert notes[0] == notes[1] != ""
+    assert "note:" not in cli("measure", "--only", "direct-bias").err
+    assert "these components hold 22%" in cli("measure", "--words", "nurse", "--center").err
+
+
+def test_chance_stands_beside_each_value_and_can_be_left_out(rows: Run, file: Path) -> None:
+    options = (file, "--only", "midb,direct-bias")
+    for row in rows(*options):
+        assert row["chance_low"] <= row["chance"] <= row["chance_high"]
+        outside = row["value"] > row["chance_high"]
+        outside |= row["value"] < row["chance_low"] and row["better"] != "lower"
+        assert row["beyond_chance"] is outside
+    assert not any("chance" in row for row in rows(*options, "--no-chance"))
 
 
 def test_single_words_and_families_together(rows: Run, file: Path) -> None:
     got = rows(file, "--words", "nurse", "--only", "direct-bias")
-    assert [row.get("word") for row in got] == [None, None, "nurse", "nurse"]
+    assert [row.get("word") for row in got] == [None, None, "nurse", "nurse", "nurse"]
 
 
 def test_a_word_nobody_has_is_refused(cli: Run, file: Path) -> None:
@@ -339,12 +375,12 @@ def test_missing_words_of_the_vocabulary_are_not_silent(cli: Run, file: Path, vo
 
 
 def test_extremes_are_those_of_the_vocabulary(rows: Run, file: Path, vocab: Path) -> None:
-    got = [row for row in rows(file, "--extremes", 3, "--vocab", vocab) if row["measure"] != "midb"]
-    values = sorted(row["value"] for row in rows(file, "--words", ",".join(WORDS))[len(WORDS) :])
+    got = [row for row in rows(file, "--extremes", 3, "--vocab", vocab) if row["measure"] == "lean"]
+    words = rows(file, "--words", ",".join(WORDS), "--vocab", vocab)
+    values = sorted(row["value"] for row in words if row["measure"] == "lean")
     first, second = got[:3], got[3:]
     assert [row["value"] for row in first] == pytest.approx(values[::-1][:3], abs=1e-14)
     assert [row["value"] for row in second] == pytest.approx(values[:3], abs=1e-14)
-    assert {row["towards"] for row in first} == {"female"}
 
 
 def test_a_word_that_is_an_extreme_as_well_has_one_row(rows: Run, file: Path, vocab: Path) -> None:
@@ -392,7 +428,7 @@ def test_another_attribute(rows: Run, cli: Run, file: Path, age: Path) -> None:
     got = rows(file, "--attribute", age, "--dims", 2, "--only", "midb,direct-bias,gipe")
     assert {row["direction"] for row in got if "direction" in row} == {"young−old"}
     done = cli("measure", file, "--attribute", age, "--words", "nurse", "--dims", 2)
-    assert "positive leans to young, negative to old" in done.out
+    assert "a lean towards young or old is claimed" in " ".join(done.out.split())
     assert not re.search(r"\b(she|he|female|male|gender)\b", done.out)
 
 
@@ -403,7 +439,7 @@ def test_every_format_carries_the_values(cli: Run, file: Path, questions: Path, 
         to, "-q",
     )  # fmt: skip
     assert (done.code, done.err) == (0, "")
-    expected = MEASURES["midb"] | MEASURES["direct-bias"] | MEASURES["sembias"] | {"gipe"}
+    expected = MEASURES["midb"] | MEASURES["direct-bias"] | MEASURES["sembias"] | {"gipe", "lean"}
     if to == "json":
         assert {row["measure"] for row in json.loads(done.out)["rows"]} == expected
     elif to == "jsonl":
@@ -412,7 +448,7 @@ def test_every_format_carries_the_values(cli: Run, file: Path, questions: Path, 
         assert {row["measure"] for row in csv.DictReader(io.StringIO(done.out))} == expected
     else:
         assert {"md": "| nurse |", "latex": "nurse &", "table": "  nurse "}[to] in done.out
-        assert done.out.count("GIPE (") == 3
+        assert done.out.partition("beyond all of")[0].count("GIPE (") == 3
 
 
 def test_latex_holds_no_character_that_pdflatex_refuses(cli: Run, file: Path) -> None:
@@ -451,7 +487,7 @@ def test_the_table_of_two_has_a_line_a_measure(
     for line in lines:
         if "direct bias, PCA" not in line:
             assert line.count("–") == 1
-        assert re.search("(lower|higher|closest)$", line)
+        assert re.search(" (0|0.5|lower|higher)$", line)
 
 
 def test_the_same_seed_gives_the_same_bytes_in_every_process(

@@ -109,31 +109,30 @@ def test_groups_without_words_leave_direct_bias(panel: Panel) -> None:
     assert len(rows) == 6
 
 
-def test_single_words_lean_to_the_group_of_their_sign(panel: Panel) -> None:
+def test_values_of_single_words_are_those_of_the_measures(panel: Panel) -> None:
     rows = word_rows(panel, ["w1", "w2", "w3", "she", "he"])
     emb = panel.embedding
     subspace = Subspace.from_groups(*(emb.take(group) for group in GROUPS), 2)
     delta = emb["she"].astype(float) - emb["he"]
     for row in rows:
         x = emb[row.details["word"]].astype(float)
+        raw = sum(subspace.weights[i] * subspace.basis[i] @ x for i in range(2))
         expected = {
-            "midb": sum(subspace.weights[i] * subspace.basis[i] @ x for i in range(2)),
+            "lean": raw - row.details.get("mean", 0),
+            "midb": raw,
             "direct-bias": x @ delta / np.linalg.norm(x) / np.linalg.norm(delta),
         }[row.measure]
         assert row.value == pytest.approx(expected, abs=1e-13)
-        assert row.details["towards"] == ("f" if expected > 0 else "m")
-    leans = {r.details["word"]: r.details["towards"] for r in rows if r.measure == "direct-bias"}
-    assert (leans["she"], leans["he"]) == ("f", "m")
-    assert len(rows) == 2 * 5
+    assert len(rows) == 3 * 5
 
 
-def test_a_word_that_does_not_lean_is_towards_neither_group(panel: Panel) -> None:
+def test_a_word_of_no_length_leans_to_neither_group(panel: Panel) -> None:
     vectors = panel.embedding.vectors.copy()
     vectors[panel.embedding.index["w0"]] = 0
     emb = panel.embedding.with_vectors(vectors)
-    for row in word_rows(Panel(emb, emb, WORDS, GENDER, dims=2), ["w0"]):
-        assert row.value == 0
-        assert row.details.get("towards") not in ("f", "m")
+    lean, *others = word_rows(Panel(emb, emb, WORDS, GENDER, dims=2), ["w0"])
+    assert "towards" not in lean.details
+    assert [row.value for row in others] == [0, 0]
 
 
 def test_a_word_whose_measure_is_undefined_has_a_row_with_the_reason(panel: Panel) -> None:
@@ -142,6 +141,6 @@ def test_a_word_whose_measure_is_undefined_has_a_row_with_the_reason(panel: Pane
     emb = panel.embedding.with_vectors(vectors)
     rows = word_rows(Panel(emb, emb, WORDS, GENDER, dims=2), ["w0"])
     found = {row.measure: row for row in rows}
-    assert set(found) == {"midb", "direct-bias"}
+    assert set(found) == {"lean", "midb", "direct-bias"}
     assert found["direct-bias"].value is None
     assert found["direct-bias"].details["reason"].startswith("undefined: ")

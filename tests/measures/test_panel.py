@@ -9,6 +9,7 @@ import pytest
 
 from wordbias import Attribute, Embedding
 from wordbias.errors import WordbiasError
+from wordbias.measures.means import leaning_words
 from wordbias.measures.panel import Panel, make_panels
 
 PAIR = ("she", "he")
@@ -114,16 +115,16 @@ def test_extremes_lean_most_the_first_group_first() -> None:
     x = [[1, 0], [-1, 0], [1, 1], [-1, 3], [3, 1], [-1, 1], [0, 1]]
     emb = Embedding(words, x)
     panel = Panel(emb, emb, words[2:], GENDER)
-    assert panel.extremes(1) == ["c", "d"]
-    assert panel.extremes(2) == ["c", "a", "d", "b"]
+    assert leaning_words(panel, 1) == ["c", "d"]
+    assert leaning_words(panel, 2) == ["c", "a", "d", "b"]
     with pytest.raises(WordbiasError, match="3 words a side asked for, but only 2 and 2"):
-        panel.extremes(3)
+        leaning_words(panel, 3)
 
 
 def test_extremes_without_a_direction_are_refused() -> None:
     emb = Embedding(["she", "he", "a"], [[1, 0], [1, 0.01], [1, 1]])
     with pytest.raises(WordbiasError, match="direction she−he: undefined: ‖she − he‖"):
-        Panel(emb, emb, ["a"], GENDER).extremes(1)
+        leaning_words(Panel(emb, emb, ["a"], GENDER), 1)
 
 
 def test_a_generator_starts_anew_each_time(three: Any) -> None:

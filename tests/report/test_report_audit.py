@@ -98,18 +98,23 @@ def test_components_contribute_what_midb_is_the_sum_of(stages: Stages, panel: Pa
         assert values["after", i] == pytest.approx((1 - a) * values["before", i], rel=1e-4)
 
 
-def test_occupations_stand_where_their_cosine_with_the_axis_before_is(stages: Stages) -> None:
+def test_occupations_stand_where_their_cosine_less_the_mean_is(stages: Stages) -> None:
     rows = occupation_rows(stages, Plan())
     assert len(rows) > 200
     for stage, panel in stages.panels():
         e, original = panel.embedding, stages.before.embedding
         axis = original["she"].astype(float) - original["he"]
+        unit = panel.vectors / np.linalg.norm(panel.vectors, axis=1, keepdims=True)
+        neutral = unit @ axis / np.linalg.norm(axis)
+        low, high = np.quantile(neutral, [0.025, 0.975]) - neutral.mean()
         for row in rows[::20]:
             if row.details["stage"] == stage:
                 x = e[row.details["word"]].astype(float)
                 cosine = x @ axis / np.linalg.norm(x) / np.linalg.norm(axis)
-                assert row.value == pytest.approx(cosine, abs=1e-6)
-                assert row.details["towards"] == ("female" if cosine > 0 else "male")
+                assert row.value == pytest.approx(cosine - neutral.mean(), abs=1e-6)
+                assert row.details["middle"] == pytest.approx([low, high], abs=1e-6)
+                side = "female" if row.value > high else "male" if row.value < low else None
+                assert row.details.get("towards") == side
 
 
 @settings(max_examples=25)
@@ -160,8 +165,13 @@ def test_what_cannot_be_debiased_is_measured_all_the_same(panel: Panel) -> None:
     few = panel.embedding.subset([word for word in panel.embedding if word not in names])
     (bare,) = make_panels([few], None, panel.attribute)
     found = audit(make_stages([bare]), Plan(QUICK))
-    assert any("nothing was measured after MISP" in note for note in found.notes)
+    assert any("“after” is hard debiasing" in note and "0 of 100" in note for note in found.notes)
     assert any(row.measure == "midb" and row.value is None for row in found.rows)
+    after = [row.details["debiased"] for row in found.rows if row.details.get("stage") == "after"]
+    assert set(after) == {"hard"}
+    bare = replace(bare, attribute=replace(bare.attribute, pairs=(), equalise=(), direction=None))
+    found = audit(make_stages([bare]), Plan(QUICK))
+    assert any("nothing was measured after MISP" in note for note in found.notes)
 
 
 def test_gipe_looks_for_neighbours_among_no_more_words_than_it_may(stages: Stages) -> None:

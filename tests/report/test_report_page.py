@@ -38,7 +38,7 @@ def document(subject: str, word: str) -> Document:
         rows += [row(name, 0.4 - k / 10, subject, **about, set=word) for name in BY_MEASURE]
         for i, (x, side) in enumerate((one, two) for one in (-0.3, 0.2) for two in ("m", word)):
             named = {**said, "word": f"{word}{i}", "towards": side}
-            rows.append(row("direct-bias", x, subject, **named, set=occupations.SET))
+            rows.append(row(occupations.MEASURE, x, subject, **named, set=occupations.SET))
             rows.append(row(clusters.MEASURE, x, subject, **named, y=x * i, set=clusters.SET))
         for group in ("male", "female"):
             shares = zip(entailment.MEASURES, (0.5, 0.3, 0.2), strict=True)

@@ -34,7 +34,7 @@ def leaning() -> list[dict[str, Any]]:
     words = {"nurse": 0.4, "maid": 0.3, "boss": -0.2, "miner": -0.5, "clerk": 0.01}
     about = {"set": occupations.SET, "setting": "she−he", "neutral": 0.0, "better": "neutral"}
     return [
-        row("direct-bias", value * k, stage=stage, word=word, **about,
+        row(occupations.MEASURE, value * k, stage=stage, word=word, **about,
             towards="female" if value > 0 else "male")
         for stage, k in (("before", 1.0), ("after", 0.5))
         for word, value in words.items()

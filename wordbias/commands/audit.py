@@ -11,6 +11,7 @@ from wordbias.commands.audit_plan import Asked
 from wordbias.commands.inputs import Subject
 from wordbias.commands.options import (
     center_option,
+    chance_option,
     common_options,
     given_arguments,
     note,
@@ -51,6 +52,7 @@ FORMATS = ("html", "md", "json")
 @click.option("--dims", type=click.IntRange(1), default=4, show_default=True, help="Of MISP, MIDB.")
 @center_option
 @published_option("--center, GIPE without isolated words, the most biased words by projection")
+@chance_option
 @vocabulary_options
 @reading_options
 @seed_option

@@ -32,6 +32,7 @@ class Asked:
     dims: int
     center: bool
     as_published: bool
+    chance: bool
     attribute_file: str | None
     vocab_file: str | None
     strict_vocab: bool
@@ -55,6 +56,7 @@ class Asked:
             Model.load(self.model or nli_sample_path()),
             tuple(self.words or ()),
             isolated=0.0 if self.as_published else 1.0,
+            chance=self.chance,
         )
 
     def subjects(self, quiet: bool) -> list[Subject]:

@@ -48,6 +48,6 @@ def measured(
     """Take the classic measures of embeddings, as `wordbias measure` does."""
     subjects = Subjects.open(names, original, reading, quiet=quiet)
     panels = subjects.panels(Attribute.load(attribute_file), seed=seed)
-    rows = panel_rows(panels, workers=workers)
+    rows = panel_rows(panels, chance=False, workers=workers)
     source = Source("what was measured", "measured", "", [row.to_dict() for row in rows])
     return Compared(joined([source]), subjects.about(), rows)

@@ -12,6 +12,7 @@ from wordbias.commands.debias_plan import Asked
 from wordbias.commands.debias_views import debias_report
 from wordbias.commands.method_options import method_options
 from wordbias.commands.options import (
+    chance_option,
     common_options,
     format_option,
     reading_options,
@@ -58,6 +59,7 @@ Examples:
     "--only", callback=split_names, help=f"With --measure: some of {', '.join(FAMILIES)}."
 )
 @click.option("--sembias", "sembias_file", help="With --measure: the SemBias test set.")
+@chance_option
 @method_options
 @vocabulary_options
 @reading_options

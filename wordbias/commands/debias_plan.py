@@ -22,9 +22,10 @@ from wordbias.debias.origin import Origin
 from wordbias.debias.storage import save_chain
 from wordbias.embedding import Embedding
 from wordbias.formats.atomic import check_writable, refuse_same
+from wordbias.measures.apart import panel_rows
 from wordbias.measures.panel import make_panels
 from wordbias.measures.sembias import SemBias
-from wordbias.measures.table import FAMILIES, table_rows
+from wordbias.measures.table import FAMILIES
 from wordbias.resources import located
 from wordbias.results import Row
 from wordbias.wordlists import Attribute, WordGroups, load_attribute, wordlist
@@ -46,6 +47,7 @@ class Asked:
     attribute_file: str | None
     vocab_file: str | None
     strict_vocab: bool
+    chance: bool
     skip_bad: bool
     allow_pickle: bool
     cache: bool
@@ -76,6 +78,7 @@ class Asked:
             "--sembias": self.sembias_file,
             "--vocab": self.vocab_file,
             "--strict-vocab": self.strict_vocab,
+            "--no-chance": not self.chance,
         }
         for name, value in of_measuring.items():
             if value and not self.measure:
@@ -140,6 +143,7 @@ class Asked:
             SemBias.load(located(self.sembias_file)) if self.sembias_file else None,
             wordlist(self.vocab_file) if self.vocab_file else None,
             self.strict_vocab,
+            self.chance,
             self.seed,
         )
 
@@ -165,6 +169,7 @@ class Measuring:
     sembias: SemBias | None
     given: Sequence[str] | None
     strict: bool
+    chance: bool
     seed: int
 
     def rows(self, before: Embedding, after: Embedding, attribute: Groups) -> list[Row]:
@@ -174,6 +179,4 @@ class Measuring:
         panels = make_panels(
             [before, after], before, attribute, self.given, strict=self.strict, seed=self.seed
         )
-        return [
-            row for panel in panels for row in table_rows(panel, self.only, sembias=self.sembias)
-        ]
+        return panel_rows(panels, self.only, sembias=self.sembias, chance=self.chance)

@@ -10,6 +10,7 @@ import click
 from wordbias.commands.measure_plan import Asked
 from wordbias.commands.options import (
     center_option,
+    chance_option,
     common_options,
     format_option,
     given_arguments,
@@ -52,6 +53,7 @@ from wordbias.wordlists import Attribute
     is_flag=True,
     help="GIPE as in the published code: words that are nobody's neighbour have weight 0, not 1.",
 )
+@chance_option
 @vocabulary_options
 @reading_options
 @jobs_options
@@ -90,8 +92,9 @@ def command(to: str, quiet: bool, **given: Any) -> None:
         [*measures_tables(rows), *words_tables(single, attribute)],
         [_heading(attribute, panels[0].vocabulary, words)],
         seed=asked.seed,
+        notes=asked.notes(panels),
     )
-    show(report, to)
+    show(report, to, quiet=quiet)
 
 
 def _heading(attribute: Attribute, vocabulary: Sequence[str], given: Sequence[str] | None) -> str:

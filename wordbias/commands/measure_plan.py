@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from wordbias.commands.inputs import Reading
 from wordbias.commands.measure_inputs import Subjects
 from wordbias.commands.options import note
+from wordbias.debias.diagnosis import fit_cautions
 from wordbias.measures.apart import panel_rows
-from wordbias.measures.means import word_rows
+from wordbias.measures.means import leaning_words, word_rows
 from wordbias.measures.panel import Panel
 from wordbias.measures.sembias import SemBias
 from wordbias.measures.table import FAMILIES
@@ -33,6 +34,7 @@ class Asked:
     dims: int
     center: bool
     as_published: bool
+    chance: bool
     isolated_zero: bool
     attribute_file: str | None
     vocab_file: str | None
@@ -77,8 +79,24 @@ class Asked:
             if found.missing:
                 note(f"{panel.embedding.name} has not: {', '.join(found.missing)}", quiet)
         if self.extremes is not None:
-            chosen += panel.extremes(self.extremes)
+            chosen += leaning_words(panel, self.extremes)
         return word_rows(panel, list(dict.fromkeys(chosen)))
+
+    def notes(self, panels: Sequence[Panel]) -> list[str]:
+        """Say of each subspace that MIDB is measured along what a reader must know."""
+        asked = self.words or self.extremes or self.only is None or "midb" in self.only
+        said = [
+            (panel.embedding.name, note)
+            for panel in (panels if asked else ())
+            for note in fit_cautions(
+                panel.embedding,
+                panel.attribute,
+                dims=panel.dims,
+                center=panel.center,
+                seed=panel.seed,
+            )
+        ]
+        return [f"{name}: {text}" if len(panels) > 1 else text for name, text in said]
 
     def rows(self, panels: Sequence[Panel], *, instead: bool) -> list[Row]:
         """Take the measures asked for; by default all, or none where single words are `instead`."""
@@ -87,6 +105,7 @@ class Asked:
             panels,
             families,
             sembias=SemBias.load(located(self.sembias_file)) if self.sembias_file else None,
+            chance=self.chance,
             isolated=0.0 if self.isolated_zero or self.as_published else 1.0,
             workers=Workers(self.jobs, self.backend),
         )

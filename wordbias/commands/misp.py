@@ -10,6 +10,7 @@ import click
 from wordbias.commands.inputs import Reading, Subject, open_subject
 from wordbias.commands.options import (
     center_option,
+    chance_option,
     common_options,
     format_option,
     given_arguments,
@@ -52,6 +53,7 @@ from wordbias.wordlists import Attribute, candidates, wordlist
     help="How much of each component to remove: its share of the variance, numbers 0.5,0.3,… or "
     "the shares in another order, perm:2134.",
 )
+@chance_option
 @vocabulary_options
 @reading_options
 @seed_option

@@ -120,6 +120,13 @@ reading_options = stacked(
     ),
 )
 
+chance_option = click.option(
+    "--chance/--no-chance",
+    default=True,
+    show_default=True,
+    help="Put beside each value what axes give that do not mean the attribute.",
+)
+
 center_option = click.option(
     "--center",
     is_flag=True,

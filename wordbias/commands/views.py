@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from wordbias.debias.effect import Effect
 from wordbias.debias.study import Study
+from wordbias.measures.chance import CLASSIFIED, DRAWS, with_chance
 from wordbias.rendering import Table
 from wordbias.results import Row, number
 from wordbias.wordlists import Attribute
@@ -32,9 +37,9 @@ _TITLES = {
     "midb-rms": "MIDB (RMS of components)",
     "midb-unit": "MIDB (unit length)",
     "direct-bias": "direct bias ({axis})",
-    "direct-bias-pca": "direct bias (PCA of pairs)",
+    "direct-bias-pca": "direct bias (PCA)",
     "displacement": "displacement ‖w′−w‖/‖w‖",
-    "neighbours-preserved": "neighbours preserved ({k})",
+    "neighbours-preserved": "neighbours kept ({k})",
 }
 
 
@@ -66,9 +71,16 @@ def components_table(study: Study, attribute: Attribute) -> Table:
         f"Components ({kind})",
         columns,
         cells,
-        f"Δ = mean {first} − mean {second}; {found.share:.1%} of ‖Δ‖² lies inside their span, "
-        f"and they explain {found.weights.sum():.1%} of the variance.",
+        f"Δ = mean {first} − mean {second}; {found.share:.1%} of ‖Δ‖² lies inside their span"
+        f"{_by_chance(study)}. They explain {found.weights.sum():.1%} of the variance.",
     )
+
+
+def _by_chance(study: Study) -> str:
+    shares = study.chance.get(("difference-in-span", ""))
+    if shares is None:
+        return ""
+    return f", and {np.nanmean(shares):.1%} inside those of groups that do not differ"
 
 
 def axis_name(attribute: Attribute) -> str:
@@ -81,7 +93,7 @@ def effect_table(study: Study, attribute: Attribute) -> Table:
     measured = study.measured
     by_key = {
         (row.measure, row.details.get("stage"), row.details.get("reference")): row
-        for row in measured.rows
+        for row in with_chance(measured.rows, study.chance)
         if "word" not in row.details
     }
     axis = axis_name(attribute)
@@ -92,16 +104,16 @@ def effect_table(study: Study, attribute: Attribute) -> Table:
         anew = by_key.get((measure, "after", "self"))
         shown = [row for row in (before, frozen, anew) if row is not None]
         reasons += [row.details["reason"] for row in shown if "reason" in row.details]
-        cells.append(
-            [
-                _title(shown[0], axis),
-                *(_cell(row) for row in (before, frozen, anew)),
-                _better(shown[0]),
-            ]
-        )
-    columns = ["", "before", "after", "after, refitted", "ideal"]
-    note = "“after” is measured along what was fitted before, “refitted” along the result's own."
-    return Table("Bias and change", columns, cells, "; ".join([note, *dict.fromkeys(reasons)]))
+        numbers = ["" if row is None else short(row.value) for row in (before, frozen, anew)]
+        cells.append([_title(shown[0], axis), *numbers, _chance([before]), _ideal(shown[0])])
+    columns = ["", "before", "after", "refitted", "chance", "ideal"]
+    if not study.chance:
+        columns.remove("chance")
+        cells = [[*line[:-2], line[-1]] for line in cells]
+    firsts = [row for row in measured.rows if row.details.get("stage") == "before"]
+    note = "after: along what was fitted before; refitted: along the result's own"
+    notes = [note, *chance_notes(with_chance(firsts, study.chance)), *dict.fromkeys(reasons)]
+    return Table("Bias and change", columns, cells, "; ".join(notes))
 
 
 def measures_tables(rows: list[Row]) -> list[Table]:
@@ -118,38 +130,97 @@ def _measures_table(rows: list[Row]) -> Table:
     interval = _with_interval if len(subjects) == 1 else _with_half_width
     lines = list(dict.fromkeys(_line_key(row) for row in rows))
     found = {(_line_key(row), row.subject): row for row in rows}
-    cells, reasons = [], []
+    columns, cells, reasons = ["", *subjects, "ideal"], [], []
     for key in lines:
         across = [found.get((key, subject)) for subject in subjects]
         first = next(row for row in across if row is not None)
         reasons += [row.details["reason"] for row in across if row and "reason" in row.details]
-        title = _MEASURES.get(first.measure, first.measure)
-        label = f"{title} ({key[1]})" if key[1] else title
-        cells.append([label, *map(interval, across), _ideal(first)])
+        cells.append([_label(first), *map(interval, across), _ideal(first)])
+    if any("chance" in row.details for row in rows):
+        columns.insert(-1, "chance")
+        for line, key in zip(cells, lines, strict=True):
+            line.insert(-1, _chance([found.get((key, subject)) for subject in subjects]))
     return Table(
         "Bias, with the 95 % interval over words"
         + ("" if len(subjects) == 1 else " (± half of it)"),
-        ["", *subjects, "ideal"],
+        columns,
         cells,
-        "; ".join(dict.fromkeys(reasons)),
+        "; ".join(dict.fromkeys([*chance_notes(rows), *reasons])),
     )
+
+
+def _label(row: Row) -> str:
+    title, variant = _MEASURES.get(row.measure, row.measure), _line_key(row)[1]
+    return f"{title} ({variant})" if variant else title
+
+
+def _chance(across: Sequence[Row | None]) -> str:
+    """Show the chance level of a line where all its values have the same; a range in brackets."""
+    keys = ("chance", "chance_low", "chance_high")
+    found = {tuple(r.details[key] for key in keys) for r in across if r and "chance" in r.details}
+    if len(found) != 1:
+        return "by file" if found else ""
+    mean, low, high = (short(value) for value in found.pop())
+    return f"{mean} ({low} to {high})"
+
+
+def chance_notes(rows: Sequence[Row]) -> list[str]:
+    """Say what the chance levels are, and which values lie beyond them."""
+    known = [row for row in rows if "chance" in row.details]
+    if not known:
+        return []
+    several = len({row.subject for row in rows}) > 1
+    beyond = [
+        f"{_label(row)} of {row.subject}" if several else _label(row)
+        for row in known
+        if row.details.get("beyond_chance")
+    ]
+    what = "; ".join(dict.fromkeys(beyond)) or "none"
+    fewer = any(row.measure.startswith("recoverability") for row in known)
+    drawn = f"{DRAWS} axes" + (f" (recoverability {CLASSIFIED})" if fewer else "")
+    return [
+        f"chance: along {drawn} that do not mean the attribute, their mean and range; "
+        f"beyond all of them: {what}"
+    ]
+
+
+def short(value: float | None) -> str:
+    """Write a value with three decimals and no zero before the point, as papers do."""
+    if value is None:
+        return number(value)
+    text = f"{value:z.3f}"
+    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
 
 
 def words_tables(rows: list[Row], attribute: Attribute) -> list[Table]:
     """One table an embedding: one line a word, one column a measure."""
-    first, second = attribute.groups
-    found: dict[str, dict[str, list[str]]] = {}
+    subjects = dict.fromkeys(row.subject for row in rows)
+    return [_words_table([r for r in rows if r.subject == one], attribute) for one in subjects]
+
+
+def _words_table(rows: Sequence[Row], attribute: Attribute) -> Table:
+    found: dict[str, dict[str, Row]] = {}
     for row in rows:
-        found.setdefault(row.subject, {}).setdefault(row.details["word"], []).append(_cell(row))
-    columns = ["", *dict.fromkeys(row.measure for row in rows)]
-    return [
-        Table(
-            f"Words of {subject}: positive leans to {first}, negative to {second}",
-            columns,
-            [[word, *cells] for word, cells in words.items()],
-        )
-        for subject, words in found.items()
-    ]
+        found.setdefault(row.details["word"], {})[row.measure] = row
+    cells = []
+    for word, of in found.items():
+        lean = of["lean"]
+        values = (_cell(of["midb"]), _cell(of["direct-bias"]))
+        cells.append([word, _cell(lean), lean.details.get("towards", ""), *values])
+    columns = ["", "lean", "towards", "MIDB", f"cos, {axis_name(attribute)}"]
+    notes = [_about_lean(rows[0], attribute)] if "mean" in rows[0].details else []
+    notes += [row.details["reason"] for row in rows if "reason" in row.details]
+    return Table(f"Words of {rows[0].subject}", columns, cells, "; ".join(dict.fromkeys(notes)))
+
+
+def _about_lean(row: Row, attribute: Attribute) -> str:
+    first, second = attribute.groups
+    mean = number(row.details["mean"], 3)
+    low, high = (number(end, 3) for end in row.details["middle"])
+    return (
+        f"Lean: MIDB less {mean}, its mean over the neutral words. The middle 95% of these lie "
+        f"between {low} and {high}; beyond, a lean towards {first} or {second} is claimed."
+    )
 
 
 def _line_key(row: Row) -> tuple[str, str]:
@@ -162,19 +233,21 @@ def _line_key(row: Row) -> tuple[str, str]:
 def _with_interval(row: Row | None) -> str:
     if row is None or row.value is None or "low" not in row.details:
         return _cell(row)
-    low, high = number(row.details["low"], 3), number(row.details["high"], 3)
-    return f"{number(row.value, 3)} [{low}, {high}]"
+    low, high = short(row.details["low"]), short(row.details["high"])
+    return f"{short(row.value)} [{low}, {high}]"
 
 
 def _with_half_width(row: Row | None) -> str:
     if row is None or row.value is None or "low" not in row.details:
         return _cell(row)
     half = (row.details["high"] - row.details["low"]) / 2
-    return f"{number(row.value, 3)} ±{half:.3f}"
+    return f"{short(row.value)} ±{short(half)}"
 
 
 def _ideal(row: Row) -> str:
-    return _better(row) if "neutral" in row.details else str(row.details.get("better", ""))
+    """Say which value would be neutral; all values are better the nearer to it."""
+    neutral = row.details.get("neutral")
+    return str(row.details.get("better", "")) if neutral is None else f"{neutral:g}"
 
 
 def moved_line(measured: Effect) -> str:
@@ -192,9 +265,3 @@ def _title(row: Row, axis: str) -> str:
 
 def _cell(row: Row | None) -> str:
     return "" if row is None else number(row.value)
-
-
-def _better(row: Row) -> str:
-    neutral = row.details["neutral"]
-    better = {"neutral": "closest", "lower": "lower", "higher": "higher"}[row.details["better"]]
-    return f"{neutral:g}, {better}"

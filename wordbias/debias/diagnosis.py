@@ -14,13 +14,13 @@ from wordbias.debias.misp import Groups, find_groups, fit_groups, group_vectors,
 from wordbias.debias.projection import Projection
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.components import DESCRIBES_DIFFERENCE, STABLE, Components, components
+from wordbias.measures.components import ALIKE, DESCRIBES_DIFFERENCE, STABLE, Components, components
 from wordbias.measures.lens import axis
 from wordbias.results import Row
 from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute, Resolved, WordGroups
+from wordbias.wordlists.attribute import FEW_NAMES
 
-_FEW = 10
 REMOVED = "difference-removed"
 
 
@@ -48,10 +48,10 @@ def diagnosed(
     vectors = groups.vectors(embedding)
     fitted = Subspace.from_groups(*vectors, settings["dims"], center=center)
     direction = axis(embedding, attribute)[0]
-    found = components(fitted, *vectors, direction, np.random.default_rng(0))
+    found = components(fitted, *vectors, direction, np.random.default_rng(0), center=center)
     rows = component_rows(embedding.name, found, groups, _removed(projection), center)
     rows.insert(0, removed_row(embedding.name, projection, vectors, center))
-    said = cautions(found, attribute.groups, groups)
+    said = cautions(found, attribute, groups)
     return Fitted(
         projection.name, (projection,), found=tuple(rows), settings=settings, warnings=tuple(said)
     )
@@ -73,7 +73,7 @@ def _of_means(
         settings={
             key: value for key, value in settings.items() if key not in ("center", "as_published")
         },
-        warnings=tuple(_about_missing(groups.groups, found)),
+        warnings=tuple(_about_missing(groups.groups, found, first_names=groups.first_names)),
     )
 
 
@@ -163,9 +163,30 @@ def removed_row(
     return Row(subject, REMOVED, share, {"published": published, **details})
 
 
-def cautions(found: Components, names: Sequence[str], groups: Groups) -> list[str]:
-    """Say where too few words were found, the difference is left out, or a sign is noise."""
-    said = _about_missing(names, groups)
+def fit_cautions(
+    embedding: Embedding, attribute: Attribute, *, dims: int, center: bool, seed: int
+) -> list[str]:
+    """Fit the subspace of MIDB and say what a reader must know of it; nothing if it has none."""
+    try:
+        groups = find_groups(embedding, attribute)
+        vectors = groups.vectors(embedding)
+        fitted = Subspace.from_groups(*vectors, dims, center=center)
+    except WordbiasError:
+        return []  # what is measured along it says why it is undefined
+    rng = np.random.default_rng(seed)
+    direction = axis(embedding, attribute)[0]
+    found = components(fitted, *vectors, direction, rng, center=center)
+    return cautions(found, attribute, groups)
+
+
+def cautions(found: Components, attribute: Attribute, groups: Groups) -> list[str]:
+    """Say where too few words were found, the difference is left out, or a component is noise."""
+    said = _about_missing(attribute.groups, groups, first_names=attribute.first_names)
+    if found.first_stability is not None and found.first_stability < ALIKE:
+        said.append(
+            f"the first component hangs on which words are in the groups: of words drawn again it "
+            f"has the mean |cos| {found.first_stability:.2f} with this one; give more words"
+        )
     if found.share < DESCRIBES_DIFFERENCE:
         said.append(
             f"these components hold {found.share:.0%} of the difference between the groups: "
@@ -181,13 +202,18 @@ def cautions(found: Components, names: Sequence[str], groups: Groups) -> list[st
     return said
 
 
-def _about_missing(names: Sequence[str], groups: Sequence[Resolved[str]]) -> list[str]:
+def _about_missing(
+    names: Sequence[str], groups: Sequence[Resolved[str]], *, first_names: bool
+) -> list[str]:
     said = []
     for name, group in zip(names, groups, strict=True):
-        if len(group.found) < len(group.asked) / 2 or len(group.found) < _FEW:
-            first = ", ".join(group.missing[:3]) or "none"
+        few = first_names and len(group.found) < FEW_NAMES
+        if few or len(group.found) < len(group.asked) / 2:
+            noun = "first names" if first_names else "words"
+            first = ", ".join(group.missing[:3])
             said.append(
-                f"group {name}: only {len(group.found)} of {len(group.asked)} words found "
-                f"(missing: {first}, …); what is fitted on so few is noise"
+                f"group {name}: only {len(group.found)} of {len(group.asked)} {noun} found"
+                + (f" (missing: {first}, …)" if first else "")
+                + "; another choice may give another result"
             )
     return said

@@ -15,7 +15,8 @@ from wordbias.debias.words import as_embedding, as_groups
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.subspace import Subspace
-from wordbias.wordlists import Attribute, Resolved, WordGroups, resolve
+from wordbias.wordlists import Attribute, Resolved, WordGroups
+from wordbias.wordlists import resolve_groups as find_words
 
 DIMS = 4
 """Components of two groups' differences, as in the paper."""
@@ -29,7 +30,7 @@ def group_vectors(
     Raises
     ------
     WordbiasError
-        If fewer than two words of a group are found.
+        If fewer than two words, or ten first names, of a group are found.
     """
     return [embedding.take(found.found) for found in resolve_groups(embedding, attribute)]
 
@@ -37,10 +38,7 @@ def group_vectors(
 def resolve_groups(embedding: Embedding, attribute: Attribute | WordGroups) -> list[Resolved[str]]:
     """Resolve the words of each group; see `group_vectors`."""
     embedding = as_embedding(embedding)
-    return [
-        resolve(words, embedding, f"{embedding.name}: group {group}").at_least(2)
-        for group, words in zip(attribute.groups, attribute.members, strict=True)
-    ]
+    return list(find_words(attribute, embedding, embedding.name))
 
 
 class Groups(NamedTuple):

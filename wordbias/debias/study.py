@@ -14,8 +14,10 @@ from wordbias.debias.projection import Projection
 from wordbias.debias.transform import transformed
 from wordbias.debias.words import listed_words
 from wordbias.embedding import Embedding
+from wordbias.measures.chance import Values, chance, with_chance
 from wordbias.measures.components import Components, components
 from wordbias.measures.lens import axis
+from wordbias.measures.panel import Panel
 from wordbias.results import Row
 from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute
@@ -33,12 +35,13 @@ _LEAST = 0.01
 
 @dataclass(frozen=True)
 class Settings:
-    """What is fitted and removed; see `wordbias.debias.misp.fit`."""
+    """What is fitted and removed, see `wordbias.debias.misp.fit`; whether chance is measured."""
 
     dims: int = 4
     center: bool = False
     hard: bool = False
     weights: str = "variance"
+    chance: bool = True
     seed: int = 0
 
 
@@ -47,7 +50,7 @@ class Study:
     """What was fitted, on which words, and what it changed."""
 
     subject: str
-    names: tuple[str, str]
+    attribute: Attribute
     projection: Projection
     groups: Groups
     vocabulary: Sequence[str]
@@ -55,6 +58,7 @@ class Study:
     removal: Row
     measured: Effect
     settings: Settings
+    chance: Values
 
     @property
     def removed(self) -> list[float]:
@@ -68,12 +72,12 @@ class Study:
         own = component_rows(
             self.subject, self.diagnosis, self.groups, self.removed, self.settings.center
         )
-        return [self.removal, *own, *self.measured.rows]
+        return [self.removal, *with_chance([*own, *self.measured.rows], self.chance)]
 
     @property
     def warnings(self) -> list[str]:
         """What a reader of the values must know."""
-        return cautions(self.diagnosis, self.names, self.groups)
+        return cautions(self.diagnosis, self.attribute, self.groups)
 
     @property
     def summary(self) -> list[str]:
@@ -134,14 +138,37 @@ def study(
     after = transformed(part, projection)
     return Study(
         subject=embedding.name,
-        names=attribute.groups,
+        attribute=attribute,
         projection=projection,
         groups=groups,
         vocabulary=vocabulary,
         diagnosis=components(
-            fitted, *vectors, axis(part, attribute)[0], np.random.default_rng(seed)
+            fitted,
+            *vectors,
+            axis(part, attribute)[0],
+            np.random.default_rng(seed),
+            center=center,
         ),
         removal=removed_row(embedding.name, projection, vectors, center),
         measured=effect(part, after, vocabulary, attribute, dims=dims, center=center, seed=seed),
         settings=settings,
+        chance=_chance(embedding, vocabulary, attribute, settings),
     )
+
+
+def _chance(
+    embedding: Embedding, vocabulary: Sequence[str], attribute: Attribute, settings: Settings
+) -> Values:
+    """Take the measures along what does not mean the attribute, before anything is removed."""
+    if not settings.chance:
+        return {}
+    panel = Panel(
+        embedding,
+        embedding,
+        vocabulary,
+        attribute,
+        dims=settings.dims,
+        center=settings.center,
+        seed=settings.seed,
+    )
+    return chance(panel, ("midb", "direct-bias"))

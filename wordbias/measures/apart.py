@@ -1,12 +1,16 @@
-"""The measures of several embeddings, each family of each embedding a job of its own."""
+"""The measures of several embeddings and their chance, each family of each a job of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any, NamedTuple
 
 from wordbias.arrays import aligned
+from wordbias.measures.chance import Key, with_chance
+from wordbias.measures.chance import chance as chance_levels
+from wordbias.measures.gipe import find_neighbourhood
 from wordbias.measures.panel import Panel
 from wordbias.measures.sembias import SemBias
 from wordbias.measures.table import FAMILIES, check_families, table_rows
@@ -15,8 +19,15 @@ from wordbias.workers import Workers
 
 _TOGETHER = ({"midb", "direct-bias"},)
 """Families that share most of their work."""
-Job = tuple[int, tuple[str, ...]]
-"""Which panel, and some families."""
+
+
+class Job(NamedTuple):
+    """Which panel, which families, and whether its values and its chance levels are asked for."""
+
+    place: int
+    families: tuple[str, ...]
+    measured: bool
+    chance: bool
 
 
 def panel_rows(
@@ -25,12 +36,16 @@ def panel_rows(
     *,
     sembias: SemBias | None = None,
     isolated: float = 1.0,
+    chance: bool = True,
     workers: Workers | None = None,
 ) -> list[Row]:
     """Return the rows of every panel, as `wordbias.measures.table.table_rows` does.
 
     Parameters
     ----------
+    chance
+        Put beside each value what chance gives; see `wordbias.measures.chance`. It is taken once
+        on each original, and stands beside the values of all embeddings that have it.
     workers
         Where the measures are taken; the rows are the same wherever that is.
 
@@ -40,10 +55,33 @@ def panel_rows(
         If a family is unknown, or a worker process died.
     """
     check_families(only)
-    take = partial(_rows, sembias=sembias, isolated=isolated)
-    jobs = [(i, group) for i in range(len(panels)) for group in _groups(only)]
-    found = (workers or Workers()).results(take, jobs, "measuring", shared=(panels,))
-    return [row for rows in found for row in rows]
+    take = partial(_measured, sembias=sembias, isolated=isolated)
+    originals = _originals(panels) if chance else {}
+    extra = [panel for panel in originals.values() if panel not in panels]
+    every = [*panels, *extra]
+    jobs = [
+        Job(i, group, panel in panels, panel in originals.values())
+        for i, panel in enumerate(every)
+        for group in _groups(only)
+    ]
+    found = (workers or Workers()).results(take, jobs, "measuring", shared=(every,))
+    levels: dict[int, dict[Key, Any]] = {}
+    for job, (_, values) in zip(jobs, found, strict=True):
+        levels.setdefault(id(every[job.place].original), {}).update(values)
+    return [
+        row
+        for job, (rows, _) in zip(jobs, found, strict=True)
+        for row in with_chance(rows, levels[id(every[job.place].original)])
+    ]
+
+
+def _originals(panels: Sequence[Panel]) -> dict[int, Panel]:
+    """Return a panel of each original, measured as its own."""
+    found = {id(panel.original): panel for panel in panels if panel.is_own}
+    for panel in panels:
+        if id(panel.original) not in found:
+            found[id(panel.original)] = replace(panel, embedding=panel.original)
+    return found
 
 
 def _groups(only: Collection[str]) -> list[tuple[str, ...]]:
@@ -57,11 +95,15 @@ def _groups(only: Collection[str]) -> list[tuple[str, ...]]:
     return found
 
 
-def _rows(
+def _measured(
     panels: Sequence[Panel], job: Job, *, sembias: SemBias | None, isolated: float
-) -> list[Row]:
-    place, families = job
-    return table_rows(_aligned(panels[place]), families, sembias=sembias, isolated=isolated)
+) -> tuple[list[Row], dict[Key, Any]]:
+    panel = _aligned(panels[job.place])
+    is_gipe = job.families == ("gipe",) and panel.original_direction.subspace is not None
+    near = find_neighbourhood(panel) if is_gipe else None
+    settings: dict[str, Any] = {"sembias": sembias, "isolated": isolated, "neighbourhood": near}
+    rows = table_rows(panel, job.families, **settings) if job.measured else []
+    return rows, chance_levels(panel, job.families, **settings) if job.chance else {}
 
 
 def _aligned(panel: Panel) -> Panel:

@@ -11,7 +11,7 @@ from wordbias.errors import WordbiasError
 from wordbias.measures.bootstrap import Interval, percentile_interval, resampled_cells
 from wordbias.measures.panel import Panel
 from wordbias.results import Row
-from wordbias.threads import blas_threads
+from wordbias.threads import one_thread
 
 MEASURES = ("clustering-accuracy", "clustering-v")
 _NEUTRAL = (0.5, 0.0)
@@ -62,7 +62,7 @@ def clustering(
     from sklearn.cluster import KMeans
 
     cells = np.empty((seeds, 2, 2), np.intp)
-    with blas_threads(1):
+    with one_thread():
         for i in range(seeds):
             found = KMeans(2, n_init=n_init, random_state=seed + i).fit_predict(vectors)
             cells[i] = np.bincount(2 * labels + found, minlength=4).reshape(2, 2)

@@ -17,7 +17,7 @@ from wordbias.errors import WordbiasError
 from wordbias.measures.blocks import blocks
 from wordbias.measures.lens import axis, pair_component
 from wordbias.subspace import Subspace
-from wordbias.wordlists import Attribute, resolve
+from wordbias.wordlists import Attribute, resolve_groups
 
 RECIPES = ("she-he", "axis", "pca", "names", "means")
 _WITHOUT = "; --direction means or names does without"
@@ -103,10 +103,7 @@ def _one(named: str, vector: NDArray[np.float64] | None, reason: str, remedy: st
 
 
 def _members(embedding: Embedding, attribute: Attribute) -> list[NDArray[np.float32]]:
-    return [
-        embedding.take(resolve(words, embedding, f"group {group}").at_least(2).found)
-        for group, words in zip(attribute.groups, attribute.members, strict=True)
-    ]
+    return [embedding.take(found.found) for found in resolve_groups(attribute, embedding)]
 
 
 def projections(

@@ -65,6 +65,7 @@ def indirect_bias(
     queries: NDArray[np.intp],
     neighbours: NDArray[np.int32],
     subspace: Subspace,
+    dot: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """Compute β of every query with each of its neighbours, shape ``(q, k)``.
 
@@ -79,6 +80,8 @@ def indirect_bias(
         Row numbers, shapes ``(q,)`` and ``(q, k)``.
     subspace
         Of the original embedding; weights play no part, removal is whole.
+    dot
+        What `dots` gives, where several subspaces are asked about.
     """
     along = unit_vectors @ subspace.basis.T.astype(np.float32)
     left = 1 - (along.astype(np.float64) ** 2).sum(1)
@@ -88,11 +91,16 @@ def indirect_bias(
     step = max(1, _PAIRS // neighbours.shape[1])
     for start in range(0, len(queries), step):
         w, v = queries[start : start + step], neighbours[start : start + step]
-        dot = np.einsum("qd,qkd->qk", unit_vectors[w], unit_vectors[v], dtype=np.float64)
+        near = _dot(unit_vectors, w, v) if dot is None else dot[start : start + step]
         removed = np.einsum("qi,qki->qk", along[w], along[v], dtype=np.float64)
-        perpendicular = (dot - removed) / (rest[w][:, None] * rest[v])
-        beta[start : start + step] = (dot - perpendicular) / _away_from_zero(dot)
+        perpendicular = (near - removed) / (rest[w][:, None] * rest[v])
+        beta[start : start + step] = (near - perpendicular) / _away_from_zero(near)
     return beta
+
+
+def _dot(x: NDArray[np.float32], w: NDArray[np.intp], v: NDArray[np.int32]) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = np.einsum("qd,qkd->qk", x[w], x[v], dtype=np.float64)
+    return found
 
 
 def gipe(
@@ -130,7 +138,52 @@ def _away_from_zero(dot: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(np.abs(dot) < tiny, tiny, dot)
 
 
-def gipe_rows(panel: Panel, *, k: int = K, isolated: float = 1.0) -> list[Row]:
+class Neighbourhood(NamedTuple):
+    """The vocabulary's neighbours in an embedding, and all its words in the original.
+
+    Attributes
+    ----------
+    unit
+        Of the original, on length one, shape ``(n, d)``.
+    queries, rows
+        Row numbers of the vocabulary ``(q,)`` and of its neighbours ``(q, k)``.
+    """
+
+    unit: NDArray[np.float32]
+    queries: NDArray[np.intp]
+    rows: NDArray[np.int32]
+
+
+def find_neighbourhood(panel: Panel, k: int = K) -> Neighbourhood | None:
+    """Search the `k` nearest among all words that both embeddings have; None if too few."""
+    words = _common(panel.embedding, panel.original)
+    if len(words) <= k:
+        return None
+    place = {word: i for i, word in enumerate(words)}
+    queries = np.array([place[word] for word in panel.vocabulary], np.intp)
+    debiased = unit(_take(panel.embedding, words))
+    found = nearest(debiased, queries, k)
+    original = debiased if panel.is_own else unit(_take(panel.original, words))
+    return Neighbourhood(original, queries, found.rows)
+
+
+def dots(near: Neighbourhood) -> NDArray[np.float64]:
+    """Inner products of every query with each of its neighbours, shape ``(q, k)``."""
+    found = np.empty(near.rows.shape)
+    step = max(1, _PAIRS // near.rows.shape[1])
+    for start in range(0, len(found), step):
+        part = slice(start, start + step)
+        found[part] = _dot(near.unit, near.queries[part], near.rows[part])
+    return found
+
+
+def gipe_rows(
+    panel: Panel,
+    *,
+    k: int = K,
+    isolated: float = 1.0,
+    neighbourhood: Neighbourhood | None = None,
+) -> list[Row]:
     """GIPE of the vocabulary at every θ, neighbours among all words that both embeddings have.
 
     β is taken along the panel's direction of the original: she − he by default, as the other
@@ -140,19 +193,17 @@ def gipe_rows(panel: Panel, *, k: int = K, isolated: float = 1.0) -> list[Row]:
     """
     said = {**panel.against(), "k": k, "isolated": isolated}
     direction = panel.original_direction
-    words = _common(panel.embedding, panel.original)
-    reason = direction.reason
-    if len(words) <= k:
-        reason = f"undefined: {len(words)} words are too few for {k} neighbours"
-    if direction.subspace is None or reason:
+    if direction.subspace is None:
+        return [_undefined(panel, theta, direction.reason, said) for theta in THETAS]
+    near = neighbourhood or find_neighbourhood(panel, k)
+    if near is None:
+        words = len(_common(panel.embedding, panel.original))
+        reason = f"undefined: {words} words are too few for {k} neighbours"
         return [_undefined(panel, theta, reason, said) for theta in THETAS]
-    place = {word: i for i, word in enumerate(words)}
-    queries = np.array([place[word] for word in panel.vocabulary], np.intp)
-    debiased = unit(_take(panel.embedding, words))
-    found = nearest(debiased, queries, k)
-    original = debiased if panel.is_own else unit(_take(panel.original, words))
-    beta = indirect_bias(original, queries, found.rows, direction.subspace)
-    return [_row(panel, beta, queries, found.rows, len(words), theta, said) for theta in THETAS]
+    beta = indirect_bias(near.unit, near.queries, near.rows, direction.subspace)
+    return [
+        _row(panel, beta, near.queries, near.rows, len(near.unit), theta, said) for theta in THETAS
+    ]
 
 
 def _row(

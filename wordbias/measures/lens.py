@@ -14,7 +14,7 @@ from wordbias.measures.blocks import unit
 from wordbias.measures.direct_bias import UNDEFINED_BELOW, difference_direction, direct_bias
 from wordbias.measures.midb import midb
 from wordbias.subspace import Subspace
-from wordbias.wordlists import Attribute, resolve, resolve_pairs
+from wordbias.wordlists import Attribute, resolve_groups, resolve_pairs
 
 _ALONE = ", and direct bias is taken along nothing else, whatever the direction of other measures"
 
@@ -75,12 +75,14 @@ def fit_lens(
     embedding: Embedding, attribute: Attribute, *, dims: int = 4, center: bool = False
 ) -> Lens:
     """Fit everything that bias is measured along; what cannot be fitted gets a reason."""
-    first, second = (embedding.take(resolve(words, embedding).found) for words in attribute.members)
     direction, direction_reason = axis(embedding, attribute)
     component, pair_reason = pair_component(embedding, attribute)
     direction_reason += _ALONE if attribute.direction is None else ""
     pair_reason += _ALONE if not attribute.pairs else ""
     try:
+        first, second = (
+            embedding.take(found.found) for found in resolve_groups(attribute, embedding)
+        )
         subspace = Subspace.from_groups(first, second, dims, center=center)
         on_unit = Subspace.from_groups(unit(first), unit(second), dims, center=center)
     except WordbiasError as error:

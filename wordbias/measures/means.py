@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.measures.biased import most_biased
 from wordbias.measures.blocks import blocks, unit
 from wordbias.measures.bootstrap import Interval, percentile_interval, resampled_means
 from wordbias.measures.direct_bias import direct_bias_of_words
+from wordbias.measures.direction import projections
 from wordbias.measures.lens import fit_lens
 from wordbias.measures.midb import midb_of_words
 from wordbias.measures.panel import Panel
@@ -83,27 +85,107 @@ def _setting(panel: Panel, name: str) -> dict[str, Any]:
     return {"setting": f"d={panel.dims}, {kind}", "centred": panel.center}
 
 
-def word_rows(panel: Panel, words: Sequence[str]) -> list[Row]:
-    """MIDB and signed direct bias of single words; positive leans to the first group."""
+class Lean(NamedTuple):
+    """Where single words stand among the neutral ones; all are values of MIDB.
+
+    Attributes
+    ----------
+    subspace
+        What MIDB is measured along.
+    mean
+        Of the vocabulary. All words share it: it says nothing of any of them.
+    low, high
+        The middle 95 % of the vocabulary lie between these, less the mean.
+    """
+
+    subspace: Subspace
+    mean: float
+    low: float
+    high: float
+
+    def of(self, vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+        """MIDB of words less its mean over the vocabulary, shape ``(n,)``."""
+        found: NDArray[np.float64] = midb_of_words(vectors, self.subspace) - self.mean
+        return found
+
+    def claimed(self, value: float) -> int | None:
+        """Return 0 or 1, the group towards which a word leans more than 95 % of the neutral do."""
+        if self.low <= value <= self.high:
+            return None
+        return 0 if value > self.high else 1
+
+
+MIDDLE = 0.95
+"""Share of the neutral words of which no lean is claimed."""
+CENTRED = (
+    "no lean is claimed: centred differences describe how words vary within the groups, and the "
+    "difference between the groups is not among them"
+)
+
+
+def find_lean(panel: Panel) -> tuple[Lean | None, str]:
+    """Return what tells the lean of a word, or None and the reason."""
     lens = fit_lens(panel.embedding, panel.attribute, dims=panel.dims, center=panel.center)
+    if lens.subspace is None:
+        return None, lens.subspace_reason
+    if panel.center:
+        return None, CENTRED
+    values = midb_of_words(panel.vectors, lens.subspace)
+    mean = float(values.mean())
+    low, high = np.quantile(values - mean, [(1 - MIDDLE) / 2, (1 + MIDDLE) / 2]).tolist()
+    return Lean(lens.subspace, mean, low, high), ""
+
+
+def leaning_words(panel: Panel, count: int) -> list[str]:
+    """Return the `count` words of the vocabulary that lean most to each group.
+
+    By their lean; where none is claimed, by their projection on the panel's direction.
+
+    Raises
+    ------
+    WordbiasError
+        If fewer words lean to a side.
+    """
+    lean = find_lean(panel)[0]
+    if lean is None:
+        values = projections(panel.vectors, panel.own_direction.defined())
+    else:
+        values = lean.of(panel.vectors)
+    return [panel.vocabulary[i] for i in most_biased(values, count).rows.tolist()]
+
+
+def word_rows(panel: Panel, words: Sequence[str]) -> list[Row]:
+    """Lean, MIDB and signed direct bias of single words.
+
+    MIDB of a word contains a part that all words share, and an axis such as she − he is nearer to
+    most words at one of its ends: the sign of neither says to which group a word leans. The lean
+    is MIDB less its mean over the vocabulary, and is claimed, as ``towards``, only of a word that
+    lies outside the middle 95 % of the neutral words.
+    """
     x = panel.embedding.take(words)
-    along, direction = lens.subspace, lens.direction
-    midb = [None] * len(words) if along is None else midb_of_words(x, along).tolist()
-    direct = [None] * len(words)
-    if direction is not None:
-        direct = direct_bias_of_words(x, direction).tolist()
-    return [
-        _word(panel, measure, word, value, reason)
-        for measure, values, reason in (
-            ("midb", midb, lens.subspace_reason),
-            ("direct-bias", direct, lens.direction_reason),
-        )
-        for word, value in zip(words, values, strict=True)
-    ]
-
-
-def _word(panel: Panel, measure: str, word: str, value: float | None, reason: str) -> Row:
-    said: dict[str, Any] = {"word": word, "neutral": 0.0, "better": "neutral"}
-    if value:
-        said["towards"] = panel.attribute.groups[0 if value > 0 else 1]
-    return panel.row(measure, value, reason=reason or None, **said)
+    lens = fit_lens(panel.embedding, panel.attribute, dims=panel.dims, center=panel.center)
+    lean, reason = find_lean(panel)
+    undefined: list[float | None] = [None] * len(words)
+    leans = undefined if lean is None else lean.of(x).tolist()
+    midb = undefined if lens.subspace is None else midb_of_words(x, lens.subspace).tolist()
+    direct = undefined
+    if lens.direction is not None:
+        direct = direct_bias_of_words(x, lens.direction).tolist()
+    said = {"neutral": 0.0, "better": "neutral"}
+    about = {} if lean is None else {"mean": lean.mean, "middle": [lean.low, lean.high]}
+    rows = []
+    for word, value in zip(words, leans, strict=True):
+        side = None if lean is None or value is None else lean.claimed(value)
+        towards = None if side is None else panel.attribute.groups[side]
+        details = {"word": word, "towards": towards, "centred": panel.center, **about, **said}
+        rows.append(panel.row("lean", value, reason=reason or None, **details))
+    for measure, values, why in (
+        ("midb", midb, lens.subspace_reason),
+        ("direct-bias", direct, lens.direction_reason),
+    ):
+        centred = {"centred": panel.center} if measure == "midb" else {}
+        rows += [
+            panel.row(measure, value, reason=why or None, word=word, **centred, **said)
+            for word, value in zip(words, values, strict=True)
+        ]
+    return rows

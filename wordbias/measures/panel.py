@@ -77,6 +77,11 @@ class Panel:
         """The same words' vectors in the original."""
         return self.vectors if self.is_own else self.original.take(self.vocabulary)
 
+    @cached_property
+    def vocabulary_rows(self) -> NDArray[np.intp]:
+        """Row numbers of the vocabulary in the original, in its order, which is of frequency."""
+        return np.sort(self.original.rows(self.vocabulary)[0])
+
     @property
     def is_own(self) -> bool:
         """Whether the embedding is its own original."""
@@ -95,12 +100,6 @@ class Panel:
             raise WordbiasError(direction.reason.removeprefix("undefined: ") + direction.remedy)
         lean = projections(self.original_vectors, direction.subspace, by_length=self.by_projection)
         return most_biased(lean, words // 2)
-
-    def extremes(self, count: int) -> list[str]:
-        """Return the `count` words of the vocabulary that lean most to each group."""
-        lean = projections(self.vectors, self.own_direction.defined())
-        rows = most_biased(lean, count).rows.tolist()
-        return [self.vocabulary[i] for i in rows]
 
     def rng(self) -> np.random.Generator:
         """Return a generator that starts anew for every measure."""

@@ -121,8 +121,11 @@ def sembias_rows(panel: Panel, sembias: SemBias | None) -> list[Row]:
             "give it with --sembias sembias (or FILE)"
         )
         return panel.undefined(MEASURES, reason)
-    sets = {"all": sembias.questions, f"last {SUBSET}": sembias.questions[-SUBSET:]}
-    return [row for name, questions in sets.items() for row in _set_rows(panel, questions, name)]
+    return [
+        row
+        for name, questions in _sets(sembias).items()
+        for row in _set_rows(panel, questions, name)
+    ]
 
 
 def _set_rows(panel: Panel, questions: Sequence[Question], name: str) -> list[Row]:
@@ -145,6 +148,29 @@ def _set_rows(panel: Panel, questions: Sequence[Question], name: str) -> list[Ro
         )
         for i, measure in enumerate(MEASURES)
     ]
+
+
+def category_shares(
+    embedding: Embedding, sembias: SemBias, directions: Sequence[Subspace | None]
+) -> dict[tuple[str, str], NDArray[np.float64]]:
+    """Shares of the categories by measure and set along several directions, nan where one is None.
+
+    The questions are looked up once.
+    """
+    found: dict[tuple[str, str], NDArray[np.float64]] = {}
+    for name, questions in _sets(sembias).items():
+        usable = usable_questions(questions, embedding)[0]
+        shares = np.full((len(MEASURES), len(directions)), np.nan)
+        differences = _differences(embedding, usable) if usable else None
+        for i, direction in enumerate(directions):
+            if direction is not None and differences is not None:
+                shares[:, i] = category_counts(choices(differences, direction)) / len(usable)
+        found |= {(measure, name): row for measure, row in zip(MEASURES, shares, strict=True)}
+    return found
+
+
+def _sets(sembias: SemBias) -> dict[str, Sequence[Question]]:
+    return {"all": sembias.questions, f"last {SUBSET}": sembias.questions[-SUBSET:]}
 
 
 def _differences(

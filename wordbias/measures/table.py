@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from wordbias.errors import WordbiasError
 from wordbias.measures.clustering import clustering_rows
-from wordbias.measures.gipe import gipe_rows
+from wordbias.measures.gipe import Neighbourhood, gipe_rows
 from wordbias.measures.means import DIRECT, MIDB, mean_rows
 from wordbias.measures.panel import Panel
 from wordbias.measures.recoverability import recoverability_rows
@@ -22,6 +22,7 @@ def table_rows(
     *,
     sembias: SemBias | None = None,
     isolated: float = 1.0,
+    neighbourhood: Neighbourhood | None = None,
 ) -> list[Row]:
     """Take the measures of some families, in the order of `FAMILIES`.
 
@@ -35,6 +36,8 @@ def table_rows(
         The SemBias questions, which are not part of the package.
     isolated
         GIPE's weight of a word that is nobody's neighbour; see `wordbias.measures.gipe.gipe`.
+    neighbourhood
+        The neighbours of GIPE, if they are known.
 
     Raises
     ------
@@ -53,7 +56,7 @@ def table_rows(
     if "sembias" in only:
         rows += sembias_rows(panel, sembias)
     if "gipe" in only:
-        rows += gipe_rows(panel, isolated=isolated)
+        rows += gipe_rows(panel, isolated=isolated, neighbourhood=neighbourhood)
     return rows
 
 

@@ -13,7 +13,7 @@ from wordbias.visible import seen
 
 _NUMBERS = frozenset(
     {"low", "high", "neutral", "p", "y", "coverage", "component", "cos_difference"}
-    | {"sign_stability"}
+    | {"sign_stability", "chance", "chance_low", "chance_high"}
 )
 _TEXTS = frozenset(
     {"stage", "better", "towards", "reference", "set", "setting", "group", "words", "word"}
@@ -49,6 +49,8 @@ def _detail(key: str, value: Any) -> Any:
         return value if is_number(value) else None
     if key in _TEXTS and value is not None:
         return value if isinstance(value, str) else json.dumps(value, default=str)
+    if key == "beyond_chance":
+        return value if isinstance(value, bool) else None
     if key in _LISTS:
         return list(map(str, value)) if isinstance(value, list) and value else None
     if key == "n":

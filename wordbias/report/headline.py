@@ -21,7 +21,7 @@ from wordbias.report.views import occupations
 from wordbias.report.views.glance import main_lines, without_query
 from wordbias.report.views.words import by_word, sides
 from wordbias.results import number
-from wordbias.rows import Found
+from wordbias.rows import Found, given
 
 _SUBJECTS = 4
 _WORDS = 3
@@ -59,13 +59,15 @@ def _found(lines: Sequence[Line]) -> list[str]:
     judged = [(row, line) for line in lines if (row := line.first) is not None]
     told = {
         text: ", ".join(_with_value(line, row) for row, line in judged if _said(row) == text)
-        for text in (_AWAY, _INCLUDED, _ONE_SIDED, _ALSO)
+        for text in (_AWAY, _INCLUDED, _BEYOND, _CHANCE, _ONE_SIDED, _ALSO)
     }
     return [text.format(values) for text, values in told.items() if values]
 
 
 _AWAY = "clearly away from neutral, by their 95 % intervals: {}."
 _INCLUDED = "the 95 % interval includes neutral: {}."
+_BEYOND = "beyond what axes give that do not mean the attribute: {}."
+_CHANCE = "not beyond what axes give that do not mean the attribute: {}."
 _ONE_SIDED = (
     "also measured: {}; these are never on the better side of neutral, so that being away from it "
     "is no finding by itself."
@@ -75,6 +77,9 @@ _ALSO = "measured, with no value that would be neutral: {}."
 
 def _said(row: Found) -> str:
     found = differs(row)
+    beyond = row.get("beyond_chance")
+    if isinstance(beyond, bool) and (found is None or not beyond):
+        return _BEYOND if beyond else _CHANCE
     if found is None:
         return _ONE_SIDED if is_number(row.get("neutral")) else _ALSO
     return _AWAY if found else _INCLUDED
@@ -132,7 +137,10 @@ def _leaning(subject: str, rows: Sequence[Found]) -> list[str]:
     chosen = occupations.most_leaning(by_word(own, subject), _WORDS)
     if not chosen:
         return []
-    lean = {word: float(next(iter(stages.values()))["value"]) for word, stages in chosen.items()}
+    first = {word: next(iter(stages.values())) for word, stages in chosen.items()}
+    lean = {word: row["value"] for word, row in first.items() if given(row, "towards")}
+    if not lean:
+        return []
     left, right = sides(own)
     towards = {
         left: [word for word in lean if lean[word] < 0],
@@ -169,6 +177,9 @@ def _title(line: Line) -> str:
 def _with_value(line: Line, row: Found) -> str:
     neutral = f", neutral {row['neutral']:g}" if is_number(row.get("neutral")) else ""
     p = f", p = {row['p']:.2g}" if is_number(row.get("p")) else ""
+    low, high = row.get("chance_low"), row.get("chance_high")
+    if is_number(low) and is_number(high):
+        neutral += f", chance {minus(number(low, 3))} to {minus(number(high, 3))}"
     p += " with the attribute words as given" if p and row.get("reading") else ""
     return f"{_title(line)} ({_number(row)}{neutral}{p})"
 

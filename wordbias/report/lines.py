@@ -155,6 +155,24 @@ def value_text(row: Found | None, digits: int = 3) -> str:
     return f"{text} ({low} to {high})"
 
 
+CHANCE = (
+    "Chance: the mean and range of the same measure on the vectors before, along axes that do not "
+    "mean the attribute"
+)
+
+
+def chance_text(line: Line) -> str:
+    """Write the chance level of a line, and whether its first value is beyond it."""
+    row = line.any
+    mean, low, high = (row.get(key) for key in ("chance", "chance_low", "chance_high"))
+    if not (is_number(mean) and is_number(low) and is_number(high)):
+        return ""
+    told = [minus(number(value, 3)) for value in (mean, low, high)]
+    beyond = (line.first or row).get("beyond_chance")
+    verdict = "" if beyond is None else "; beyond" if beyond else "; not beyond"
+    return f"{told[0]} ({told[1]} to {told[2]}){verdict}"
+
+
 def ideal(row: Found) -> str:
     """Say in words which value is neutral and which way is better."""
     better = _BETTER.get(str(row.get("better", "")), "")

@@ -19,10 +19,10 @@ from wordbias.report.section import Section
 from wordbias.results import LIMITS
 
 _NAMED = 3
-AFTER = (
-    "“Before” is the embedding as it was given, “after” what MISP makes of it in memory "
-    "(wordbias misp); no vectors were written."
-)
+AFTER = {
+    "misp": "MISP makes of it in memory (wordbias misp)",
+    "hard": "hard debiasing makes of it in memory (wordbias debias hard)",
+}
 
 
 def render_page(documents: Sequence[Document]) -> str:
@@ -77,13 +77,15 @@ def _hashed(text: str) -> str:
 
 
 def _header(documents: Sequence[Document]) -> Markup:
-    debiased = any(row.get("debiased") == "misp" for one in documents for row in one.rows)
+    found = [row.get("debiased") for one in documents for row in one.rows]
+    done = ", or ".join(text for name, text in AFTER.items() if name in found)
+    after = f"“Before” is the embedding as it was given, “after” what {done}; nothing was written."
     said = [_described(name, facts) for one in documents for name, facts in _inputs(one)]
     return element(
         "header",
         element("h1", page_title(documents)),
         *(element("p", text, class_="quiet") for text in dict.fromkeys(said)),
-        element("p", AFTER, class_="quiet") if debiased else Markup(""),
+        element("p", after, class_="quiet") if done else Markup(""),
     )
 
 

@@ -6,6 +6,7 @@ Importing this package reads no file; each list is read when it is first asked f
 from wordbias.wordlists.attribute import Attribute as Attribute
 from wordbias.wordlists.attribute import load_attribute as load_attribute
 from wordbias.wordlists.attribute import other_than_gender as other_than_gender
+from wordbias.wordlists.attribute import resolve_groups as resolve_groups
 from wordbias.wordlists.built_in import ATTRIBUTES as ATTRIBUTES
 from wordbias.wordlists.groups import WordGroups as WordGroups
 from wordbias.wordlists.names import common_names as common_names
@@ -44,6 +45,7 @@ __all__ = [
     "names",
     "other_than_gender",
     "resolve",
+    "resolve_groups",
     "resolve_pairs",
     "test_names",
     "wordlist",

@@ -1,6 +1,6 @@
 """An attribute: two groups of words, such as female and male, along which bias is measured."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -8,6 +8,7 @@ from pathlib import Path
 from wordbias.errors import WordbiasError
 from wordbias.wordlists._fields import Pair
 from wordbias.wordlists.groups import WordGroups
+from wordbias.wordlists.resolve import Resolved, resolve
 
 Members = tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -36,6 +37,8 @@ class Attribute:
         Where the words come from.
     subjects
         Whom sentences are about, by kind of word; see `wordbias.wordlists.subjects`.
+    first_names
+        Whether the words of the groups are first names; see `resolve_groups`.
     """
 
     name: str
@@ -47,6 +50,7 @@ class Attribute:
     specific: frozenset[str] = field(default=frozenset(), repr=False)
     source: str = ""
     subjects: Mapping[str, Members] = field(default_factory=dict, repr=False, hash=False)
+    first_names: bool = False
 
     @classmethod
     def load(cls, path: str | Path | None = None) -> "Attribute":
@@ -85,7 +89,42 @@ class Attribute:
             groups.specific,
             groups.source,
             {kind: (words[0], words[1]) for kind, words in groups.subjects.items()},
+            groups.first_names,
         )
+
+
+FEWEST_NAMES = 10
+"""First names of a group that must be found before a subspace is fitted to them."""
+FEW_NAMES = 30
+"""Below so many a fit to first names comes with a note."""
+
+
+def resolve_groups(
+    attribute: Attribute | WordGroups, vocabulary: Container[str], what: str = ""
+) -> list[Resolved[str]]:
+    """Find the words of each group, as many as a subspace needs: two, or ten first names.
+
+    A first name stands for its group only on average: the directions in which five names of each
+    group differ are those of these five.
+
+    Raises
+    ------
+    WordbiasError
+        With the counts, and what else there is, if fewer are found.
+    """
+    least, remedy = 2, "give words this embedding has with --attribute FILE"
+    if attribute.first_names:
+        least = FEWEST_NAMES
+        remedy = (
+            "so few names do not tell the groups apart; take definitional pairs (wordbias debias "
+            "hard, wordbias measure --direction pca) or groups of your own (--attribute FILE)"
+        )
+    kind = "first names of group" if attribute.first_names else "group"
+    named = f"{what}: {kind}" if what else kind
+    return [
+        resolve(words, vocabulary, f"{named} {group}").at_least(least, remedy)
+        for group, words in zip(attribute.groups, attribute.members, strict=True)
+    ]
 
 
 def other_than_gender(path: str | Path | None) -> Attribute | None:

@@ -12,7 +12,17 @@ from wordbias.wordlists.subjects import Subjects, read_subjects
 
 Words = tuple[str, ...]
 
-_KEYS = ("name", "source", "groups", "pairs", "sets", "direction", "specific", "subjects")
+_KEYS = (
+    "name",
+    "source",
+    "groups",
+    "pairs",
+    "sets",
+    "direction",
+    "specific",
+    "subjects",
+    "first_names",
+)
 _PAIRS = ("definitional", "equalise")
 _SETS = (*_PAIRS, "wider", "specific")
 _NO_WORDS = 'write, for example, young = ["young", "youth"]'
@@ -31,6 +41,7 @@ class GroupFields(TypedDict):
     specific: frozenset[str]
     source: str
     subjects: Subjects
+    first_names: bool
 
 
 def read_groups(file: Traversable) -> GroupFields:
@@ -58,7 +69,15 @@ def read_groups(file: Traversable) -> GroupFields:
         specific=frozenset(specific).union(*(word for listed in sets.values() for word in listed)),
         source=_text(file, tables, "source", str(file)),
         subjects=read_subjects(file, tables, groups),
+        first_names=_flag(file, tables, "first_names"),
     )
+
+
+def _flag(file: Traversable, tables: dict[str, Any], key: str) -> bool:
+    value = tables.get(key, False)
+    if not isinstance(value, bool):
+        raise complain(f"{file}: {key}", "true or false", value, f"write {key} = true")
+    return value
 
 
 def _text(file: Traversable, tables: dict[str, Any], key: str, default: str) -> str:

@@ -39,6 +39,9 @@ class WordGroups:
         Where the words come from.
     subjects
         Whom sentences are about, by kind of word; see `wordbias.wordlists.subjects`.
+    first_names
+        Whether the words of the groups are first names, of which a handful says nothing; see
+        `resolve_groups`.
     """
 
     name: str
@@ -51,18 +54,19 @@ class WordGroups:
     specific: frozenset[str] = field(default=frozenset(), repr=False)
     source: str = ""
     subjects: Subjects = field(default_factory=dict, repr=False, hash=False)
+    first_names: bool = False
 
     @classmethod
     def load(cls, path: str | Path | None = None) -> "WordGroups":
         """Read groups by name or from a file; without `path`, the built-in gender.
 
         The file has a table ``[groups]`` with two lists of words or more, and may have ``name``,
-        ``source``, ``specific = [...]`` and a table ``[sets]`` with ``definitional``, ``equalise``
-        and ``wider``, lists of lists with one word of each group. With two groups the table may be
-        called ``[pairs]``, and there may be ``direction = [a, b]``. Tables ``[subjects.nouns]``,
-        ``[subjects.names]``, … with a list for each group say whom sentences can be about. Instead
-        of a list of words ``"FILE#key"`` names one in another TOML file beside it, ``"FILE#*"`` all
-        of that file's.
+        ``source``, ``first_names = true``, ``specific = [...]`` and a table ``[sets]`` with
+        ``definitional``, ``equalise`` and ``wider``, lists of lists with one word of each group.
+        With two groups the table may be called ``[pairs]``, and there may be
+        ``direction = [a, b]``. Tables ``[subjects.nouns]``, ``[subjects.names]``, … with a list for
+        each group say whom sentences can be about. Instead of a list of words ``"FILE#key"`` names
+        one in another TOML file beside it, ``"FILE#*"`` all of that file's.
 
         Parameters
         ----------
@@ -109,6 +113,7 @@ class WordGroups:
             subjects={
                 kind: tuple(words[i] for i in places) for kind, words in self.subjects.items()
             },
+            first_names=self.first_names,
         )
 
     def two_by_two(self) -> list[Self]:

@@ -37,6 +37,8 @@ class Plan:
         See `GIPE_WORDS`.
     isolated
         GIPE's weight of a word that is nobody's neighbour; see `wordbias.measures.gipe.gipe`.
+    chance
+        Put beside the values what `wordbias.measures.chance` gives on the vectors before.
 
     Raises
     ------
@@ -51,6 +53,7 @@ class Plan:
     words: Sequence[str] = ()
     gipe_words: int = GIPE_WORDS
     isolated: float = 1.0
+    chance: bool = True
 
     def __post_init__(self) -> None:
         for name in self.skip:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from wordbias.errors import WordbiasError
 from wordbias.measures.associations import measure_queries
+from wordbias.measures.chance import Values, chance, with_chance
+from wordbias.measures.gipe import find_neighbourhood
 from wordbias.measures.permutation import Alternative
 from wordbias.measures.table import FAMILIES, table_rows
 from wordbias.measures.weat import Settings as WeatSettings
@@ -89,11 +91,19 @@ def _not_given(plan: Plan) -> list[str]:
 def _about(one: Stages, plan: Plan) -> list[str]:
     missing = resolve(plan.words, one.before.embedding).missing
     said = [
-        *([f"nothing was measured after MISP: {one.reason}"] if one.reason else []),
+        *_about_after(one),
         *(one.fitted.warnings if one.fitted else ()),
         *([f"it lacks the words asked for: {', '.join(missing)}"] if missing else []),
     ]
     return [f"{one.name}: {note}" for note in said]
+
+
+def _about_after(one: Stages) -> list[str]:
+    if not one.reason:
+        return []
+    if one.after is None:
+        return [f"nothing was measured after MISP: {one.reason}"]
+    return [f"“after” is hard debiasing (wordbias debias hard), not MISP: {one.reason}"]
 
 
 def _of_model(stages: Sequence[Stages], plan: Plan, rows: Sequence[Row]) -> list[str]:
@@ -110,7 +120,8 @@ def _family(name: str) -> Part:
             own = {"reference": "self"} if stage == "after" and name in _ALONG_OWN else {}
             rows = table_rows(panel, [name], sembias=plan.sembias)
             found += one.rows(stage, rows, **own)
-        return found
+        levels = chance(one.before, [name], sembias=plan.sembias) if plan.chance else {}
+        return with_chance(found, levels)
 
     return part
 
@@ -121,12 +132,15 @@ _ALONG_OWN = ("midb", "direct-bias", "sembias")
 
 def _gipe(one: Stages, plan: Plan) -> list[Row]:
     found: list[Row] = []
+    levels: Values = {}
     for stage, panel in one.panels():
         part = among(panel, plan.gipe_words)
-        found += one.rows(
-            stage, table_rows(part, ["gipe"], isolated=plan.isolated), among=len(part.embedding)
-        )
-    return found
+        near = None if part.original_direction.subspace is None else find_neighbourhood(part)
+        rows = table_rows(part, ["gipe"], isolated=plan.isolated, neighbourhood=near)
+        found += one.rows(stage, rows, among=len(part.embedding))
+        if stage == "before" and plan.chance:
+            levels = chance(part, ["gipe"], isolated=plan.isolated, neighbourhood=near)
+    return with_chance(found, levels)
 
 
 def _weat(one: Stages, plan: Plan) -> list[Row]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from wordbias.debias import hard
 from wordbias.debias.diagnosis import diagnosed
 from wordbias.debias.fitted import Fitted
 from wordbias.debias.misp import fit
@@ -28,9 +29,11 @@ class Stages:
     after
         With MISP, its original being the one before; None if that is left out or cannot be.
     projection, fitted
-        What MISP fitted, and what its components describe.
+        What MISP fitted, and what its components describe; or another method's fit alone.
     reason
-        Why there is nothing after, if it was asked for.
+        Why MISP was not fitted, if it was asked for.
+    method
+        What debiased: hard debiasing where there are too few words for MISP.
     """
 
     before: Panel
@@ -38,6 +41,7 @@ class Stages:
     projection: Projection | None = None
     fitted: Fitted | None = None
     reason: str = ""
+    method: str = "misp"
 
     @property
     def name(self) -> str:
@@ -53,7 +57,7 @@ class Stages:
     def row(self, stage: str, row: Row, **details: object) -> Row:
         """Call a row by the embedding's name and its stage; without an after there is none."""
         known = {} if self.after is None else {"stage": stage}
-        done = {"debiased": "misp"} if stage == "after" else {}
+        done = {"debiased": self.method} if stage == "after" else {}
         said = {key: value for key, value in row.details.items() if key not in details}
         return Row(self.name, row.measure, row.value, {**known, **done, **details, **said})
 
@@ -83,10 +87,21 @@ def _stages(panel: Panel) -> Stages:
     try:
         projection = fit(embedding, panel.attribute, dims=panel.dims, center=panel.center)
     except WordbiasError as error:
-        return Stages(panel, reason=str(error))
+        return _hard(panel, str(error))
     fitted = diagnosed(projection, embedding, panel.attribute, {"center": panel.center})
     after = replace(panel, embedding=transformed(embedding, projection), original=embedding)
     return Stages(panel, after, projection, fitted)
+
+
+def _hard(panel: Panel, reason: str) -> Stages:
+    """Debias along definitional pairs, where the groups have too few words for a subspace."""
+    try:
+        fitted = hard.fit(panel.embedding, panel.attribute)
+        after = fitted(panel.embedding)
+    except WordbiasError:
+        return Stages(panel, reason=reason)
+    compared = replace(panel, embedding=after, original=panel.embedding)
+    return Stages(panel, compared, fitted=fitted, reason=reason, method="hard")
 
 
 def among(panel: Panel, words: int) -> Panel:

@@ -11,6 +11,7 @@ from wordbias.errors import WordbiasError
 from wordbias.measures.bootstrap import percentile_interval, resampled_means
 from wordbias.measures.direction import projections
 from wordbias.measures.displacement import displacement, neighbours, neighbours_preserved
+from wordbias.measures.means import MIDDLE
 from wordbias.measures.panel import Panel
 from wordbias.report.views import clusters, occupations
 from wordbias.results import Row
@@ -27,13 +28,17 @@ _PER_SIDE = 3
 
 
 def occupation_rows(one: Stages, plan: Plan) -> list[Row]:
-    """Project occupations on the axis that the vectors before have, at both stages."""
-    words, lean = _leaning(one.before)
+    """Tell the lean of occupations along the axis that the vectors before have, at both stages.
+
+    The lean is the cosine with the axis less its mean over the neutral words. It is claimed, as
+    ``towards``, of what lies outside their middle 95 %.
+    """
+    words = _occupations(one.before)
     along = one.before.original_direction.recipe
+    groups = one.before.attribute.groups
     rows = []
     for stage, panel in one.panels():
-        if stage == "after":
-            lean = _lean(panel, words)
+        lean, low, high = _leans(panel, words)
         for word, value in zip(words, lean.tolist(), strict=True):
             about = {
                 "word": word,
@@ -42,8 +47,11 @@ def occupation_rows(one: Stages, plan: Plan) -> list[Row]:
                 "reference": "before",
                 "neutral": 0.0,
                 "better": "neutral",
-                **_towards(one.before, value),
+                "middle": [low, high],
+                "groups": list(groups),
             }
+            if not low <= value <= high:
+                about["towards"] = groups[0 if value > high else 1]
             rows.append(one.row(stage, Row(one.name, occupations.MEASURE, value, about)))
     return rows
 
@@ -142,23 +150,24 @@ def _neighbours(one: Stages, word: str, old: list[str], new: list[str]) -> Row:
 
 def _extremes(one: Stages) -> list[str]:
     try:
-        words, lean = _leaning(one.before)
+        words = _occupations(one.before)
+        lean = _leans(one.before, words)[0]
     except WordbiasError:
         return []
     order = np.argsort(lean, kind="stable").tolist()
     return [words[i] for i in dict.fromkeys([*order[:_PER_SIDE], *order[::-1][:_PER_SIDE]])]
 
 
-def _leaning(panel: Panel) -> tuple[list[str], NDArray[np.float64]]:
+def _occupations(panel: Panel) -> list[str]:
     known = Templates.load().occupations
     found = resolve(known, panel.embedding, f"{panel.embedding.name}: occupations").at_least(2)
-    words = list(found.found)
-    return words, _lean(panel, words)
+    return list(found.found)
 
 
-def _lean(panel: Panel, words: list[str]) -> NDArray[np.float64]:
-    return projections(panel.embedding.take(words), panel.original_direction.defined())
-
-
-def _towards(panel: Panel, value: float) -> dict[str, str]:
-    return {"towards": panel.attribute.groups[0 if value > 0 else 1]} if value else {}
+def _leans(panel: Panel, words: list[str]) -> tuple[NDArray[np.float64], float, float]:
+    """Return the lean of each word, and between what the middle 95 % of neutral words lie."""
+    along = panel.original_direction.defined()
+    neutral = projections(panel.vectors, along)
+    mean = neutral.mean()
+    ends = np.quantile(neutral - mean, [(1 - MIDDLE) / 2, (1 + MIDDLE) / 2]).tolist()
+    return projections(panel.embedding.take(words), along) - mean, ends[0], ends[1]

@@ -8,7 +8,16 @@ from functools import partial
 from wordbias.rendering import Table
 from wordbias.report.families import measure_title
 from wordbias.report.judging import UNKNOWN, change
-from wordbias.report.lines import Line, about, ideal, is_number, stages_of, value_text
+from wordbias.report.lines import (
+    CHANCE,
+    Line,
+    about,
+    chance_text,
+    ideal,
+    is_number,
+    stages_of,
+    value_text,
+)
 from wordbias.report.section import Grid
 from wordbias.report.views.forest import strip
 from wordbias.rows import Found, given
@@ -43,6 +52,7 @@ def line_grid(
     cells = [[make(line) for _, make in columns] for line in lines]
     reasons = [row["reason"] for line in lines for row in line.stages.values() if "reason" in row]
     reasons += [row["reading"] for line in lines for row in _read(line).values()]
+    reasons += [CHANCE] if any(map(chance_text, lines)) else []
     note = "; ".join(dict.fromkeys(map(str, reasons)))
     pictures = [strip(line) for line in lines] if strips else []
     return Grid(Table(title, [head for head, _ in columns], cells, note), pictures)
@@ -54,6 +64,7 @@ def _columns(lines: Sequence[Line], details: bool, named: Callable[[str], str]) 
     found: list[Column] = [("embedding", lambda line: line.subject)] if several else []
     found.append(("measure", partial(_name, named)))
     found += [(stage or "value", partial(_value, stage)) for stage in stages_of(lines)]
+    found += [("chance", chance_text)] if any(map(chance_text, lines)) else []
     found.append(("ideal", lambda line: ideal(line.any)))
     found += [("change", change)] if compared else []
     found += [("about", about)] if len({*map(about, lines)} - {""}) > 1 else []

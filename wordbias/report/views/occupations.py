@@ -26,7 +26,7 @@ from wordbias.results import number
 from wordbias.rows import Found
 
 SET = "occupations"
-MEASURE = "direct-bias"
+MEASURE = "lean"
 SHOWN = 12
 """Occupations of each side in the picture."""
 _STEP, _NAMES, _TOP = 17.0, 104.0, 42.0
@@ -56,8 +56,10 @@ def build(rows: Sequence[Found]) -> list[Section]:
         "put them; the axis stays that of the vectors before."
     )
     method = (
-        "Cosine of the word with the axis of the attribute, such as she − he, 0 is neutral and "
-        "closer is better. Bolukbasi et al. (2016), section 5.1."
+        "Cosine of the word with the axis of the attribute, such as she − he, less the mean of it "
+        "over the neutral words: most words are nearer to one end of an axis, which says "
+        "nothing of any of them. A side is named for words outside the middle 95 % of the neutral "
+        "ones. After Bolukbasi et al. (2016), section 5.1."
     )
     title = "The occupations that lean most"
     return [Section("occupations", title, [lead], figures, grids, [method])]
@@ -89,7 +91,7 @@ def _figure(
     parts = [
         label(_NAMES, 30, f"← {names[0]}", class_="side second"),
         label(WIDTH - 8, 30, f"{names[1]} →", anchor="end", class_="side first"),
-        axis(across, _TOP - 6, bottom, f"cosine with {along}" if along else "cosine with the axis"),
+        axis(across, _TOP - 6, bottom, f"cosine with {along or 'the axis'}, less its mean"),
         line(across(0), _TOP - 6, across(0), bottom, "neutral"),
         *(_word(word, words[word], across, _TOP + _STEP * i + 8) for i, word in enumerate(words)),
     ]
@@ -128,4 +130,4 @@ def _grid(subject: str, words: Mapping[str, Mapping[str, Found]]) -> Grid:
         told = [minus(number(row["value"], 3)) if row else "" for row in values]
         cells.append([word, str(towards), *told])
     heads = ["occupation", "leans to", *(stage or "cosine" for stage in stages)]
-    return Grid(Table(f"{subject}: cosine with the axis, 0 is neutral", heads, cells), folded=True)
+    return Grid(Table(f"{subject}: cosine with the axis less its mean", heads, cells), folded=True)

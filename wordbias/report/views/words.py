@@ -29,5 +29,9 @@ def by_word(rows: Sequence[Found], subject: str) -> dict[str, dict[str, Found]]:
 
 def sides(rows: Sequence[Found]) -> tuple[str, str]:
     """Name the groups of negative and of positive values, as the rows do."""
+    for row in rows:
+        groups = row.get("groups")
+        if isinstance(groups, list) and len(groups) == 2:
+            return str(groups[1]), str(groups[0])
     named = {float(row["value"]) > 0: str(row["towards"]) for row in rows if given(row, "towards")}
     return named.get(False, "the second group"), named.get(True, "the first group")

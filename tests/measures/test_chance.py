@@ -1,0 +1,219 @@
+"""Chance levels: what measures give along axes that do not mean the attribute."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wordbias import Attribute, Embedding, Subspace, misp
+from wordbias.measures.apart import panel_rows
+from wordbias.measures.biased import most_biased
+from wordbias.measures.blocks import unit
+from wordbias.measures.chance import CLASSIFIED, DRAWS, chance, draw_nulls, key_of, with_chance
+from wordbias.measures.clustering import WORDS, clustering
+from wordbias.measures.direct_bias import direct_bias
+from wordbias.measures.direction import projections
+from wordbias.measures.midb import midb
+from wordbias.measures.panel import Panel, make_panels
+from wordbias.measures.recoverability import recoverability
+from wordbias.measures.sembias import SemBias, category_counts, choices
+from wordbias.measures.table import FAMILIES, table_rows
+from wordbias.results import Row
+from wordbias.wordlists import resolve_groups
+
+QUICK = ("midb", "direct-bias")
+FIRST, SECOND = tuple("abcdefgh"), tuple("ijklmnopqr")
+ASKED = SemBias((((("he", "she"),) * 2 + (("man", "woman"), ("boy", "girl"))),) * 3)
+
+
+@pytest.fixture(scope="module")
+def sample() -> Embedding:
+    return Embedding.sample()
+
+
+@pytest.fixture(scope="module")
+def panel(sample: Embedding) -> Panel:
+    (made,) = make_panels([sample], None, Attribute.load())
+    return made
+
+
+def _true_difference(panel: Panel) -> Any:
+    groups = resolve_groups(panel.attribute, panel.original)
+    first, second = (panel.original.take(group.found).astype(float) for group in groups)
+    return first, second, first.mean(0) - second.mean(0)
+
+
+def _share(subspace: Subspace, delta: Any) -> float:
+    return float((subspace.coordinates(delta) ** 2).sum() / (delta @ delta))
+
+
+def test_groups_that_were_dealt_do_not_hold_the_difference(panel: Panel) -> None:
+    """They hold about what the within-group subspace does, the deal's own noise beside it."""
+    first, second, delta = _true_difference(panel)
+    within = Subspace.from_groups(first, second, panel.dims, center=True)
+    true = Subspace.from_groups(first, second, panel.dims)
+    shares = [_share(null.subspace, delta) for null in draw_nulls(panel) if null.subspace]
+    assert len(shares) == DRAWS
+    assert max(shares) < 2 * _share(within, delta) < 0.5 < _share(true, delta)
+    assert np.median(shares) == pytest.approx(_share(within, delta), rel=0.1)
+
+
+def test_dealing_the_words_as_they_are_would_find_the_difference_again(panel: Panel) -> None:
+    first, second, delta = _true_difference(panel)
+    raw, rng = np.concatenate([first, second]), np.random.default_rng(0)
+    for _ in range(5):
+        deal = rng.permutation(len(raw))
+        groups = raw[deal[: len(first)]], raw[deal[len(first) :]]
+        assert _share(Subspace.from_groups(*groups, panel.dims), delta) > 0.97
+
+
+def test_midb_along_a_null_is_midb_along_its_subspace(panel: Panel) -> None:
+    nulls, values = draw_nulls(panel), chance(panel, ["midb"])
+    x = panel.vectors
+    for i, null in enumerate(nulls[:3]):
+        assert null.subspace is not None
+        assert null.unit_subspace is not None
+        raw, on_unit = midb(x, null.subspace), midb(unit(x), null.unit_subspace)
+        for name, value in (
+            ("midb", raw.signed),
+            ("midb-abs", raw.absolute),
+            ("midb-rms", raw.rms),
+            ("midb-unit", on_unit.signed),
+        ):
+            assert values[name, ""][i] == pytest.approx(value, rel=1e-9)
+
+
+def test_direct_bias_along_a_null_is_of_two_random_words_of_like_frequency(panel: Panel) -> None:
+    nulls, values = draw_nulls(panel), chance(panel, ["direct-bias"])
+    known = {
+        tuple(v): word for word, v in zip(panel.vocabulary, panel.vectors.tolist(), strict=True)
+    }
+    assert len(known) > 20_000
+    frequent = panel.original.take(panel.vocabulary[:250]).astype(float)
+    differences = (frequent[:, None] - frequent).reshape(-1, panel.original.dim)
+    for i, null in enumerate(nulls):
+        assert null.axis is not None
+        assert null.component is not None
+        assert values["direct-bias", ""][i] == pytest.approx(direct_bias(panel.vectors, null.axis))
+        pca = direct_bias(panel.vectors, null.component)
+        assert values["direct-bias-pca", ""][i] == pytest.approx(pca)
+        # she and he are among the hundred most frequent words, and so are both of these
+        assert (np.abs(differences - null.axis).max(axis=1) < 1e-6).any()
+
+
+def test_labels_are_those_of_the_null(panel: Panel) -> None:
+    nulls = draw_nulls(panel)
+    values = chance(panel, ["clustering", "recoverability"])
+    assert {len(v) for k, v in values.items() if k[0].startswith("recov")} == {CLASSIFIED}
+    assert nulls[1].direction is not None
+    lean = projections(panel.vectors, nulls[1].direction)
+    chosen = most_biased(lean, WORDS // 2)
+    found = clustering(panel.vectors[chosen.rows], chosen.labels, seed=panel.seed)
+    assert values["clustering-v", ""][1] == found.v_measure.mean()
+    chosen = most_biased(lean, 2500)
+    told = recoverability(panel.vectors[chosen.rows], chosen.labels, seed=panel.seed)
+    assert values["recoverability-logistic", ""][1] == told["logistic"].accuracy
+
+
+def test_sembias_and_gipe_along_a_null(panel: Panel) -> None:
+    small = replace(panel, vocabulary=panel.vocabulary[:300])
+    values, null = chance(small, ["sembias", "gipe"], sembias=ASKED), draw_nulls(small)[2]
+    assert null.direction is not None
+    emb = small.embedding
+    pairs = [emb.take(pair).astype(float) for pair in ASKED.questions[0]]
+    differences = np.stack([[a - b for a, b in pairs]] * 3)
+    counts = category_counts(choices(differences, null.direction)) / 3
+    names = ("definition", "none", "stereotype")
+    assert [values[f"sembias-{name}", "all"][2] for name in names] == counts.tolist()
+
+    class Turned(Panel):
+        """A panel whose direction is the null."""
+
+        own_direction = original_direction = replace(panel.own_direction, subspace=null.direction)
+
+    turned = Turned(emb, emb, small.vocabulary, small.attribute)
+    for row in table_rows(turned, ["gipe"]):
+        assert values[key_of(row)][2] == pytest.approx(row.value, rel=1e-9)
+
+
+def test_draws_are_seeded_and_do_not_depend_on_what_else_is_asked(panel: Panel) -> None:
+    alone, both = chance(panel, ["direct-bias"]), chance(panel, QUICK)
+    assert all((alone[key] == both[key]).all() for key in alone)
+    other = chance(replace(panel, seed=1), QUICK)
+    assert all((other[key] != both[key]).any() for key in both)
+
+
+def test_it_is_taken_once_on_the_original(sample: Embedding) -> None:
+    clean = misp(sample)
+    panels = make_panels([sample, clean], sample, Attribute.load())
+    before, after = (
+        {key_of(row): row for row in panel_rows(panels, QUICK) if row.subject == one.name}
+        for one in (sample, clean)
+    )
+    alone = panel_rows(make_panels([clean], sample, Attribute.load()), QUICK)
+    keys = ("chance", "chance_low", "chance_high")
+    for row in alone:
+        both = before[key_of(row)], after[key_of(row)]
+        assert {tuple(r.details[k] for k in keys) for r in (row, *both)} == {
+            tuple(row.details[k] for k in keys)
+        }
+        assert row.details == both[1].details
+        assert row.value != both[0].value
+    plain = panel_rows(panels, QUICK, chance=False)
+    assert not any("chance" in row.details for row in plain)
+
+
+@pytest.mark.parametrize(
+    ("value", "better", "beyond"),
+    [
+        (3.1, "lower", True),
+        (2.9, "lower", False),
+        (0.5, "lower", False),  # better than chance is not biased beyond it
+        (0.5, "neutral", True),
+        (0.5, "higher", True),
+        (None, "lower", None),
+    ],
+)
+def test_beyond_chance_is_outside_all_draws(value: Any, better: str, beyond: Any) -> None:
+    row = Row("e", "m", value, {"better": better})
+    (found,) = with_chance([row], {("m", ""): np.array([1.0, np.nan, 3.0, 2.0])})
+    assert (found.details["chance"], found.details["chance_low"]) == (2, 1)
+    assert found.details["chance_high"] == 3
+    assert found.details.get("beyond_chance") is beyond
+    assert with_chance([row], {("other", ""): np.ones(3)}) == [row]
+
+
+@pytest.mark.parametrize("recipe", ["she-he", "pca", "names", "means", "file"])
+def test_every_direction_has_a_null(panel: Panel, recipe: str, tmp_path: Path) -> None:
+    if recipe == "file":
+        recipe = str(tmp_path / "g.safetensors")
+        Subspace(np.eye(3, 100), [0.5, 0.3, 0.2]).save(recipe)
+    null = draw_nulls(replace(panel, recipe=recipe), 1)[0]
+    assert null.direction is not None
+    true = replace(panel, recipe=recipe).own_direction.defined()
+    assert null.direction.dims == true.dims
+    if recipe.endswith("safetensors"):
+        assert null.direction.weights.tolist() == true.weights.tolist()
+
+
+def test_the_published_subspace_is_its_own_chance(panel: Panel) -> None:
+    """Centred, it is variation within the groups, which is what the nulls are fitted to."""
+    published = replace(panel, center=True)
+    (row,) = (r for r in panel_rows([published], ["midb"]) if r.measure == "midb-abs")
+    assert not row.details["beyond_chance"]
+
+
+def test_without_groups_or_pairs_the_rest_is_still_measured() -> None:
+    words = [*FIRST, *SECOND, *(f"w{i}" for i in range(300))]
+    emb = Embedding(words, np.random.default_rng(0).normal(size=(len(words), 8)), "e")
+    bare = Attribute("x", ("f", "m"), (FIRST, SECOND))
+    (panel,) = make_panels([emb], None, bare)
+    assert {key[0] for key in chance(panel, FAMILIES)} == {
+        "midb", "midb-abs", "midb-rms", "midb-unit", "difference-in-span"
+    }  # fmt: skip
+    lone = replace(panel, attribute=Attribute("x", ("f", "m"), (("zz",), ("yy",)), (("w1", "w2"),)))
+    assert {key[0] for key in chance(lone, QUICK)} == {"direct-bias-pca"}

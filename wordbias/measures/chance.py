@@ -1,0 +1,396 @@
+"""What a measure gives along an axis that does not mean the attribute: its chance level.
+
+Most measures are not at their neutral value where there is no bias. Along any axis the mean |cos|
+of words is about √(2/(π d)), and words also cluster along an axis that means nothing. So each
+measure is taken again with another axis in place of the attribute's, and everything else the same:
+
+- A pair of words, such as she and he, is replaced by two random words of the neutral vocabulary of
+  like frequency; the first component of pairs by that of as many such pairs.
+- A subspace of two groups is replaced by one of groups that do not differ: each word loses the
+  mean of its own group, the words are dealt at random into two groups of the same sizes, and the
+  subspace is fitted as before. Dealing the words as they are would not do: their covariance
+  contains the difference, and the fit finds it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.errors import WordbiasError
+from wordbias.measures.biased import Biased, most_biased
+from wordbias.measures.blocks import blocks, unit
+from wordbias.measures.clustering import MEASURES as CLUSTERING
+from wordbias.measures.clustering import WORDS as CLUSTERED
+from wordbias.measures.clustering import clustering
+from wordbias.measures.direct_bias import difference_direction
+from wordbias.measures.direction import RECIPES, projections
+from wordbias.measures.gipe import (
+    THETAS,
+    Neighbourhood,
+    dots,
+    find_neighbourhood,
+    gipe,
+    indirect_bias,
+)
+from wordbias.measures.panel import Panel
+from wordbias.measures.recoverability import CLASSIFIERS, recoverability
+from wordbias.measures.recoverability import WORDS as CLASSIFIED_WORDS
+from wordbias.measures.sembias import SemBias, category_shares
+from wordbias.results import Row
+from wordbias.subspace import Subspace
+from wordbias.wordlists import resolve_groups, resolve_pairs
+
+DRAWS = 20
+"""Axes that mean nothing."""
+CLASSIFIED = 5
+"""Of these, those for which recoverability trains its classifiers."""
+_LIKE = 200
+"""Words of the vocabulary nearest in frequency to the one that is replaced."""
+_TRIES = 100
+
+Float = NDArray[np.float64]
+Pairs = Sequence[tuple[str, str]]
+Key = tuple[str, str]
+Values = Mapping[Key, Float]
+"""A measure with its set or setting; its values over the draws, nan where one is undefined."""
+
+
+class Null(NamedTuple):
+    """What stands in for what bias is measured along; None where there is no such thing.
+
+    Attributes
+    ----------
+    subspace, unit_subspace
+        Of groups that do not differ, from vectors as they are and from vectors of length one.
+    axis, component
+        The difference of two random words, and the first component of random pairs, ``(d,)``.
+    direction
+        What clustering, recoverability, SemBias and GIPE run along.
+    """
+
+    subspace: Subspace | None
+    unit_subspace: Subspace | None
+    axis: Float | None
+    component: Float | None
+    direction: Subspace | None
+
+
+def draw_nulls(panel: Panel, draws: int = DRAWS) -> list[Null]:
+    """Draw what does not mean the attribute, from the panel's original.
+
+    Parameters
+    ----------
+    panel
+        Its original, vocabulary, attribute, direction, `dims`, `center` and seed are used. Each
+        kind of draw has random numbers of its own, so that none depends on what else is drawn.
+    draws
+        How many.
+    """
+    of_axis, of_pairs, of_groups, of_file = (
+        np.random.default_rng((panel.seed, kind)) for kind in range(4)
+    )
+    attribute = panel.attribute
+    axis_pair = [attribute.direction] if attribute.direction else []
+    axis_pair, pairs = (
+        list(resolve_pairs(words, panel.original).found) for words in (axis_pair, attribute.pairs)
+    )
+    size, raw, on_unit = _within_groups(panel)
+    found = []
+    for _ in range(draws):
+        deal = of_groups.permutation(len(raw))
+        groups, unit_groups = ((x[deal[:size]], x[deal[size:]]) for x in (raw, on_unit))
+        axis = _random_pairs(panel, axis_pair, of_axis)
+        others = _random_pairs(panel, pairs, of_pairs)
+        component = None if others is None else _fitted(partial(Subspace.from_pairs, *others))
+        null = Null(
+            _of_groups(panel, groups),
+            _of_groups(panel, unit_groups),
+            axis[0][0] - axis[1][0] if axis else None,
+            component.basis[0] if component else None,
+            None,
+        )
+        found.append(null._replace(direction=_direction(panel, null, groups, of_file)))
+    return found
+
+
+def chance(
+    panel: Panel,
+    families: Collection[str],
+    *,
+    sembias: SemBias | None = None,
+    isolated: float = 1.0,
+    neighbourhood: Neighbourhood | None = None,
+) -> dict[Key, Float]:
+    """Take some families of measures on the original along `draw_nulls`.
+
+    Parameters
+    ----------
+    panel
+        The original, measured as its own.
+    families, sembias, isolated
+        See `wordbias.measures.table.table_rows`.
+    neighbourhood
+        The neighbours of GIPE, if they are known; they do not depend on the axis.
+    """
+    nulls = draw_nulls(panel)
+    found: dict[Key, Float] = {}
+    if {"midb", "direct-bias"} & set(families):
+        found |= _means(panel, nulls) | _in_span(panel, nulls)
+    if "clustering" in families:
+        found |= _clustering(panel, nulls)
+    if "recoverability" in families:
+        found |= _recoverability(panel, nulls[:CLASSIFIED])
+    if "sembias" in families and sembias is not None:
+        found |= _sembias(panel, nulls, sembias)
+    if "gipe" in families:
+        found |= _gipe(panel, nulls, neighbourhood, isolated)
+    return {key: values for key, values in found.items() if np.isfinite(values).any()}
+
+
+def with_chance(rows: Sequence[Row], values: Values) -> list[Row]:
+    """Put beside rows what chance gives: the mean over the draws, their range, and a verdict.
+
+    A value is beyond chance if it lies outside the range of all draws; where lower is better, if it
+    lies above it.
+    """
+    return [_row(row, values[key]) if (key := key_of(row)) in values else row for row in rows]
+
+
+def key_of(row: Row) -> Key:
+    """Return what tells the measures of one embedding apart."""
+    variant = row.details.get("set")
+    if row.measure == "gipe":
+        variant = row.details.get("setting")
+    return row.measure, str(variant or "")
+
+
+def _row(row: Row, values: Float) -> Row:
+    known = values[np.isfinite(values)]
+    low, high = float(known.min()), float(known.max())
+    said: dict[str, Any] = {"chance": float(known.mean()), "chance_low": low, "chance_high": high}
+    if row.value is not None:
+        below = row.value < low and row.details.get("better") != "lower"
+        said["beyond_chance"] = bool(row.value > high or below)
+    return replace(row, details={**row.details, **said})
+
+
+# What is drawn.
+
+
+def _groups(panel: Panel) -> tuple[Float, Float]:
+    try:
+        found = resolve_groups(panel.attribute, panel.original)
+    except WordbiasError:  # too few words: nothing is fitted to them
+        return np.zeros((0, panel.original.dim)), np.zeros((0, panel.original.dim))
+    first, second = (panel.original.take(one.found).astype(float) for one in found)
+    return first, second
+
+
+def _within_groups(panel: Panel) -> tuple[int, Float, Float]:
+    """Return the first group's size, and all words less their group's mean, raw and on unit."""
+    raw = _groups(panel)
+    on_unit = [unit(x.astype(np.float32)).astype(float) for x in raw]
+    within = [
+        np.concatenate([x - x.mean(0) if len(x) else x for x in both]) for both in (raw, on_unit)
+    ]
+    return len(raw[0]), within[0], within[1]
+
+
+def _of_groups(panel: Panel, groups: tuple[Float, Float]) -> Subspace | None:
+    return _fitted(lambda: Subspace.from_groups(*groups, panel.dims, center=panel.center))
+
+
+def _random_pairs(
+    panel: Panel, pairs: Pairs, rng: np.random.Generator
+) -> tuple[Float, Float] | None:
+    """Replace both words of each pair by random ones of like frequency; None if there is none."""
+    drawn = [_random_pair(panel, pair, rng) for pair in pairs]
+    known = [pair for pair in drawn if pair is not None]
+    if not known:
+        return None
+    first, second = (np.stack(side) for side in zip(*known, strict=True))
+    return first, second
+
+
+def _random_pair(
+    panel: Panel, pair: tuple[str, str], rng: np.random.Generator
+) -> tuple[Float, Float] | None:
+    rows = panel.vocabulary_rows
+    for _ in range(_TRIES):
+        x, y = (
+            panel.original.vectors[rng.choice(_like(rows, panel.original.index[word]))].astype(
+                float
+            )
+            for word in pair
+        )
+        if not difference_direction(x, y)[1]:
+            return x, y
+    return None
+
+
+def _like(rows: NDArray[np.intp], row: int) -> NDArray[np.intp]:
+    """Return the rows of the vocabulary, in the order of frequency, that are nearest to a row."""
+    place = int(np.searchsorted(rows, row))
+    start = max(0, min(place - _LIKE // 2, len(rows) - _LIKE))
+    return rows[start : start + _LIKE]
+
+
+def _direction(
+    panel: Panel, null: Null, groups: tuple[Float, Float], rng: np.random.Generator
+) -> Subspace | None:
+    """Return what stands in for the panel's direction, by the recipe of that."""
+    true = panel.original_direction.subspace
+    if true is None:
+        return None
+    if panel.recipe == "names":
+        return null.subspace
+    if panel.recipe == "means":
+        return _fitted(lambda: Subspace.from_means(groups))
+    if panel.recipe in RECIPES:
+        vector = null.component if panel.recipe == "pca" else null.axis
+        return None if vector is None else Subspace.from_direction(vector)
+    return _from_file(panel, true, rng)
+
+
+def _from_file(panel: Panel, true: Subspace, rng: np.random.Generator) -> Subspace | None:
+    """Span differences of random words of like frequency, with the weights of the file."""
+    rows = panel.vocabulary_rows
+    words = [panel.original.words[i] for i in rng.choice(rows, true.dims).tolist()]
+    pairs = _random_pairs(panel, [(word, word) for word in words], rng)
+    if pairs is None or len(pairs[0]) < true.dims:
+        return None
+    basis = np.linalg.qr((pairs[0] - pairs[1]).T)[0].T
+    return _fitted(lambda: Subspace(basis, true.weights))
+
+
+def _fitted(make: Callable[[], Subspace]) -> Subspace | None:
+    try:
+        return make()
+    except WordbiasError:
+        return None
+
+
+# What is measured.
+
+
+def _means(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
+    """Take MIDB and direct bias along all nulls in two passes over the vocabulary."""
+    x = panel.original_vectors
+    found = _midb(x, [null.subspace for null in nulls])
+    on_unit = _midb(unit(x), [null.unit_subspace for null in nulls])
+    found["midb-unit", ""] = on_unit["midb", ""]
+    found["direct-bias", ""] = _direct_bias(x, [null.axis for null in nulls])
+    found["direct-bias-pca", ""] = _direct_bias(x, [null.component for null in nulls])
+    return found
+
+
+def _in_span(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
+    """Share of ``‖Δ‖²``, the groups' true difference, that lies in the span of each null."""
+    first, second = _groups(panel)
+    delta = first.mean(0) - second.mean(0) if min(len(first), len(second)) else np.zeros(1)
+    if not delta.any():
+        return {}
+    along = [None if null.subspace is None else null.subspace.coordinates(delta) for null in nulls]
+    shares = [np.nan if one is None else float(one @ one / (delta @ delta)) for one in along]
+    return {("difference-in-span", ""): np.array(shares)}
+
+
+def _midb(x: NDArray[np.float32], subspaces: Sequence[Subspace | None]) -> dict[Key, Float]:
+    known = [i for i, one in enumerate(subspaces) if one is not None]
+    weighted = [one.basis * one.weights[:, None] for one in subspaces if one is not None]
+    names = ("midb", "midb-abs", "midb-rms")
+    sums = np.full((3, len(subspaces)), np.nan)
+    if known:
+        rows = np.concatenate(weighted).T
+        starts = np.cumsum([0, *(len(one) for one in weighted[:-1])])
+        sums[:, known] = 0
+        for block in blocks(x):
+            along = block @ rows
+            total = np.add.reduceat(along, starts, axis=1)
+            squares = np.add.reduceat(along**2, starts, axis=1)
+            parts = (total.sum(0), np.abs(total).sum(0), squares.sum(0))
+            sums[:, known] += np.stack(parts)
+    means = sums / len(x)
+    means[2] = np.sqrt(means[2])
+    return {(name, ""): values for name, values in zip(names, means, strict=True)}
+
+
+def _direct_bias(x: NDArray[np.float32], axes: Sequence[Float | None]) -> Float:
+    known = [i for i, axis in enumerate(axes) if axis is not None]
+    found = np.full(len(axes), np.nan)
+    if known:
+        g = np.stack([axis / np.linalg.norm(axis) for axis in axes if axis is not None], axis=1)
+        found[known] = 0
+        for block in blocks(x):
+            norm = np.linalg.norm(block, axis=1, keepdims=True)
+            found[known] += np.abs(block @ g / np.where(norm == 0, 1, norm)).sum(0)
+    values: Float = found / len(x)
+    return values
+
+
+def _leaning(panel: Panel, null: Null, words: int) -> Biased | None:
+    """Choose the words that lean most along a null; None if too few lean to a side."""
+    if null.direction is None:
+        return None
+    lean = projections(panel.original_vectors, null.direction, by_length=panel.by_projection)
+    try:
+        return most_biased(lean, words // 2)
+    except WordbiasError:
+        return None
+
+
+def _clustering(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
+    values = np.full((2, len(nulls)), np.nan)
+    for i, null in enumerate(nulls):
+        chosen = _leaning(panel, null, CLUSTERED)
+        if chosen is not None:
+            vectors = panel.original_vectors[chosen.rows]
+            found = clustering(vectors, chosen.labels, seed=panel.seed)
+            values[:, i] = found.accuracy.mean(), found.v_measure.mean()
+    return {(name, ""): row for name, row in zip(CLUSTERING, values, strict=True)}
+
+
+def _recoverability(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
+    names = [f"recoverability-{name}" for name in CLASSIFIERS]
+    values = np.full((len(names), len(nulls)), np.nan)
+    for i, null in enumerate(nulls):
+        chosen = _leaning(panel, null, CLASSIFIED_WORDS)
+        if chosen is not None:
+            vectors = panel.original_vectors[chosen.rows]
+            found = recoverability(vectors, chosen.labels, seed=panel.seed)
+            values[:, i] = [one.accuracy for one in found.values()]
+    return {(name, ""): row for name, row in zip(names, values, strict=True)}
+
+
+def _sembias(panel: Panel, nulls: Sequence[Null], sembias: SemBias) -> dict[Key, Float]:
+    directions = [null.direction for null in nulls]
+    return category_shares(panel.original, sembias, directions)
+
+
+def _gipe(
+    panel: Panel,
+    nulls: Sequence[Null],
+    neighbourhood: Neighbourhood | None,
+    isolated: float,
+) -> dict[Key, Float]:
+    found = {("gipe", f"θ={theta:g}"): np.full(len(nulls), np.nan) for theta in THETAS}
+    if panel.original_direction.subspace is None:
+        return found
+    near = neighbourhood or find_neighbourhood(panel)
+    if near is None:
+        return found
+    dot = dots(near)
+    for i, null in enumerate(nulls):
+        if null.direction is None:
+            continue
+        beta = indirect_bias(near.unit, near.queries, near.rows, null.direction, dot)
+        for theta in THETAS:
+            one = gipe(beta, near.queries, near.rows, len(near.unit), theta, isolated=isolated)
+            found["gipe", f"θ={theta:g}"][i] = one.value
+    return found
