@@ -32,6 +32,8 @@ class Attribute:
         The pair whose difference is the axis: by default the first definitional pair, or none.
     specific
         Words that keep their meaning when the rest is neutralised, those of all pairs among them.
+    unlisted
+        Those of them that only the pairs name: a file does not list them as specific.
     source
         Where the words come from.
     subjects
@@ -47,6 +49,7 @@ class Attribute:
     specific: frozenset[str] = field(default=frozenset(), repr=False)
     source: str = ""
     subjects: Mapping[str, Members] = field(default_factory=dict, repr=False, hash=False)
+    unlisted: frozenset[str] = field(default=frozenset(), repr=False)
 
     @classmethod
     def load(cls, path: str | Path | None = None) -> "Attribute":
@@ -85,6 +88,7 @@ class Attribute:
             groups.specific,
             groups.source,
             {kind: (words[0], words[1]) for kind, words in groups.subjects.items()},
+            groups.unlisted,
         )
 
 
