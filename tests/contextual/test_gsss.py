@@ -193,6 +193,26 @@ def test_the_published_file_under_the_misspelt_header(
     assert load_gsss(tmp_path / "test.csv").triples == published.triples
 
 
+def test_the_published_test_file(shared_data: Path) -> None:
+    path = shared_data / "gsss" / "test.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    triples = load_gsss(path).triples
+    assert (len(rows), len(triples)) == (2247, 749)
+    genders = [triple.gender for triple in triples]
+    assert (genders.count("M"), genders.count("F")) == (374, 375)
+    at = {(row["context_id"], row["label"]): row for row in rows}
+    for triple in triples:
+        for label, item in zip(LABELS, triple.items, strict=True):
+            row = at.pop((triple.id, label))
+            assert item.original == (row["context"].strip(), row["next_sentence"].strip())
+            swapped = row["gender_swapped_conext"], row["gender_swapped_next_sentence"]
+            assert item.swapped == tuple(map(str.strip, swapped))
+    assert not at
+    assert len(load_gsss(path).altered_unrelated()) == 69
+    assert load_gsss(path).unswapped() == ["502"]
+
+
 @pytest.mark.parametrize("again", ["label", "gender_swapped_context"])
 def test_a_column_that_is_there_twice(write: Write, again: str) -> None:
     """Which of the two is meant cannot be told, also where one of them is misspelt."""

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import string
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -13,6 +15,7 @@ from wordbias.contextual.pseudo_likelihood import (
     blank_scores,
     pair_masks,
     pair_scores,
+    published_masks,
 )
 from wordbias.contextual.stereoset.crows_pairs import CrowsPair
 from wordbias.contextual.stereoset.original import Cluster
@@ -22,13 +25,18 @@ from wordbias.threads import set_threads
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from tiny_heads import FAMILIES, folder, model, tokenizer  # noqa: E402
+from tiny_heads import FAMILIES, WORDS, folder, model, tokenizer  # noqa: E402
 
 CLUSTERS = [
     Cluster("1", "nurse", "gender", "The nurse was BLANK.", ("kind", "stern", "cup")),
     Cluster("2", "boy", "gender", "BLANK sat in the car and slept.", ("She", "Boyish", "zebras")),
     Cluster("3", "boy", "gender", "The boy fixed his BLANK", ("hot tea", "car", "melted ice cup")),
 ]
+ODD = [
+    Cluster("4", "boy", "gender", "The boy BLANKed in the car.", ("cook", "melt", "ice-cold")),
+    Cluster("5", "boy", "gender", "The BLANK cooked and the BLANK sat.", ("boy", "hut", "cup")),
+]
+"""Text that is written on to the blank, a sign in a word, two blanks."""
 PAIRS = [
     CrowsPair("The woman was very kind.", "The man was very kind.", "stereo", "gender"),
     CrowsPair("The nurse slept in the car.", "He slept in his car.", "antistereo", "gender"),
@@ -75,10 +83,83 @@ def test_blanks_are_scored_as_by_hand(masked: MaskedModel) -> None:
     logs = [[by_hand(masked, one, word) for word in one.candidates] for one in CLUSTERS]
     assert {len(word) for one in logs for word in one} >= {1, 2, 3}
     likelihood = [[np.mean(word) for word in one] for one in logs]
-    published = [[np.mean(np.exp(word)) for word in one] for one in logs]
     np.testing.assert_allclose(blank_scores(masked, CLUSTERS), likelihood, rtol=0, atol=2e-4)
+
+
+def as_released(masked: MaskedModel, cluster: Cluster, word: str) -> float:
+    """Do what StereoSet's dataloader.py and eval_discriminative_models.py do, on texts."""
+    tokenise = masked.tokenizer
+    for number, one in enumerate(cluster.context.split(" ")):
+        if "BLANK" in one:
+            place = number
+    whole = cluster.context.replace("BLANK", word).split(" ")[place]
+    asked = "".join(letter for letter in whole if letter not in string.punctuation)
+    tokens = tokenise.encode(asked, add_special_tokens=False)
+    found = []
+    for i in range(len(tokens)):
+        text = cluster.context.replace("BLANK", tokenise.decode(tokens[:i]) + tokenise.mask_token)
+        ids = torch.tensor([tokenise.encode(text)])
+        with torch.no_grad():
+            p = masked.model(input_ids=ids).logits.double().softmax(-1)
+        first = p[ids == tokenise.mask_token_id][0]
+        found.append(first[tokens[i]].item())
+    return float(np.mean(found))
+
+
+def test_as_published_blanks_are_filled_as_by_the_released_code(masked: MaskedModel) -> None:
+    clusters = CLUSTERS + ODD
+    expected = [[as_released(masked, one, word) for word in one.candidates] for one in clusters]
+    found = blank_scores(masked, clusters, as_published=True)
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-7)
+
+
+def test_as_published_a_byte_level_word_has_no_space_before(tmp_path: Path) -> None:
+    """RoBERTa's token after a space is another one than the one the released code asks for."""
+    tokenizers = pytest.importorskip("tokenizers")
+    transformers = pytest.importorskip("transformers")
+    bpe = tokenizers.ByteLevelBPETokenizer()
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    bpe.train_from_iterator([" ".join(WORDS)] * 3, 400, 2, show_progress=False)
+    vocabulary = {one: i for i, one in enumerate(special)}
+    rest = sorted(bpe.get_vocab(), key=bpe.get_vocab().get)
+    vocabulary |= {one: i + len(special) for i, one in enumerate(rest)}
+    merges = json.loads(bpe.to_str())["model"]["merges"]
+    tokenise = transformers.RobertaTokenizerFast(
+        vocab=vocabulary, merges=[tuple(one) for one in merges], model_max_length=40
+    )
+    made = model("roberta", "MaskedLM", vocab_size=len(vocabulary), pad_token_id=1)
+    made.save_pretrained(tmp_path)
+    tokenise.save_pretrained(tmp_path)
+    masked = MaskedModel.load(tmp_path)
+    ours = blank_masks(masked.tokenizer, CLUSTERS[0], "kind")
+    released = published_masks(masked.tokenizer, CLUSTERS[0], "kind")
+    tokens = masked.tokenizer.convert_ids_to_tokens
+    assert tokens([one.token for one in ours])[0].startswith("Ġ")
+    assert not tokens([one.token for one in released])[0].startswith("Ġ")
+    expected = [[as_released(masked, one, word) for word in one.candidates] for one in CLUSTERS]
     found = blank_scores(masked, CLUSTERS, as_published=True)
-    np.testing.assert_allclose(found, published, rtol=1e-3, atol=1e-7)
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-7)
+
+
+def test_of_several_words_the_released_code_asks_for_the_first_without_signs() -> None:
+    tokenise = tokenizer()
+    cluster = Cluster("1", "", "", "The BLANK sat.", ("ice-cold tea", "", ""))
+    masks = published_masks(tokenise, cluster, "ice-cold tea")
+    asked = tokenise.convert_ids_to_tokens([one.token for one in masks])
+    assert "".join(asked).replace("##", "") == "icecold"
+    whole = blank_masks(tokenise, cluster, "ice-cold tea")
+    assert tokenise.convert_ids_to_tokens([one.token for one in whole])[-1] == "tea"
+
+
+def test_two_blanks_are_masked_alike_and_neither_tells_the_other() -> None:
+    tokenise = tokenizer()
+    masks = blank_masks(tokenise, ODD[1], "hut")
+    assert [tokenise.convert_ids_to_tokens(one.ids) for one in masks] == 2 * [
+        f"[CLS] the {shown}[MASK] cooked and the {shown}[MASK] sat . [SEP]".split()
+        for shown in ("", "h ", "h ##u ")
+    ]
+    assert [one.place for one in masks] == [2, 3, 4, 6, 8, 10]
+    assert tokenise.convert_ids_to_tokens([one.token for one in masks]) == 2 * ["h", "##u", "##t"]
 
 
 def test_pairs_are_scored_as_by_hand(masked: MaskedModel) -> None:
@@ -128,6 +209,8 @@ def test_a_blank_that_vanishes_is_refused() -> None:
     tokenise = tokenizer()
     with pytest.raises(WordbiasError, match=r"intrasentence c7: the tokenizer has no token for"):
         blank_masks(tokenise, cluster, "\u200b")
+    with pytest.raises(WordbiasError, match=r"no token for '\?\?'; leave the item out"):
+        published_masks(tokenise, cluster, "??")
 
 
 @pytest.mark.parametrize("purpose", ["SequenceClassification", "NextSentencePrediction"])

@@ -77,6 +77,8 @@ def broken(kind: str, change: str) -> dict[str, Any]:
         one["sentences"][0]["sentence"] = "The nurse was ."
     elif change == "two":
         one["context"] = "The BLANK was BLANK."
+    elif change == "none":
+        one["context"] = "The nurse was kind."
     elif change in ("null", "half"):
         one["sentences"][0]["sentence"] = None if change == "null" else "a\ud800"
     elif change == "key":
@@ -105,7 +107,8 @@ def broken(kind: str, change: str) -> dict[str, Any]:
             "intrasentence w1: 'The doctor was kind.' does not fill",
         ),
         (broken("intrasentence", "empty"), "intrasentence w1: 'The nurse was .' does not fill"),
-        (broken("intrasentence", "two"), "intrasentence w1: expected one BLANK in"),
+        (broken("intrasentence", "two"), "w1: 'The nurse was kind.' does not fill"),
+        (broken("intrasentence", "none"), "intrasentence w1: expected a BLANK in"),
     ],
 )
 def test_json_that_cannot_be_used(tmp_path: Path, data: Any, message: str) -> None:
@@ -122,10 +125,34 @@ def test_json_that_cannot_be_used(tmp_path: Path, data: Any, message: str) -> No
         ("My BLANK left.", "My aunt left.", "aunt"),
         ("my sister is a BLANK", "My sister is a boy", "boy"),
         ("BLANK!", "Yes!", "Yes"),
+        ("Nurses are BLANK but BLANK.", "nurses are tea cup but tea cup.", "tea cup"),
     ],
 )
 def test_what_fills_a_blank(context: str, text: str, word: str) -> None:
     assert filler(context, text, "x") == word
+
+
+@pytest.mark.parametrize("other", ["BLANK", "Blank", "BLANk"])
+def test_two_blanks_are_filled_by_one_word(tmp_path: Path, other: str) -> None:
+    """As in two items of the published dev file and five of its test file."""
+    data = content()
+    one = data["data"]["intrasentence"][0]
+    one["context"] = f"A nurse is as BLANK as a {other}."
+    for text, word in zip(one["sentences"], ("cup", "queen", "boy"), strict=True):
+        text["sentence"] = f"A nurse is as {word} as a {word}."
+    (intra,) = load_stereoset(written(tmp_path / "dev.json", data)).intrasentence
+    assert intra.candidates == ("cup", "queen", "boy")
+    assert intra.context == "A nurse is as BLANK as a BLANK."
+
+
+def test_the_word_blank_is_no_blank(tmp_path: Path) -> None:
+    data = content()
+    one = data["data"]["intrasentence"][0]
+    one["context"] = "The nurse gave BLANK a blank page."
+    for text, word in zip(one["sentences"], ("him", "her", "tea"), strict=True):
+        text["sentence"] = f"The nurse gave {word} a blank page."
+    (intra,) = load_stereoset(written(tmp_path / "dev.json", data)).intrasentence
+    assert (intra.context, intra.candidates) == (one["context"], ("him", "her", "tea"))
 
 
 def test_the_published_file(shared_data: Path) -> None:

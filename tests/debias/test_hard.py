@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +32,9 @@ def _drop(u: Matrix, g: Matrix) -> Matrix:
     return u - (u @ g) * g / (g @ g)
 
 
-def _as_defined(embedding: Embedding, attribute: Attribute) -> tuple[dict[str, Matrix], Matrix]:
+def _as_defined(
+    embedding: Embedding, attribute: Attribute, listed: set[str] | None = None
+) -> tuple[dict[str, Matrix], Matrix]:
     """Bolukbasi et al. (2016), step by step, one word at a time, in float64."""
     w = {word: embedding[word].astype(float) for word in embedding.words}
     w = {word: x / np.linalg.norm(x) for word, x in w.items()}
@@ -40,7 +44,9 @@ def _as_defined(embedding: Embedding, attribute: Attribute) -> tuple[dict[str, M
             centre = (w[a] + w[b]) / 2
             centred += [w[a] - centre, w[b] - centre]
     g = PCA(1).fit(np.array(centred)).components_[0]
-    listed = {form(word) for word in attribute.specific for form in (*FORMS, str.capitalize, str)}
+    if listed is None:
+        forms = (*FORMS, str.capitalize, str)
+        listed = {form(word) for word in attribute.specific for form in forms}
     for word in w:
         if word not in listed:
             x = _drop(w[word], g)
@@ -76,9 +82,10 @@ def _bolukbasi(shared_data: Path, embedding: Embedding) -> Attribute:
     )
 
 
-def _agree(embedding: Embedding, attribute: Attribute) -> None:
-    expected, g = _as_defined(embedding, attribute)
-    fitted = hard.fit(embedding, attribute)
+def _agree(embedding: Embedding, attribute: Attribute, as_published: bool = False) -> None:
+    listed = set(attribute.specific) if as_published else None
+    expected, g = _as_defined(embedding, attribute, listed)
+    fitted = hard.fit(embedding, attribute, as_published=as_published)
     got = fitted(embedding)
     own = fitted.steps[0].subspace.basis[0]
     assert abs(own @ g) > 1 - 1e-9
@@ -92,18 +99,20 @@ def test_it_is_its_definition_on_the_sample(sample: Embedding, gender: Attribute
     _agree(sample, gender)
 
 
+@pytest.mark.parametrize("as_published", [False, True])
 def test_it_is_its_definition_with_the_published_lists(
-    sample: Embedding, shared_data: Path
+    sample: Embedding, shared_data: Path, as_published: bool
 ) -> None:
-    _agree(sample, _bolukbasi(shared_data, sample))
+    _agree(sample, _bolukbasi(shared_data, sample), as_published)
 
 
-def test_it_is_its_definition_on_google_news(shared_data: Path) -> None:
+@pytest.mark.parametrize("as_published", [False, True])
+def test_it_is_its_definition_on_google_news(shared_data: Path, as_published: bool) -> None:
     path = os.environ.get("WORDBIAS_GOOGLE_NEWS")
     if not path:
         pytest.skip("set WORDBIAS_GOOGLE_NEWS to GoogleNews-vectors-negative300-bolukbasi.bin")
     embedding = Embedding.load(path)
-    _agree(embedding, _bolukbasi(shared_data, embedding))
+    _agree(embedding, _bolukbasi(shared_data, embedding), as_published)
 
 
 def test_neutral_words_have_nothing_along_g_and_length_one(
@@ -151,6 +160,84 @@ def test_other_capitals_of_a_specific_word_are_exempt_too() -> None:
     )
     reach = hard.fit(embedding, attribute).reach(words)
     assert reach == (1, 2, 3)  # she and he, the only pair, stand in for a list to equalise
+
+
+OWN = """
+name = "gender"
+specific = ["she", "he", "nun", "mother", "father"]
+[groups]
+female = ["mary", "susan"]
+male = ["john", "peter"]
+[pairs]
+definitional = [["she", "he"], ["mary", "john"]]
+equalise = [["nun", "priest"], ["mother", "father"]]
+"""
+"""Mary and John define the direction and priest is equalised, though neither is listed."""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    (tmp_path / "own.toml").write_text(OWN, encoding="utf-8")
+    return tmp_path / "own.toml"
+
+
+@pytest.fixture
+def capitals(sample: Embedding) -> Embedding:
+    """Words of the sample and, with vectors of other words, Mother and JOHN."""
+    words = ["she", "he", "mary", "john", "susan", "nun", "priest", "mother", "father", "table"]
+    return Embedding([*words, "Mother", "JOHN"], sample.take([*words, "chair", "door"]))
+
+
+@pytest.mark.parametrize("as_published", [False, True])
+def test_words_of_pairs_outside_the_list_keep_their_gender_but_not_as_published(
+    capitals: Embedding, own: Path, as_published: bool
+) -> None:
+    attribute = Attribute.load(own)
+    listed = {"she", "he", "nun", "mother", "father"}
+    kept = listed if as_published else None
+    expected, g = _as_defined(capitals, attribute, kept)
+    fitted = hard.fit(capitals, attribute, as_published=as_published)
+    after = fitted(capitals)
+    apart = np.abs(after.vectors - np.array([expected[word] for word in after.words])).max()
+    assert apart < 1e-5
+    along = {word: abs(float(after[word] @ g)) for word in capitals.words}
+    lost = {word for word in along if along[word] < 1e-5}
+    pairs = {"mary", "john", "JOHN", "Mother"}
+    assert lost == {"susan", "table", *(pairs if as_published else ())}
+    assert along["priest"] > 0.05  # equalised after it was neutralised
+
+
+def test_as_published_the_command_and_the_library_agree(
+    cli: Callable[..., Any], capitals: Embedding, own: Path, tmp_path: Path
+) -> None:
+    capitals.save(tmp_path / "in.txt")
+    given = ("--attribute", own, "--as-published", "-o", tmp_path / "out.txt")
+    assert cli("debias", "hard", tmp_path / "in.txt", *given).code == 0
+    fitted = hard.fit(capitals, Attribute.load(own), as_published=True)
+    got = Embedding.load(tmp_path / "out.txt")
+    np.testing.assert_allclose(got.vectors, fitted(capitals).vectors, rtol=0, atol=1e-6)
+
+
+def test_help_says_which_words_are_kept(cli: Callable[..., Any]) -> None:
+    said = " ".join(cli("debias", "--help").out.split())
+    assert "keep specific words and those of all pairs or sets, listed as specific or not" in said
+
+
+def test_as_published_a_list_is_needed(sample: Embedding, own: Path) -> None:
+    text = "\n".join(line for line in OWN.splitlines() if not line.startswith("specific"))
+    own.write_text(text, encoding="utf-8")
+    for attribute in (Attribute.load(own), Attribute.load("gender-de")):
+        with pytest.raises(WordbiasError, match="lists no word of its definitional pairs as spec"):
+            hard.fit(sample, attribute, as_published=True)
+    hard.fit(sample, Attribute.load(own))
+
+
+@pytest.mark.parametrize("name", ["gender", "gender-de", "age"])
+def test_the_words_of_built_in_pairs_are_kept(name: str) -> None:
+    attribute = Attribute.load(name)
+    words = {word for pair in (*attribute.pairs, *attribute.equalise) for word in pair}
+    assert words <= attribute.specific
+    assert attribute.unlisted <= words
 
 
 def test_the_order_of_the_list_decides(sample: Embedding, gender: Attribute) -> None:

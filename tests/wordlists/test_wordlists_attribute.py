@@ -72,6 +72,7 @@ def test_a_users_file_is_read_in_full(write):
             ["teenager", "pensioner", "young", "old", "youth", "age", "boyish", "elderly"]
         ),
         source="a test",
+        unlisted=frozenset(["young", "old", "youth", "age", "boyish", "elderly"]),
     )
 
 

@@ -36,6 +36,9 @@ that comes with wordbias is used. leace needs the extra leace, gender-preserving
 METHODS, and what they do:
 {_METHODS}
 
+hard and multi-hard keep specific words and those of all pairs or sets, listed as specific or not;
+hard --as-published keeps the listed ones alone, as spelled.
+
 \b
 Examples:
   wordbias debias hard --measure --only midb,direct-bias

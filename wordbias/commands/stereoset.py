@@ -40,7 +40,7 @@ from wordbias.results import Report
 @click.option(
     "--as-published",
     is_flag=True,
-    help="Score ties and average over terms as the data's own code does.",
+    help="Fill blanks, count ties and average over terms as the data's own code does.",
 )
 @next_label_option
 @device_option
@@ -55,6 +55,10 @@ def command(to: str, quiet: bool, **given: Any) -> None:
     triple has one with the genders swapped, Distance D between the genders, and the stereotype
     score SS. On StereoSet (Nadeem et al. 2021): ss, lms and icat, between sentences and within. On
     CrowS-Pairs (Nangia et al. 2020): how often the more stereotyping sentence is likelier.
+
+    What fills a blank of StereoSet is scored by the mean logarithm of its sub-words' probabilities,
+    split as the sentence is. With --as-published it is the mean of the probabilities, of the first
+    word without signs, split by itself: for RoBERTa without the space before it.
 
     MODEL is a folder or a name on the hub. Pairs of sentences need a head for next-sentence
     prediction or a classifier with two labels, single sentences a masked-language head.

@@ -28,11 +28,17 @@ def fit(
     *,
     direction: str = "pca",
     equalise: bool = True,
+    as_published: bool = False,
 ) -> Fitted:
     """Fit hard debiasing.
 
     All vectors are brought to length one; every word but the attribute's specific ones loses its
     component along the direction and is brought to length one again; pairs are equalised.
+
+    Specific are the words that the attribute lists as such, those of its definitional and
+    equalising pairs, listed or not, and all their capitalisations: Mary, who says what the
+    direction is, is not neutral to it. Our list of gender has all words of its pairs; the published
+    one has not Mary and John (definitional), nor Catholic_priest (equalising).
 
     Parameters
     ----------
@@ -45,20 +51,37 @@ def fit(
         unit length. See `wordbias.measures.direction.find_direction` for the others.
     equalise
         Equalise the pairs; in the order of the list, see `wordbias.debias.equalising`.
+    as_published
+        Specific are the listed words alone, as they are spelled, as in the released code: Mother
+        loses its gender, and a word of a definitional pair that is not listed loses it too. Pairs
+        are equalised in the order of the list all the same.
 
     Raises
     ------
     WordbiasError
-        If the direction is undefined for lack of words or of a difference.
+        If the direction is undefined for lack of words or of a difference; with `as_published` if
+        the attribute lists no word of its definitional pairs as specific.
     """
     embedding, attribute = as_embedding(embedding), as_attribute(attribute)
     part = on_unit_length(embedding, listed_words(attribute))
     found = find_direction(part, attribute, direction)
-    settings = {"direction": direction, "equalise": equalise}
-    pairs = attribute.equalise or attribute.pairs
-    return neutralising(
-        "hard", embedding, found.defined(), pairs if equalise else (), attribute.specific, settings
-    )
+    settings = {"direction": direction, "equalise": equalise, "as_published": as_published}
+    pairs = (attribute.equalise or attribute.pairs) if equalise else ()
+    exempt = _exempt(attribute, as_published)
+    return neutralising("hard", embedding, found.defined(), pairs, exempt, settings)
+
+
+def _exempt(attribute: Attribute, as_published: bool) -> Iterable[str]:
+    if not as_published:
+        return spellings(attribute.specific)
+    listed = attribute.specific - attribute.unlisted
+    if not listed.intersection(word for pair in attribute.pairs for word in pair):
+        raise WordbiasError(
+            f"{attribute.name} lists no word of its definitional pairs as specific, so that as "
+            "published all of them would lose what they differ in; add them to specific = [...] in "
+            "its file, or leave --as-published out"
+        )
+    return listed
 
 
 def neutralising(
@@ -66,17 +89,13 @@ def neutralising(
     embedding: Embedding,
     g: Subspace,
     sets: Iterable[Sequence[str]],
-    specific: Iterable[str],
+    exempt: Iterable[str],
     settings: dict[str, Any],
 ) -> Fitted:
-    """Neutralise all but the specific words along a subspace of any dimension, and equalise sets.
-
-    The published code exempts the specific words as they are spelled in its list; here their other
-    capitalisations are exempt too, for a Mother is not more neutral than a mother.
-    """
+    """Neutralise all but the exempt words along a subspace of any dimension, and equalise sets."""
     whole = Subspace(g.basis, np.ones(g.dims))
     steps = (Projection(whole, hard=True), Normalise())
-    fitted = Fitted(name, steps, frozenset(spellings(specific)), (Normalise(),))
+    fitted = Fitted(name, steps, frozenset(exempt), (Normalise(),))
     chosen = cased(sets, embedding)
     words = list(dict.fromkeys(word for set_ in chosen for word in set_))
     neutral = fitted.apply(words, embedding.take(words)) if words else np.zeros((0, embedding.dim))

@@ -7,7 +7,7 @@ from pathlib import Path
 from wordbias.debias.fitted import Fitted
 from wordbias.debias.hard import neutralising, on_unit_length
 from wordbias.debias.misp import check_dims, group_vectors
-from wordbias.debias.words import as_embedding, as_groups, listed_words
+from wordbias.debias.words import as_embedding, as_groups, listed_words, spellings
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.subspace import Subspace
@@ -26,7 +26,8 @@ def fit(
     """Fit hard debiasing over the groups of sets of words, such as three religions.
 
     The subspace is spanned by the principal components of the definitional sets, each centred on
-    its own mean, on unit length. With sets of two it is `wordbias.debias.hard`.
+    its own mean, on unit length. With sets of two it is `wordbias.debias.hard`; as there, the
+    words of all sets and their capitalisations are kept, listed as specific or not.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ def fit(
         g = _from_sets(embedding, sets, dims)
     settings = {"sets": sets.name, "dims": g.dims, "equalise": equalise, "means": means}
     chosen = sets.equalise if equalise else ()
-    return neutralising("multi-hard", embedding, g, chosen, sets.specific, settings)
+    return neutralising("multi-hard", embedding, g, chosen, spellings(sets.specific), settings)
 
 
 def _from_sets(embedding: Embedding, sets: WordSets, dims: int | None) -> Subspace:

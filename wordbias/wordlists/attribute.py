@@ -33,6 +33,8 @@ class Attribute:
         The pair whose difference is the axis: by default the first definitional pair, or none.
     specific
         Words that keep their meaning when the rest is neutralised, those of all pairs among them.
+    unlisted
+        Those of them that only the pairs name: a file does not list them as specific.
     source
         Where the words come from.
     subjects
@@ -51,6 +53,7 @@ class Attribute:
     source: str = ""
     subjects: Mapping[str, Members] = field(default_factory=dict, repr=False, hash=False)
     first_names: bool = False
+    unlisted: frozenset[str] = field(default=frozenset(), repr=False)
 
     @classmethod
     def load(cls, path: str | Path | None = None) -> "Attribute":
@@ -90,6 +93,7 @@ class Attribute:
             groups.source,
             {kind: (words[0], words[1]) for kind, words in groups.subjects.items()},
             groups.first_names,
+            groups.unlisted,
         )
 
 

@@ -42,6 +42,7 @@ class GroupFields(TypedDict):
     source: str
     subjects: Subjects
     first_names: bool
+    unlisted: frozenset[str]
 
 
 def read_groups(file: Traversable) -> GroupFields:
@@ -57,7 +58,8 @@ def read_groups(file: Traversable) -> GroupFields:
     refuse_unknown(tables, _KEYS, str(file))
     groups, members = _groups(file, tables)
     sets = _sets(file, tables, len(groups))
-    specific = _specific(file, tables)
+    listed = _specific(file, tables)
+    named = frozenset(word for found in sets.values() for words in found for word in words)
     return GroupFields(
         name=_text(file, tables, "name", PurePath(file.name).stem),
         groups=groups,
@@ -66,10 +68,11 @@ def read_groups(file: Traversable) -> GroupFields:
         equalise=sets["equalise"],
         wider=sets.get("wider", ()),
         direction=_direction(file, tables, groups, sets["definitional"]),
-        specific=frozenset(specific).union(*(word for listed in sets.values() for word in listed)),
+        specific=listed | named,
         source=_text(file, tables, "source", str(file)),
         subjects=read_subjects(file, tables, groups),
         first_names=_flag(file, tables, "first_names"),
+        unlisted=named - listed,
     )
 
 
@@ -160,12 +163,11 @@ def _direction(
     return as_pair(tables["direction"], f"{file}: direction")
 
 
-def _specific(file: Traversable, tables: dict[str, Any]) -> set[str]:
+def _specific(file: Traversable, tables: dict[str, Any]) -> frozenset[str]:
     inside = as_table(tables.get("sets"), f"{file}: [sets]").get("specific", [])
-    return {
-        *words_of(file, tables.get("specific", []), f"{file}: specific"),
-        *words_of(file, inside, f"{file}: [sets] specific"),
-    }
+    return frozenset(words_of(file, tables.get("specific", []), f"{file}: specific")).union(
+        words_of(file, inside, f"{file}: [sets] specific")
+    )
 
 
 def first_pair(sets: Sequence[Words]) -> Pair | None:

@@ -35,6 +35,8 @@ class WordGroups:
         The pair whose difference is the axis, where there are two groups.
     specific
         Words that keep their meaning when the rest is neutralised, those of all sets among them.
+    unlisted
+        Those of them that only the sets name: a file does not list them as specific.
     source
         Where the words come from.
     subjects
@@ -55,6 +57,7 @@ class WordGroups:
     source: str = ""
     subjects: Subjects = field(default_factory=dict, repr=False, hash=False)
     first_names: bool = False
+    unlisted: frozenset[str] = field(default=frozenset(), repr=False)
 
     @classmethod
     def load(cls, path: str | Path | None = None) -> "WordGroups":
@@ -114,6 +117,7 @@ class WordGroups:
                 kind: tuple(words[i] for i in places) for kind, words in self.subjects.items()
             },
             first_names=self.first_names,
+            unlisted=self.unlisted,
         )
 
     def two_by_two(self) -> list[Self]:

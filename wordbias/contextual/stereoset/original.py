@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from wordbias.errors import WordbiasError
 from wordbias.formats.spelling import is_half
 
 BLANK = "BLANK"
+_ANY_BLANK = re.compile(BLANK, re.IGNORECASE)
 KINDS = ("intersentence", "intrasentence")
 
 
@@ -26,9 +28,9 @@ class Cluster:
     id, target, bias_type
         As in the file; the target is the term whose stereotype it is.
     context
-        The first sentence; within sentences, the one with a blank.
+        The first sentence; within sentences, the one with a blank, or with several.
     candidates
-        One for each of `LABELS`: the next sentence, or what fills the blank.
+        One for each of `LABELS`: the next sentence, or what fills the blanks.
     """
 
     id: str
@@ -96,6 +98,8 @@ def _cluster(one: Mapping[str, Any], kind: str) -> Cluster:
     context = _text(one["context"], f"{kind} {name}")
     first, second, third = (sentences[label] for label in LABELS)
     if kind == "intrasentence":
+        alike = _ANY_BLANK.sub(BLANK, context)
+        context = alike if all(_filling(alike, text) for text in sentences.values()) else context
         first, second, third = (filler(context, text, name) for text in (first, second, third))
     return Cluster(name, str(one["target"]), str(one["bias_type"]), context, (first, second, third))
 
@@ -109,18 +113,29 @@ def _text(found: Any, where: str) -> str:
 def filler(context: str, sentence: str, name: str) -> str:
     """Return what stands in the blank; sentences differ from their context in capitals.
 
+    Seven of the 8,498 published items have two blanks, which one word fills; two of these are
+    spelled ``Blank`` or ``BLANk``, and `load_stereoset` spells them as the others.
+
     Raises
     ------
     WordbiasError
-        If there is not one blank, or the sentence is another one.
+        If there is no blank, or the sentence is another one.
     """
-    before, blank, after = context.partition(BLANK)
-    if not blank or BLANK in after:
-        raise WordbiasError(f"intrasentence {name}: expected one {BLANK} in {context!r}")
-    middle = sentence[len(before) : len(sentence) - len(after)]
-    fits = f"{before}{middle}{after}".lower() == sentence.lower() and middle.strip()
-    if not fits:
+    if BLANK not in context:
+        raise WordbiasError(f"intrasentence {name}: expected a {BLANK} in {context!r}")
+    middle = _filling(context, sentence)
+    if not middle:
         raise WordbiasError(
             f"intrasentence {name}: {sentence!r} does not fill the blank of {context!r}"
         )
     return middle
+
+
+def _filling(context: str, sentence: str) -> str:
+    blanks = context.count(BLANK)
+    if not blanks:
+        return ""
+    start, longer = context.index(BLANK), len(sentence) - len(context)
+    middle = sentence[start : start + len(BLANK) + longer // blanks]
+    fits = middle.strip() and context.replace(BLANK, middle).lower() == sentence.lower()
+    return middle if fits else ""

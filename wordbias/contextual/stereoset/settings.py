@@ -28,8 +28,9 @@ class Settings:
         Take the triples of largest |s|, whichever direction, and average |s|. By default those of
         largest s: most biased is most stereotypical.
     as_published
-        Ties count 0 in the stereotype score; StereoSet's shares are averaged over its terms, and
-        CrowS-Pairs' likelihoods compared to three digits.
+        Ties count 0 in the stereotype score; StereoSet's blanks are filled as its code does (see
+        `wordbias.contextual.pseudo_likelihood`), its shares averaged over its terms; CrowS-Pairs'
+        likelihoods are compared to three digits.
     seed, samples
         Of the bootstrap over triples.
     """
