@@ -129,6 +129,7 @@ FAMILIES = (
             "displacement": "displacement ‖w′−w‖/‖w‖",
             "neighbours-preserved": "share of neighbours kept",
             "difference-in-span": "groups’ difference inside the components",
+            "difference-removed": "groups’ difference removed",
         },
         "How far did the vectors move, and do words keep their neighbours?",
         "Small changes are no fault and no merit: they say how much was touched, not whether it "

@@ -47,7 +47,8 @@ def headline(rows: Sequence[Found]) -> list[str]:
         named = f"{subject}: " if len(subjects) > 1 else ""
         own = [line for line in lines if line.subject == subject]
         cost = [line for line in known if line.subject == subject and line not in lines]
-        told = [*_found(own), *_changed(own), *_costs(cost), *_leaning(subject, rows)]
+        done = [*_removed(subject, rows), *_changed(own)]
+        told = [*_found(own), *done, *_costs(cost), *_leaning(subject, rows)]
         said += [named + text if named else text[:1].upper() + text[1:] for text in told]
     if len(subjects) > _SUBJECTS:
         rest = ", ".join(subjects[_SUBJECTS:])
@@ -83,6 +84,21 @@ def _said(row: Found) -> str:
     if found is None:
         return _ONE_SIDED if is_number(row.get("neutral")) else _ALSO
     return _AWAY if found else _INCLUDED
+
+
+def _removed(subject: str, rows: Sequence[Found]) -> list[str]:
+    """Say which share of the groups' difference was removed."""
+    found = [
+        row
+        for row in rows
+        if row["subject"] == subject
+        and row["measure"] == "difference-removed"
+        and is_number(row["value"])
+    ]
+    return [
+        f"MISP removed {row['value']:.0%} of the difference between the groups."
+        for row in found[:1]
+    ]
 
 
 def _changed(lines: Sequence[Line]) -> list[str]:
