@@ -262,7 +262,7 @@ def test_a_killed_fetch_goes_on(cli: Run, server: Server, data: Path, how: signa
     with _running(server, name) as process:
         part = _wait_for_part(data)
         process.send_signal(how)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate()
     kept = part.stat().st_size
     assert 0 < kept < len(body)
     assert not (data / name).exists()
@@ -306,7 +306,7 @@ def test_the_lock_of_a_killed_fetch_is_gone_with_the_next(
         fetched("mturk-287")
         assert (data / ".downloads" / "rg-65.lock").exists()
         process.kill()
-        process.wait(timeout=30)
+        process.wait()
     (data / ".downloads" / "nothing").mkdir()
     (data / ".downloads" / "nothing.lock").touch()
     _serve(server, "simlex-999", _archive("SimLex-999.txt", b"word1\tword2\nking\tqueen\n"))
