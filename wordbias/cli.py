@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -112,12 +114,24 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line and exit; when it is done, it can no longer be interrupted."""
+    if "--debug" not in sys.argv:
+        silence_libraries()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     code = run(sys.argv[1:])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said: only worker processes are joined
     sys.exit(code)
+
+
+def silence_libraries() -> None:
+    """Keep what libraries log and warn of from stderr, where it would stand before our own line.
+
+    Warnings that Python was asked for (``-W``, ``PYTHONWARNINGS``) are shown.
+    """
+    logging.disable(logging.CRITICAL)
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")
 
 
 def run(arguments: Sequence[str]) -> int:
