@@ -36,7 +36,8 @@ def run(
 ) -> tuple[Tuned, Headed]:
     """Fine-tune a model and write its folder; beside it lie a log and, meanwhile, a checkpoint.
 
-    A model that the same call finished before is loaded instead. Of several processes that were started together each takes part, and the first one writes.
+    A model that the same call finished before is loaded instead. Of several processes that were
+    started together each takes part, and the first one writes.
 
     Raises
     ------
