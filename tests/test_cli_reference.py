@@ -30,6 +30,11 @@ def test_the_reference_is_up_to_date(tool: Any) -> None:
     assert written == tool.reference(), "run python tools/cli_reference.py"
 
 
+def test_what_shells_complete_is_up_to_date(tool: Any) -> None:
+    written = (ROOT / "wordbias" / "completion.json").read_text(encoding="utf-8")
+    assert written == tool.completion(), "run python tools/cli_reference.py"
+
+
 def test_every_command_and_option_stands_in_it_once(tool: Any) -> None:
     text = tool.reference()
     for name in (name for section in SECTIONS.values() for name in section):

@@ -181,3 +181,16 @@ def test_unreadable(write: Write) -> None:
     path.chmod(0)
     with pytest.raises(WordbiasError, match="cannot be read: Permission denied"):
         read([path])
+
+
+def test_the_centred_subspace_and_the_other_are_two_measures(write: Write) -> None:
+    one = write(_rows(_row("midb", 0.1, centred=True)), "a.json")
+    other = write(_rows(_row("midb", 0.2, "b", centred=False)), "b.json")
+    csv = write("subject,measure,value,centred\nc,midb,0.3,False\n", "c.csv")
+    assert _read(one).values.tolist() == [[0.1]]
+    assert _read(other, csv).values.tolist() == [[0.2], [0.3]]
+    for paths in ((one, other), (csv, one)):
+        with pytest.raises(WordbiasError, match="midb is along the centred subspace"):
+            _read(*paths)
+    published = write("emb,MIDB\nx,0.5\ny,0.6\n")  # a printed table does not say
+    assert _read(published, one).subjects == ["x", "y", "a"]

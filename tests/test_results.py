@@ -11,6 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from wordbias import WordbiasError, __version__
 from wordbias.rendering import as_latex, as_markdown, as_text, how_many
@@ -226,3 +228,32 @@ def test_one_is_not_said_as_several_are() -> None:
         "1,000 rows",
     ]
     assert [how_many(n, "class", "classes") for n in (1, 2)] == ["1 class", "2 classes"]
+
+
+_WORD = st.text("abcdefghij", min_size=1, max_size=12)
+_CELL = st.lists(st.tuples(_WORD, st.sampled_from([" ", "/", "_"])), max_size=6).map(
+    lambda parts: "".join(word + joint for word, joint in parts).rstrip()
+)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(_WORD, _CELL, _CELL), min_size=1, max_size=6))
+def test_a_table_too_wide_is_wrapped_and_loses_nothing(rows: list[tuple[str, str, str]]) -> None:
+    heads = ["name", "what", "more"]
+    lines = as_text(Table("t", heads, rows), 50).splitlines()[1:]
+    assert max(map(len, lines)) <= 50
+    cells = [*heads, *(cell for row in rows for cell in row)]
+    assert sorted("".join(lines).replace(" ", "")) == sorted("".join(cells).replace(" ", ""))
+    words = {word for cell in cells for word in re.split(r"[ /_]", cell)}
+    assert set(re.split(r"[ /_]", " ".join(lines))) <= words | {""}
+
+
+def test_what_is_asked_gives_way_and_numbers_do_not() -> None:
+    table = Table("t", ["what", "n"], [["a long description of it", "1,000 … 2,000"]])
+    assert as_text(table, 34).splitlines()[1:] == [
+        "  what                           n",
+        "  a long             1,000 … 2,000",
+        "  description of it",
+    ]
+    joined = Table("t", ["what"], [["european_names/african_names"]])
+    assert as_text(joined, 20).splitlines()[2:] == ["  european_names/", "  african_names"]

@@ -87,7 +87,7 @@ def test_centred_fit_is_sklearns_pca_of_all_differences(groups: Two) -> None:
     turn = _rounding_of_directions(_moment(rows, center=True), rounding, 2)
     with np.errstate(all="ignore"):
         pca = PCA(2, svd_solver="full").fit(rows)
-    fitted = Subspace.from_groups(f, m, 2)
+    fitted = Subspace.from_groups(f, m, 2, center=True)
     signs = np.sign((fitted.basis * pca.components_).sum(1))
     off = np.linalg.norm(fitted.basis - signs[:, None] * pca.components_, axis=1)
     assert (off <= turn).all()
@@ -105,6 +105,11 @@ def test_uncentred_fit_is_the_eigenbasis_of_the_second_moment(groups: Two) -> No
     fitted = Subspace.from_groups(f, m, 2, center=False)
     signs = np.sign((fitted.basis * expected).sum(1))
     assert (np.linalg.norm(fitted.basis - signs[:, None] * expected, axis=1) <= turn).all()
+    both = np.concatenate([_differences(f, m), _differences(m, f)])  # each with its mirror image
+    np.testing.assert_allclose(
+        _moment(both, center=True), moment, rtol=0, atol=rounding * values[-1]
+    )
+    assert (Subspace.from_groups(f, m, 2).basis == fitted.basis).all()  # and so by default
     shares = values[::-1][:2] / values.sum()
     np.testing.assert_allclose(fitted.weights, shares, rtol=0, atol=rounding)
 
@@ -127,9 +132,9 @@ def test_centred_differences_span_two_dimensions_less_than_there_are_words(
     seed: int, n: int, m: int
 ) -> None:
     f, m_, _, _ = _two(seed, n, m, 20)
-    assert Subspace.from_groups(f, m_, n + m - 2).dims == n + m - 2
+    assert Subspace.from_groups(f, m_, n + m - 2, center=True).dims == n + m - 2
     with pytest.raises(WordbiasError, match=f"span {n + m - 2} of 20 dimensions"):
-        Subspace.from_groups(f, m_, n + m - 1)
+        Subspace.from_groups(f, m_, n + m - 1, center=True)
     assert Subspace.from_groups(f, m_, n + m - 1, center=False).dims == n + m - 1
     with pytest.raises(WordbiasError, match=f"span {n + m - 1} of 20"):
         Subspace.from_groups(f, m_, n + m, center=False)
@@ -138,7 +143,7 @@ def test_centred_differences_span_two_dimensions_less_than_there_are_words(
 def test_the_rank_does_not_grow_by_rounding_when_the_groups_lie_far_from_zero() -> None:
     f, m, _, _ = _two(0, 3, 3, 20)
     with pytest.raises(WordbiasError, match="span 4 of 20"):
-        Subspace.from_groups(f + 1e6, m + 1e6, 5)
+        Subspace.from_groups(f + 1e6, m + 1e6, 5, center=True)
 
 
 def test_groups_that_do_not_vary_are_refused() -> None:

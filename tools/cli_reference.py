@@ -1,13 +1,16 @@
 """Write docs/cli.md, the reference of all commands and options, from the commands themselves.
 
-python tools/cli_reference.py            # write it
-python tools/cli_reference.py --check    # fail if it is not what would be written
+And wordbias/completion.json, from which a shell completes them.
+
+python tools/cli_reference.py            # write both
+python tools/cli_reference.py --check    # fail if they are not what would be written
 """
 
 from __future__ import annotations
 
 import argparse
 import inspect
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,8 +18,14 @@ from pathlib import Path
 import click
 
 from wordbias.cli import SECTIONS, cli
+from wordbias.commands.rewrite_plan import METHODS as REWRITING
+from wordbias.debias.methods import METHODS as DEBIASING
 
-OUTPUT = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
+ROOT = Path(__file__).resolve().parent.parent
+OUTPUT = ROOT / "docs" / "cli.md"
+COMPLETION = ROOT / "wordbias" / "completion.json"
+METHODS = {"debias": {name: method.summary for name, method in DEBIASING.items()}}
+METHODS["rewrite"] = dict(REWRITING)
 HEAD = """# Commands and options
 
 Written by `python tools/cli_reference.py` from the commands themselves; `wordbias COMMAND --help`
@@ -34,10 +43,36 @@ def reference() -> str:
     return "\n".join(parts)
 
 
-def _command(name: str) -> str:
+def completion() -> str:
+    """Return what a shell needs to know of every command, a line each argument or option."""
+    parts = []
+    for name in (name for commands in SECTIONS.values() for name in commands):
+        lines = [json.dumps(_known(name, one), ensure_ascii=False) for one in _found(name).params]
+        parts.append(f"{json.dumps(name)}: [\n" + ",\n".join(lines) + "\n]")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _known(command: str, one: click.Parameter) -> dict[str, object]:
+    if isinstance(one, click.Option):
+        words = {str(word): "" for word in getattr(one.type, "choices", ())}
+        about = {"opts": one.opts, "secondary": one.secondary_opts, "flag": one.is_flag}
+        about |= {"multiple": one.multiple, "help": " ".join((one.help or "").split())}
+    else:
+        words = METHODS.get(command, {}) if one.name == "methods" else {}
+        about = {"nargs": one.nargs}
+    about = {"name": one.name, **about, "words": words}
+    return {key: value for key, value in about.items() if value}
+
+
+def _found(name: str) -> click.Command:
     command = cli.get_command(click.Context(cli), name)
     if command is None:
         raise SystemExit(f"there is no command {name}")
+    return command
+
+
+def _command(name: str) -> str:
+    command = _found(name)
     arguments = [one for one in command.params if isinstance(one, click.Argument)]
     usage = " ".join(["wordbias", name, "[OPTIONS]", *(_argument(one) for one in arguments)])
     lines = [f"### {name}\n", f"```text\n{usage}\n```\n", *_said(command.help or "")]
@@ -91,14 +126,15 @@ def _cell(text: str, *, escaped: bool = False) -> str:
 
 
 def main() -> None:
-    """Write the file, or check it."""
+    """Write the files, or check them."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing")
-    text = reference()
-    if not parser.parse_args().check:
-        OUTPUT.write_text(text, encoding="utf-8")
-    elif OUTPUT.read_text(encoding="utf-8") != text:
-        sys.exit(f"{OUTPUT.name} is not up to date; run python tools/cli_reference.py")
+    check = parser.parse_args().check
+    for path, text in ((OUTPUT, reference()), (COMPLETION, completion())):
+        if not check:
+            path.write_text(text, encoding="utf-8")
+        elif path.read_text(encoding="utf-8") != text:
+            sys.exit(f"{path.name} is not up to date; run python tools/cli_reference.py")
 
 
 if __name__ == "__main__":

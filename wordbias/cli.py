@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import logging
 import os
@@ -9,13 +10,16 @@ import signal
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from wordbias import __version__
 from wordbias.errors import WordbiasError
 from wordbias.visible import seen
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 SECTIONS: dict[str, dict[str, str]] = {
     "An embedding": {
@@ -82,12 +86,35 @@ class LazyGroup(click.Group):
         return [name for section in SECTIONS.values() for name in section]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the module of one command."""
+        """Import the module of one command; to complete what is typed, nothing is imported."""
         if cmd_name not in self.list_commands(ctx):
             return None
+        if ctx.resilient_parsing:
+            from wordbias import completion
+
+            return completion.command(cmd_name)
         module = importlib.import_module(f"wordbias.commands.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; of one that is not there, name the nearest."""
+        name, known = args[0], self.list_commands(ctx)
+        if name not in known and not name.startswith("-") and not ctx.resilient_parsing:
+            near = difflib.get_close_matches(name.lower().replace("_", "-"), known, 1)
+            guess = f" Did you mean {near[0]}?" if near else ""
+            raise click.UsageError(f"No such command {name!r}.{guess}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Offer the commands, with what they do, and the options of the group."""
+        from click.shell_completion import CompletionItem
+
+        commands = (one for section in SECTIONS.values() for one in section.items())
+        found = [CompletionItem(n, help=text) for n, text in commands if n.startswith(incomplete)]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the sections."""

@@ -87,7 +87,15 @@ def read(paths: Sequence[str | Path]) -> tuple[Comparison, list[Source]]:
 
 
 def joined(sources: Sequence[Source]) -> Comparison:
-    """Put the rows of several sources into one table, as `read` does."""
+    """Put the rows of several sources into one table, as `read` does.
+
+    Raises
+    ------
+    WordbiasError
+        If a measure has two values of one embedding, or was taken along the centred subspace of
+        one embedding and along the one that is not centred of another.
+    """
+    _refuse_mixed_centring(sources)
     several = _compared_with_several(sources)
     placed: dict[tuple[str, str], tuple[float | None, str]] = {}
     for source in sources:
@@ -130,6 +138,22 @@ def _compared_with_several(sources: Sequence[Source]) -> set[str]:
                 found = originals.setdefault((row["subject"], _column(row)), set())
                 found.add(str(row["original"]))
     return {column for (_, column), found in originals.items() if len(found) > 1}
+
+
+def _refuse_mixed_centring(sources: Sequence[Source]) -> None:
+    first: dict[tuple[str, bool], str] = {}
+    for source in sources:
+        for row in source.rows:
+            if given(row, "centred"):
+                centred = str(row["centred"]).lower() == "true"
+                first.setdefault((row["measure"], centred), source.path)
+    for (measure, centred), path in first.items():
+        if centred and (measure, False) in first:
+            raise WordbiasError(
+                f"{measure} is along the centred subspace (--center, --as-published) in {path} and "
+                f"along the one that is not centred in {first[measure, False]}: these are two "
+                "measures under one name; measure all embeddings alike"
+            )
 
 
 def _conflict(

@@ -33,7 +33,8 @@ def of_groups(
     dims
         Number of components `k`.
     center
-        As in the paper, whose PCA centres; False adds the bracketed term.
+        False adds the bracketed term: the components of f − m and their mirror images m − f, whose
+        mean is zero. True leaves it out, as the paper's PCA of f − m alone does, which centres.
 
     Raises
     ------

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+import shutil
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,13 +17,12 @@ from wordbias.visible import seen
 
 @dataclass(frozen=True)
 class Table:
-    """A table for people: cells are text; those of the column `cut` may be cut to fit."""
+    """A table for people: cells are text, which is wrapped where a terminal is too narrow."""
 
     title: str
     columns: Sequence[str]
     cells: Sequence[Sequence[str]]
     note: str = ""
-    cut: str = ""
 
 
 def as_json(value: Any, indent: int | None = None) -> str:
@@ -50,13 +51,17 @@ def as_text(table: Table, width: int) -> str:
     table = _drawable(table)
     columns = [list(column) for column in zip(table.columns, *table.cells, strict=True)]
     numeric = [all(cell[:1] in "-–0123456789" for cell in column[1:]) for column in columns]
-    _shorten(columns, table.cut, width)
-    aligned = []
-    for column, right in zip(columns, numeric, strict=True):
-        w = max(map(len, column))
-        aligned.append([cell.rjust(w) if right else cell.ljust(w) for cell in column])
+    widths = _fitted(columns, numeric, width)
     lines = [_wrap(table.title, width)]
-    lines += ["  " + "  ".join(row).rstrip() for row in zip(*aligned, strict=True)]
+    for row in zip(*columns, strict=True):
+        cells = [_lines(cell, wide) for cell, wide in zip(row, widths, strict=True)]
+        for i in range(max(map(len, cells))):
+            parts = [cell[i].rstrip() if i < len(cell) else "" for cell in cells]
+            aligned = [
+                part.rjust(wide) if right else part.ljust(wide)
+                for part, wide, right in zip(parts, widths, numeric, strict=True)
+            ]
+            lines.append(("  " + "  ".join(aligned)).rstrip())
     if table.note:
         lines.append(_wrap(table.note, width, "  "))
     return "\n".join(lines)
@@ -69,22 +74,62 @@ def _drawable(table: Table) -> Table:
         return seen(text).replace("\n", " ").replace("\t", " ")
 
     columns, cells = map(shown, table.columns), [tuple(map(shown, row)) for row in table.cells]
-    return Table(shown(table.title), tuple(columns), cells, seen(table.note), shown(table.cut))
+    return Table(shown(table.title), tuple(columns), cells, seen(table.note))
 
 
-def _shorten(columns: list[list[str]], cut: str, width: int) -> None:
-    """Cut the cells of the column headed `cut` so that the table fits."""
+_JOINTS = (" ", "/", ",", ";", "_")
+"""Behind which a cell may be broken: at the later ones only where it must be."""
+
+
+def _fitted(columns: Sequence[Sequence[str]], numeric: Sequence[bool], width: int) -> list[int]:
+    """Return how wide each column is drawn, without breaking a word.
+
+    Where they are too wide together the widest gives way, and numbers last.
+    """
     widths = [max(map(len, column)) for column in columns]
-    excess = 2 * len(columns) + sum(widths) - width
-    for i, column in enumerate(columns):
-        if cut and column[0] == cut and excess > 0:
-            room = max(widths[i] - excess, len(cut))
-            columns[i] = [cell if len(cell) <= room else cell[: room - 1] + "…" for cell in column]
+    least = [max(len(part) for cell in column for part in _parts(cell)) for column in columns]
+    while sum(widths) + 2 * len(widths) > width:
+        loose = [i for i, wide in enumerate(widths) if wide > least[i]]
+        loose = [i for i in loose if not numeric[i]] or loose
+        if not loose:
+            break
+        widths[max(loose, key=lambda i: widths[i])] -= 1
+    return widths
+
+
+def _parts(text: str, joints: Sequence[str] = _JOINTS) -> list[str]:
+    """Return what of a text may stand on a line of its own."""
+    if not joints:
+        return [text.strip()]
+    return [end for part in _behind(text, joints[0]) for end in _parts(part, joints[1:])]
+
+
+def _behind(text: str, joint: str) -> list[str]:
+    """Split a text behind a joint, which stays with what it ends."""
+    return re.findall(f"[^{joint}]*{joint}+|[^{joint}]+", text) or [text]
+
+
+def _lines(text: str, width: int, joints: Sequence[str] = _JOINTS) -> list[str]:
+    """Break a cell into lines, at the first joints that make it fit."""
+    if len(text.rstrip()) <= width or not joints:
+        return [text]
+    lines: list[str] = []
+    for part in _behind(text, joints[0]):
+        if lines and len((lines[-1] + part).rstrip()) <= width:
+            lines[-1] += part
+        else:
+            lines += _lines(part, width, joints[1:])
+    return lines
 
 
 def how_many(count: int, one: str, several: str = "") -> str:
     """Say ``1 row`` and ``2,000 rows``; what has no plural in -s, or goes on, is given whole."""
     return f"{count:,} {one if count == 1 else several or one + 's'}"
+
+
+def terminal_width() -> int:
+    """Return how many columns there are to write in, 100 at most."""
+    return min(shutil.get_terminal_size((100, 24)).columns, 100)
 
 
 def paragraph(lines: Sequence[str], width: int) -> list[str]:

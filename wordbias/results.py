@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
@@ -18,6 +17,7 @@ from wordbias.rendering import (
     as_markdown,
     as_text,
     paragraph,
+    terminal_width,
 )
 from wordbias.visible import seen
 
@@ -114,7 +114,7 @@ class Report:
         if to not in FORMATS:
             raise WordbiasError(f"format {to!r}: expected one of {', '.join(FORMATS)}")
         draw = {"table": as_text, "md": as_markdown, "latex": as_latex}[to]
-        width = width or min(shutil.get_terminal_size((100, 24)).columns, 100)
+        width = width or terminal_width()
         heading, closing = list(map(seen, self.heading)), list(map(seen, self.closing))
         parts = [draw(table, width) for table in self.tables]
         if to == "table":  # the notes go to stderr

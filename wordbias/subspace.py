@@ -64,9 +64,9 @@ class Subspace:
 
     @classmethod
     def from_groups(
-        cls, first: ArrayLike, second: ArrayLike, dims: int = 4, *, center: bool = True
+        cls, first: ArrayLike, second: ArrayLike, dims: int = 4, *, center: bool = False
     ) -> Subspace:
-        """Fit to all pairwise differences of two groups (Dawkins 2021, section 4).
+        """Fit to all pairwise differences of two groups, in both directions (Dawkins 2021).
 
         Parameters
         ----------
@@ -75,9 +75,11 @@ class Subspace:
         dims
             Number of components `k`.
         center
-            True, as in the paper, whose PCA centres: the components then describe how vectors
-            vary *within* the groups, and the difference between the groups' means drops out.
-            False keeps it; see `wordbias.components.of_groups` for the formula.
+            By default the differences f − m stand beside their mirror images m − f, which say the
+            same: their mean is zero, nothing is centred, and the difference between the groups is
+            kept. True is the paper's PCA of f − m alone, which centres: the difference between the
+            groups' means drops out, and the components describe how vectors vary *within* the
+            groups. See `wordbias.components.of_groups` for the formula.
         """
         return cls(*components.of_groups(first, second, dims, center=center))
 

@@ -140,7 +140,8 @@ def test_weat_takes_every_two_groups_and_corrects_for_their_number(cli: Run) -> 
     assert (
         "Attribute religion: jewish, christian, muslim, hindu, buddhist; A = pleasant" in done.out
     )
-    assert "hindu (hinduism, vishnu," in done.out  # each group's missing words once
+    said = " ".join(done.out.split())
+    assert "hindu (hinduism, vishnu," in said  # each group's missing words once
     assert done.out.count("hinduism") == 1
     assert not GENDERED.search(done.out)
     data = cli(*arguments, "--holm", "--format", "json")
@@ -214,7 +215,7 @@ def german(tmp_path: Path) -> Path:
 
 
 def test_german_words_are_found_as_german_spells_them(cli: Run, german: Path) -> None:
-    done = cli("misp", german, "--attribute", "gender-de", "--no-center", "--dims", 1)
+    done = cli("misp", german, "--attribute", "gender-de", "--dims", 1)
     assert "40 of 40 female + 40 of 40 male words found" in done.out
     assert "direct bias (Frau − Mann)" in done.out
     arguments = ["--attribute", "gender-de", "--words", "Pflege", "--format", "json"]
@@ -227,7 +228,7 @@ def test_german_vectors_in_lower_case_do_as_well(cli: Run, tmp_path: Path) -> No
     emb = _german()
     path = tmp_path / "klein.txt"
     Embedding([word.lower() for word in emb.words], emb.vectors, "klein").save(str(path))
-    done = cli("misp", path, "--attribute", "gender-de", "--no-center", "--dims", 1)
+    done = cli("misp", path, "--attribute", "gender-de", "--dims", 1)
     assert "40 of 40 female + 40 of 40 male words found" in done.out
 
 

@@ -87,7 +87,7 @@ def test_compare_reads_the_rows(cli: Run, found: Run, small: Path, tmp_path: Pat
     done = cli("compare", *paths, "--only", "midb-abs,direct-bias", "--format", "json")
     assert done.code == 0, done.err
     pairs = [(row["x"], row["y"]) for row in json.loads(done.out)["rows"]]
-    assert ("midb-abs[d=4, centred] (before)", "direct-bias[c=1] (before)") in pairs
+    assert ("midb-abs[d=4, not centred] (before)", "direct-bias[c=1] (before)") in pairs
 
 
 def test_markdown_on_stdout(cli: Run, small: Path) -> None:

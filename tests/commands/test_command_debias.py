@@ -13,8 +13,10 @@ import pytest
 
 from wordbias import Attribute, Embedding
 from wordbias.commands.debias import command
+from wordbias.debias.fitted import Chain
 from wordbias.debias.methods import METHODS, fit_chain, settings_of
-from wordbias.debias.storage import load_chain
+from wordbias.debias.origin import Origin
+from wordbias.debias.storage import load_chain, save_chain
 from wordbias.debias.words import listed_words
 from wordbias.errors import WordbiasError
 from wordbias.threads import blas_threads
@@ -132,7 +134,8 @@ def test_the_chain_is_recorded(cli: Run, text: Path, tmp_path: Path) -> None:
     assert chain.parts[1].settings["dims"] == 2
     assert origin.name == "few"
     assert len(origin.sha256) == 64
-    assert " ".join(done.out.split()).startswith("hard, then mhd on ")  # a long path is wrapped
+    assert " ".join(done.out.split()).startswith("mhd: removed ")
+    assert " hard, then mhd on " in " ".join(done.out.split())  # a long path is wrapped
 
 
 def test_the_output_may_be_safetensors_or_the_input_itself(
@@ -360,7 +363,43 @@ def test_methods_are_known_by_either_spelling(few: Embedding) -> None:
 
 
 def test_misp_says_what_its_components_describe(cli: Run) -> None:
-    done = cli("debias", "misp")
+    done = cli("debias", "misp", "--as-published")
     assert "difference-in-span" in done.out
     assert "these components hold 22% of the difference" in done.err
-    assert "not centred" in cli("debias", "misp", "--no-center").out
+    assert "not centred" in cli("debias", "misp").out
+
+
+def test_what_was_removed_is_the_first_line(cli: Run) -> None:
+    said = "misp: removed 37% of the difference between the groups; the published"
+    assert cli("debias", "misp").out.startswith(said)
+
+
+def test_one_method_of_a_chain_can_be_as_published(few: Embedding) -> None:
+    chain, done = fit_chain("misp:as-published,inlp", few, settings={"iterations": 2})
+    assert [part.settings["as_published"] for part in chain.parts] == [True, False]
+    assert [part.centred for part in chain.parts] == [True, None]
+    first = fit_chain("misp", few, settings={"center": True})[1]
+    again = fit_chain("inlp", first, settings={"iterations": 2})[1]
+    np.testing.assert_array_equal(again.vectors, done.vectors)
+
+
+def test_centred_and_not_centred_are_not_mixed(few: Embedding, tmp_path: Path) -> None:
+    with pytest.raises(WordbiasError, match="one method has centred differences"):
+        fit_chain("misp:as-published,mhd", few)
+    parts = [fit_chain(name, few)[0].parts[0] for name in ("misp:as-published", "mhd")]
+    path = tmp_path / "mixed.safetensors"
+    save_chain(path, Chain(tuple(parts)), Origin.of(few))
+    with pytest.raises(WordbiasError, match="one method has centred differences"):
+        load_chain(path)
+
+
+@pytest.mark.parametrize("name", ["misp:center", "misp:", "hard:as-published"])
+def test_another_variant_of_a_method_is_refused(refused: Run, name: str) -> None:
+    assert "as-published" in refused("debias", name)
+
+
+def test_apply_says_that_differences_were_centred(cli: Run, text: Path, tmp_path: Path) -> None:
+    fitted = tmp_path / "f.safetensors"
+    cli("debias", "misp", "--as-published", text, "--save-transform", fitted)
+    done = cli("apply", fitted, text, "-o", tmp_path / "out.txt")
+    assert "misp (differences centred), fitted on" in done.out

@@ -17,6 +17,7 @@ import pytest
 
 from wordbias import Attribute, __version__, optional
 from wordbias.cli import SECTIONS
+from wordbias.commands.options import note
 from wordbias.wordlists import Templates
 
 Run = Callable[..., Any]
@@ -199,3 +200,49 @@ def test_no_control_character_of_a_file_reaches_the_terminal(cli: Run, tmp_path:
     done = cli("misp", "none\x1b[2J.txt")
     assert (done.code, "\x1b" in done.err) == (1, False)
     assert "none\ufffd[2J.txt" in done.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("mesure", "measure"), ("Weat", "weat"), ("mab_eval", "mab-eval")]
+)
+def test_a_command_that_is_not_there_names_the_nearest(cli: Run, typed: str, meant: str) -> None:
+    done = cli(typed)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.endswith(f"Error: No such command {typed!r}. Did you mean {meant}?\n")
+
+
+def test_a_command_like_no_other_names_none(cli: Run) -> None:
+    done = cli("zzzz")
+    assert done.code == 2
+    assert done.err.endswith("Error: No such command 'zzzz'.\n")
+
+
+def test_an_option_that_is_not_there_names_the_nearest(cli: Run) -> None:
+    done = cli("weat", "--querys", "1")
+    assert done.code == 2
+    assert "--query" in done.err.partition("Error:")[2].replace("--querys", "")
+
+
+def test_notes_are_broken_between_words_on_a_terminal_only(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "a note of several words that is longer than a line " * 3
+    note(text, quiet=False)
+    assert capsys.readouterr().err == f"note: {text}\n"
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    note(text, quiet=False)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) > 1
+    assert max(map(len, lines)) <= 80
+    assert " ".join(lines) == f"note: {text}".rstrip()
+
+
+@pytest.mark.parametrize("arguments", [["fetch"], ["lists"]])
+def test_tables_fit_80_columns_and_nothing_is_cut(
+    cli: Run, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = cli(*arguments).out
+    assert max(map(len, text.splitlines())) <= 80
+    assert "…" not in text

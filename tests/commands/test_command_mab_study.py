@@ -105,14 +105,59 @@ def test_bad_calls_are_one_line(cli: Run, files: Path, tmp_path: Path) -> None:
     assert (same.code, "the same name" in same.err) == (1, True)
 
 
-def test_a_word_that_vectors_lack_is_found_before_any_training(
+def _without(words: set[str], path: Path) -> None:
+    sample = Embedding.sample()
+    sample.subset([word for word in sample.words if word not in words]).save(path)
+
+
+def test_a_set_whose_words_are_missing_is_skipped_and_the_study_goes_on(
+    cli: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wordbias.nli.study_rows.marked_sets", lambda _: ("explicit", "names"))
+    few = list(Templates.load().premises())[:2]
+    monkeypatch.setattr(Templates, "premises", lambda _: tuple(few))
+    absent = [name for names in Templates.load().names for name in names][::30]
+    _without(
+        {form for name in absent for form in (name, name.lower())}, tmp_path / "few.safetensors"
+    )
+    _without(set(), tmp_path / "whole.safetensors")
+    given = [tmp_path / "whole.safetensors", tmp_path / "few.safetensors"]
+    pairs = ("--train", files / "pairs.tsv", "--dev", files / "pairs.tsv")
+    options = ("--epochs", 1, "--seeds", "0,1", "--only", "direct-bias")
+    call = ("mab-study", *given, *pairs, "-o", tmp_path / "out", *options)
+    done = cli(*call, "--format", "json")
+    assert done.code == 0, done.err
+    total = sum(map(len, Templates.load().names)) + 1
+    named = ", ".join(absent[:5])
+    said = f"lacks {len(absent)} of {total} words that the set names asks about ({named}"
+    assert f"note: few {said}" in done.err
+    assert "wordbias mab-eval" not in done.err
+    rows = json.loads(done.out)["rows"]
+    errors = {
+        (r["subject"], r["set"], r["setting"]): r
+        for r in rows
+        if r["measure"] == "mab-error" and "seeds" in r
+    }
+    lacking = errors["few", "names", "names"]
+    assert lacking["value"] is None
+    assert f"few {said}" in lacking["reason"]
+    assert all(row["value"] is not None for row in errors.values() if row is not lacking)
+    assert {key[0] for key in errors} == {"whole", "few"}
+    table = cli(*call, "-q")
+    assert table.code == 0
+    assert "the set is skipped for it" in " ".join(table.out.split())
+
+
+def test_a_study_without_any_set_is_refused_before_any_training(
     cli: Run, files: Path, tmp_path: Path
 ) -> None:
-    sample = Embedding.sample()
-    words = [word for word in sample.words if word != "gentleman"]
-    sample.subset(words).save(tmp_path / "few.safetensors")
+    lists = Templates.load()
+    absent = {"gentleman", lists.stereotypes[0][0], lists.names[0][0]}
+    _without({form for w in absent for form in (w, w.lower())}, tmp_path / "few.safetensors")
     pairs = ("--train", files / "pairs.tsv", "--dev", files / "pairs.tsv")
-    done = cli("mab-study", tmp_path / "few.safetensors", *pairs, "-o", tmp_path / "out")
+    done = cli("mab-study", tmp_path / "few.safetensors", *pairs, "-o", tmp_path / "out", "-q")
     assert (done.code, done.err.count("\n")) == (1, 1)
     assert "lacks 1 of 9 words that the set explicit asks about (gentleman)" in done.err
+    assert "no other marked set can be scored" in done.err
+    assert "mab-eval" not in done.err
     assert not (tmp_path / "out").exists()

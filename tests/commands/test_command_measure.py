@@ -262,7 +262,7 @@ def test_the_original_is_among_the_inputs(found: Run, file: Path, saved: Run, vo
     [
         ("she-he", "she−he"),
         ("pca", "pca of definitional pairs"),
-        ("names", "4 components of name differences, centred"),
+        ("names", "4 components of name differences, not centred"),
     ],
 )
 def test_directions(rows: Run, file: Path, questions: Path, recipe: str, said: str) -> None:
@@ -272,7 +272,7 @@ def test_directions(rows: Run, file: Path, questions: Path, recipe: str, said: s
     assert {row["direction"] for row in got} == {said}
     defined = {row["measure"] for row in got if row["value"] is not None}
     assert defined >= MEASURES["sembias"] | MEASURES["gipe"]
-    if recipe != "names":  # centred, these put nearly all words on one side
+    if recipe != "names":  # an offset that all words share puts nearly all of them on one side
         assert defined >= MEASURES["clustering"]
 
 
@@ -291,11 +291,14 @@ def test_a_direction_from_a_file(
 
 def test_dims_and_centring_are_those_of_names(rows: Run, file: Path, vocab: Path) -> None:
     options = (file, "--vocab", vocab, "--only", "midb", "--dims", 2)
-    centred, kept = rows(*options), rows(*options, "--no-center")
+    centred, kept = rows(*options, "--center"), rows(*options)
+    assert centred == rows(*options, "--as-published")
+    assert {row["centred"] for row in centred} == {True}
+    assert {row["centred"] for row in kept} == {False}
     assert {row["setting"] for row in centred} == {"d=2, centred"}
     assert {row["setting"] for row in kept} == {"d=2, not centred"}
     assert centred[2]["value"] < kept[2]["value"]
-    (row, *_) = rows(file, "--direction", "names", "--dims", 2, "--no-center", "--only", "gipe")
+    (row, *_) = rows(file, "--direction", "names", "--dims", 2, "--only", "gipe")
     assert row["direction"] == "2 components of name differences, not centred"
 
 

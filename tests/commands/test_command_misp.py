@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wordbias import Embedding
+from wordbias import Attribute, Embedding
 from wordbias.debias.misp import fit
 
 Run = Callable[..., Any]
@@ -28,6 +28,7 @@ old = ["old", "elderly", "retired", "senior", "aged"]
 definitional = [["young", "old"], ["junior", "senior"]]
 """
 MEASURES = {
+    "difference-removed",
     "explained-variance",
     "difference-in-span",
     "midb",
@@ -114,14 +115,45 @@ def test_dims(found: Callable[..., Any], dims: int) -> None:
     assert weights == pytest.approx(_weights(found("--dims", 9))[:dims], rel=1e-12)
 
 
-def test_center_is_the_default_and_no_center_keeps_the_difference(
-    found: Callable[..., Any],
-) -> None:
+def test_the_difference_is_kept_unless_it_is_centred(found: Callable[..., Any]) -> None:
     def share(*arguments: str) -> float:
         (row,) = (r for r in found(*arguments)["rows"] if r["measure"] == "difference-in-span")
+        assert row["centred"] is bool(arguments)
         return float(row["value"])
 
-    assert share() == share("--center") < 0.5 < share("--no-center")
+    assert share("--as-published") == share("--center") < 0.5 < share()
+
+
+def test_the_first_line_says_what_was_removed(cli: Run, found: Callable[..., Any]) -> None:
+    sample = Embedding.sample()
+    groups = [[word.lower() for word in words] for words in Attribute.load().members]
+
+    def left(**options: bool) -> float:
+        delta = np.subtract(*(sample.take(words).astype(float).mean(0) for words in groups))
+        kept = fit(sample, **options)(delta)
+        return float(kept @ kept / (delta @ delta))
+
+    row = found()["rows"][0]
+    assert row["measure"] == "difference-removed"
+    assert row["value"] == pytest.approx(1 - left(), rel=1e-9)
+    assert row["published"] == pytest.approx(1 - left(as_published=True), rel=1e-9)
+    first = cli("misp").out.splitlines()[0]
+    assert first.startswith(f"Removed {1 - left():.0%} of the difference between the groups; ")
+    assert first.endswith(f"; the published variant {1 - left(center=True):.0%}.")
+    assert first.startswith("Removed 37% ")
+    assert re.match("Removed 4% .*, as published: the differences are", cli("misp", "--center").out)
+
+
+def test_as_published_is_the_centred_fit(found: Callable[..., Any]) -> None:
+    assert found("--as-published")["rows"] == found("--center")["rows"] != found()["rows"]
+
+
+def test_what_fell_what_did_not_and_what_it_cost(cli: Run) -> None:
+    text = " ".join(cli("misp", "--as-published").out.split())
+    assert "Fell: MIDB (mean of |·|) 0.154 → 0.138" in text
+    assert "Did not fall by 1%: direct bias 0.096 → 0.096" in text
+    assert "Cost: words moved by 2.6% of their length on average and keep 97.3% of" in text
+    assert "Did not fall" not in cli("misp").out
 
 
 def test_hard_leaves_nothing_along_the_components(found: Callable[..., Any]) -> None:
@@ -250,7 +282,7 @@ def test_tables_fit_the_terminal(
 
 
 def test_what_needs_saying_is_said_on_stderr(cli: Run) -> None:
-    done = cli("misp")
+    done = cli("misp", "--center")
     assert re.search(r"^note: these components hold 22% of the difference", done.err, re.M)
     assert re.search(r"^note: the sign of g3 is noise", done.err, re.M)
     assert "note:" not in done.out
@@ -261,7 +293,7 @@ def test_quiet_says_nothing_on_stderr(cli: Run) -> None:
 
 
 def test_components_that_hold_the_difference_need_no_note(cli: Run) -> None:
-    assert "these components hold" not in cli("misp", "--no-center").err
+    assert "these components hold" not in cli("misp").err
 
 
 @pytest.mark.parametrize("suffix", [".safetensors", ".txt", ".vec", ".bin"])
@@ -368,7 +400,7 @@ def test_more_components_than_the_words_span_are_refused(cli: Run, tmp_path: Pat
     done = cli("misp", "--attribute", path)
     assert done.code == 1
     assert (
-        "the differences of 2 and 2 vectors span 2 of 100 dimensions; ask for fewer (--dims)"
+        "the differences of 2 and 2 vectors span 3 of 100 dimensions; ask for fewer (--dims)"
         in done.err
     )
 
@@ -403,23 +435,6 @@ def test_what_was_removed_stands_beside_the_weight(cli: Any) -> None:
     assert [removed for _, removed in found] == [weights[i] for i in (1, 0, 2, 3)]
 
 
-def test_what_did_not_fall_is_said(cli: Any) -> None:
-    done = cli("misp", "--format", "json")
-    result = json.loads(done.out)
-    before, after = (
-        next(
-            row["value"]
-            for row in result["rows"]
-            if row["measure"] == "direct-bias" and (row["stage"], row.get("reference")) == key
-        )
-        for key in (("before", None), ("after", "before"))
-    )
-    said = f"did not fall: direct-bias {before:.4f} → {after:.4f}"
-    assert after > before
-    assert said in result["notes"]
-    assert f"note: {said}" in done.err
-
-
 def test_few_names_are_not_silent(cli: Any, tmp_path: Path) -> None:
     path = tmp_path / "few.toml"
     path.write_text(
@@ -436,4 +451,5 @@ def test_documents_say_what_was_measured(cli: Any, to: str) -> None:
     out = cli("misp", "--format", to).out
     assert "21,791 words × 100" in out
     assert "100 of 100 female + 100 of 100 male words found" in out
-    assert "did not fall: direct-bias" in out
+    assert "Removed 37" in out
+    assert "Cost: words moved by 3.6" in out

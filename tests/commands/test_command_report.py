@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from wordbias.report.document import read_documents
+from wordbias.report.headline import headline
 
 Run = Callable[..., Any]
 PREDICTIONS = "label,predicted,group\n" + "nurse,nurse,F\nnurse,doctor,M\n" * 5 + (
@@ -181,3 +182,20 @@ def test_as_a_process_it_needs_neither_sklearn_nor_matplotlib(
     rows = saved("misp")
     done = process("report", rows, "-o", tmp_path / "r.html")
     assert (done.code, done.err) == (0, "")
+
+
+def test_what_is_printed_fits_80_columns_and_breaks_no_word(
+    cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    measures = ("direct-bias", "gipe", "midb-abs", "clustering-accuracy")
+    rows = [
+        {"subject": "e", "measure": one, "value": 0.5, "low": 0.4, "high": 0.6, "neutral": 0.0}
+        for one in measures
+    ]
+    (tmp_path / "rows.json").write_text(json.dumps({"rows": rows}), encoding="utf-8")
+    done = cli("report", tmp_path / "rows.json", "-o", tmp_path / "page.html")
+    *said, written = done.out.splitlines()
+    assert written == f"Written: {tmp_path / 'page.html'}"
+    assert max(map(len, said)) <= 80
+    assert " ".join(said) == " ".join(headline(rows))

@@ -69,6 +69,57 @@ def test_missing_words_are_named_in_the_table(cli: Run) -> None:
     assert "missing: weat1 (gladiola)." in text
 
 
+def test_the_table_fits_80_columns_and_says_all_that_was_asked(
+    cli: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = cli("weat", "--samples", 10).out
+    assert max(map(len, text.splitlines())) <= 80
+    assert "…  " not in text.replace(" … ", "")
+    words = "".join(line[10:31].strip() for line in text.splitlines()[2:] if line[:2] == "  ")
+    for query in load_queries():
+        assert "/".join(query.names[:2]) in words
+
+
+def test_queries_know_what_they_are_about(found: Run, cli: Run, tmp_path: Path) -> None:
+    about = {row["set"]: row["about"] for row in found()["rows"]}
+    assert about == {
+        **dict.fromkeys(("weat1", "weat2"), "control"),
+        **dict.fromkeys(("weat3", "weat4", "weat5"), "ethnicity"),
+        **dict.fromkeys(("weat6", "weat7", "weat8"), "gender"),
+        "weat9": "disease",
+        "weat10": "age",
+    }
+    own = tmp_path / "own.toml"
+    own.write_text(MINE + 'about = "gender at work"\n', encoding="utf-8")
+    (row,) = found("--queries", own)["rows"]
+    assert row["about"] == "gender at work"
+    assert "about: gender at work (mine)" in " ".join(cli("weat", "--queries", own).out.split())
+    own.write_text(MINE + "about = 6\n", encoding="utf-8")
+    done = cli("weat", "--queries", own)
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert "[queries.mine] about: expected a text, found" in done.err
+
+
+def test_a_small_p_beside_an_interval_with_0_says_what_that_means(found: Run, cli: Run) -> None:
+    rows = found()["rows"]
+    for row in rows:
+        assert ("reading" in row) == (row["p"] < 0.05 and row["low"] <= 0 <= row["high"])
+    told = [row["set"] for row in rows if "reading" in row]
+    assert "weat7" in told
+    assert "weat6" not in told
+    reading = rows[6]["reading"]
+    assert "p takes the attribute words as given" in reading
+    assert "which attribute words were chosen" in reading
+    lines = cli("weat").out.splitlines()
+    marked = [line.split()[0] for line in lines if line.startswith("  weat") and " * " in line]
+    assert marked == told
+    said = " ".join(" ".join(lines).split())
+    assert f"*: {reading}" in said
+    saved = list(csv.DictReader(io.StringIO(cli("weat", "--format", "csv").out)))
+    assert [row["set"] for row in saved if row["reading"] == reading] == told
+
+
 def test_missing_words_of_several_queries_are_named(cli: Run, tmp_path: Path) -> None:
     path = tmp_path / "queries.toml"
     sets = """
@@ -185,7 +236,7 @@ def test_two_spellings_of_a_path_are_one_embedding(cli: Run, tmp_path: Path) -> 
         for paths in ([path], [path, f"{path.parent}/./{path.name}"])
     )
     assert (once.code, twice.code) == (0, 0)
-    assert once.out.count("weat7  weat") == twice.out.count("weat7  weat") == 1
+    assert once.out.count("  weat7  ") == twice.out.count("  weat7  ") == 1
 
 
 def test_capitals_are_found_in_vectors_with_capitals(found: Run, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from wordbias import Embedding
 from wordbias.commands import mab_study
 from wordbias.commands.mab_study_views import errors_table
+from wordbias.errors import WordbiasError
 from wordbias.formats.alone import alone
 from wordbias.measures.sembias import SemBias
 from wordbias.results import Row
@@ -114,6 +115,22 @@ def test_kept_measures_are_of_these_very_vectors(tmp_path: Path) -> None:
     assert about(moved, 1)["original"] != first["original"]
     found = [about(plan, 1, sembias=SemBias(questions)) for questions in ((), (None,))]
     assert found[0] != found[1] != first
+
+
+def test_centred_and_not_centred_are_not_mixed_in_a_folder(tmp_path: Path) -> None:
+    plan = _plan(tmp_path, [Embedding.sample().vectors[:400]])
+
+    def measured(**more: Any) -> Any:
+        one = replace(plan, **more)
+        return study_rows._measure_rows(one, study_rows._panels(one)[0])
+
+    assert measured() == measured()
+    with pytest.raises(WordbiasError, match="were taken without --center, and these are with"):
+        measured(center=True)
+    other = tmp_path / "other"
+    assert measured(center=True, as_published=True, folder=other)
+    with pytest.raises(WordbiasError, match="taken with --center or --as-published, and these"):
+        measured(folder=other)
 
 
 def test_an_interruption_behind_the_training_says_that_nothing_is_lost(

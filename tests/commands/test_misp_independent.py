@@ -100,7 +100,7 @@ def printed(center: bool, tmp_path_factory: pytest.TempPathFactory) -> Run:
     path = folder / "after.safetensors"
     out = folder / "rows.json"
     with out.open("w", encoding="utf-8") as file, contextlib.redirect_stdout(file):
-        options = ["--center" if center else "--no-center", "--format", "json", "-q"]
+        options = [*(["--center"] if center else []), "--format", "json", "-q"]
         assert run(["misp", *options, "-o", str(path)]) == 0
     return Run(json.loads(out.read_text(encoding="utf-8"))["rows"], _read(path))
 

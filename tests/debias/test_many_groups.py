@@ -73,10 +73,10 @@ def test_fewer_components_may_be_asked_for_but_not_more() -> None:
         misp.fit(sample(), religion(), dims=5)
 
 
-@pytest.mark.parametrize("center", [True, False])
-def test_centring_says_nothing_of_means_and_is_refused(center: bool) -> None:
-    with pytest.raises(WordbiasError, match="misp: --center and --no-center are of two groups"):
-        fit_chain("misp", sample(), religion(), {"center": center})
+@pytest.mark.parametrize("key", ["center", "as_published"])
+def test_centring_says_nothing_of_means_and_is_refused(key: str) -> None:
+    with pytest.raises(WordbiasError, match=f"misp: --{key.replace('_', '-')} is of two groups"):
+        fit_chain("misp", sample(), religion(), {key: True})
 
 
 def test_two_groups_give_what_an_attribute_gives() -> None:

@@ -50,6 +50,7 @@ def test_every_two_groups_are_a_query_of_their_own(sample: Embedding, measure: s
             ("hindu", religion.members[religion.groups.index("hindu")]),
         ),
         SETS,
+        about="religion",
     )
     alone = measure_queries(sample, [query], [measure], FEW)
     ours = [row for row in found if row.details["set"] == "christian/hindu"]

@@ -81,7 +81,8 @@ def test_every_row_says_how_it_is_to_be_read(panel: Panel) -> None:
         assert (row.details["n"], row.details["neutral"]) == (60, 0)
         signed = name in ("midb", "midb-unit")
         assert row.details["better"] == ("neutral" if signed else "lower")
-        assert row.details["setting"] == ("c=1" if name in DIRECT else "d=2, centred")
+        assert row.details["setting"] == ("c=1" if name in DIRECT else "d=2, not centred")
+        assert row.details.get("centred") == (None if name in DIRECT else False)
 
 
 def test_the_seed_moves_the_interval_only(panel: Panel) -> None:

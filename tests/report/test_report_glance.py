@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from wordbias.report.families import FAMILIES
 from wordbias.report.lines import Line, make_lines
-from wordbias.report.views import glance
+from wordbias.report.views import family, glance
 
-MAIN = [family.main for family in FAMILIES]
+MAIN = [one.main for one in FAMILIES]
 TOLD = st.tuples(st.sampled_from("abc"), st.sampled_from([*MAIN, "midb"]), st.booleans())
 
 
@@ -52,3 +52,37 @@ def test_a_line_is_not_looked_at_again_for_every_subject(
     found = glance.main_lines(row(f"s{i}", "gipe") for i in range(subjects))
     assert len(found) == subjects
     assert asked <= 2 * subjects
+
+
+def query(name: str, about: str, **details: Any) -> dict[str, Any]:
+    return {**row("a", "weat"), "set": name, "about": about, "n": 8, **details}
+
+
+def test_the_section_has_the_queries_of_its_attribute_first_and_the_others_apart() -> None:
+    rows = [query("weat1", "control"), query("weat3", "ethnicity")]
+    rows += [query("weat6", "gender"), query("weat7", "gender", reading="it depends")]
+    (section,) = family.build(rows)
+    first, second = (grid.table for grid in section.grids)
+    assert [cells[0] for cells in first.cells] == [
+        "WEAT, effect size d (weat6)",
+        "WEAT, effect size d (weat7)",
+    ]
+    assert "about gender" in first.title
+    assert [line[list(first.columns).index("reading")] for line in first.cells] == [
+        "",
+        "depends on the attribute words",
+    ]
+    assert first.note == "it depends"
+    about = list(second.columns).index("about")
+    assert [line[about] for line in second.cells] == ["control", "ethnicity"]
+    (figure,) = section.figures
+    assert "weat1" not in str(figure.picture)
+    assert "weat6" in str(figure.picture)
+
+
+def test_the_glance_says_where_no_query_of_gender_has_a_value() -> None:
+    rows = [row("a", measure) for measure in ("midb-abs", "direct-bias", "gipe")]
+    rows += [query("weat1", "control"), {**query("weat6", "gender"), "value": None}]
+    (section,) = glance.build(rows)
+    assert "No WEAT query about gender has a value here (weat6)." in section.lead
+    assert not any("WEAT" in cells[0] for cells in section.grids[0].table.cells)

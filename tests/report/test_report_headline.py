@@ -135,3 +135,40 @@ def test_nothing_is_ever_said_without_the_caution() -> None:
     for rows in ([], [row("gipe", None)], two("midb", 0.2, 0.1, **LOWER)):
         assert headline(rows)[-1] == CAUTION
         assert len(headline(rows)) > 1
+
+
+def weat(name: str, about: str, value: float | None = 1.0, **details: Any) -> dict[str, Any]:
+    found = {"subject": "glove", "measure": "weat", "value": value, "set": name, "about": about}
+    sizes = {f"{name}x": 8, f"{name}y": 8, f"{name}a": 8, f"{name}b": 8}
+    around = {} if value is None else {"low": 0.5, "high": 1.5, "p": 0.01, "n": sizes}
+    return {**found, "neutral": 0.0, "better": "neutral", **around, **details}
+
+
+def test_a_report_of_gender_shows_a_query_of_gender_and_never_a_control() -> None:
+    others = [weat("weat1", "control"), weat("weat3", "ethnicity"), weat("weat10", "age")]
+    none = [weat(f"weat{i}", "gender", None, reason="undefined") for i in (6, 7, 8)]
+    said = headline([*others, *none])
+    assert not any("WEAT of" in text for text in said)
+    assert "No WEAT query about gender has a value here (weat6, weat7, weat8)." in said
+    said = headline([*others, none[0], weat("weat7", "gender")])
+    assert "WEAT of weat7x/weat7y × weat7a/weat7b" in said[0]
+    assert "weat1x" not in " ".join(said)
+    assert "No WEAT query" not in " ".join(said)
+
+
+def test_a_report_of_another_attribute_shows_its_query() -> None:
+    said = headline([weat("weat1", "control"), weat("weat10", "age")])
+    assert "WEAT of weat10x" in said[0]
+    said = headline([weat("mine", "")])
+    assert "WEAT of minex" in said[0]
+
+
+def test_controls_alone_are_no_finding_about_people() -> None:
+    said = headline([weat("weat1", "control"), row("direct-bias", 0.1, **LOWER)])
+    assert "weat1x" not in " ".join(said)
+    assert "WEAT was taken of controls only, which are about no people." in said
+
+
+def test_a_p_that_depends_on_the_attribute_words_says_so() -> None:
+    said = headline([weat("weat7", "gender", low=-0.4, reading="it depends")])
+    assert "p = 0.01 with the attribute words as given" in said[0]

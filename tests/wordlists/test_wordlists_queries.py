@@ -165,6 +165,7 @@ def test_words_are_found_in_another_case_and_reported() -> None:
     found = query.find(vocabulary)
     assert found.details() == {
         "set": "weat8",
+        "about": "gender",
         "n": {"science": 7, "arts_8": 8, "male_kin": 7, "female_kin": 8},
         "missing": {"science": ["NASA"], "male_kin": ["uncle"]},
         "case": {"as written": 28, "lower-cased": 2},

@@ -90,7 +90,9 @@ def _wanted(chain: Chain, origin: Origin) -> set[str]:
 
 
 def _heading(chain: Chain, origin: Origin, subject: Subject) -> list[str]:
-    names = ", then ".join(part.name for part in chain.parts)
+    names = ", then ".join(
+        part.name + (" (differences centred)" if part.centred else "") for part in chain.parts
+    )
     return [f"{names}, fitted on {_about(origin)}", f"Applied to {subject.described()}"]
 
 

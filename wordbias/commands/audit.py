@@ -10,9 +10,11 @@ import click
 from wordbias.commands.audit_plan import Asked
 from wordbias.commands.inputs import Subject
 from wordbias.commands.options import (
+    center_option,
     common_options,
     given_arguments,
     note,
+    published_option,
     reading_options,
     seed_option,
     split_names,
@@ -47,7 +49,8 @@ FORMATS = ("html", "md", "json")
     help="What words lean along; see wordbias measure.",
 )
 @click.option("--dims", type=click.IntRange(1), default=4, show_default=True, help="Of MISP, MIDB.")
-@click.option("--center/--no-center", default=True, show_default=True, help="Of their subspace.")
+@center_option
+@published_option("--center, GIPE without isolated words, the most biased words by projection")
 @vocabulary_options
 @reading_options
 @seed_option

@@ -31,6 +31,7 @@ class Asked:
     recipe: str
     dims: int
     center: bool
+    as_published: bool
     attribute_file: str | None
     vocab_file: str | None
     strict_vocab: bool
@@ -53,6 +54,7 @@ class Asked:
             find_sets(*map(located, self.sets)) if self.sets else (),
             Model.load(self.model or nli_sample_path()),
             tuple(self.words or ()),
+            isolated=0.0 if self.as_published else 1.0,
         )
 
     def subjects(self, quiet: bool) -> list[Subject]:
@@ -74,7 +76,8 @@ class Asked:
             recipe=self.recipe,
             seed=self.seed,
             dims=self.dims,
-            center=self.center,
+            center=self.center or self.as_published,
+            by_projection=self.as_published,
         )
 
 

@@ -104,7 +104,6 @@ def vectors_table(found: Summary) -> Table:
         [head, *_HEADS],
         cells,
         about + note_of(found, shown),
-        cut=head,
     )
 
 

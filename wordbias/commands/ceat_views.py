@@ -31,7 +31,7 @@ def effects_table(subject: str, rows: Sequence[Row], queries: Sequence[Query]) -
     heads = ["X/Y × A/B", "effect", "95 %, sentences", "", "words", "sentences"]
     cells = [_effect_cells(row, words[row.details["set"]]) for row in rows]
     title = f"CEAT of {subject}{_one_layer(rows)}: combined effect sizes"
-    return _with_places(rows, Table(title, heads, cells, _reasons(rows), cut=heads[0]))
+    return _with_places(rows, Table(title, heads, cells, _reasons(rows)))
 
 
 def draws_table(rows: Sequence[Row]) -> Table:

@@ -65,7 +65,7 @@ def correlation_tables(found: Correlations, table: Comparison, width: int | None
     starts = range(0, len(names), step)
     blocks = [range(start, min(start + step, len(names))) for start in starts]
     return [
-        Table("Measures", ["", "measure", "embeddings"], legend, cut="measure"),
+        Table("Measures", ["", "measure", "embeddings"], legend),
         *(_matrix(found, numbers, block, names) for block in blocks),
     ]
 

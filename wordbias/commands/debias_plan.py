@@ -35,7 +35,7 @@ Groups = Attribute | WordGroups
 
 @dataclass(frozen=True)
 class Asked:
-    """What was asked for; `names` and `chosen` are the methods and the settings given to them."""
+    """What was asked for; `chosen` are the settings given to the methods."""
 
     embedding: str | None
     output: str | None
@@ -49,7 +49,7 @@ class Asked:
     skip_bad: bool
     allow_pickle: bool
     cache: bool
-    names: list[str]
+    methods: str
     chosen: dict[str, Any]
     seed: int
 
@@ -60,7 +60,12 @@ class Asked:
         names = parse_methods(methods)
         chosen = given_settings(names, {**given, "seed": own["seed"]})
         refuse_unused(names, chosen, as_option)
-        return cls(**own, names=names, chosen=chosen)
+        return cls(**own, methods=methods, chosen=chosen)
+
+    @property
+    def names(self) -> list[str]:
+        """The methods' names, in order."""
+        return parse_methods(self.methods)
 
     def check(self) -> None:
         """Refuse early what would do nothing, or fail after the work."""
@@ -117,7 +122,7 @@ class Asked:
     def fitted(self, before: Embedding, attribute: Groups) -> tuple[Chain, Embedding]:
         """Fit all methods in order; return them, and the embedding debiased."""
         return fit_chain(
-            self.names, before, attribute if self.attribute_file else None, self.chosen
+            self.methods, before, attribute if self.attribute_file else None, self.chosen
         )
 
     def save(self, chain: Chain, subject: Subject, sha256: str) -> None:
@@ -146,10 +151,10 @@ class Asked:
             lines.append(f"Fitted: {file}; wordbias apply {file} FILE -o OUT.")
         return lines
 
-    def about(self, attribute: Groups) -> list[str]:
-        """Return the attribute's name, where it was of use."""
+    def about(self, attribute: Groups) -> list[Groups]:
+        """Return the attribute, where it was of use."""
         unused = self.names == ["multi-hard"] and not self.attribute_file
-        return [] if unused else [attribute.name]
+        return [] if unused else [attribute]
 
 
 @dataclass(frozen=True)

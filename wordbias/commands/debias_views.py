@@ -8,10 +8,12 @@ from typing import Any
 from wordbias.commands.inputs import Subject
 from wordbias.commands.options import given_arguments
 from wordbias.commands.views import measures_tables
+from wordbias.debias.diagnosis import REMOVED, about_removal
 from wordbias.debias.fitted import Chain, Fitted, Reach
 from wordbias.embedding import Embedding
 from wordbias.rendering import Table
 from wordbias.results import Report, Row, number
+from wordbias.wordlists import Attribute, WordGroups
 
 _LABELS = {
     "component": "i",
@@ -19,7 +21,7 @@ _LABELS = {
     "cos_direction": "cos(g, axis)",
     "sign_stability": "stability",
 }
-_CONVENTIONS = ("neutral", "better", "missing", "reason")
+_CONVENTIONS = ("centred", "neutral", "better", "missing", "reason")
 
 
 def debias_report(
@@ -28,9 +30,9 @@ def debias_report(
     done: Embedding,
     reached: Sequence[Reach],
     measured: Sequence[Row],
-    about: Sequence[str],
+    about: Sequence[Attribute | WordGroups],
 ) -> Report:
-    """Arrange what was found, changed and measured."""
+    """Arrange what was found, changed and measured; `about` is the attribute where it was used."""
     names = ", then ".join(part.name for part in chain.parts)
     found = [row for part in chain.parts for row in part.found]
     return Report(
@@ -39,9 +41,24 @@ def debias_report(
         {subject.embedding.name: subject.info.to_dict()},
         [*found, *reach_rows(chain, reached, done), *measured],
         [*found_tables(chain), reach_table(chain, reached), *measures_tables(list(measured))],
-        [f"{names} on {subject.described()}", *(f"Attribute {name}." for name in about)],
+        [
+            *_removed(chain),
+            f"{names} on {subject.described()}",
+            *(f"Attribute {one.name}." for one in about),
+        ],
         notes=[f"{part.name}: {said}" for part in chain.parts for said in part.warnings],
     )
+
+
+def _removed(chain: Chain) -> list[str]:
+    """Say which share of the groups' difference MISP and MHD removed."""
+    rows = [(part.name, row) for part in chain.parts for row in part.found]
+    return [
+        f"{name}: {said[:1].lower()}{said[1:]}"
+        for name, row in rows
+        if row.measure == REMOVED
+        for said in about_removal(row)
+    ]
 
 
 def found_tables(chain: Chain) -> list[Table]:
@@ -56,7 +73,12 @@ def reach_rows(chain: Chain, reached: Sequence[Reach], done: Embedding) -> list[
             done.name,
             "words-changed",
             reach.mapped + reach.replaced,
-            {"method": part.name, "replaced": reach.replaced, "outside": reach.outside},
+            {
+                "method": part.name,
+                "replaced": reach.replaced,
+                "outside": reach.outside,
+                **({} if part.centred is None else {"centred": part.centred}),
+            },
         )
         for part, reach in zip(chain.parts, reached, strict=True)
     ]
@@ -81,7 +103,7 @@ def _lengths(chain: Chain) -> str:
 
 def _found_tables(fitted: Fitted) -> list[Table]:
     groups: dict[tuple[str, ...], list[Row]] = {}
-    for row in fitted.found:
+    for row in (row for row in fitted.found if row.measure != REMOVED):
         keys = [key for key in row.details if key not in _CONVENTIONS]
         groups.setdefault(tuple(key for key in keys if not _says_title(fitted, key)), []).append(
             row

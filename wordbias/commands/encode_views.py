@@ -78,7 +78,6 @@ def encoded_table(row: Row) -> Table:
         columns,
         [cells],
         f"{about['distinct']:,} distinct texts; columns kept (values): {kept or 'none'}.",
-        cut="layers",
     )
 
 

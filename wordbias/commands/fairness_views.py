@@ -90,7 +90,6 @@ def _classes_table(found: Mapping[tuple[str, str], Row], confusion: Confusion) -
         ["class", *confusion.groups, *heads, *DIVERGENCES[1:]],
         cells,
         "Gaps of each class, with the number of examples in each group; – is undefined.",
-        cut="class",
     )
 
 

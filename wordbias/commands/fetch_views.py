@@ -49,10 +49,9 @@ def list_table(resources: Sequence[Resource]) -> Table:
         f"What can be fetched into {folder()}",
         ["name", "what", "size", "hash", "licence", "there"],
         cells,
-        "Sizes are of the download, which the members of one archive share; ? is unknown. Every "
-        "download must have its hash. Where no hash is known (none), that of the first download is "
-        "recorded, and every later one must have that (pinned).",
-        cut="what",
+        "Sizes are of the download, which the members of one archive share; ? is unknown. A "
+        "download must have its hash where that is known. Where none is, the first download "
+        "pins it: its own hash is recorded, and every later one must have it (own).",
     )
 
 
@@ -60,7 +59,9 @@ def _hash(resource: Resource) -> str:
     """Say by what the next download is checked."""
     if resource.how:
         return ""
-    return resource.hash.partition(":")[0] or ("pinned" if expected_hash(resource)[0] else "none")
+    if resource.hash:
+        return "known"
+    return "own" if expected_hash(resource)[0] else "none"
 
 
 def _there(resource: Resource) -> str:

@@ -60,7 +60,6 @@ def _lists_table(attribute: Attribute | WordGroups, rows: Sequence[Row]) -> Tabl
         f"Word lists; attribute {attribute.name}: {attribute.source}",
         ["list", "entries", "first entries"],
         [[row.measure, str(row.value), str(row.details["first"])] for row in rows],
-        cut="first entries",
     )
 
 
@@ -69,7 +68,6 @@ def _sizes_table(rows: Sequence[Row]) -> Table:
         "Test sets these lists give",
         ["set", "pairs", "made of"],
         [[row.details["set"], f"{row.value:,}", _SETS[row.details["set"]]] for row in rows],
-        cut="made of",
     )
 
 

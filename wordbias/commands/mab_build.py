@@ -112,4 +112,4 @@ def _table(rows: list[Row]) -> Table:
         for row in rows
     ]  # fmt: skip
     columns = ["", "premises", "words", "pairs", "file"]
-    return Table("Test sets written", columns, cells, cut="file")
+    return Table("Test sets written", columns, cells)

@@ -12,9 +12,12 @@ from wordbias.commands.mab_study_plan import STORED, Asked
 from wordbias.commands.mab_study_views import correlation_table, errors_table, marked_tables
 from wordbias.commands.options import (
     attribute_option,
+    center_option,
     common_options,
     format_option,
     given_arguments,
+    note,
+    published_option,
     reading_options,
     show,
     split_names,
@@ -45,6 +48,8 @@ from wordbias.results import Report, Row
 @click.option(
     "--only", callback=split_names, help=f"Measures: some of {', '.join(FAMILIES)}.  [default: all]"
 )
+@center_option
+@published_option("of the measures, as in wordbias measure, and of MISP in --permute-weights")
 @attribute_option
 @click.option("--sembias", "sembias_file", help="The SemBias test set, which is not ours to ship.")
 @click.option("--sets", multiple=True, help="Folder or file of sets to test the vectors' quality.")
@@ -71,17 +76,24 @@ def command(to: str, quiet: bool, **given: Any) -> None:
     asked.check()
     subjects = asked.subjects(quiet)
     plan = asked.plan([subject.embedding for subject in subjects])
+    missing = asked.skipped(plan)
+    for said in missing:
+        note(said, quiet)
     rows = asked.run(plan)
     infos = {subject.embedding.name: subject.info.to_dict() for subject in subjects}
     heading = f"Embeddings: {len(plan.embeddings)}. Models of each: {len(asked.seeds)}."
-    report = _report(rows, infos, heading, plan.folder)
+    report = _report(rows, infos, heading, plan.folder, missing)
     with replacing(plan.folder / STORED) as file:
         file.write((as_json(report.to_dict(), indent=2) + "\n").encode())
     show(report, to, quiet=quiet)
 
 
 def _report(
-    rows: Sequence[Row], infos: dict[str, dict[str, Any]], heading: str, folder: Path
+    rows: Sequence[Row],
+    infos: dict[str, dict[str, Any]],
+    heading: str,
+    folder: Path,
+    missing: Sequence[str] = (),
 ) -> Report:
     related = correlations_with_error(rows)
     related_tables = [correlation_table(related)]
@@ -102,6 +114,6 @@ def _report(
             *related_tables,
         ],
         [heading],
-        closing,
+        [*(f"{said}." for said in missing), *closing],
         notes=["Few embeddings and seeds: read correlations as descriptions, not as tests."],
     )

@@ -42,6 +42,8 @@ class Asked:
     recipe_name: str
     epochs: int | None
     permute_weights: bool
+    center: bool
+    as_published: bool
     only: list[str] | None
     attribute_file: str | None
     sembias_file: str | None
@@ -73,7 +75,7 @@ class Asked:
         """Read the pairs and the test sets; say what is studied."""
         study = self._room()
         plan: Plan = study.Plan(
-            study.with_permuted_weights(embeddings) if self.permute_weights else embeddings,
+            self._studied(study, embeddings),
             {
                 "train": load_pairs(located(self.train_file)),
                 "dev": load_pairs(located(self.dev_file)),
@@ -87,8 +89,25 @@ class Asked:
             SemBias.load(located(self.sembias_file)) if self.sembias_file else None,
             find_sets(*map(located, self.sets)) if self.sets else (),
             Attribute.load(self.attribute_file),
+            center=self.center or self.as_published,
+            as_published=self.as_published,
         )
         return plan
+
+    def _studied(self, study: Any, embeddings: Sequence[Embedding]) -> Sequence[Embedding]:
+        """Add the permuted weights, if they are asked for."""
+        if not self.permute_weights:
+            return embeddings
+        made: Sequence[Embedding] = study.with_permuted_weights(
+            embeddings, center=self.center or self.as_published
+        )
+        return made
+
+    def skipped(self, plan: Plan) -> list[str]:
+        """Say which marked sets lack words of which embedding."""
+        rows = need("wordbias.nli.study_rows", extra="torch", purpose="The study")
+        found: list[str] = rows.skipped(plan)
+        return found
 
     def run(self, plan: Plan) -> list[Row]:
         """Train, score and measure what is not kept."""

@@ -9,10 +9,12 @@ import click
 
 from wordbias.commands.measure_plan import Asked
 from wordbias.commands.options import (
+    center_option,
     common_options,
     format_option,
     given_arguments,
     jobs_options,
+    published_option,
     reading_options,
     seed_option,
     show,
@@ -43,7 +45,8 @@ from wordbias.wordlists import Attribute
 @click.option("--words", callback=split_names, help="Answer for single words: nurse,doctor.")
 @click.option("--extremes", type=click.IntRange(1), help="The N words that lean most to each side.")
 @click.option("--dims", type=click.IntRange(1), default=4, show_default=True, help="Of MIDB.")
-@click.option("--center/--no-center", default=True, show_default=True, help="Of MIDB's subspace.")
+@center_option
+@published_option("--center, --isolated-zero, and the most biased words by projection, not cosine")
 @click.option(
     "--isolated-zero",
     is_flag=True,

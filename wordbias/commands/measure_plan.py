@@ -32,6 +32,7 @@ class Asked:
     extremes: int | None
     dims: int
     center: bool
+    as_published: bool
     isolated_zero: bool
     attribute_file: str | None
     vocab_file: str | None
@@ -62,7 +63,8 @@ class Asked:
             strict=self.strict_vocab,
             recipe=self.recipe,
             dims=self.dims,
-            center=self.center,
+            center=self.center or self.as_published,
+            by_projection=self.as_published,
             seed=self.seed,
         )
 
@@ -85,6 +87,6 @@ class Asked:
             panels,
             families,
             sembias=SemBias.load(located(self.sembias_file)) if self.sembias_file else None,
-            isolated=0.0 if self.isolated_zero else 1.0,
+            isolated=0.0 if self.isolated_zero or self.as_published else 1.0,
             workers=Workers(self.jobs, self.backend),
         )

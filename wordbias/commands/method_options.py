@@ -16,13 +16,13 @@ def _setting(name: str, help: str, **attributes: Any) -> Any:
 
 FILES = ("direction", "sets", "concept", "words", "stereotypes", "neutral", "checkpoint")
 """Settings that may name a file."""
-_FLAGS = ("drop_last", "as_published", "means")
+_FLAGS = ("center", "drop_last", "as_published", "means")
 _COUNT = click.IntRange(1)
 _CLASSIFIERS = click.Choice(["svm", "logistic"])
 
 method_options = stacked(
     _setting("--dims", "misp, mhd, multi-hard: components of the subspace.", type=_COUNT),
-    _setting("--center/--no-center", "misp, mhd: centre the differences."),
+    _setting("--center", "misp, mhd: centre the differences.", is_flag=True),
     _setting("--weights", "misp: variance, numbers 0.5,0.3,… or perm:2134; inlp: information."),
     _setting("--direction", "hard, oscar, ran: pca, she-he (axis), names, means or FILE."),
     _setting("--equalise/--no-equalise", "hard, multi-hard: equalise pairs or sets."),
@@ -44,7 +44,11 @@ method_options = stacked(
     _setting("--checkpoint", "gender-preserving: FILE to resume an interrupted training from."),
     _setting("--drop-last", "gn-glove: take w_g off, not only set it to 0.", is_flag=True),
     _setting("--check/--no-check", "gn-glove: make sure that the last coordinate is w_g."),
-    _setting("--as-published", "As the paper's released code, bugs and all.", is_flag=True),
+    _setting(
+        "--as-published",
+        "As the paper, or its released code, bugs and all; METHOD:as-published sets one alone.",
+        is_flag=True,
+    ),
 )
 
 

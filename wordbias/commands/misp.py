@@ -9,9 +9,11 @@ import click
 
 from wordbias.commands.inputs import Reading, Subject, open_subject
 from wordbias.commands.options import (
+    center_option,
     common_options,
     format_option,
     given_arguments,
+    published_option,
     reading_options,
     seed_option,
     show,
@@ -40,12 +42,8 @@ from wordbias.wordlists import Attribute, candidates, wordlist
     show_default=True,
     help="Components of the subspace.",
 )
-@click.option(
-    "--center/--no-center",
-    default=True,
-    show_default=True,
-    help="Centre the differences as the paper does, or keep the groups' mean difference.",
-)
+@center_option
+@published_option("--center")
 @click.option("--hard", is_flag=True, help="Project the components out whole (MHD).")
 @click.option(
     "--weights",
@@ -68,6 +66,8 @@ def command(
     skip_bad: bool,
     allow_pickle: bool,
     cache: bool,
+    center: bool,
+    as_published: bool,
     to: str,
     quiet: bool,
     **settings: Any,
@@ -81,7 +81,8 @@ def command(
     Examples:
       wordbias misp
       wordbias misp glove.6B.zip::glove.6B.300d.txt -o debiased.txt
-      wordbias misp vectors.bin --no-center --dims 2 --format json
+      wordbias misp vectors.bin --dims 2 --format json
+      wordbias misp glove.txt --as-published
       wordbias misp vectors.vec --attribute age -o debiased.vec
     """
     if settings["hard"] and settings["weights"] != "variance":
@@ -98,7 +99,12 @@ def command(
         quiet=quiet,
     )
     vocabulary = choose_vocabulary([subject.embedding], attribute, given, strict=strict_vocab)
-    found = study(subject.embedding, vocabulary, attribute, Settings(**settings))
+    found = study(
+        subject.embedding,
+        vocabulary,
+        attribute,
+        Settings(center=center or as_published, **settings),
+    )
     subject.write(found.projection)
     show(_report(subject, attribute, found, given), to, quiet=quiet)
 
@@ -131,6 +137,8 @@ def _heading(
     if given is not None:
         over = f"{len(found.vocabulary):,} of {len(given):,} words given"
     return [
+        *found.summary,
+        "",
         f"{method} on {subject.described()}",
         f"Attribute {attribute.name}: {counts} words found. Averages over {over}.",
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -9,6 +10,7 @@ import click
 
 from wordbias.commands.empty_names import nothing_empty
 from wordbias.progress import set_quiet
+from wordbias.rendering import paragraph, terminal_width
 from wordbias.results import FORMATS, Report
 from wordbias.threads import set_threads
 from wordbias.visible import seen
@@ -118,6 +120,20 @@ reading_options = stacked(
     ),
 )
 
+center_option = click.option(
+    "--center",
+    is_flag=True,
+    help="Centre the differences, as the paper's one-sided PCA does; their mean drops out.",
+)
+
+
+def published_option(settings: str) -> Callable[[F], F]:
+    """Return --as-published, which stands for `settings`."""
+    return click.option(
+        "--as-published", is_flag=True, help=f"The settings of the paper: {settings}."
+    )
+
+
 common_options = stacked(
     click.option(
         "--threads",
@@ -168,9 +184,11 @@ def show(report: Report, to: str, *, quiet: bool = True) -> None:
 
 
 def note(text: str, quiet: bool) -> None:
-    """Say one line on stderr."""
+    """Say one line on stderr, which on a terminal is broken between words."""
     if not quiet:
-        click.echo(f"note: {seen(text)}", err=True)
+        said = [f"note: {seen(text)}"]
+        said = paragraph(said, terminal_width()) if sys.stderr.isatty() else said
+        click.echo("\n".join(said), err=True)
 
 
 backend_option = click.option(

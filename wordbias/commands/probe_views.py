@@ -38,7 +38,7 @@ def code_table(rows: Sequence[Row]) -> Table:
         "selectivity",
     ]
     cells = [_code_cells(line, found) for line, found in _lines(rows).items()]
-    return _without_empty(Table("MDL online code", columns, cells, _about(rows), _HEADS[0]))
+    return _without_empty(Table("MDL online code", columns, cells, _about(rows)))
 
 
 def _code_cells(line: Line, found: Found) -> list[str]:
@@ -58,7 +58,7 @@ def accuracy_table(rows: Sequence[Row]) -> Table:
     """One line a layer: accuracy on held-out examples beside the majority and a control."""
     columns = [*_HEADS, "accuracy", "95 %", "majority", "control", "selectivity"]
     cells = [_accuracy_cells(line, found) for line, found in _lines(rows).items()]
-    return _without_empty(Table("Probing accuracy", columns, cells, _about(rows), _HEADS[0]))
+    return _without_empty(Table("Probing accuracy", columns, cells, _about(rows)))
 
 
 def _accuracy_cells(line: Line, found: Found) -> list[str]:
@@ -95,7 +95,7 @@ def _without_empty(table: Table) -> Table:
     kept = [i for i in range(len(table.columns)) if any(line[i] for line in table.cells)]
     cells = [[line[i] for i in kept] for line in table.cells]
     columns = [table.columns[i] for i in kept]
-    return Table(table.title, columns, cells, table.note, table.cut)
+    return Table(table.title, columns, cells, table.note)
 
 
 def _with_sd(row: Row) -> str:

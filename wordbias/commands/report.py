@@ -10,7 +10,7 @@ import click
 from wordbias.commands.options import common_options
 from wordbias.errors import WordbiasError
 from wordbias.formats.atomic import check_writable, refuse_same, replacing
-from wordbias.rendering import as_json
+from wordbias.rendering import as_json, paragraph, terminal_width
 from wordbias.report.cleaning import rows_of
 from wordbias.report.document import Document, read_documents
 from wordbias.report.headline import headline
@@ -89,4 +89,5 @@ def publish(documents: Sequence[Document], to: str, target: str | None) -> None:
         return
     with replacing(target) as file:
         file.write(data)
-    click.echo("\n".join([*headline(rows_of(documents)), f"Written: {target}"]))
+    said = paragraph(headline(rows_of(documents)), terminal_width())
+    click.echo("\n".join([*said, f"Written: {target}"]))

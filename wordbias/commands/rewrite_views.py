@@ -113,7 +113,7 @@ def _balance_table(balanced: Balanced) -> Table:
             balanced.classes, balanced.before.tolist(), balanced.after.tolist(), strict=True
         )
     ]
-    return Table(f"Rows, {balanced.how}d".replace("eed", "ed"), columns, cells, cut="class")
+    return Table(f"Rows, {balanced.how}d".replace("eed", "ed"), columns, cells)
 
 
 _WHEN = ("before", "after")
@@ -124,7 +124,7 @@ def _words_table(tally: Tally) -> Table:
     rest = len(tally.words) - len(most)
     note = f"And {rest:,} more." if rest else ""
     cells = [[word, f"{count:,}"] for word, count in most]
-    return Table(f"What {tally.method} changed most often", ["", "times"], cells, note, "")
+    return Table(f"What {tally.method} changed most often", ["", "times"], cells, note)
 
 
 def _rounds_table(found: Found, value: str, done: Done) -> Table:
@@ -145,7 +145,6 @@ def _rounds_table(found: Found, value: str, done: Done) -> Table:
         "Balanced accuracy of a logistic regression on held-out texts before the words of its "
         f"round are taken out; neutral {number(1 / len(found.groups), 2)}, lower is better. "
         f"Stopped: {found.stopped}.",
-        cut="words taken out",
     )
 
 

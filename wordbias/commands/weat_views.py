@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from wordbias.measures.across_groups import AT_ONCE
-from wordbias.measures.weat import Settings
+from wordbias.measures.weat import READING, Settings
 from wordbias.rendering import Table, how_many
 from wordbias.results import Row, number
 from wordbias.wordlists.queries import Query
 
+_MARK = "*"
+"""Stands in the lines with a small p whose interval includes 0."""
 _MEANING = {
     "weat": "weat: effect size d of X over Y, nearness to A against B; neutral 0",
     "rnd": "rnd: distance to X less distance to Y; neutral 0",
@@ -43,12 +45,18 @@ def associations_table(
     corrected = any("p_holm" in row.details for row in rows)
     targets = {query.name: "/".join(query.names[:2]) for query in queries}
     columns = ["groups" if by_group else "query", "measure", "words", "value", "95 %", "p"]
-    columns += [*["p Holm"] * corrected, "n", "missing"]
+    columns += [*["p Holm"] * corrected, "", "n"]
     cells = [[*_about(row, targets, by_group), *_numbers(row, corrected)] for row in rows]
-    if all(not line[2] for line in cells):
-        columns, cells = columns[:2] + columns[3:], [line[:2] + line[3:] for line in cells]
+    one = len({row.measure for row in rows}) == 1
+    empty = {i for i, column in enumerate(zip(*cells, strict=True)) if not any(column)}
+    shown = [i for i in range(len(columns)) if i not in empty and not (one and i == 1)]
     said = "; ".join(_notes(rows, settings, by_group))
-    return Table(f"Associations in {subject}", columns, cells, f"{said}.", cut="words")
+    return Table(
+        f"Associations in {subject}",
+        [columns[i] for i in shown],
+        [[line[i] for i in shown] for line in cells],
+        f"{said}.",
+    )
 
 
 def _notes(rows: Sequence[Row], settings: Settings, by_group: bool) -> list[str]:
@@ -57,6 +65,11 @@ def _notes(rows: Sequence[Row], settings: Settings, by_group: bool) -> list[str]
         sided = "one-sided" if settings.alternative == "greater" else "two-sided"
         drawn = f"exact or of {settings.samples:,} partitions"
         notes.append(f"p {sided}, {drawn}; ddof {settings.ddof}")
+    if any("reading" in row.details for row in rows):
+        notes.append(f"{_MARK}: {READING}")
+    abouts = [] if by_group else _listed((row.details.get("about"), row) for row in rows)
+    if abouts:
+        notes.append(f"about: {', '.join(abouts)}")
     missing = _missing(rows, by_group)
     if missing:
         notes.append(f"missing: {', '.join(missing)}")
@@ -64,6 +77,15 @@ def _notes(rows: Sequence[Row], settings: Settings, by_group: bool) -> list[str]
     notes += dict.fromkeys(reasons)
     lacking = dict.fromkeys(name for row in rows for name in row.details.get("left_out", ()))
     return [*notes, *[f"without {', '.join(lacking)}, whose words are missing"] * bool(lacking)]
+
+
+def _listed(named: Iterable[tuple[str | None, Row]]) -> list[str]:
+    """Name what queries are about, each with its queries."""
+    found: dict[str, dict[str, None]] = {}
+    for name, row in named:
+        if name:
+            found.setdefault(name, {})[row.details["set"]] = None
+    return [f"{name} ({', '.join(sets)})" for name, sets in found.items()]
 
 
 def _missing(rows: Sequence[Row], by_group: bool) -> list[str]:
@@ -97,8 +119,8 @@ def _numbers(row: Row, corrected: bool) -> list[str]:
         "–" if low is None else f"{number(low, 2)} … {number(high, 2)}",
         _p(about.get("p")),
         *[_p(about.get("p_holm"))] * corrected,
+        _MARK if "reading" in about else "",
         f"{compared} × {'+'.join(map(str, n[-2:]))}" if n else "–",
-        str(sum(map(len, about.get("missing", {}).values()))) if n else "–",
     ]
 
 

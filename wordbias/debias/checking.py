@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wordbias.debias.fitted import Chain
+from wordbias.debias.fitted import Chain, refuse_mixed_centring
 from wordbias.debias.origin import Origin
 from wordbias.errors import WordbiasError
 
@@ -23,6 +23,7 @@ def check_chain(chain: Chain, origin: Origin) -> None:
         raise WordbiasError("what it was fitted on is not described by texts and numbers")
     if not chain.parts:
         raise WordbiasError("it holds no method")
+    refuse_mixed_centring({part.centred for part in chain.parts})
     width = origin.dim
     for part in chain.parts:
         with np.errstate(all="ignore"):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wordbias.debias.fitted import Fitted
 from wordbias.debias.misp import Groups, find_groups, fit_groups, group_vectors, resolve_groups
 from wordbias.debias.projection import Projection
 from wordbias.embedding import Embedding
+from wordbias.errors import WordbiasError
 from wordbias.measures.components import DESCRIBES_DIFFERENCE, STABLE, Components, components
 from wordbias.measures.lens import axis
 from wordbias.results import Row
@@ -18,6 +21,7 @@ from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute, Resolved, WordGroups
 
 _FEW = 10
+REMOVED = "difference-removed"
 
 
 def diagnosed(
@@ -36,15 +40,17 @@ def diagnosed(
         Of the fit; ``center`` among them. The components are those weighed by variance, whatever
         weights are removed.
     """
-    settings = {**settings, "dims": projection.subspace.dims}
+    center = bool(settings["center"] or settings.get("as_published"))
+    settings = {**settings, "dims": projection.subspace.dims, "center": center}
     if isinstance(attribute, WordGroups):
         return _of_means(projection, embedding, attribute, settings)
     groups = find_groups(embedding, attribute)
     vectors = groups.vectors(embedding)
-    fitted = Subspace.from_groups(*vectors, settings["dims"], center=settings["center"])
+    fitted = Subspace.from_groups(*vectors, settings["dims"], center=center)
     direction = axis(embedding, attribute)[0]
     found = components(fitted, *vectors, direction, np.random.default_rng(0))
-    rows = component_rows(embedding.name, found, groups, _removed(projection), settings["center"])
+    rows = component_rows(embedding.name, found, groups, _removed(projection), center)
+    rows.insert(0, removed_row(embedding.name, projection, vectors, center))
     said = cautions(found, attribute.groups, groups)
     return Fitted(
         projection.name, (projection,), found=tuple(rows), settings=settings, warnings=tuple(said)
@@ -64,7 +70,9 @@ def _of_means(
         projection.name,
         (projection,),
         found=tuple(_mean_rows(projection, embedding, groups, said)),
-        settings={key: value for key, value in settings.items() if key != "center"},
+        settings={
+            key: value for key, value in settings.items() if key not in ("center", "as_published")
+        },
         warnings=tuple(_about_missing(groups.groups, found)),
     )
 
@@ -95,6 +103,7 @@ def component_rows(
     sizes = {
         "n": sum(len(group.found) for group in groups),
         "setting": "centred" if center else "not centred",
+        "centred": center,
     }
     missing = [word for group in groups for word in group.missing]
     along = found.cos_direction
@@ -111,6 +120,49 @@ def component_rows(
     return [*rows, Row(subject, "difference-in-span", found.share, {**sizes, "missing": missing})]
 
 
+def difference_removed(
+    projection: Projection, first: NDArray[np.float32], second: NDArray[np.float32]
+) -> float | None:
+    """Share of ``‖Δ‖²``, the squared difference of the groups' means, that a projection removes.
+
+    None where the groups do not differ.
+    """
+    delta = first.mean(0, np.float64) - second.mean(0, np.float64)
+    left = projection(delta)
+    return float(1 - left @ left / (delta @ delta)) if delta.any() else None
+
+
+def about_removal(row: Row) -> list[str]:
+    """Say in one sentence what a `removed_row` tells; nothing where it is undefined."""
+    share, published = row.value, row.details.get("published")
+    if share is None:
+        return []
+    beside = "" if published is None else f"; the published variant {published:.0%}"
+    if row.details["centred"] and share == published:
+        beside = ", as published: the differences are centred"
+    return [f"Removed {share:.0%} of the difference between the groups{beside}."]
+
+
+def removed_row(
+    subject: str,
+    projection: Projection,
+    vectors: Sequence[NDArray[np.float32]],
+    center: bool,
+) -> Row:
+    """Say how much of the groups' difference a fit removes, and the published fit beside it."""
+    first, second = vectors
+    details: dict[str, Any] = {"centred": center, "n": len(first) + len(second)}
+    share = difference_removed(projection, first, second)
+    if share is None:
+        details["reason"] = "undefined: the groups' means are the same"
+    try:
+        centred = Subspace.from_groups(first, second, projection.subspace.dims, center=True)
+    except WordbiasError:  # centred differences of few words span fewer components
+        return Row(subject, REMOVED, share, details)
+    published = difference_removed(replace(projection, subspace=centred), first, second)
+    return Row(subject, REMOVED, share, {"published": published, **details})
+
+
 def cautions(found: Components, names: Sequence[str], groups: Groups) -> list[str]:
     """Say where too few words were found, the difference is left out, or a sign is noise."""
     said = _about_missing(names, groups)
@@ -118,7 +170,7 @@ def cautions(found: Components, names: Sequence[str], groups: Groups) -> list[st
         said.append(
             f"these components hold {found.share:.0%} of the difference between the groups: "
             "they describe variation within the groups (among their words) more than that "
-            "difference; --no-center keeps it"
+            "difference; without --center or --as-published it is kept"
         )
     noisy = ", ".join(f"g{i + 1}" for i, share in enumerate(found.stability) if share < STABLE)
     if noisy:

@@ -44,7 +44,7 @@ def effect(
     attribute: Attribute,
     *,
     dims: int = 4,
-    center: bool = True,
+    center: bool = False,
     seed: int = 0,
 ) -> Effect:
     """Compare an embedding before and after debiasing.
@@ -77,9 +77,11 @@ def effect(
     frozen = fit_lens(before, attribute, dims=dims, center=center)
     anew = fit_lens(after, attribute, dims=dims, center=center)
     rows = [
-        *_rows(before.name, frozen.measure(old), n=len(old), stage="before"),
-        *_rows(before.name, frozen.measure(new), n=len(old), stage="after", reference="before"),
-        *_rows(before.name, anew.measure(new), n=len(old), stage="after", reference="self"),
+        *_rows(before.name, frozen.measure(old), center, n=len(old), stage="before"),
+        *_rows(
+            before.name, frozen.measure(new), center, n=len(old), stage="after", reference="before"
+        ),
+        *_rows(before.name, anew.measure(new), center, n=len(old), stage="after", reference="self"),
     ]
     moved = displacement(old, new)
     furthest = np.argsort(-moved, kind="stable")[:MOST_MOVED].tolist()
@@ -91,9 +93,11 @@ def effect(
     return Effect(rows, most_moved)
 
 
-def _rows(subject: str, values: dict[str, Value], **details: Any) -> Iterator[Row]:
+def _rows(subject: str, values: dict[str, Value], center: bool, **details: Any) -> Iterator[Row]:
     for measure, (value, reason) in values.items():
-        because = {"reason": reason} if reason else {}
+        because: dict[str, Any] = {"reason": reason} if reason else {}
+        if measure.startswith("midb"):
+            because["centred"] = center
         yield Row(subject, measure, value, {**details, **_CONVENTION[measure], **because})
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -156,6 +156,26 @@ class Fitted:
         if replaced:
             index = self.replaced.index
             out[replaced] = self.replaced.vectors[[index[words[i]] for i in replaced]]
+
+    @property
+    def centred(self) -> bool | None:
+        """Whether the differences that it was fitted to were centred; None where it has none."""
+        return self.settings.get("center")
+
+
+def refuse_mixed_centring(found: Collection[bool | None]) -> None:
+    """Refuse methods of which some were fitted to centred differences and some were not.
+
+    Raises
+    ------
+    WordbiasError
+        If both kinds are among them.
+    """
+    if {True, False} <= set(found):
+        raise WordbiasError(
+            "one method has centred differences (--center, as-published) and another has not: they "
+            "remove different things under one name; give both the same"
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,10 +7,10 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from wordbias.debias.diagnosis import diagnosed
-from wordbias.debias.fitted import Chain, Fitted
+from wordbias.debias.fitted import Chain, Fitted, refuse_mixed_centring
 from wordbias.debias.projection import Projection
 from wordbias.debias.transform import refuse_no_change
 from wordbias.debias.words import listed_words, spellings
@@ -54,24 +54,48 @@ METHODS = {
 }
 
 
-def parse_methods(text: str) -> list[str]:
-    """Split ``hard,misp``.
+PUBLISHED = "as-published"
+
+
+class Asked(NamedTuple):
+    """A method that was asked for by name, and whether ``:as-published`` stood behind it."""
+
+    name: str
+    as_published: bool = False
+
+
+def parse_chain(text: str) -> list[Asked]:
+    """Split ``misp:as-published,inlp``.
 
     Raises
     ------
     WordbiasError
-        If a name is unknown; the message names the nearest.
+        If a name is unknown, the message names the nearest; or if something else stands behind a
+        colon, or the method has no published variant.
     """
-    names = [name.strip().lower().replace("_", "-") for name in text.split(",")]
-    for name in names:
-        if name not in METHODS:
-            near = difflib.get_close_matches(name, METHODS, 1)
-            guess = f"; did you mean {near[0]}?" if near else ""
-            raise WordbiasError(
-                f"method {name!r}: expected one of {', '.join(METHODS)}, "
-                f"or several with commas between{guess}"
-            )
-    return names
+    return [_asked(part.strip().lower().replace("_", "-")) for part in text.split(",")]
+
+
+def parse_methods(text: str) -> list[str]:
+    """Return the names alone; see `parse_chain`."""
+    return [one.name for one in parse_chain(text)]
+
+
+def _asked(part: str) -> Asked:
+    name, colon, variant = part.partition(":")
+    if name not in METHODS:
+        near = difflib.get_close_matches(name, METHODS, 1)
+        guess = f"; did you mean {near[0]}?" if near else ""
+        raise WordbiasError(
+            f"method {name!r}: expected one of {', '.join(METHODS)}, "
+            f"or several with commas between{guess}"
+        )
+    if colon and variant != PUBLISHED:
+        raise WordbiasError(f"method {part!r}: expected {name} or {name}:{PUBLISHED}")
+    if colon and "as_published" not in settings_of(name):
+        others = ", ".join(_takers("as_published"))
+        raise WordbiasError(f"method {part!r}: {PUBLISHED} is for: {others}")
+    return Asked(name, bool(colon))
 
 
 def settings_of(name: str) -> dict[str, Any]:
@@ -87,11 +111,14 @@ def fit_method(
     name: str, embedding: Embedding, attribute: Attribute | WordGroups, **settings: Any
 ) -> Fitted:
     """Fit one method; see the module of its name."""
-    if isinstance(attribute, WordGroups) and len(attribute.groups) > 2 and "center" in settings:
-        raise WordbiasError(
-            f"{name}: --center and --no-center are of two groups, and {attribute.name} has "
-            f"{len(attribute.groups)}, whose means are compared; leave the option out"
-        )
+    several = isinstance(attribute, WordGroups) and len(attribute.groups) > 2
+    if several and name in ("misp", "mhd"):
+        for key in ("center", "as_published"):
+            if settings.get(key):
+                raise WordbiasError(
+                    f"{name}: --{key.replace('_', '-')} is of two groups, and {attribute.name} has "
+                    f"{len(attribute.groups)}, whose means are compared; leave it out"
+                )
     fitted = _module(name).fit(embedding, attribute, **settings)
     if isinstance(fitted, Projection):
         return diagnosed(fitted, embedding, attribute, {**settings_of(name), **settings})
@@ -110,7 +137,8 @@ def fit_chain(
     Parameters
     ----------
     names
-        Some of `METHODS`, in the order in which they are to be applied, or with commas between.
+        Some of `METHODS`, in the order in which they are to be applied, or with commas between;
+        ``misp:as-published`` sets one of them alone.
     embedding
         What the first is fitted on.
     attribute
@@ -129,12 +157,14 @@ def fit_chain(
     WordbiasError
         If a setting is taken by none of the methods, or a method changes nothing.
     """
-    names = parse_methods(names if isinstance(names, str) else ",".join(names))
+    asked = parse_chain(names if isinstance(names, str) else ",".join(names))
     settings = dict(settings or {})
-    refuse_unused(names, settings)
+    refuse_unused([one.name for one in asked], settings)
+    refuse_mixed_centring({_is_centred(one, settings) for one in asked})
     parts = []
-    for name in names:
+    for name, published in asked:
         own = {key: value for key, value in settings.items() if key in settings_of(name)}
+        own |= {"as_published": True} if published else {}
         fitted = fit_method(name, embedding, attribute or _default(name), **own)
         debiased = fitted(embedding)
         refuse_no_change(name, embedding, debiased)
@@ -151,6 +181,14 @@ def debias(
 ) -> Embedding:
     """Return an embedding debiased by one method or several: ``debias(emb, "hard,misp")``."""
     return fit_chain(names, embedding, attribute, settings)[1]
+
+
+def _is_centred(asked: Asked, settings: Mapping[str, Any]) -> bool | None:
+    """Say whether the differences of a method are centred; None where it has none."""
+    if asked.name not in ("misp", "mhd"):
+        return None
+    keys = ("center", "as_published")
+    return asked.as_published or any(bool(settings.get(key)) for key in keys)
 
 
 def head_of(names: Sequence[str]) -> int | None:

@@ -15,7 +15,10 @@ def fit(
     attribute: Attribute | WordGroups | str | Path | None = None,
     *,
     dims: int | None = None,
-    center: bool = True,
+    center: bool = False,
+    as_published: bool = False,
 ) -> Projection:
     """Fit MHD; see `wordbias.debias.misp.fit`."""
-    return misp.fit(embedding, attribute, dims=dims, center=center, hard=True)
+    return misp.fit(
+        embedding, attribute, dims=dims, center=center, hard=True, as_published=as_published
+    )

@@ -70,9 +70,10 @@ def fit(
     attribute: Attribute | WordGroups | str | Path | None = None,
     *,
     dims: int | None = None,
-    center: bool = True,
+    center: bool = False,
     hard: bool = False,
     weights: str | Sequence[float] = "variance",
+    as_published: bool = False,
 ) -> Projection:
     """Fit MISP.
 
@@ -88,18 +89,23 @@ def fit(
         Components to remove. By default 4, as in the paper, where they were chosen on the test
         correlation itself; of k > 2 groups all k − 1.
     center
-        Centre the differences, as the paper's PCA does; see `Subspace.from_groups`. Not for more
-        than two groups, whose means are what is left to compare.
+        Centre the differences f − m, as the paper's PCA of one side does, so that the difference
+        between the groups drops out and hardly any of it is removed; see `Subspace.from_groups`.
+        By default it is kept. Not for more than two groups, whose means are what is left to
+        compare.
     hard
         Project the components out whole: MHD, the paper's control.
     weights
         See `reweighted`.
+    as_published
+        All settings of the paper, which are these defaults but for `center`.
 
     Raises
     ------
     WordbiasError
         If too few words of a group are found, or `dims` or `weights` do not fit.
     """
+    center = center or as_published
     return Projection(
         reweighted(fit_groups(embedding, as_groups(attribute), dims, center=center), weights), hard
     )
@@ -110,7 +116,7 @@ def fit_groups(
     groups: Attribute | WordGroups,
     dims: int | None = None,
     *,
-    center: bool = True,
+    center: bool = False,
 ) -> Subspace:
     """Fit the subspace that MISP weighs: of two groups their differences, of more their means."""
     first, second, *others = group_vectors(embedding, groups)
@@ -128,11 +134,13 @@ def misp(
     attribute: Attribute | WordGroups | str | Path | None = None,
     *,
     dims: int | None = None,
-    center: bool = True,
+    center: bool = False,
     hard: bool = False,
     weights: str | Sequence[float] = "variance",
+    as_published: bool = False,
 ) -> Embedding:
     """Fit MISP on an embedding and return the debiased embedding; see `fit`."""
+    center = center or as_published
     fitted = fit(embedding, attribute, dims=dims, center=center, hard=hard, weights=weights)
     return transformed(embedding, fitted)
 

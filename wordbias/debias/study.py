@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wordbias.debias.diagnosis import cautions, component_rows
+from wordbias.debias.diagnosis import about_removal, cautions, component_rows, removed_row
 from wordbias.debias.effect import Effect, effect
 from wordbias.debias.misp import Groups, check_dims, find_groups, reweighted
 from wordbias.debias.projection import Projection
@@ -21,6 +21,14 @@ from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute
 
 _STAGES = (("before", None), ("after", "before"))
+_SHOULD_FALL = {
+    "midb-abs": "MIDB (mean of |·|)",
+    "midb-rms": "MIDB (RMS)",
+    "direct-bias": "direct bias",
+    "direct-bias-pca": "direct bias (PCA of pairs)",
+}
+_LEAST = 0.01
+"""Part of its value that a measure must lose to be called fallen."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +36,7 @@ class Settings:
     """What is fitted and removed; see `wordbias.debias.misp.fit`."""
 
     dims: int = 4
-    center: bool = True
+    center: bool = False
     hard: bool = False
     weights: str = "variance"
     seed: int = 0
@@ -44,6 +52,7 @@ class Study:
     groups: Groups
     vocabulary: Sequence[str]
     diagnosis: Components
+    removal: Row
     measured: Effect
     settings: Settings
 
@@ -55,29 +64,47 @@ class Study:
 
     @property
     def rows(self) -> list[Row]:
-        """All values, the components' first."""
+        """All values: what was removed, the components, what changed."""
         own = component_rows(
             self.subject, self.diagnosis, self.groups, self.removed, self.settings.center
         )
-        return [*own, *self.measured.rows]
+        return [self.removal, *own, *self.measured.rows]
 
     @property
     def warnings(self) -> list[str]:
         """What a reader of the values must know."""
-        return [*cautions(self.diagnosis, self.names, self.groups), *self._about_worse()]
+        return cautions(self.diagnosis, self.names, self.groups)
 
-    def _about_worse(self) -> list[str]:
-        """Name what should be lower and is not, along the frozen lens."""
+    @property
+    def summary(self) -> list[str]:
+        """Say what was removed, what fell, what did not, and what it cost."""
+        removal = about_removal(self.removal)
+        return [*removal, *self._about_change(), self._about_cost()]
+
+    def _about_change(self) -> list[str]:
+        """Tell what should be lower and is, along the frozen lens, from what is not."""
         found = {
             (row.measure, row.details.get("stage"), row.details.get("reference")): row.value
             for row in self.measured.rows
         }
-        worse = []
-        for measure in ("midb-abs", "midb-rms", "direct-bias", "direct-bias-pca"):
+        fell: list[str] = []
+        stayed: list[str] = []
+        for measure, name in _SHOULD_FALL.items():
             before, after = (found.get((measure, *k)) for k in _STAGES)
-            if before is not None and after is not None and after >= before:
-                worse.append(f"{measure} {before:.4f} → {after:.4f}")
-        return [f"did not fall: {', '.join(worse)}"] if worse else []
+            if before is not None and after is not None:
+                told = fell if after < (1 - _LEAST) * before else stayed
+                told.append(f"{name} {before:.3f} → {after:.3f}")
+        lists = (("Fell", fell), (f"Did not fall by {_LEAST:.0%}", stayed))
+        return [f"{what}: {', '.join(steps)}." for what, steps in lists if steps]
+
+    def _about_cost(self) -> str:
+        cost = {row.measure: row for row in self.measured.rows if "word" not in row.details}
+        moved, kept = cost["displacement"], cost["neighbours-preserved"]
+        said = f"Cost: words moved by {moved.value:.1%} of their length on average"
+        if kept.value is None:
+            return f"{said}."
+        k = str(kept.details["setting"]).removeprefix("k=")
+        return f"{said} and keep {kept.value:.1%} of their {k} nearest words."
 
 
 def study(
@@ -114,6 +141,7 @@ def study(
         diagnosis=components(
             fitted, *vectors, axis(part, attribute)[0], np.random.default_rng(seed)
         ),
+        removal=removed_row(embedding.name, projection, vectors, center),
         measured=effect(part, after, vocabulary, attribute, dims=dims, center=center, seed=seed),
         settings=settings,
     )

@@ -128,6 +128,7 @@ def _about(
     left_out = [name for name in named if name not in here]
     return {
         "set": groups.name,
+        "about": groups.name,
         "n": {name: len(found.found) for name, found in {**here, **sets}.items()},
         "missing": {name: list(found.missing) for name, found in every.items() if found.missing},
         **({"left_out": left_out} if left_out else {}),

@@ -77,7 +77,8 @@ def measure_queries(
             found = query.find(embedding, embedding.name)
         except WordbiasError as error:
             errors.append(error)
-            details = {"set": query.name, "reason": f"undefined: {error}"}
+            about = {"about": query.about} if query.about else {}
+            details = {"set": query.name, **about, "reason": f"undefined: {error}"}
             rows += [Row(embedding.name, measure, None, details) for measure in measures]
         else:
             rows += [row for name in measures for row in _rows(embedding, found, name, settings)]

@@ -51,7 +51,7 @@ def find_direction(
     recipe: str = "she-he",
     *,
     dims: int = 4,
-    center: bool = True,
+    center: bool = False,
 ) -> Direction:
     """Fit a direction by its recipe.
 
@@ -109,12 +109,17 @@ def _members(embedding: Embedding, attribute: Attribute) -> list[NDArray[np.floa
     ]
 
 
-def projections(vectors: NDArray[np.float32], subspace: Subspace) -> NDArray[np.float64]:
+def projections(
+    vectors: NDArray[np.float32], subspace: Subspace, *, by_length: bool = False
+) -> NDArray[np.float64]:
     """Weighted projection of every vector on unit length: ``Σ a_i ⟨g_i, x⟩ / ‖x‖``, shape ``(n,)``.
 
     Positive towards the first group. For one direction this is the cosine; 0 for a zero vector.
+    With `by_length` vectors are taken as they are, so that longer ones have larger projections.
     """
     g = subspace.basis.T @ subspace.weights
+    if by_length:
+        return np.concatenate([np.zeros(0), *(x @ g for x in blocks(vectors))])
     parts = [np.zeros(0)]
     for x in blocks(vectors):
         norm = np.linalg.norm(x, axis=1)

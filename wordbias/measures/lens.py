@@ -72,7 +72,7 @@ class Lens:
 
 
 def fit_lens(
-    embedding: Embedding, attribute: Attribute, *, dims: int = 4, center: bool = True
+    embedding: Embedding, attribute: Attribute, *, dims: int = 4, center: bool = False
 ) -> Lens:
     """Fit everything that bias is measured along; what cannot be fitted gets a reason."""
     first, second = (embedding.take(resolve(words, embedding).found) for words in attribute.members)

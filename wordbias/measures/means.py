@@ -70,16 +70,17 @@ def _with_intervals(panel: Panel, columns: dict[str, NDArray[np.float64]]) -> li
                 n=len(values),
                 neutral=0.0,
                 better="neutral" if name in ("midb", "midb-unit") else "lower",
-                setting=_setting(panel, name),
+                **_setting(panel, name),
             )
         )
     return rows
 
 
-def _setting(panel: Panel, name: str) -> str:
+def _setting(panel: Panel, name: str) -> dict[str, Any]:
     if name in DIRECT:
-        return "c=1"
-    return f"d={panel.dims}, {'centred' if panel.center else 'not centred'}"
+        return {"setting": "c=1"}
+    kind = "centred" if panel.center else "not centred"
+    return {"setting": f"d={panel.dims}, {kind}", "centred": panel.center}
 
 
 def word_rows(panel: Panel, words: Sequence[str]) -> list[Row]:

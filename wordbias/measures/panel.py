@@ -41,6 +41,8 @@ class Panel:
         Of the direction; see `find_direction`.
     dims, center
         Of the subspace of names.
+    by_projection
+        Choose the most biased words by their projection, as published, not by their cosine.
     seed
         Of everything random.
     """
@@ -51,7 +53,8 @@ class Panel:
     attribute: Attribute = field(default_factory=Attribute.load)
     recipe: str = "she-he"
     dims: int = 4
-    center: bool = True
+    center: bool = False
+    by_projection: bool = False
     seed: int = 0
 
     @cached_property
@@ -90,7 +93,8 @@ class Panel:
         direction = self.original_direction
         if direction.subspace is None:
             raise WordbiasError(direction.reason.removeprefix("undefined: ") + direction.remedy)
-        return most_biased(projections(self.original_vectors, direction.subspace), words // 2)
+        lean = projections(self.original_vectors, direction.subspace, by_length=self.by_projection)
+        return most_biased(lean, words // 2)
 
     def extremes(self, count: int) -> list[str]:
         """Return the `count` words of the vocabulary that lean most to each group."""
@@ -110,7 +114,8 @@ class Panel:
     def against(self) -> dict[str, Any]:
         """Return what a row says of the original and the direction."""
         name = SELF if self.is_own else self.original.name
-        return {"original": name, "direction": self.original_direction.recipe}
+        centred = {"centred": self.center} if self.recipe == "names" else {}
+        return {"original": name, "direction": self.original_direction.recipe, **centred}
 
     def undefined(self, measures: Iterable[str], reason: str, **details: Any) -> list[Row]:
         """Make one row a measure that has no value, with the reason."""

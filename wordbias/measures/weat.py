@@ -24,6 +24,12 @@ from wordbias.measures.permutation import PARTITIONS, TIE, Alternative, both_set
 from wordbias.results import Row
 from wordbias.wordlists.queries import FoundQuery, Query
 
+READING = (
+    "p takes the attribute words as given; the interval draws them again and includes 0: the "
+    "result depends on which attribute words were chosen"
+)
+"""What it means that p is below `SMALL` and the interval includes 0."""
+SMALL = 0.05
 Array = NDArray[np.float64]
 Sizes = tuple[int, int, int, int]
 
@@ -121,11 +127,12 @@ def weat(embedding: Embedding, query: Query, settings: Settings | None = None) -
     list of Row
         One, whose value is d. `low` and `high` are the middle 95 % of `resampled_effect_sizes`.
         They vary the attribute words too, which the p-value takes as given, so that a small p can
-        stand beside an interval with 0 in it: then the result hangs on which attribute words were
-        chosen. Of sets as small as the usual eight words they say no more than that: a word drawn
-        twice lowers the deviation and pushes values outward, up to the largest possible
-        (2√((N−1)/N) for equal sets and ``ddof=1``), and words listed in pairs (he, she) are not
-        drawn in pairs. Below about five words a set they are hardly worth reading.
+        stand beside an interval with 0 in it: then the result depends on which attribute words were
+        chosen, and the row has a `reading` that says so. Of sets as small as the usual eight words
+        they say no more than that: a word drawn twice lowers the deviation and pushes values
+        outward, up to the largest possible (2√((N−1)/N) for equal sets and ``ddof=1``), and words
+        listed in pairs (he, she) are not drawn in pairs. Below about five words a set they are
+        hardly worth reading.
 
     Raises
     ------
@@ -154,6 +161,8 @@ def weat_row(embedding: Embedding, found: FoundQuery, settings: Settings) -> Row
     if np.isnan(d):
         reason = "undefined: all target words are associated alike"
         return Row(embedding.name, "weat", None, {**details, "reason": reason})
+    if details["p"] < SMALL and details.get("low", 1) <= 0 <= details.get("high", 0):
+        details["reading"] = READING
     return Row(embedding.name, "weat", d, details)
 
 

@@ -29,6 +29,15 @@ def kept(path: Path, about: Mapping[str, Any], make: Callable[[], list[Row]]) ->
     return rows
 
 
+def kept_about(path: Path) -> Mapping[str, Any]:
+    """Return what the rows of a file are about; nothing if there is no such file."""
+    try:
+        about: Mapping[str, Any] = dict(json.loads(path.read_text(encoding="utf-8"))["about"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return {}
+    return about
+
+
 def _read(path: Path, wanted: Any) -> list[Row] | None:
     """Return the rows of a file, or None if there is none about this, or it is damaged."""
     try:

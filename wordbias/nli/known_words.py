@@ -40,12 +40,16 @@ def check_fillers(embedding: Embedding, test: TestSet, *, lower: bool | None = N
     WordbiasError
         Naming the first ones.
     """
-    if missing := missing_fillers(embedding, test, lower=lower):
-        total = len({filler.word for filler in (*test.premises, *test.hypotheses)})
-        raise WordbiasError(
-            f"{embedding.name} lacks {len(missing)} of {total} words that the set {test.name} asks "
-            f"about ({listed(missing)}); {_remedy(test)}"
-        )
+    if reason := why_not_whole(embedding, test, lower=lower):
+        raise WordbiasError(f"{embedding.name} {reason}; {_remedy(test)}")
+
+
+def why_not_whole(embedding: Embedding, test: TestSet, *, lower: bool | None = None) -> str:
+    """Say which words asked about an embedding lacks, or nothing where it has them all."""
+    missing = missing_fillers(embedding, test, lower=lower)
+    total = len({filler.word for filler in (*test.premises, *test.hypotheses)})
+    said = f"lacks {len(missing)} of {total} words that the set {test.name} asks about"
+    return f"{said} ({listed(missing)})" if missing else ""
 
 
 def known_part(embedding: Embedding, test: TestSet, *, lower: bool | None = None) -> TestSet:
@@ -58,19 +62,24 @@ def known_part(embedding: Embedding, test: TestSet, *, lower: bool | None = None
     WordbiasError
         If no word of a group, or none of a kind, is left.
     """
+    if reason := why_no_part(embedding, test, lower=lower):
+        raise WordbiasError(f"{embedding.name} {reason}; {_remedy(test)}")
     missing = missing_fillers(embedding, test, lower=lower)
-    kept = [one for one in test.hypotheses if one.word not in missing]
+    return replace(test, hypotheses=[one for one in test.hypotheses if one.word not in missing])
+
+
+def why_no_part(embedding: Embedding, test: TestSet, *, lower: bool | None = None) -> str:
+    """Say of which group an embedding lacks every word of a kind, or nothing if of none."""
+    missing = missing_fillers(embedding, test, lower=lower)
     whole = {(one.kind, one.group) for one in test.hypotheses}
-    for kind, group in sorted(whole - {(one.kind, one.group) for one in kept}):
-        raise WordbiasError(
-            f"{embedding.name} lacks every {kind} of {group} that the set {test.name} asks about; "
-            f"{_remedy(test)}"
-        )
-    return replace(test, hypotheses=kept)
+    kept = {(one.kind, one.group) for one in test.hypotheses if one.word not in missing}
+    for kind, group in sorted(whole - kept):
+        return f"lacks every {kind} of {group} that the set {test.name} asks about"
+    return ""
 
 
 def _remedy(test: TestSet) -> str:
-    """Say what to do; of occupations' parity there is no other set, and a study takes them all."""
+    """Say what to do; of occupations' parity there is no other set."""
     if test.name == "parity":
         return "give vectors that have them, or lists without them (--lists)"
     return "give vectors that have them, or take another set (wordbias mab-eval --set)"

@@ -21,7 +21,7 @@ from wordbias.nli.pairs import Pairs
 from wordbias.nli.recipes import FAST, Recipe
 from wordbias.nli.runs import Data
 from wordbias.nli.runs import plan as models_to_train
-from wordbias.nli.study_rows import rows_of, tests_of
+from wordbias.nli.study_rows import rows_of, sets_of
 from wordbias.nli.trainer import train_all
 from wordbias.quality import AnalogySet, SimilaritySet
 from wordbias.results import Row
@@ -51,6 +51,10 @@ class Plan:
         Test sets of similarity and analogies; see `wordbias.quality.find_sets`.
     attribute
         Along which bias is measured, in vectors and in models.
+    center
+        Centre the differences that MIDB is fitted to.
+    as_published
+        The measures' other published settings; see `wordbias.measures.table.table_rows`.
     """
 
     embeddings: Sequence[Embedding]
@@ -64,6 +68,8 @@ class Plan:
     sembias: SemBias | None = None
     quality: Sequence[SimilaritySet | AnalogySet] = ()
     attribute: Attribute = field(default_factory=Attribute.load)
+    center: bool = False
+    as_published: bool = False
 
     @property
     def about(self) -> Attribute | None:
@@ -80,7 +86,19 @@ class Plan:
         check_families(self.families)
 
 
-def with_permuted_weights(embeddings: Sequence[Embedding]) -> list[Embedding]:
+def _check_words(plan: Plan) -> None:
+    """Refuse now what would have no value after all training."""
+    reasons = [reason for one in plan.embeddings for _, reason in sets_of(plan, one)]
+    if all(reasons):
+        raise WordbiasError(
+            f"{plan.embeddings[0].name} {reasons[0]}, and no other marked set can be scored with "
+            "any embedding; give vectors that have the words"
+        )
+
+
+def with_permuted_weights(
+    embeddings: Sequence[Embedding], *, center: bool = False
+) -> list[Embedding]:
     """Add MISP with each of the 23 wrong weightings of appendix C, of the first embedding."""
     from itertools import permutations
 
@@ -89,7 +107,9 @@ def with_permuted_weights(embeddings: Sequence[Embedding]) -> list[Embedding]:
     wrong = [order for order in orders if order != "1234"]
     made = [
         replace(
-            misp.misp(base, weights=f"perm:{order}"), name=f"{base.name}.perm-{order}", info=None
+            misp.misp(base, weights=f"perm:{order}", center=center),
+            name=f"{base.name}.perm-{order}",
+            info=None,
         )
         for order in wrong
     ]
@@ -103,16 +123,16 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
     -------
     list of Row
         Rows of every model (with its `seed`), their means over seeds (`seeds`, `spread`: standard
-        deviation), the measures of every embedding, and its quality.
+        deviation), the measures of every embedding, and its quality. Where an embedding lacks
+        words of a marked set, the rows of this set have no value but a `reason`.
 
     Raises
     ------
     WordbiasError
-        If an embedding lacks words of the marked sets, another process is at the same study, or as
-        `train_all` does.
+        If no marked set can be scored with any embedding, another process is at the same study, or
+        as `train_all` does.
     """
-    for embedding in plan.embeddings:
-        tests_of(plan, embedding)  # refuses now what would be refused after all training
+    _check_words(plan)
     data = Data.of(dict(plan.data))
     jobs = models_to_train(
         plan.embeddings, plan.seeds, data, plan.recipe, plan.folder, half=plan.half

@@ -5,19 +5,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wordbias.embedding import Embedding
+from wordbias.errors import WordbiasError
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.table import table_rows
-from wordbias.nli.evaluation import mab_rows
+from wordbias.nli.evaluation import BIAS, mab_rows
 from wordbias.nli.files import Model
 from wordbias.nli.fillers import marked_sets
 from wordbias.nli.jobs import Job
-from wordbias.nli.keeping import kept
-from wordbias.nli.known_words import check_fillers, known_part
+from wordbias.nli.keeping import kept, kept_about
+from wordbias.nli.known_words import known_part, why_no_part, why_not_whole
 from wordbias.nli.runs import vocabulary_hash
 from wordbias.nli.scoring import accuracy, score_set
 from wordbias.nli.summary import over_seeds
@@ -50,7 +52,10 @@ def _model_rows(plan: Plan, embedding: Embedding, job: Job) -> list[Row]:
                 right = accuracy(model, embedding, pairs)
                 details = {"set": name, "n": len(pairs), "neutral": 1 / 3, "better": "higher"}
                 yield Row(embedding.name, "snli-accuracy", right, details)
-        for test in tests_of(plan, embedding):
+        for test, reason in sets_of(plan, embedding):
+            if reason:
+                yield from _undefined(test, embedding.name, reason)
+                continue
             scored = score_set(model, embedding, test)
             yield from mab_rows(test, scored.probabilities, embedding.name)
 
@@ -60,20 +65,40 @@ def _model_rows(plan: Plan, embedding: Embedding, job: Job) -> list[Row]:
     return [replace(row, details={**row.details, "seed": job.seed}) for row in rows]
 
 
-def tests_of(plan: Plan, embedding: Embedding) -> list[TestSet]:
-    """Return the marked sets about the words that the vectors have.
+def sets_of(plan: Plan, embedding: Embedding) -> list[tuple[TestSet, str]]:
+    """Return the marked sets, each with the reason why it cannot be scored; empty where it can.
 
-    Raises
-    ------
-    WordbiasError
-        If they lack a word of the published sets.
+    The published sets need all their words, or their numbers would not compare. Sets about another
+    attribute are asked of the words that the vectors have, and need some of each group.
     """
-    tests = [build(name, attribute=plan.about) for name in marked_sets(plan.about)]
-    if plan.about is not None:
-        return [known_part(embedding, test) for test in tests]
-    for test in tests:
-        check_fillers(embedding, test)
-    return tests
+    found = []
+    for test in (build(name, attribute=plan.about) for name in marked_sets(plan.about)):
+        check = why_not_whole if plan.about is None else why_no_part
+        reason = check(embedding, test)
+        found.append((test if reason else known_part(embedding, test), reason))
+    return found
+
+
+def skipped(plan: Plan) -> list[str]:
+    """Say which sets are skipped for which embedding, and why; and which words are left out."""
+    said = []
+    for embedding in plan.embeddings:
+        for test, reason in sets_of(plan, embedding):
+            missing = why_not_whole(embedding, build(test.name, attribute=plan.about))
+            if reason:
+                said.append(f"{embedding.name} {reason}: the set is skipped for it")
+            elif missing:
+                said.append(f"{embedding.name} {missing}: they are left out")
+    return said
+
+
+def _undefined(test: TestSet, subject: str, reason: str) -> Iterator[Row]:
+    """Yield the rows of a set that cannot be scored, without values."""
+    for kind in dict.fromkeys(filler.kind for filler in test.hypotheses):
+        about = {"attribute": test.attribute, "set": test.name, "setting": f"{kind}s"}
+        for measure in BIAS:
+            details = {**about, "reason": f"undefined: {subject} {reason}"}
+            yield Row(subject, measure, None, {**details, "neutral": 0, "better": "lower"})
 
 
 def _named(plan: Plan) -> str:
@@ -92,7 +117,13 @@ def _about(plan: Plan) -> dict[str, Any]:
 
 
 def _panels(plan: Plan) -> list[Panel]:
-    return make_panels(list(plan.embeddings), plan.embeddings[0], plan.attribute)
+    return make_panels(
+        list(plan.embeddings),
+        plan.embeddings[0],
+        plan.attribute,
+        center=plan.center,
+        by_projection=plan.as_published,
+    )
 
 
 def _measure_rows(plan: Plan, panel: Panel) -> list[Row]:
@@ -103,10 +134,28 @@ def _measure_rows(plan: Plan, panel: Panel) -> list[Row]:
         "original": _sha256(panel.original),
         "vocabulary": len(panel.vocabulary),
         "sembias": None if plan.sembias is None else _hashed(plan.sembias),
+        "as_published": plan.as_published,
         **_about(plan),
     }
     path = plan.folder / f"{name}.{_named(plan)}measures.json"
-    return kept(path, about, lambda: table_rows(panel, plan.families, sembias=plan.sembias))
+    _refuse_other_centring(path, plan.center)
+    isolated = 0.0 if plan.as_published else 1.0
+
+    def make() -> list[Row]:
+        return table_rows(panel, plan.families, sembias=plan.sembias, isolated=isolated)
+
+    return kept(path, {**about, "centred": plan.center}, make)
+
+
+def _refuse_other_centring(path: Path, center: bool) -> None:
+    """Refuse a folder whose measures were taken along the other subspace."""
+    before = kept_about(path).get("centred")
+    if before is not None and before is not center:
+        said = ("without --center", "with --center or --as-published")
+        raise WordbiasError(
+            f"{path.parent}: its measures were taken {said[before]}, and these are "
+            f"{said[center]}; name another folder with -o, or go on as it was begun"
+        )
 
 
 def _quality_rows(plan: Plan, embedding: Embedding) -> list[Row]:

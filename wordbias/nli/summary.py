@@ -32,8 +32,8 @@ def intrinsic(rows: Sequence[Row]) -> list[Row]:
 
 
 def settings(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Return the marked sets and the kinds of words in them that rows are about, in order."""
-    found = (row.details for row in rows if row.measure == ERROR)
+    """Return the marked sets, and the kinds of words in them, that have a value, in order."""
+    found = (row.details for row in rows if row.measure == ERROR and row.value is not None)
     return list(dict.fromkeys((one["set"], one["setting"]) for one in found))
 
 
@@ -74,9 +74,12 @@ def _correlation_row(found: Correlation) -> Row:
 
 
 def _mean(rows: Sequence[Row]) -> Row:
-    values = np.array([row.value for row in rows], float)
-    kept = ("attribute", "set", "setting", "group", "n", "neutral", "better")
+    kept = ("attribute", "set", "setting", "group", "n", "neutral", "better", "reason")
     details = {key: rows[0].details[key] for key in kept if key in rows[0].details}
+    if rows[0].value is None:  # for want of words, which all seeds lack alike
+        none = {**details, "seeds": len(rows), "spread": None}
+        return Row(rows[0].subject, rows[0].measure, None, none)
+    values = np.array([row.value for row in rows], float)
     spread = float(values.std(ddof=1)) if len(values) > 1 else None
     more = {"seeds": len(values), "spread": spread}
     return Row(rows[0].subject, rows[0].measure, float(values.mean()), {**details, **more})

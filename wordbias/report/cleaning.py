@@ -17,7 +17,7 @@ _NUMBERS = frozenset(
 )
 _TEXTS = frozenset(
     {"stage", "better", "towards", "reference", "set", "setting", "group", "words", "word"}
-    | {"reason", "debiased"}
+    | {"reason", "debiased", "about", "reading"}
 )
 _LISTS = frozenset({"before", "after"})
 

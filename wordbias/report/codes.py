@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,8 @@ _COLOURS = ("#1b6ca8", "#c8553d", "#3d8b5f", "#8457a3", "#9a7b1f", "#5b6770")
 _FAINT = "#8a8a8a"
 _PANEL = (4.6, 3.5)  # inches
 _BESIDE = 2  # panels in a line
+_DARKEST = 0.87  # of the colours of layers: the end of the scale looks like black
+_TICKS = 14  # layers from which on every other one is named
 _SLACK = 0.06  # of the range of an axis, above and below it
 
 
@@ -77,14 +78,17 @@ def draw_layers(axes: Axes, rows: Sequence[Row]) -> Axes:
     """Draw the bits an example takes against how many were learned from, a line a layer."""
     matplotlib = need("matplotlib", extra="plot", purpose="A figure")
     layers = _layers(rows)
-    colours = matplotlib.colormaps["viridis_r"]
-    scale = matplotlib.colors.Normalize(layers[0], layers[-1] + 0.15 * (layers[-1] - layers[0]))
+    places = range(len(layers))
+    colours = matplotlib.colormaps["viridis_r"](np.linspace(0, _DARKEST, len(layers)))
     for row in rows:
         if row.measure == CODELENGTH and row.details["set"] == TASK:
-            _draw_course(axes, row, colours(scale(row.details["layer"])), spread=False)
-    shown = matplotlib.cm.ScalarMappable(scale, colours)
-    bar = axes.figure.colorbar(shown, ax=axes, pad=0.02, aspect=30, boundaries=_edges(layers))
-    bar.set_ticks(layers if len(layers) < 14 else layers[::2])
+            _draw_course(axes, row, colours[layers.index(row.details["layer"])], spread=False)
+    scale = matplotlib.colors.BoundaryNorm(np.arange(len(layers) + 1) - 0.5, len(layers))
+    shown = matplotlib.cm.ScalarMappable(scale, matplotlib.colors.ListedColormap(colours))
+    bar = axes.figure.colorbar(shown, ax=axes, pad=0.02, aspect=30)
+    step = 1 if len(layers) < _TICKS else 2
+    bar.set_ticks(places[::step], labels=[str(layer) for layer in layers[::step]])
+    bar.minorticks_off()
     bar.ax.tick_params(length=0, labelsize=8)
     bar.outline.set_visible(False)
     bar.set_label("layer")
@@ -175,9 +179,3 @@ def _layers(rows: Sequence[Row]) -> list[int]:
 
 def _cycled(rows: Sequence[Row]) -> list[str]:
     return [_COLOURS[i % len(_COLOURS)] for i in range(len(_subjects(rows)))]
-
-
-def _edges(layers: Sequence[int]) -> list[float]:
-    """Return where one layer's colour ends and the next begins."""
-    inner = [(a + b) / 2 for a, b in pairwise(layers)]
-    return [layers[0] - 0.5, *inner, layers[-1] + 0.5]

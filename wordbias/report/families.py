@@ -111,7 +111,8 @@ FAMILIES = (
         "Are two sets of words, such as career and family, differently near to two others, such "
         "as names of men and women?",
         "Each query is about its own few words. The p-values are not corrected for the number of "
-        "queries, and flowers or insects are no social groups.",
+        "queries. Controls, such as flowers and insects, are about no people: they show that the "
+        "test works at all, and what debiasing left alone.",
         "Effect size d of the difference in mean cosine, with the sample standard deviation; p is "
         "the share of partitions of both sets with at least that difference, of all or of random "
         "ones; the interval draws all words again, the attribute words too. "

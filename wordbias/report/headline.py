@@ -18,7 +18,7 @@ from wordbias.report.judging import (
 )
 from wordbias.report.lines import Line, is_number, minus
 from wordbias.report.views import occupations
-from wordbias.report.views.glance import main_lines
+from wordbias.report.views.glance import main_lines, without_query
 from wordbias.report.views.words import by_word, sides
 from wordbias.results import number
 from wordbias.rows import Found
@@ -52,7 +52,7 @@ def headline(rows: Sequence[Found]) -> list[str]:
     if len(subjects) > _SUBJECTS:
         rest = ", ".join(subjects[_SUBJECTS:])
         said.append(f"Not summed up here, but in the tables: {rest}.")
-    return [*(said or _counts(rows)), CAUTION]
+    return [*(said or _counts(rows)), *without_query(rows), CAUTION]
 
 
 def _found(lines: Sequence[Line]) -> list[str]:
@@ -169,6 +169,7 @@ def _title(line: Line) -> str:
 def _with_value(line: Line, row: Found) -> str:
     neutral = f", neutral {row['neutral']:g}" if is_number(row.get("neutral")) else ""
     p = f", p = {row['p']:.2g}" if is_number(row.get("p")) else ""
+    p += " with the attribute words as given" if p and row.get("reading") else ""
     return f"{_title(line)} ({_number(row)}{neutral}{p})"
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeGuard
 
 from wordbias.results import number
 from wordbias.rows import Found, given
+from wordbias.wordlists.queries import CONTROL
 
 STAGES = ("", "before", "after", "after, refitted")
 """In the order of the columns; rows that know of no stage have the first."""
@@ -124,6 +125,22 @@ def interval(row: Found | None) -> tuple[float, float] | None:
     if row is None or not (is_number(row.get("low")) and is_number(row.get("high"))):
         return None
     return float(row["low"]), float(row["high"])
+
+
+def about(line: Line) -> str:
+    """Return the attribute of people that an association test is about, as far as it is known."""
+    return str(line.any.get("about") or "")
+
+
+def asked_about(lines: Sequence[Line]) -> str:
+    """Return the attribute that a report's association tests are about.
+
+    Gender where some tests are, as in the ten of WEAT; else what the first test is about that is
+    no control; ``control`` where all are.
+    """
+    found = list(dict.fromkeys(map(about, lines)))
+    people = [one for one in found if one != CONTROL]
+    return "gender" if "gender" in found else next(iter(people), CONTROL)
 
 
 def value_text(row: Found | None, digits: int = 3) -> str:

@@ -1,9 +1,13 @@
 """Published data that can be fetched: what there is, where it is kept, how it gets there."""
 
+from typing import TYPE_CHECKING, Any
+
 from wordbias.resources.catalogue import Resource, catalogue, choose
-from wordbias.resources.fetching import Fetched, fetch
-from wordbias.resources.obtaining import Ways
 from wordbias.resources.storage import folder, located, state
+
+if TYPE_CHECKING:
+    from wordbias.resources.fetching import Fetched, fetch
+    from wordbias.resources.obtaining import Ways
 
 __all__ = [
     "Fetched",
@@ -16,3 +20,16 @@ __all__ = [
     "located",
     "state",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load what fetches, and numpy with it, when it is asked for: names are completed without."""
+    if name in ("Fetched", "fetch"):
+        from wordbias.resources import fetching
+
+        return getattr(fetching, name)
+    if name == "Ways":
+        from wordbias.resources.obtaining import Ways
+
+        return Ways
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,6 +14,8 @@ Words = tuple[str, ...]
 Named = tuple[str, Words]
 Pair = tuple[Named, Named]
 
+CONTROL = "control"
+"""What a query is about that is about no people."""
 _NUMBERS = re.compile(r"([0-9]{1,3})(?:-([0-9]{1,3}))?")
 _REMEDY = "give words this embedding has with --queries FILE"
 
@@ -43,6 +45,7 @@ class FoundQuery:
         forms = [form for found in self.sets for form in found.how.values()]
         return {
             "set": self.query.name,
+            **({"about": self.query.about} if self.query.about else {}),
             "n": {name: len(found.found) for name, found in named.items()},
             "missing": {n: list(found.missing) for n, found in named.items() if found.missing},
             "case": {form: forms.count(form) for form in dict.fromkeys(forms)},
@@ -64,6 +67,9 @@ class Query:
     pairs
         Words of X and Y that belong together; by default the i-th words of both sets, where these
         are equally long.
+    about
+        The attribute of people that the query is about, such as ``gender``; ``control`` where it
+        is about none and shows that the test works at all; empty where nobody said.
     """
 
     name: str
@@ -71,6 +77,7 @@ class Query:
     attributes: Pair
     source: str = ""
     pairs: tuple[tuple[str, str], ...] | None = None
+    about: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -123,6 +130,7 @@ def group_queries(groups: Attribute | WordGroups, attributes: Pair) -> tuple[Que
             attributes,
             two.source,
             two.pairs,
+            groups.name,
         )
         for two in _two_by_two(groups)
     )

@@ -35,8 +35,9 @@ def load_queries(
 
     A TOML file has a table ``[sets]``, a list of words under each name, and a table
     ``[queries.NAME]`` for each query with ``targets = [x, y]``, ``attributes = [a, b]``, names of
-    sets, and perhaps ``source = "..."``. A JSON file (suffix ``.json``) has either such word lists
-    by name, as WEFE keeps its own, or what WEFE's ``Query.dict()`` returns, once or in a list.
+    sets, and perhaps ``source = "..."`` and ``about = "gender"``, see `Query`. A JSON
+    file (suffix ``.json``) has either such word lists by name, as WEFE keeps its own, or what
+    WEFE's ``Query.dict()`` returns, once or in a list.
 
     Parameters
     ----------
@@ -88,17 +89,19 @@ def _from_toml(file: Traversable) -> tuple[dict[str, Words], tuple[Query, ...]]:
     for name, value in as_table(tables.get("queries"), f"{file}: [queries]").items():
         where = f"{file}: [queries.{name}]"
         fields = as_table(value, where)
-        refuse_unknown(fields, ("targets", "attributes", "source"), where)
+        refuse_unknown(fields, ("targets", "attributes", "source", "about"), where)
         keys = (f"{where} targets", f"{where} attributes")
-        queries.append(_query(file, name, fields, sets, keys, _source(fields, where, file)))
+        source = _text(fields, "source", where, str(file))
+        about = _text(fields, "about", where)
+        queries.append(_query(file, name, fields, sets, keys, source, about))
     return sets, tuple(queries)
 
 
-def _source(fields: Mapping[str, Any], where: str, file: Traversable) -> str:
-    source = fields.get("source", str(file))
-    if not isinstance(source, str):
-        raise complain(f"{where} source", "a text", source, 'write source = "..." in quotes')
-    return source
+def _text(fields: Mapping[str, Any], key: str, where: str, default: str = "") -> str:
+    text = fields.get(key, default)
+    if not isinstance(text, str):
+        raise complain(f"{where} {key}", "a text", text, f'write {key} = "..." in quotes')
+    return text
 
 
 def _query(
@@ -108,12 +111,13 @@ def _query(
     sets: Mapping[str, Words],
     keys: tuple[str, str],
     source: str,
+    about: str = "",
 ) -> Query:
     x, y = (
         _two(file, as_names(fields.get(field), key), sets, key)
         for field, key in zip(("targets", "attributes"), keys, strict=True)
     )
-    return checked(Query(name, x, y, source), str(file))
+    return checked(Query(name, x, y, source, about=about), str(file))
 
 
 def _two(file: Traversable, names: Words, sets: Mapping[str, Words], where: str) -> Pair:

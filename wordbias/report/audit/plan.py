@@ -35,6 +35,8 @@ class Plan:
         Words whose neighbours are listed, beside the occupations that lean most.
     gipe_words
         See `GIPE_WORDS`.
+    isolated
+        GIPE's weight of a word that is nobody's neighbour; see `wordbias.measures.gipe.gipe`.
 
     Raises
     ------
@@ -48,6 +50,7 @@ class Plan:
     model: Model | None = field(default=None, repr=False)
     words: Sequence[str] = ()
     gipe_words: int = GIPE_WORDS
+    isolated: float = 1.0
 
     def __post_init__(self) -> None:
         for name in self.skip:

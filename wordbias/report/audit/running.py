@@ -123,7 +123,9 @@ def _gipe(one: Stages, plan: Plan) -> list[Row]:
     found: list[Row] = []
     for stage, panel in one.panels():
         part = among(panel, plan.gipe_words)
-        found += one.rows(stage, table_rows(part, ["gipe"]), among=len(part.embedding))
+        found += one.rows(
+            stage, table_rows(part, ["gipe"], isolated=plan.isolated), among=len(part.embedding)
+        )
     return found
 
 

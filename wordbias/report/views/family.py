@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from wordbias.report.families import BY_MEASURE, FAMILIES
 from wordbias.report.family import Family
-from wordbias.report.lines import Line, make_lines, stages_of
+from wordbias.report.lines import Line, about, asked_about, make_lines, stages_of
 from wordbias.report.section import Figure, Section
 from wordbias.report.views.forest import forest
 from wordbias.report.views.line_table import line_grid
@@ -34,16 +34,18 @@ def build(rows: Sequence[Found]) -> list[Section]:
 
 
 def _section(family: Family, lines: Sequence[Line]) -> Section:
-    drawn = [line for line in lines if line.values()]
+    asked = asked_about(lines)
+    own = [line for line in lines if about(line) == asked]
+    others = [line for line in lines if about(line) != asked]
+    drawn = [line for line in own if line.values()]
     common = family.common and len(drawn) > 1
     figures = [_figure(family, drawn[:_DRAWN])] if common else []
+    title = f"Queries about {asked}: values" if others else "Values"
+    grids = [line_grid(own, f"{title} with their 95 % intervals", strips=not common)]
+    if others:
+        grids.append(line_grid(others, "Queries about something else, and controls", strips=False))
     return Section(
-        family.key,
-        family.title,
-        [family.asks],
-        figures,
-        [line_grid(lines, "Values with their 95 % intervals", strips=not common)],
-        [family.method, family.limits],
+        family.key, family.title, [family.asks], figures, grids, [family.method, family.limits]
     )
 
 

@@ -8,9 +8,10 @@ from functools import partial
 from wordbias.rendering import Table
 from wordbias.report.families import measure_title
 from wordbias.report.judging import UNKNOWN, change
-from wordbias.report.lines import Line, ideal, is_number, stages_of, value_text
+from wordbias.report.lines import Line, about, ideal, is_number, stages_of, value_text
 from wordbias.report.section import Grid
 from wordbias.report.views.forest import strip
+from wordbias.rows import Found, given
 
 Column = tuple[str, Callable[[Line], str]]
 
@@ -41,6 +42,7 @@ def line_grid(
     columns = _columns(lines, details, named)
     cells = [[make(line) for _, make in columns] for line in lines]
     reasons = [row["reason"] for line in lines for row in line.stages.values() if "reason" in row]
+    reasons += [row["reading"] for line in lines for row in _read(line).values()]
     note = "; ".join(dict.fromkeys(map(str, reasons)))
     pictures = [strip(line) for line in lines] if strips else []
     return Grid(Table(title, [head for head, _ in columns], cells, note), pictures)
@@ -54,9 +56,12 @@ def _columns(lines: Sequence[Line], details: bool, named: Callable[[str], str]) 
     found += [(stage or "value", partial(_value, stage)) for stage in stages_of(lines)]
     found.append(("ideal", lambda line: ideal(line.any)))
     found += [("change", change)] if compared else []
+    found += [("about", about)] if len({*map(about, lines)} - {""}) > 1 else []
     known = _DETAILS if details else {}
     return found + [
-        (key, make) for key, make in known.items() if any(key in line.any for line in lines)
+        (key, make)
+        for key, make in known.items()
+        if any(key in row for line in lines for row in line.stages.values())
     ]
 
 
@@ -86,4 +91,21 @@ def _coverage(line: Line) -> str:
     return f"{coverage:.0%}" if is_number(coverage) else ""
 
 
-_DETAILS: dict[str, Callable[[Line], str]] = {"n": _size, "p": _p, "coverage": _coverage}
+def _reading(line: Line) -> str:
+    """Say what p and the interval mean together, and at which stage if not at every one."""
+    stages = list(_read(line))
+    when = f"{', '.join(stages)}: " if stages and len(stages) < len(line.stages) else ""
+    return f"{when}depends on the attribute words" if stages else ""
+
+
+def _read(line: Line) -> dict[str, Found]:
+    """Return the rows that say how p and the interval are to be read; the note says it whole."""
+    return {stage: row for stage, row in line.stages.items() if given(row, "reading")}
+
+
+_DETAILS: dict[str, Callable[[Line], str]] = {
+    "n": _size,
+    "p": _p,
+    "coverage": _coverage,
+    "reading": _reading,
+}

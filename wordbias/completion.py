@@ -1,0 +1,98 @@
+"""What Tab offers behind ``wordbias``, found without loading a command.
+
+Commands load numpy. What they take is therefore kept in ``completion.json``, which
+``python tools/cli_reference.py`` writes from the commands themselves.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from importlib.resources import files
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+Offer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+FETCHED = (
+    "embedding",
+    "embeddings",
+    "source",
+    "original",
+    "vectors",
+    "sembias_file",
+    "sets",
+    "train_file",
+    "dev_file",
+    "test_file",
+    "snli_file",
+    "stereoset_file",
+    "lists",
+)
+"""Parameters that take the name of something fetched in place of a path."""
+
+
+def command(name: str) -> click.Command:
+    """Return a command that does nothing but know its arguments and options."""
+    text = (files("wordbias") / "completion.json").read_text(encoding="utf-8")
+    return click.Command(name, params=[_parameter(one) for one in json.loads(text)[name]])
+
+
+def _parameter(one: Mapping[str, Any]) -> click.Parameter:
+    offer = _offer(one["name"], one.get("words", {}))
+    if "opts" not in one:
+        return click.Argument([one["name"]], nargs=one["nargs"], shell_complete=offer)
+    if one.get("flag"):
+        pair = "/".join([one["opts"][-1], *one.get("secondary", [])[-1:]])
+        return click.Option([one["name"], *one["opts"][:-1], pair], is_flag=True, help=one["help"])
+    return click.Option(
+        [one["name"], *one["opts"]],
+        multiple=one.get("multiple", False),
+        help=one["help"],
+        shell_complete=offer,
+    )
+
+
+def _offer(name: str, words: Mapping[str, str]) -> Offer:
+    """Return the function that lists what a parameter takes; files where nothing else is known."""
+
+    def offer(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        if words:
+            return _beginning(words.items(), incomplete)
+        if name == "names":
+            return _beginning(_catalogue(), incomplete)
+        known = _attributes() if name == "attribute_file" else []
+        known = _fetched() if name in FETCHED else known
+        return [CompletionItem(incomplete, type="file"), *_beginning(known, incomplete)]
+
+    return offer
+
+
+def _beginning(known: Iterable[tuple[str, str]], incomplete: str) -> list[CompletionItem]:
+    """Return what begins as typed; in a list with commas, its last name is completed."""
+    before, comma, typed = incomplete.rpartition(",")
+    return [
+        CompletionItem(before + comma + word, help=text)
+        for word, text in known
+        if word.startswith(typed)
+    ]
+
+
+def _attributes() -> list[tuple[str, str]]:
+    from wordbias.wordlists.built_in import ATTRIBUTES
+
+    return list(ATTRIBUTES.items())
+
+
+def _catalogue() -> list[tuple[str, str]]:
+    from wordbias.resources import catalogue
+
+    return [(name, one.title) for name, one in catalogue().items()]
+
+
+def _fetched() -> list[tuple[str, str]]:
+    from wordbias.resources import catalogue, state
+
+    return [(name, one.title) for name, one in catalogue().items() if state(one)]
