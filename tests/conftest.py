@@ -11,11 +11,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 from wordbias import progress, threads
 from wordbias.cli import run
 
 ROOT = Path(__file__).resolve().parent.parent
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")
+
 DATA = Path(os.environ.get("WORDBIAS_SHARED_DATA", ROOT.parent / "shared" / "data"))
 
 
@@ -78,7 +84,6 @@ def process() -> Callable[..., Outcome]:
             capture_output=True,
             encoding="utf-8",
             check=False,
-            timeout=120,
             **options,  # type: ignore[call-overload]
         )
         return Outcome(done.returncode, done.stdout, done.stderr)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import select
 import shutil
 import subprocess
 import sys
@@ -17,7 +16,6 @@ from typing import Any
 
 import pytest
 
-_SECONDS = 60
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _ON_PIPES = """
 import os, sys
@@ -104,9 +102,8 @@ class Browser:
     def open(self, path: Path) -> None:
         """Load a file and wait until it is there."""
         self.call("Page.navigate", url=path.resolve().as_uri())
-        end = time.monotonic() + _SECONDS
         while self.evaluate("document.readyState") != "complete":
-            assert time.monotonic() < end, f"{path} was not loaded in {_SECONDS} s"
+            time.sleep(0.01)
 
     def show(self, width: int, *, dark: bool = False, media: str = "screen") -> None:
         """Give the window a width, and the reader a taste."""
@@ -137,8 +134,6 @@ class Browser:
 
     def _answer(self) -> dict[str, Any]:
         while b"\0" not in self._buffer:
-            ready = select.select([self._read], [], [], _SECONDS)[0]
-            assert ready, f"the browser said nothing for {_SECONDS} s"
             part = os.read(self._read, 1 << 20)
             assert part, "the browser ended"
             self._buffer += part

@@ -5,11 +5,14 @@ used (PEP 562).
 """
 
 import importlib
-from typing import TYPE_CHECKING, Any
+
+TYPE_CHECKING = False  # as typing has it, which takes time to load
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from wordbias.debias.misp import misp as misp
     from wordbias.embedding import Embedding as Embedding
     from wordbias.errors import WordbiasError as WordbiasError
@@ -28,7 +31,7 @@ _ROOMS = ("debias", "fairness", "formats", "measures", "nli", "probes", "quality
 __all__ = ["Attribute", "Embedding", "Subspace", "WordbiasError", "__version__", "misp"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), name)
     if name in _ROOMS:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import logging
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -65,8 +67,19 @@ SECTIONS: dict[str, dict[str, str]] = {
 _INTERRUPTED = 130
 
 
+class _Stopped(BaseException):
+    """An interruption on its way through click, which would write an empty line before ours."""
+
+
 class LazyGroup(click.Group):
     """A group whose help needs no command to be imported."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; an interruption stays silent until `run` says it in one line."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise _Stopped(str(error)) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of the sections."""
@@ -128,12 +141,24 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line and exit; when it is done, it can no longer be interrupted."""
+    if "--debug" not in sys.argv:
+        silence_libraries()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     code = run(sys.argv[1:])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said: only worker processes are joined
     sys.exit(code)
+
+
+def silence_libraries() -> None:
+    """Keep what libraries log and warn of from stderr, where it would stand before our own line.
+
+    Warnings that Python was asked for (``-W``, ``PYTHONWARNINGS``) are shown.
+    """
+    logging.disable(logging.CRITICAL)
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -144,11 +169,10 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (click.Abort, KeyboardInterrupt) as error:
-        said = (
-            str(error.__cause__ or error) or "no output was changed"
-        )  # click wraps what it caught
-        click.echo(f"wordbias: interrupted; {said}", err=True)
+    except (click.Abort, KeyboardInterrupt, _Stopped) as error:
+        if sys.stderr.isatty():
+            click.echo(err=True)  # behind the ^C of a terminal
+        click.echo(f"wordbias: interrupted; {str(error) or 'no output was changed'}", err=True)
         return _INTERRUPTED
     except click.ClickException as error:
         error.show()

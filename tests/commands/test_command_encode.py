@@ -257,13 +257,12 @@ def test_an_interruption_is_one_line_and_the_same_command_goes_on(
         [sys.executable, "-m", "wordbias", *map(str, given)], stderr=subprocess.PIPE, text=True
     )
     part = out.with_name(f"{out.name}.unfinished")
-    deadline = time.monotonic() + 60
     try:
-        while not (part.exists() and _rows_done(part)) and time.monotonic() < deadline:
+        while not (part.exists() and _rows_done(part)):
             assert worker.poll() is None, worker.stderr and worker.stderr.read()
             time.sleep(0.05)
         worker.send_signal(signal.SIGINT)
-        _, said = worker.communicate(timeout=60)
+        _, said = worker.communicate()
     finally:
         worker.kill()
         worker.wait()

@@ -138,9 +138,53 @@ def test_as_a_process(process: Callable[..., Any], encoder: str, nli: Path, tmp_
     assert done.code == 0, done.err
     assert done.err == ""
     assert "Accuracy on dev, of the best state" in done.out
-    again = process(*given(encoder, "nli", nli, tmp_path / "o"))
-    assert again.code == 1
-    assert again.err == f"wordbias: {tmp_path / 'o'}: exists already; name a new folder\n"
+
+
+def test_a_finished_model_is_not_trained_again(
+    cli: Cli, encoder: str, nli: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "o"
+    first = cli(*given(encoder, "nli", nli, output, "--format", "json"))
+    assert first.code == 0, first.err
+    files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    again = cli(*given(encoder, "nli", nli, output, "--format", "json"))
+    assert again.code == 0, again.err
+    assert json.loads(again.out)["rows"] == json.loads(first.out)["rows"]
+    table = cli(*given(encoder, "nli", nli, output))
+    assert f"{output} was finished before; nothing was trained." in " ".join(table.out.split())
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == files
+
+
+def test_a_finished_model_of_another_training_is_refused(
+    refused: Callable[..., str], cli: Cli, encoder: str, nli: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "o"
+    assert cli(*given(encoder, "nli", nli, output)).code == 0
+    said = refused(*given(encoder, "nli", nli, output, "--rate", "0.001"))
+    assert "o: exists already, and holds another training: its recipe rate is 2e-05, not" in said
+    other = tmp_path / "other.tsv"
+    other.write_text(nli.read_text() + "neutral\tThe tea was hot.\tA dog sat.\n")
+    said = refused(*given(encoder, "nli", other, output))
+    assert "holds another training: its train sha256 is" in said
+    (output / "training.json").write_text("{}")
+    said = refused(*given(encoder, "nli", nli, output))
+    assert "its training.json cannot be read; name a new folder" in said
+
+
+def test_a_folder_of_something_else_is_refused(
+    refused: Callable[..., str], encoder: str, nli: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "o").mkdir()
+    said = refused(*given(encoder, "nli", nli, tmp_path / "o"))
+    assert f"{tmp_path / 'o'}: exists already; name a new folder" in said
+
+
+def test_the_same_files_elsewhere_are_the_same_training(
+    cli: Cli, encoder: str, nli: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cli(*given(encoder, "nli", nli, tmp_path / "o")).code == 0
+    monkeypatch.chdir(tmp_path)
+    assert cli(*given("encoder", "nli", Path("nli.tsv"), Path("o"))).code == 0
 
 
 @pytest.mark.parametrize("option", ["--rate", "--warmup", "--decay"])

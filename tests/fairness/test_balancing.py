@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import repeat
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -124,3 +125,32 @@ def test_what_is_written_is_what_was_counted(
     for i, one in enumerate(done.classes):
         for j, group in enumerate(done.groups):
             assert found[one, group] == done.after[i, j]
+
+
+class Counting(np.ndarray):
+    """An array that counts how many numbers are read in whatever is done with it."""
+
+    read = 0
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        Counting.read += sum(np.size(one) for one in inputs)
+        plain = [np.asarray(one) if isinstance(one, Counting) else one for one in inputs]
+        found = getattr(ufunc, method)(*plain, **options)
+        return found.view(Counting) if isinstance(found, np.ndarray) else found
+
+    def __array_function__(self, function: Any, types: Any, given: Any, options: Any) -> Any:
+        plain = [np.asarray(one) if isinstance(one, Counting) else one for one in given]
+        Counting.read += sum(np.size(one) for one in plain if isinstance(one, np.ndarray))
+        return function(*plain, **options)
+
+
+@pytest.mark.parametrize("how", ["subsample", "oversample"])
+def test_classes_cost_no_look_at_all_examples(how: Any) -> None:
+    def read(kinds: int) -> int:
+        rng = np.random.default_rng(0)
+        codes = [rng.integers(most, size=2_000).view(Counting) for most in (kinds, 2)]
+        Counting.read = 0
+        copies(*codes, how)
+        return Counting.read
+
+    assert read(400) <= read(20) + 2 * 400

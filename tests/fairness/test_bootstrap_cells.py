@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -10,10 +10,11 @@ import pytest
 from numpy.typing import NDArray
 
 from wordbias import WordbiasError
+from wordbias.fairness import cells, measuring
 from wordbias.fairness import confusion as counting
-from wordbias.fairness import measuring
+from wordbias.fairness.cells import Cells
 from wordbias.fairness.confusion import Confusion
-from wordbias.fairness.divergences import total_variation
+from wordbias.fairness.divergences import Distance, along_positions, total_variation
 from wordbias.fairness.intervals import expected_alike, interval
 from wordbias.fairness.measuring import (
     ACCURACY,
@@ -45,10 +46,53 @@ def _by_key(rows: list[Row]) -> dict[tuple[str, str], Row]:
     return {(row.measure, row.details["set"]): row for row in rows}
 
 
+def _whole(blocks: Iterable[Cells]) -> NDArray[np.int64]:
+    return np.concatenate([block.dense() for block in blocks])
+
+
+def _many_classes(kinds: int, n: int = 600) -> Confusion:
+    rng = np.random.default_rng(0)
+    gold, groups = rng.integers(kinds, size=n), rng.integers(2, size=n)
+    predicted = np.where(rng.random(n) < 0.5, gold, rng.integers(kinds, size=n))
+    predicted[gold < 3] = rng.integers(kinds, size=int((gold < 3).sum()))
+    return Confusion.of(gold, predicted, groups)
+
+
+def test_work_is_that_of_the_examples_whatever_the_classes() -> None:
+    table = _many_classes(500)
+    for blocks in (table.resampled(40, rng := np.random.default_rng(0)), table.alike(40, rng)):
+        held = 0
+        for block in blocks:
+            held += block.counts.size
+            for rows in (block.by_class(), block.by_outcome()):
+                filled = sum(counts.size for _, counts in rows)
+                assert filled <= 2 * block.counts.size
+        assert held <= 40 * 2 * len(table)  # of 40 · 2 · 500 · 500 cells of whole tables
+
+
+@pytest.mark.parametrize("distance", [total_variation, along_positions(np.arange(60.0))])
+@pytest.mark.parametrize("published", [False, True])
+def test_classes_in_pieces_give_what_all_at_once_give(
+    distance: Distance, published: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = _many_classes(60)
+    block = next(table.resampled(9, np.random.default_rng(1)))
+    settings = Settings(as_published=published)
+    whole = metrics(block.dense(), table.first_shares(), settings, distance)
+    even = _whole(table.alike(9, np.random.default_rng(2)))
+    monkeypatch.setattr(cells, "_SMALL", 0)
+    monkeypatch.setattr(counting, "_AT_ONCE", 1)
+    for name, metric in metrics(block, table.first_shares(), settings, distance).items():
+        np.testing.assert_allclose(metric.joined(), whole[name].joined(), rtol=1e-9, atol=1e-12)
+    pieces = _whole(table.alike(9, np.random.default_rng(2)))
+    np.testing.assert_array_equal(pieces.sum(axis=3), even.sum(axis=3))
+    assert not pieces[:, :, table.counts.sum(axis=0) == 0].any()
+
+
 def test_samples_have_as_many_examples_and_no_new_cells() -> None:
     table = _random(0)
     table.counts[0, 1, 2] = 0
-    drawn = np.concatenate(list(table.resampled(50, np.random.default_rng(0))))
+    drawn = _whole(table.resampled(50, np.random.default_rng(0)))
     assert drawn.shape == (50, 2, 4, 4)
     assert set(drawn.sum(axis=(1, 2, 3))) == {len(table)}
     assert not drawn[:, table.counts == 0].any()
@@ -57,20 +101,18 @@ def test_samples_have_as_many_examples_and_no_new_cells() -> None:
 def test_samples_do_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     table = _random(1)
     whole = list(table.resampled(50, np.random.default_rng(0)))
-    even = list(table.alike(50, np.random.default_rng(0)))
+    even = _whole(table.alike(50, np.random.default_rng(0)))
     monkeypatch.setattr(counting, "_AT_ONCE", 7 * table.counts.size)
     parts = list(table.resampled(50, np.random.default_rng(0)))
     assert (len(whole), len(parts)) == (1, 8)
-    np.testing.assert_array_equal(np.concatenate(whole), np.concatenate(parts))
-    np.testing.assert_array_equal(
-        np.concatenate(even), np.concatenate(list(table.alike(50, np.random.default_rng(0))))
-    )
+    np.testing.assert_array_equal(_whole(whole), _whole(parts))
+    np.testing.assert_array_equal(even, _whole(table.alike(50, np.random.default_rng(0))))
 
 
 def test_even_samples_keep_the_classes_of_each_group() -> None:
     table = _random(2)
     table.counts[:, 3] = 0  # nobody is of the last class
-    drawn = np.concatenate(list(table.alike(2000, np.random.default_rng(0))))
+    drawn = _whole(table.alike(2000, np.random.default_rng(0)))
     n = table.counts.sum(axis=2)
     np.testing.assert_array_equal(drawn.sum(axis=3), np.broadcast_to(n, (2000, *n.shape)))
     of_class = table.counts.sum(axis=0)
@@ -84,7 +126,7 @@ def test_even_samples_keep_the_classes_of_each_group() -> None:
 def test_metrics_of_a_block_are_those_of_its_samples() -> None:
     table = _random(3)
     shares = table.first_shares()
-    block = np.concatenate(list(table.resampled(5, np.random.default_rng(0))))
+    block = _whole(table.resampled(5, np.random.default_rng(0)))
     together = sampled([block], shares, Settings(), total_variation)
     for i, one in enumerate(block):
         alone = metrics(one[None], shares, Settings(), total_variation)

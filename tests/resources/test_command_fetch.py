@@ -262,7 +262,7 @@ def test_a_killed_fetch_goes_on(cli: Run, server: Server, data: Path, how: signa
     with _running(server, name) as process:
         part = _wait_for_part(data)
         process.send_signal(how)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate()
     kept = part.stat().st_size
     assert 0 < kept < len(body)
     assert not (data / name).exists()
@@ -306,12 +306,69 @@ def test_the_lock_of_a_killed_fetch_is_gone_with_the_next(
         fetched("mturk-287")
         assert (data / ".downloads" / "rg-65.lock").exists()
         process.kill()
-        process.wait(timeout=30)
+        process.wait()
     (data / ".downloads" / "nothing").mkdir()
     (data / ".downloads" / "nothing.lock").touch()
     _serve(server, "simlex-999", _archive("SimLex-999.txt", b"word1\tword2\nking\tqueen\n"))
     fetched("simlex-999")
     assert {path.name for path in (data / ".downloads").iterdir()} == {"rg-65"}
+
+
+def test_what_a_killed_fetch_left_is_cleared_by_the_next(
+    cli: Run, server: Server, data: Path, fetched: Run
+) -> None:
+    """Of the same resource and of others; not what has arrived, nor what was there before."""
+    _serve(server, "rg-65", Answer(bytes(200_000), etag='"1"', hang=100_000))
+    with _running(server, "rg-65") as process:
+        _wait_for_part(data)
+        process.kill()
+        process.wait()
+    left = data / ".downloads" / "rg-65"
+    assert len(list(left.glob("tmp*"))) == 1
+    (data / ".rg-65.new").mkdir()
+    (data / ".rg-65.old").mkdir()
+    (data / ".rg-65.old" / "EN-RG-65.txt").write_text("what was there before")
+    _serve(server, "mturk-287", b"king\tqueen\t3.5\n")
+    fetched("mturk-287")
+    assert {path.name.partition(".")[2] for path in left.iterdir()} == {"txt.part", "txt.part.json"}
+    assert {path.name for path in data.iterdir()} == {".downloads", "mturk-287", "rg-65"}
+    assert (data / "rg-65" / "EN-RG-65.txt").read_text() == "what was there before"
+
+
+@pytest.mark.parametrize("answer", [Answer(b""), Answer(b"", length=False)])
+def test_an_empty_answer_is_called_one(
+    cli: Run, server: Server, data: Path, answer: Answer
+) -> None:
+    _serve(server, "rg-65", answer)
+    message = _refused(cli, "fetch", "rg-65", "--mirror", server.url)
+    assert "rg-65: 127.0.0.1" in message
+    assert "gives an empty answer to http://127.0.0.1" in message
+    assert list((data / ".downloads").iterdir()) == []
+    assert len(server.requests) == 1
+
+
+def test_an_empty_file_is_not_taken_over(cli: Run, tmp_path: Path, data: Path) -> None:
+    (tmp_path / "EN-RG-65.txt").touch()
+    message = _refused(cli, "fetch", "rg-65", "--from", tmp_path)
+    assert "EN-RG-65.txt is empty; download it again" in message
+
+
+def _column(cli: Run, name: str, column: str) -> str:
+    lines = cli("fetch").out.splitlines()
+    heads = next(line for line in lines if line.split()[:1] == ["name"])
+    line = next(line for line in lines if line.split()[:1] == [name])
+    place = heads.index(column)
+    return str(line[place:].split("  ")[0].strip())
+
+
+def test_the_list_says_whose_hash_is_known(cli: Run, server: Server, fetched: Run) -> None:
+    assert _column(cli, "sembias", "hash") == "known"
+    assert _column(cli, "rg-65", "hash") == "none"
+    _serve(server, "rg-65", b"gem\tjewel\t3.94\n", b"gem\tjewel\t3.95\n")
+    fetched("rg-65")
+    assert _column(cli, "rg-65", "hash") == "own"
+    message = _refused(cli, "fetch", "rg-65", "--again", "--mirror", server.url)
+    assert "is not the file that was recorded on" in message
 
 
 def test_a_mirror_that_is_none_is_refused_even_where_nothing_is_missing(

@@ -22,7 +22,7 @@ BODY = hashlib.shake_128(b"any bytes").digest(700_000)
 PATH = "/set/data.bin"
 
 
-def _get(server: Server, tmp_path: Path, timeout: float = 5, checked: bool = True) -> bytes:
+def _get(server: Server, tmp_path: Path, timeout: float = 600, checked: bool = True) -> bytes:
     out = tmp_path / "out"
     get = Resuming(tmp_path / "data.part", "the set", checked, timeout)
     get(server.url + PATH, str(out), None)
@@ -31,7 +31,7 @@ def _get(server: Server, tmp_path: Path, timeout: float = 5, checked: bool = Tru
     return out.read_bytes()
 
 
-def _refused(server: Server, tmp_path: Path, timeout: float = 5) -> str:
+def _refused(server: Server, tmp_path: Path, timeout: float = 600) -> str:
     with pytest.raises(WordbiasError) as caught:
         _get(server, tmp_path, timeout)
     assert not (tmp_path / "out").exists()

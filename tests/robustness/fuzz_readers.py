@@ -217,7 +217,8 @@ texts = call("probes.texts:load_texts")
 columns = call("fairness.predictions:load_columns", ["y", "p", "g"])
 pairs = call("nli.pairs:load_pairs")
 text_pairs = call("contextual.text_pairs:load_text_pairs")
-stereoset = call("contextual.stereoset.data:load_data")
+stereoset = call("contextual.stereoset.original:load_stereoset")
+stereoset_tables = call("contextual.stereoset.data:load_data")
 quality = call("quality.sets:read_set")
 attribute = call("wordlists.attribute:load_attribute")
 queries = call("wordlists.query_files:load_queries")
@@ -309,8 +310,8 @@ READERS = [
     ),
     Reader("StereoSet", "d.json", seeds.STEREOSET, stereoset, "stereoset/dev_gender.json.gz"),
     Reader("StereoSet in gzip", "d.json.gz", seeds.packed(seeds.STEREOSET), stereoset),
-    Reader("GSSS", "d.csv", seeds.GSSS, stereoset, "gsss/dev.csv"),
-    Reader("CrowS-Pairs", "d.csv", seeds.CROWS, stereoset),
+    Reader("GSSS", "d.csv", seeds.GSSS, stereoset_tables, "gsss/dev.csv"),
+    Reader("CrowS-Pairs", "d.csv", seeds.CROWS, stereoset_tables),
     Reader(
         "table of settings",
         "t.csv",

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-SECONDS = 300
 Moment = Callable[["subprocess.Popen[bytes]"], bool]
 
 
@@ -22,7 +21,7 @@ def command(*arguments: object, before: str = "") -> list[str]:
 
 def finished(call: Sequence[str]) -> bytes:
     """Run a command to its end, and return what it printed."""
-    done = subprocess.run(call, capture_output=True, timeout=SECONDS, check=False)
+    done = subprocess.run(call, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout
 
@@ -30,21 +29,13 @@ def finished(call: Sequence[str]) -> bytes:
 def killed(call: Sequence[str], moment: Moment, delay: float = 0.0) -> bool:
     """Start a command and kill it `delay` seconds behind a moment; say whether it was not done."""
     with subprocess.Popen(call, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as running:
-        until = time.monotonic() + SECONDS
         while running.poll() is None and not moment(running):
-            assert time.monotonic() < until, "the moment did not come"
             time.sleep(0.003)
         time.sleep(delay)
         running.send_signal(signal.SIGKILL)
-        _, error = running.communicate(timeout=SECONDS)
+        _, error = running.communicate()
     assert running.returncode in (0, -signal.SIGKILL), error.decode()
     return running.returncode != 0
-
-
-def after(seconds: float) -> Moment:
-    """The moment so many seconds behind the start."""
-    end = time.monotonic() + seconds
-    return lambda running: time.monotonic() >= end
 
 
 def written(folder: Path, size: int) -> Moment:

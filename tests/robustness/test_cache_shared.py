@@ -56,7 +56,7 @@ def test_two_processes_fill_it_at_once(path: Path, tmp_path: Path, cache_folder:
         child.stdin.write("\n")
         child.stdin.flush()
     for child in children:
-        _, error = child.communicate(timeout=120)
+        _, error = child.communicate()
         assert (child.returncode, error) == (0, "")
     first, second = (output.read_bytes() for output in outputs)
     assert first == second

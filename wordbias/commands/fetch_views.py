@@ -9,6 +9,7 @@ from typing import Any
 from wordbias.rendering import Table
 from wordbias.resources import Fetched, Resource, folder, state
 from wordbias.resources.catalogue import UNKNOWN
+from wordbias.resources.obtaining import expected_hash
 from wordbias.resources.storage import place
 from wordbias.results import Row
 
@@ -41,13 +42,26 @@ def _about(resource: Resource) -> dict[str, Any]:
 
 def list_table(resources: Sequence[Resource]) -> Table:
     """Everything there is, and which of it is there."""
-    cells = [[r.name, r.title, _size(r.size), _short(r.licence), _there(r)] for r in resources]
+    cells = [
+        [r.name, r.title, _size(r.size), _hash(r), _short(r.licence), _there(r)] for r in resources
+    ]
     return Table(
         f"What can be fetched into {folder()}",
-        ["name", "what", "size", "licence", "there"],
+        ["name", "what", "size", "hash", "licence", "there"],
         cells,
-        "Sizes are of the download, which the members of one archive share; ? is unknown.",
+        "Sizes are of the download, which the members of one archive share; ? is unknown. A "
+        "download must have its hash where that is known. Where none is, the first download "
+        "pins it: its own hash is recorded, and every later one must have it (own).",
     )
+
+
+def _hash(resource: Resource) -> str:
+    """Say by what the next download is checked."""
+    if resource.how:
+        return ""
+    if resource.hash:
+        return "known"
+    return "own" if expected_hash(resource)[0] else "none"
 
 
 def _there(resource: Resource) -> str:

@@ -17,7 +17,6 @@ from wordbias.commands.options import (
     show,
 )
 from wordbias.commands.training_options import precision_option
-from wordbias.formats.atomic import check_new
 from wordbias.progress import set_quiet
 
 
@@ -63,7 +62,8 @@ def command(to: str, quiet: bool, **given: Any) -> None:
     clipping; the state that is best on dev is kept. A head for the same task is trained on, BERT
     gets its own for the next sentence, others a new classifier. The folder is for transformers
     alone to load; training.json in it says how it came about. A log lies beside it. After an
-    interruption the same command goes on from the last look at dev. On several GPUs start it with
+    interruption the same command goes on from the last look at dev; a finished model is not trained
+    again. On several GPUs start it with
     accelerate or torchrun; each process then reads a batch of its own at every step.
 
     \b
@@ -75,7 +75,7 @@ def command(to: str, quiet: bool, **given: Any) -> None:
       accelerate launch --multi_gpu -m wordbias fine-tune bert-base-uncased --task nli …
     """
     asked = Asked(**given)
-    check_new(asked.output)
+    asked.check()
     if not asked.first:
         set_quiet(True)
     done = asked.run()

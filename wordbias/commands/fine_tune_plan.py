@@ -13,7 +13,8 @@ from wordbias.resources import located
 class Done(NamedTuple):
     """What a training read and found, as `wordbias.contextual.fine_tuning` holds it.
 
-    `interval` is that of the accuracy on dev, `chance` the share of dev's commonest label.
+    `interval` is that of the accuracy on dev, `chance` the share of dev's commonest label; `before`
+    says that an earlier call had finished it.
     """
 
     data: Any
@@ -23,6 +24,7 @@ class Done(NamedTuple):
     headed: Any
     interval: tuple[float, float]
     chance: float
+    before: bool
 
 
 @dataclass(frozen=True)
@@ -65,17 +67,22 @@ class Asked:
         changes = {name: getattr(self, name) for name in names}
         return start.with_changes(half=self.precision == BFLOAT16, **changes)
 
+    def check(self) -> None:
+        """Refuse early what would fail after the work."""
+        _need("storing").check_folder(self.output)
+
     def run(self) -> Done:
         """Read the pairs, train, and write the folder."""
         load, running = _need("pairs").load_labelled, _need("running")
         data = load(self.task, located(self.train_file), self.seed).head(self.limit)
         dev = load(self.task, located(self.dev_file), self.seed)
         recipe = self.recipe
+        before = _need("storing").is_finished(self.output)
         tuned, headed = running.run(
             self.task, self.model, data, dev, recipe, self.output, self.device
         )
         interval, chance = running.interval(tuned, dev), running.chance(dev)
-        return Done(data, dev, recipe, tuned, headed, interval, chance)
+        return Done(data, dev, recipe, tuned, headed, interval, chance, before)
 
 
 def _need(module: str) -> Any:

@@ -24,7 +24,11 @@ def report_of(asked: Asked, done: Done) -> Report:
         [row],
         [_table(row, done.chance)],
         [_heading(asked, done)],
-        [f"Written: {asked.output}."],
+        [
+            f"{asked.output} was finished before; nothing was trained."
+            if done.before
+            else f"Written: {asked.output}."
+        ],
         asked.seed,
     )
 

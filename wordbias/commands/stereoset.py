@@ -77,7 +77,8 @@ def command(to: str, quiet: bool, **given: Any) -> None:
     judge = asked.judge(data)
     found = asked.judged(judge, data, repaired)
     written = asked.write(found.records)
-    notes = [*judge.missing, *notes_about(data, repaired), *found.notes]
+    known = notes_about(data, repaired, blanks=judge.masked is not None)
+    notes = [*judge.missing, *known, *found.notes]
     report = Report(
         "stereoset",
         given_arguments(),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from wordbias.commands.encoder_options import check_adapter
 from wordbias.contextual.stereoset.data import Data, load_data
 from wordbias.contextual.stereoset.gsss import Gsss
+from wordbias.contextual.stereoset.original import StereoSet
 from wordbias.contextual.stereoset.repair import Repaired
 from wordbias.contextual.stereoset.repair import repair as repair_swaps
 from wordbias.contextual.stereoset.scores import extremes
@@ -68,7 +69,7 @@ class Asked:
 
     def data(self) -> Data:
         """Read the data, and see that there are triples to be the most extreme."""
-        data = load_data(located(self.file))
+        data = load_data(located(self.file), as_published=self.as_published)
         if isinstance(data, Gsss):
             extremes(len(data.triples), self.share, self.rounding)
         return data
@@ -117,7 +118,10 @@ class Asked:
             about["is next"] = judge.following.place
         if self.adapter:
             about["adapter"] = self.adapter
-        return {"model": about, "data": {"path": data.path, "sha256": data.sha256}}
+        read: dict[str, Any] = {"path": data.path, "sha256": data.sha256}
+        if isinstance(data, StereoSet) and judge.masked is not None and data.several_blanks:
+            read["taken as published" if self.as_published else "left out"] = data.several_blanks
+        return {"model": about, "data": read}
 
     def _runs(self, judge: Judge) -> list[_Run]:
         runs = [_Run(judge.name)]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from wordbias.contextual.stereoset.crows_pairs import CrowsPairs
 from wordbias.contextual.stereoset.data import Data
 from wordbias.contextual.stereoset.gsss import Gsss
+from wordbias.contextual.stereoset.original import KINDS, StereoSet
 from wordbias.contextual.stereoset.repair import Repaired
 from wordbias.contextual.stereoset.settings import Settings
 from wordbias.rendering import Table, how_many
@@ -32,12 +33,21 @@ def describe(data: Data) -> str:
         return f"enhanced StereoSet, {how_many(len(data.triples), 'triple')} ({data.path})"
     if isinstance(data, CrowsPairs):
         return f"CrowS-Pairs, {how_many(len(data.pairs), 'pair')} ({data.path})"
-    sizes = f"{len(data.intersentence)} between and {len(data.intrasentence)} within sentences"
+    between, within = (len(data.items[kind]) for kind in KINDS)
+    sizes = f"{between} between and {within} within sentences"
     return f"StereoSet, {sizes} ({data.path})"
 
 
-def notes_about(data: Data, repaired: Repaired | None) -> list[str]:
-    """Say what a reader of enhanced StereoSet's numbers must know of its swaps."""
+def notes_about(data: Data, repaired: Repaired | None, *, blanks: bool = True) -> list[str]:
+    """Say what a reader must know of enhanced StereoSet's swaps, and of items with two blanks.
+
+    Parameters
+    ----------
+    blanks
+        Whether StereoSet's blanks are scored.
+    """
+    if isinstance(data, StereoSet) and blanks and data.several_blanks:
+        return [_several_blanks(data)]
     if not isinstance(data, Gsss):
         return []
     notes = []
@@ -53,6 +63,17 @@ def notes_about(data: Data, repaired: Repaired | None) -> list[str]:
     if same := data.unswapped():
         notes.append(f"nothing is swapped in the triples {', '.join(same)}: their s is 0")
     return notes
+
+
+def _several_blanks(data: StereoSet) -> str:
+    names = data.several_blanks
+    what = (
+        f"{len(names)} of {how_many(len(data.items['intrasentence']), 'item')} within sentences "
+        f"have more than one blank ({', '.join(names)})"
+    )
+    if data.as_published:
+        return f"{what}; the word of the last one is taken, as StereoSet's loader does"
+    return f"{what} and are left out; --as-published takes them"
 
 
 def tables(rows: Sequence[Row], settings: Settings) -> list[Table]:

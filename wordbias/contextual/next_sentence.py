@@ -14,7 +14,7 @@ from wordbias.contextual.next_label import next_place
 from wordbias.contextual.stereoset.gsss import Sentences
 from wordbias.errors import WordbiasError
 from wordbias.optional import need
-from wordbias.pretrained import PURPOSE, Loaded, load_pretrained, to_device
+from wordbias.pretrained import PURPOSE, Loaded, check_padding, load_pretrained, to_device
 from wordbias.probes.encoder import position_limit
 from wordbias.progress import progress
 from wordbias.threads import threads
@@ -72,6 +72,7 @@ class NextSentence:
             says which of two labels is which.
         """
         loaded, own = _load(str(name))
+        check_padding(loaded.tokenizer, str(name))
         labels = loaded.model.config.id2label if loaded.model.config.num_labels == 2 else {}
         place = next_place(labels, next_label, str(name), IS_NEXT if own else None)
         model, chosen = to_device(loaded.model, device)

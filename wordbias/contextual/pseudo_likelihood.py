@@ -13,8 +13,7 @@ StereoSet's released code (``dataloader.py``) asks for less, and `published_mask
   is one: another token than the model would read there;
 - the sub-words before the mask are put back as text and split again, and what is written on to the
   blank stands after the mask too;
-- of two blanks, the first mask is read (two misspelt blanks of its test file it takes for words;
-  here they are blanks);
+- of two blanks, the first mask is read;
 - the score is the mean of the probabilities, not of their logarithms.
 """
 

@@ -46,17 +46,26 @@ def copies(classes: Codes, groups: Codes, how: Balance, seed: int = 0) -> Codes:
     """
     rng = np.random.default_rng(seed)
     taken = np.full(len(classes), how == "oversample", np.intp)
-    known = np.unique(groups)
-    for one in np.unique(classes):
-        members = [np.flatnonzero((classes == one) & (groups == group)) for group in known]
+    for members in _members(classes, groups):
         sizes = [len(rows) for rows in members]
         for rows in members:
             if how == "subsample":
                 taken[rng.choice(rows, min(sizes), replace=False)] = 1
             elif len(rows):
-                drawn = rng.choice(rows, max(sizes) - len(rows))
-                taken += np.bincount(drawn, minlength=len(taken)).astype(np.intp)
+                np.add.at(taken, rng.choice(rows, max(sizes) - len(rows)), 1)
     return taken
+
+
+def _members(classes: Codes, groups: Codes) -> Iterator[list[Codes]]:
+    """Yield the examples of each group in each class, from one sort of all of them."""
+    kinds, of_class = np.unique(classes, return_inverse=True)
+    known, of_group = np.unique(groups, return_inverse=True)
+    cells = of_class * len(known) + of_group
+    order = np.argsort(cells, kind="stable")
+    ends = np.searchsorted(cells[order], np.arange(1, len(kinds) * len(known)))
+    rows = np.split(order, ends)
+    for start in range(0, len(rows), len(known)):
+        yield rows[start : start + len(known)]
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,21 @@
 """The one table every fairness metric is computed from: counts by group, gold class and prediction.
 
 With 28 professions and two genders it has 1,568 cells, however many predictions there are; so a
-thousand bootstrap samples are one multinomial draw over cells.
+thousand bootstrap samples are one multinomial draw over cells, those that are filled.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
+from wordbias.fairness.cells import Cells, Counts, pieces
 from wordbias.measures.bootstrap import resampled_cells
 
-Counts = NDArray[np.int64]
 _AT_ONCE = 1 << 21  # cells of bootstrap samples that are held at one time
 
 
@@ -97,26 +97,44 @@ class Confusion:
         counts = np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape).astype(np.int64)
         return cls(known, outcomes, chosen, counts, everyone - len(y))
 
-    def resampled(self, draws: int, rng: np.random.Generator) -> Iterator[Counts]:
-        """Yield bootstrap samples of the examples, blocks of shape ``(b, *counts.shape)``."""
-        step = max(1, _AT_ONCE // self.counts.size)
-        for start in range(0, draws, step):
-            drawn = resampled_cells(self.counts.ravel(), rng, min(step, draws - start))
-            yield drawn.reshape(-1, *self.counts.shape)
+    def resampled(self, draws: int, rng: np.random.Generator) -> Iterator[Cells]:
+        """Yield bootstrap samples of the examples, in blocks."""
+        cells = Cells.of(self.counts[None])
+        filled = np.flatnonzero(self.counts)
+        # the last cell takes what rounding leaves of the others' probabilities
+        drawn_of = np.union1d(filled, self.counts.size - 1)
+        group, pair = np.divmod(filled, self.counts[0].size)
+        known = cells.gold * cells.outcomes + cells.outcome
+        place = np.searchsorted(known, pair)
+        for size in _blocks(draws, cells):
+            found = resampled_cells(self.counts.ravel()[drawn_of], rng, size)
+            counts = np.zeros((size, *cells.counts.shape[1:]), np.int64)
+            counts[:, group, place] = found[:, : len(filled)]
+            yield replace(cells, counts=counts)
 
-    def alike(self, draws: int, rng: np.random.Generator) -> Iterator[Counts]:
+    def alike(self, draws: int, rng: np.random.Generator) -> Iterator[Cells]:
         """Yield samples of a classifier that treats the groups alike, in blocks as `resampled`.
 
         Every group has as many examples of each class as here, and their predictions are drawn
         from P(r|y) of all groups.
         """
+        cells = Cells.of(self.counts[None])
         n = self.counts.sum(axis=2)
-        of_class = self.counts.sum(axis=0)
-        p = of_class / np.maximum(of_class.sum(axis=1, keepdims=True), 1)
-        step = max(1, _AT_ONCE // self.counts.size)
-        for start in range(0, draws, step):
-            size = (min(step, draws - start), *n.shape)
-            yield rng.multinomial(n, p, size)
+        of_pair = cells.counts.sum(axis=(0, 1))
+        p = of_pair / np.maximum(n.sum(axis=0), 1)[cells.gold]
+        parts = list(pieces(cells.gold, cells.classes, cells.outcomes))
+        rngs = [rng] if len(parts) == 1 else rng.spawn(len(parts))
+        for size in _blocks(draws, cells):
+            counts = np.zeros((size, *cells.counts.shape[1:]), np.int64)
+            for (rows, row, column, width), of_part in zip(parts, rngs, strict=True):
+                inside = np.isin(cells.gold, rows)
+                last = cells.outcome[inside] == cells.outcomes - 1
+                place = np.where(last, width, column)
+                shares = np.zeros((len(rows), width + 1))
+                shares[row, place] = p[inside]
+                found = of_part.multinomial(n[:, rows], shares, (size, len(n), len(rows)))
+                counts[:, :, inside] = found[:, :, row, place]
+            yield replace(cells, counts=counts)
 
     def empty(self) -> dict[str, list[str]]:
         """Return the classes of which a group has no example, by group, where there are any."""
@@ -143,6 +161,13 @@ class Confusion:
             n[0], total, out=np.full(len(total), np.nan), where=total > 0
         )
         return shares
+
+
+def _blocks(draws: int, cells: Cells) -> Iterator[int]:
+    """Yield how many samples to hold at one time."""
+    step = max(1, _AT_ONCE // cells.counts.size)
+    for start in range(0, draws, step):
+        yield min(step, draws - start)
 
 
 def listed(names: Collection[str], most: int = 8) -> str:

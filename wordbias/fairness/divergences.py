@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from wordbias.errors import WordbiasError
-from wordbias.fairness.confusion import Counts
+from wordbias.fairness.cells import Counts
 from wordbias.fairness.rates import Values, ratio
 from wordbias.optional import need
 from wordbias.progress import progress

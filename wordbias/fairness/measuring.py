@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -115,9 +116,15 @@ class _Measured:
     even: Values | None
     about: Mapping[str, Any]
 
+    @cached_property
+    def values(self) -> Values:
+        """Return what was found, of which a row is one place."""
+        found: Values = self.metric.joined()[0]
+        return found
+
     def row(self, part: str, place: int, reason: str = "", **details: Any) -> Row:
         """Make a row of one column of `Metric.joined`."""
-        value = float(self.metric.joined()[0, place])
+        value = float(self.values[place])
         details = {"set": part, **self.about, **details}
         if np.isnan(value):
             return Row(self.subject, self.name, None, {**details, "reason": reason or "undefined"})

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from wordbias.errors import WordbiasError
-from wordbias.fairness.confusion import Counts
+from wordbias.fairness.cells import Cells, Counts
 from wordbias.fairness.divergences import (
     Aggregate,
     Distance,
     along_costs,
     along_positions,
     by_class,
-    independence,
+    kl_from_mixture,
     separation,
     sufficiency,
     sum_defined,
     total_variation,
 )
 from wordbias.fairness.gaps import gap_correlation, gaps
-from wordbias.fairness.rates import Values, rates, ratio
+from wordbias.fairness.rates import Values, rates_of, ratio
 from wordbias.measures.bootstrap import SAMPLES
 from wordbias.progress import Bar
 
+_AT_ONCE = 1 << 21  # cells of whole tables that are held at one time
 DISTANCES = ("total-variation", "positions", "costs")
 
 
@@ -115,14 +116,14 @@ class Metric:
 
 
 def metrics(
-    counts: Counts, shares: Values, settings: Settings, distance: Distance
+    counts: Cells | Counts, shares: Values, settings: Settings, distance: Distance
 ) -> dict[str, Metric]:
     """Compute every metric of samples of counts.
 
     Parameters
     ----------
     counts
-        Shape ``(b, groups, classes, outcomes)``.
+        Cells, or whole tables of the shape ``(b, groups, classes, outcomes)``.
     shares
         Of the first group in each class, shape ``(classes,)``.
     distance
@@ -134,26 +135,50 @@ def metrics(
         `accuracy` with that of each group; four gaps with those of each class; `independence`
         with that of each group; `separation` of each class; `sufficiency` of each prediction.
     """
-    accuracy, of_groups = _accuracy(counts)
+    cells = counts if isinstance(counts, Cells) else Cells.of(counts)
+    published, groups = settings.as_published, cells.counts.shape[1]
+    right, positives, called = cells.right(), cells.of_classes(), cells.of_outcomes()
+    accuracy, of_groups = _accuracy(right, positives)
     found = {"accuracy": Metric(accuracy, of_groups)}
-    for name, rate in rates(counts, as_published=settings.as_published).items():
+    rates = rates_of(right, positives, called[..., : cells.classes], as_published=published)
+    for name, rate in rates.items():
         gap = gaps(rate)
-        r = gap_correlation(gap, shares) if counts.shape[-3] == 2 else None
+        r = gap_correlation(gap, shares) if groups == 2 else None
         found[f"{name}-gap"] = Metric(sum_defined(np.abs(gap)), gap, r)
-    apart = independence(counts)
+    apart = kl_from_mixture(called)
     found["independence"] = Metric(sum_defined(apart), apart)
-    answered = counts[..., : counts.shape[-2]] if settings.as_published else counts
     for name, distances in (
-        ("separation", separation(answered)),
-        ("sufficiency", sufficiency(counts, distance)),
+        ("separation", _separation(cells.answered() if published else cells)),
+        ("sufficiency", _sufficiency(cells, distance)),
     ):
         parts = by_class(distances, settings.aggregate)
         found[name] = Metric(sum_defined(parts), parts)
     return found
 
 
+def _separation(cells: Cells) -> Values:
+    found = np.full((len(cells), cells.classes, cells.counts.shape[1]), np.nan)
+    for rows, counts in cells.by_class():
+        found[:, rows] = separation(counts)
+    return found
+
+
+def _sufficiency(cells: Cells, distance: Distance) -> Values:
+    """Compare within the classes that occur, unless it matters which these are."""
+    found = np.full((len(cells), cells.outcomes, cells.counts.shape[1]), np.nan)
+    if distance is total_variation:
+        for rows, counts in cells.by_outcome():
+            found[:, rows] = sufficiency(np.swapaxes(counts, -2, -1), distance)
+        return found
+    step = max(1, _AT_ONCE // (cells.counts.shape[1] * cells.classes * cells.outcomes))
+    for start in range(0, len(cells), step):
+        some = replace(cells, counts=cells.counts[start : start + step])
+        found[start : start + step] = sufficiency(some.dense(), distance)
+    return found
+
+
 def sampled(
-    blocks: Iterable[Counts],
+    blocks: Iterable[Cells | Counts],
     shares: Values,
     settings: Settings,
     distance: Distance,
@@ -175,7 +200,6 @@ def sampled(
     return {name: np.concatenate(parts) for name, parts in found.items()}
 
 
-def _accuracy(counts: Counts) -> tuple[Values, Values]:
-    right = np.diagonal(counts, axis1=-2, axis2=-1).sum(axis=-1)
-    n = counts.sum(axis=(-2, -1))
+def _accuracy(of_classes: Counts, positives: Counts) -> tuple[Values, Values]:
+    right, n = of_classes.sum(axis=-1), positives.sum(axis=-1)
     return ratio(right.sum(axis=-1), n.sum(axis=-1)), ratio(right, n)

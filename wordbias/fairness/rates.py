@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.fairness.confusion import Counts
+from wordbias.fairness.cells import Counts
 
 RATES = ("tpr", "fpr", "precision", "f1")
 Values = NDArray[np.float64]
@@ -36,8 +36,21 @@ def rates(counts: Counts, *, as_published: bool = False) -> dict[str, Values]:
     """
     k = counts.shape[-2]
     tp = np.diagonal(counts, axis1=-2, axis2=-1)
-    positives = counts.sum(axis=-1)
     called = counts[..., :k].sum(axis=-2)
+    return rates_of(tp, counts.sum(axis=-1), called, as_published=as_published)
+
+
+def rates_of(
+    tp: Counts, positives: Counts, called: Counts, *, as_published: bool = False
+) -> dict[str, Values]:
+    """Compute the rates of `rates` from sums, each of the shape ``(…, groups, classes)``.
+
+    Parameters
+    ----------
+    tp, positives, called
+        How many examples of each class were predicted as it, are there, and were predicted as it
+        whatever they are.
+    """
     n = positives.sum(axis=-1, keepdims=True)
     fp = called - tp
     found = {"tpr": ratio(tp, positives), "fpr": ratio(fp, n - positives)}

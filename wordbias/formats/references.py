@@ -36,9 +36,12 @@ def _named_in(file: Path) -> list[str]:
     return [name for name, hash_, _ in (text.partition("#") for text in _texts(tables)) if hash_]
 
 
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for part in value.values():
-            yield from _texts(part)
+def _texts(tables: Any) -> Iterator[str]:
+    """Yield every text in tables in tables, however deep."""
+    left = [tables]
+    while left:
+        value = left.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            left += reversed(value.values())

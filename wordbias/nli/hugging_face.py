@@ -15,7 +15,7 @@ from wordbias.nli.pairs import LABELS
 from wordbias.nli.predictions import label_places
 from wordbias.nli.test_sets import Pair, TestSet
 from wordbias.optional import need
-from wordbias.pretrained import PURPOSE, load_pretrained, to_device
+from wordbias.pretrained import PURPOSE, check_padding, load_pretrained, to_device
 from wordbias.progress import progress
 from wordbias.threads import threads
 
@@ -67,6 +67,7 @@ class Classifier:
             classifier, or the order of its labels cannot be determined.
         """
         model, tokenizer = _load(str(name))
+        check_padding(tokenizer, str(name))
         places = label_order(model.config.id2label, labels, str(name))
         model, chosen = to_device(model, device)
         return cls(str(name), model, tokenizer, places, chosen)

@@ -7,12 +7,13 @@ from wordbias.pretrained.computing import (
     silent,
     to_device,
 )
-from wordbias.pretrained.loading import Loaded, load_pretrained, load_untrained
+from wordbias.pretrained.loading import Loaded, check_padding, load_pretrained, load_untrained
 from wordbias.pretrained.weights import weights_sha256
 
 __all__ = [
     "PURPOSE",
     "Loaded",
+    "check_padding",
     "first_line",
     "load_pretrained",
     "load_untrained",

@@ -12,7 +12,7 @@ from wordbias.errors import WordbiasError
 from wordbias.optional import need
 from wordbias.pretrained.computing import PURPOSE, need_transformers, silent
 from wordbias.pretrained.refusing import check_hub, check_name, unloadable
-from wordbias.pretrained.weights import of_other_layers
+from wordbias.pretrained.weights import check_layers, of_other_layers
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +56,7 @@ def load_pretrained(kind: str, name: str, what: str) -> Loaded:
 
     def load(**where: Any) -> Loaded:
         tokenizer = _tokenizer(transformers, name, **where)
+        _config(transformers, name, **where)
         model, found = getattr(transformers, kind).from_pretrained(
             name, trust_remote_code=False, output_loading_info=True, **where
         )
@@ -85,7 +86,7 @@ def load_untrained(kind: str, name: str, what: str, seed: int) -> Loaded:
 
     def load(**where: Any) -> Loaded:
         tokenizer = _tokenizer(transformers, name, **where)
-        config = transformers.AutoConfig.from_pretrained(name, trust_remote_code=False, **where)
+        config = _config(transformers, name, **where)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             model = getattr(transformers, kind).from_config(config, trust_remote_code=False)
@@ -107,6 +108,27 @@ def _tokenizer(transformers: Any, name: str, **where: Any) -> Any:
     if len(tokenizer) <= len(tokenizer.all_special_tokens):
         raise WordbiasError("it has no tokenizer, or one without words")
     return tokenizer
+
+
+def _config(transformers: Any, name: str, **where: Any) -> Any:
+    config = transformers.AutoConfig.from_pretrained(name, trust_remote_code=False, **where)
+    check_layers(name, config, **where)
+    return config
+
+
+def check_padding(tokenizer: Any, name: str) -> None:
+    """Refuse a tokenizer that cannot make texts equally long.
+
+    Raises
+    ------
+    WordbiasError
+        If it has no padding token.
+    """
+    if tokenizer.pad_token_id is None:
+        raise WordbiasError(
+            f"{name}: its tokenizer has no padding token, which texts of different length need; "
+            'name one in its tokenizer_config.json, such as "pad_token": "[PAD]"'
+        )
 
 
 def _from_folder_or_hub(load: Callable[..., Any], name: str, what: str) -> Any:

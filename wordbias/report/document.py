@@ -111,12 +111,20 @@ _CONSTANTS = {"NaN": None, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def _finite(value: Any) -> Any:
-    """Return a value without infinities, which JSON cannot hold."""
+    """Return a value without infinities, which JSON cannot hold, and integers as large."""
     if isinstance(value, dict):
         return {str(key): _finite(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
         return [_finite(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return None if isinstance(value, (int, float)) and not _is_finite(value) else value
+
+
+def _is_finite(value: float) -> bool:
+    """Whether floating point can hold a number: no infinity, no integer of 400 digits."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def _one(found: Any, text: str) -> Any:
@@ -139,7 +147,7 @@ def _is_row(row: Any) -> bool:
     value = row["value"]
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     named = isinstance(row["subject"], str) and isinstance(row["measure"], str)
-    return named and (value is None or (number and math.isfinite(value)))
+    return named and (value is None or (number and _is_finite(value)))
 
 
 def _typed(row: Found) -> Found:
@@ -154,4 +162,4 @@ def _typed(row: Found) -> Found:
 
 def _cell(text: str) -> Any:
     found = _parsed(text) if text[:1] in "-0123456789[{" else None
-    return text if found is None else found
+    return text if found is None else _finite(found)

@@ -150,6 +150,11 @@ class Resuming:
                 raise Interrupted(kept) from None
         if total is not None and done != total:
             raise Broken(f"{done:,} of {total:,} bytes arrived")
+        if not done:
+            raise WordbiasError(
+                f"{self.what}: {host_of(url)} gives an empty answer to {url}; try again later, "
+                "another --mirror, or --from a folder"
+            )
 
     def _check_size(self, done: int, url: str) -> None:
         if self.size is not None and done > 2 * self.size + _MARGIN:

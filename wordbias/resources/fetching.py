@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from pathlib import Path
 from wordbias.errors import WordbiasError
 from wordbias.formats.alone import alone
 from wordbias.resources import storage
-from wordbias.resources.catalogue import Resource
+from wordbias.resources.catalogue import Resource, catalogue
 from wordbias.resources.obtaining import Got, Ways, obtain
 from wordbias.resources.storage import Record
 from wordbias.resources.unpacking import Damaged, copy, gunzip, unzip
@@ -124,7 +125,8 @@ def _unpack(resource: Resource, download: Got, target: Path) -> None:
 def _downloads(group: str) -> Iterator[Path]:
     """Yield the folder of a download, locked; a second process is told so.
 
-    Nothing is left of it that is empty, nor are locks that killed processes left.
+    What killed processes left is cleared, theirs and others': locks, unfinished copies and empty
+    folders; but not what has arrived of a download, from which the next call goes on.
     """
     downloads = storage.folder() / ".downloads" / group
     downloads.parent.mkdir(parents=True, exist_ok=True)
@@ -136,6 +138,7 @@ def _downloads(group: str) -> Iterator[Path]:
                 f"{group}: another process is fetching it; wait for that one"
             ) from None
         downloads.mkdir(exist_ok=True)
+        _clear(downloads)
         try:
             yield downloads
         finally:
@@ -143,7 +146,17 @@ def _downloads(group: str) -> Iterator[Path]:
     for lock in downloads.parent.glob("*.lock"):
         left = lock.with_name(lock.name.removesuffix(".lock"))
         with suppress(WordbiasError), alone(left):  # which removes the lock, if it was nobody's
+            _clear(left)
             _remove_empty(left)
+
+
+def _clear(downloads: Path) -> None:
+    """Remove what a killed process was copying or unpacking; the caller has the lock."""
+    for unfinished in downloads.glob(f"{tempfile.gettempprefix()}????????"):  # pooch's names
+        unfinished.unlink(missing_ok=True)
+    for resource in catalogue().values():
+        if resource.group == downloads.name:
+            storage.clear_unfinished(resource)
 
 
 def _remove_empty(folder: Path) -> None:

@@ -70,7 +70,7 @@ def obtain(resource: Resource, i: int, downloads: Path, ways: Ways) -> Got:
     """Return the `i`-th download of a resource, whose hash is what it has to be."""
     url, what = resource.urls[i], resource.group
     base = urlsplit(url).path.rpartition("/")[2]
-    known, why = _expected(resource, i)
+    known, why = expected_hash(resource, i)
     if ways.source:
         path = _in_folder(Path(ways.source), resource, i, base)
         _check_taken(path, known, why, what)
@@ -93,8 +93,8 @@ def obtain(resource: Resource, i: int, downloads: Path, ways: Ways) -> Got:
     return Got(path, _sha256(path), origin, False)
 
 
-def _expected(resource: Resource, i: int) -> tuple[str, str]:
-    """Return the hash that a download must have, if any, and who says so."""
+def expected_hash(resource: Resource, i: int = 0) -> tuple[str, str]:
+    """Return the hash that the `i`-th download must have, if any, and who says so."""
     if resource.hash:
         return resource.hash, "published"
     record = storage.recorded(resource)
@@ -109,6 +109,8 @@ def _in_folder(folder: Path, resource: Resource, i: int, base: str) -> Path:
     candidates = [folder / resource.name / kept, folder / kept, folder / base]
     for path in candidates:
         if path.is_file():
+            if not path.stat().st_size:
+                raise WordbiasError(f"{resource.name}: {path} is empty; download it again")
             return path
     raise WordbiasError(
         f"{resource.name}: {folder} has no {base}; download {resource.urls[i]} and put it there"

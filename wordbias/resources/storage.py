@@ -136,12 +136,10 @@ def _path(name: str) -> str:
 def replacing_folder(resource: Resource) -> Iterator[Path]:
     """Fill a folder that takes the resource's place only when it is complete.
 
-    What an earlier process left half-done is removed first.
+    What an earlier process left half-done is cleared first.
     """
-    home = folder() / resource.name
-    new, old = home.with_name(f".{home.name}.new"), home.with_name(f".{home.name}.old")
-    for leftover in (new, old):
-        shutil.rmtree(leftover, ignore_errors=True)
+    clear_unfinished(resource)
+    home, new, old = _places(resource)
     try:
         new.mkdir(parents=True)
         yield new
@@ -151,6 +149,21 @@ def replacing_folder(resource: Resource) -> Iterator[Path]:
     finally:
         for leftover in (new, old):
             shutil.rmtree(leftover, ignore_errors=True)
+
+
+def clear_unfinished(resource: Resource) -> None:
+    """Remove what a killed process left beside the resource's place; put back what was there."""
+    home, new, old = _places(resource)
+    if old.exists() and not home.exists():
+        os.replace(old, home)
+    for leftover in (new, old):
+        shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _places(resource: Resource) -> tuple[Path, Path, Path]:
+    """Return the folder of a resource, and where its next and its last content stand meanwhile."""
+    home = folder() / resource.name
+    return home, home.with_name(f".{home.name}.new"), home.with_name(f".{home.name}.old")
 
 
 def write_record(record: Record, at: Path) -> None:

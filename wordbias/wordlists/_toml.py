@@ -8,6 +8,7 @@ from typing import Any
 
 from wordbias.errors import WordbiasError
 
+_DEEPEST = 20
 _KINDS = {
     bool: "true or false",
     dict: "a table",
@@ -42,10 +43,29 @@ def read_toml(file: Traversable) -> dict[str, Any]:
     """Return the tables of a TOML file."""
     text = read_text(file)
     try:
-        return tomllib.loads(text)
+        tables = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # also a number of 5,000 digits
         message = str(error).replace("\n", "\\n")
         raise WordbiasError(f"{file}: not valid TOML: {message}; correct it there") from None
+    _check_depth(tables, file)
+    return tables
+
+
+def _check_depth(tables: dict[str, Any], file: Traversable) -> None:
+    """Refuse tables in tables in tables, such as a key of 5,000 parts makes."""
+    inside = [(key, part) for key, part in tables.items() if isinstance(part, (dict, list))]
+    for _ in range(_DEEPEST):
+        inside = [
+            (key, part)
+            for key, one in inside
+            for part in (one.values() if isinstance(one, dict) else one)
+            if isinstance(part, (dict, list))
+        ]
+    if inside:
+        raise WordbiasError(
+            f"{file}: the key {inside[0][0]!r:.60} leads more than {_DEEPEST} tables or lists "
+            "deep; no word list is so deep: correct it there"
+        )
 
 
 def complain(where: str, expected: str, found: object, remedy: str) -> WordbiasError:

@@ -10,12 +10,17 @@ import numpy as np
 
 from wordbias.contextual.fine_tuning.heads import Headed, load_headed
 from wordbias.contextual.fine_tuning.pairs import LabelledPairs
-from wordbias.contextual.fine_tuning.recipe import Recipe
+from wordbias.contextual.fine_tuning.recipe import Recipe, Rounds
 from wordbias.contextual.fine_tuning.several import Processes, joined, launched
-from wordbias.contextual.fine_tuning.storing import beside, store
+from wordbias.contextual.fine_tuning.storing import (
+    beside,
+    check_folder,
+    finished,
+    is_finished,
+    store,
+)
 from wordbias.contextual.fine_tuning.tuning import Tuned, fine_tune
 from wordbias.formats.alone import alone
-from wordbias.formats.atomic import check_new
 from wordbias.measures.bootstrap import wilson
 from wordbias.pretrained import to_device, weights_sha256
 
@@ -31,21 +36,24 @@ def run(
 ) -> tuple[Tuned, Headed]:
     """Fine-tune a model and write its folder; beside it lie a log and, meanwhile, a checkpoint.
 
-    Of several processes that were started together each takes part, and the first one writes.
+    A model that the same call finished before is loaded instead. Of several processes that were
+    started together each takes part, and the first one writes.
 
     Raises
     ------
     WordbiasError
-        If the folder is there already or another call is writing it, all pairs have one label, the
-        model cannot be loaded or trained, or the checkpoint beside the folder is of another
-        training.
+        If the folder is there already and holds no such model, or another call is writing it, all
+        pairs have one label, the model cannot be loaded or trained, or the checkpoint beside the
+        folder is of another training.
     """
-    check_new(folder)
+    check_folder(folder)
     data.check_classes()
     with _one_at_a_time(folder), joined(device) as processes:
         headed = load_headed(task, data.names, model, recipe.seed)
         _, chosen = to_device(headed.model, processes.device or device)
         about = _about(task, model, headed, data, dev, recipe, processes)
+        if is_finished(folder):
+            return _loaded(task, data, headed, folder, about), headed
         tuned = fine_tune(
             headed,
             data,
@@ -61,6 +69,17 @@ def run(
             _store(headed, folder, tuned, about)
         processes.wait()
     return tuned, headed
+
+
+def _loaded(
+    task: str, data: LabelledPairs, headed: Headed, folder: str | Path, about: dict[str, Any]
+) -> Tuned:
+    """Give a model the parameters of a finished one; return what is told of that."""
+    found = finished(folder, about)
+    trained = load_headed(task, data.names, str(folder)).model
+    headed.model.load_state_dict(trained.state_dict())
+    headed.model.eval()
+    return Tuned(found["dev_accuracy"], found["best_round"], Rounds(**found["rounds"]))
 
 
 def _one_at_a_time(folder: str | Path) -> AbstractContextManager[None]:

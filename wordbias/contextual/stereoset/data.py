@@ -12,8 +12,15 @@ from wordbias.contextual.stereoset.tables import header_of, read_text
 Data = Gsss | StereoSet | CrowsPairs
 
 
-def load_data(path: str | Path) -> Data:
+def load_data(path: str | Path, *, as_published: bool = False) -> Data:
     """Read enhanced StereoSet (CSV), StereoSet (JSON) or CrowS-Pairs (CSV), whichever it is.
+
+    The parts of StereoSet are read when they are asked for.
+
+    Parameters
+    ----------
+    as_published
+        Take StereoSet's items with several blanks; see `StereoSet`.
 
     Raises
     ------
@@ -22,7 +29,7 @@ def load_data(path: str | Path) -> Data:
     """
     source = read_text(path)
     if source.text.lstrip()[:1] in ("{", "["):
-        return parse_stereoset(source)
+        return parse_stereoset(source, as_published=as_published)
     if {"sent_more", "sent_less"} & set(header_of(source)):
         return parse_crows_pairs(source)
     return parse_gsss(source)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from wordbias.contextual.stereoset.crows_pairs import CrowsPairs
 from wordbias.contextual.stereoset.data import Data
 from wordbias.contextual.stereoset.gsss import LABELS, Gsss, Sentences
 from wordbias.contextual.stereoset.measuring import gsss_rows
-from wordbias.contextual.stereoset.original import Cluster, StereoSet
+from wordbias.contextual.stereoset.original import KINDS, Cluster, StereoSet
 from wordbias.contextual.stereoset.preferences import crows_rows, stereoset_rows
 from wordbias.contextual.stereoset.records import (
     Record,
@@ -28,6 +28,9 @@ from wordbias.contextual.stereoset.scores import Float
 from wordbias.contextual.stereoset.settings import Settings
 from wordbias.errors import WordbiasError
 from wordbias.results import Row
+
+_HEADS = {"intersentence": "following", "intrasentence": "masked"}
+"""Which head scores which part of StereoSet."""
 
 
 class Found(NamedTuple):
@@ -77,7 +80,7 @@ class Judge:
         Raises
         ------
         WordbiasError
-            If the model has none of them.
+            If the model has none of them, or a part that they score cannot be used.
         """
         needed = _needed(data)
         heads: dict[str, Any] = {}
@@ -92,6 +95,8 @@ class Judge:
                 missing.append(error)
         if not heads:
             raise missing[0] if len({str(one) for one in missing}) == 1 else _none(name, missing)
+        if isinstance(data, StereoSet):
+            _check_items(data, heads)
         return cls(name, **heads, missing=tuple(map(str, missing)))
 
     def reached(self, interventions: Sequence[Intervention]) -> Judge:
@@ -181,8 +186,18 @@ def _needed(data: Data) -> list[str]:
     if isinstance(data, Gsss):
         return ["following"]
     if isinstance(data, StereoSet):
-        return ["following"] * bool(data.intersentence) + ["masked"] * bool(data.intrasentence)
+        return [_HEADS[kind] for kind in KINDS if data.items[kind]]
     return ["masked"]
+
+
+def _check_items(data: StereoSet, heads: Collection[str]) -> None:
+    """Read the parts that the heads score; refuse if nothing is left to be scored."""
+    scored = [getattr(data, kind) for kind in KINDS if _HEADS[kind] in heads]
+    if not any(scored):
+        raise WordbiasError(
+            f"{data.path}: holds no item to score: all that the model could score have more than "
+            f"one blank ({', '.join(data.several_blanks)}); --as-published takes them"
+        )
 
 
 def _none(name: str, missing: Sequence[WordbiasError]) -> WordbiasError:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,9 @@ from wordbias.errors import WordbiasError
 from wordbias.formats.spelling import is_half
 
 BLANK = "BLANK"
-_ANY_BLANK = re.compile(BLANK, re.IGNORECASE)
 KINDS = ("intersentence", "intrasentence")
+_SPELT = re.compile(rf"\b{BLANK}\b", re.IGNORECASE)
+_NO_SIGNS = str.maketrans("", "", string.punctuation)
 
 
 @dataclass(frozen=True)
@@ -28,9 +31,9 @@ class Cluster:
     id, target, bias_type
         As in the file; the target is the term whose stereotype it is.
     context
-        The first sentence; within sentences, the one with a blank, or with several.
+        The first sentence; within sentences, the one with a blank.
     candidates
-        One for each of `LABELS`: the next sentence, or what fills the blanks.
+        One for each of `LABELS`: the next sentence, or what fills the blank.
     """
 
     id: str
@@ -42,45 +45,119 @@ class Cluster:
 
 @dataclass(frozen=True)
 class StereoSet:
-    """The clusters of a file, and where they came from."""
+    """The items of a file, and where they came from.
+
+    A part is read when it is first asked for: a model that cannot score a part is not held up by
+    what is wrong in it.
+
+    Attributes
+    ----------
+    items
+        The items of each of `KINDS` as in the file.
+    as_published
+        Take items with several blanks as StereoSet's own loader does; see `published_word`. By
+        default they are left out.
+    """
 
     path: str
     sha256: str
-    intersentence: Sequence[Cluster]
-    intrasentence: Sequence[Cluster]
+    items: Mapping[str, Sequence[Mapping[str, Any]]]
+    as_published: bool = False
+
+    @cached_property
+    def intersentence(self) -> Sequence[Cluster]:
+        """Return the items of two sentences."""
+        return _clusters(self, "intersentence")
+
+    @cached_property
+    def intrasentence(self) -> Sequence[Cluster]:
+        """Return the items of one sentence with a blank."""
+        return _clusters(self, "intrasentence")
+
+    @cached_property
+    def several_blanks(self) -> list[str]:
+        """Return the ids of items within sentences that have more than one blank."""
+        return [str(one.get("id")) for one in self.items["intrasentence"] if _several(one)]
 
 
-def load_stereoset(path: str | Path) -> StereoSet:
+def load_stereoset(path: str | Path, *, as_published: bool = False) -> StereoSet:
     """Read the published JSON, which may be compressed.
+
+    Parameters
+    ----------
+    as_published
+        Take items with several blanks, which are left out by default; see `StereoSet`.
 
     Raises
     ------
     WordbiasError
-        If it is no such JSON, holds no cluster, or a cluster has not exactly one sentence a label
-        or a sentence that does not fit its blank (with its id).
+        If it is no such JSON, holds no item, or an item has not exactly one sentence a label or a
+        sentence that does not fit its blank (with its id).
     """
-    return parse_stereoset(read_text(path))
+    found = parse_stereoset(read_text(path), as_published=as_published)
+    for kind in KINDS:
+        getattr(found, kind)
+    return found
 
 
-def parse_stereoset(source: Source) -> StereoSet:
-    """Read the text of such a file; errors are those of `load_stereoset`."""
+def parse_stereoset(source: Source, *, as_published: bool = False) -> StereoSet:
+    """Find the parts of such a file; their items are read when they are asked for.
+
+    Raises
+    ------
+    WordbiasError
+        If it is no such JSON or has no part.
+    """
     try:
         data = json.loads(source.text)["data"]
-        found = {kind: [_cluster(one, kind) for one in data.get(kind, [])] for kind in KINDS}
+        items = {kind: _listed(data.get(kind, [])) for kind in KINDS}
     except json.JSONDecodeError as error:
         raise WordbiasError(
             f"{source.path}: line {error.lineno}: is no JSON: {error.msg}"
         ) from None
-    except WordbiasError as error:
-        raise WordbiasError(f"{source.path}: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise WordbiasError(
-            f"{source.path}: is not StereoSet's JSON ({error!r}); expected data with "
-            f"{' and '.join(KINDS)}"
-        ) from None
-    if not any(found.values()):
+        raise _other_json(source.path, error) from None
+    if not any(items.values()):
         raise WordbiasError(f"{source.path}: holds neither {' nor '.join(KINDS)} items")
-    return StereoSet(source.path, source.sha256, **found)
+    return StereoSet(source.path, source.sha256, items, as_published)
+
+
+def _listed(items: Any) -> list[Mapping[str, Any]]:
+    if not isinstance(items, list) or not all(isinstance(one, dict) for one in items):
+        raise TypeError("expected a list of items")
+    return items
+
+
+def _other_json(path: str, error: Exception) -> WordbiasError:
+    return WordbiasError(
+        f"{path}: is not StereoSet's JSON ({error!r}); expected data with {' and '.join(KINDS)}"
+    )
+
+
+def _clusters(data: StereoSet, kind: str) -> list[Cluster]:
+    try:
+        names = data.several_blanks if kind == "intrasentence" else []
+        left_out = [] if data.as_published else names
+        return [
+            _cluster(one, kind) for one in data.items[kind] if str(one.get("id")) not in left_out
+        ]
+    except WordbiasError as error:
+        raise WordbiasError(f"{data.path}: {error}") from None
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise _other_json(data.path, error) from None
+
+
+def _several(one: Mapping[str, Any]) -> bool:
+    """Whether an item has more than one blank, of which a second may be spelt in small letters."""
+    context = one.get("context")
+    if not isinstance(context, str) or BLANK not in context:
+        return False
+    if context.count(BLANK) > 1:
+        return True
+    return len(_SPELT.findall(context)) > 1 and not all(
+        isinstance(text, str) and _fill(context, text)
+        for text in (sentence["sentence"] for sentence in one["sentences"])
+    )
 
 
 def _cluster(one: Mapping[str, Any], kind: str) -> Cluster:
@@ -98,9 +175,8 @@ def _cluster(one: Mapping[str, Any], kind: str) -> Cluster:
     context = _text(one["context"], f"{kind} {name}")
     first, second, third = (sentences[label] for label in LABELS)
     if kind == "intrasentence":
-        alike = _ANY_BLANK.sub(BLANK, context)
-        context = alike if all(_filling(alike, text) for text in sentences.values()) else context
-        first, second, third = (filler(context, text, name) for text in (first, second, third))
+        word = published_word if _several(one) else filler
+        first, second, third = (word(context, text, name) for text in (first, second, third))
     return Cluster(name, str(one["target"]), str(one["bias_type"]), context, (first, second, third))
 
 
@@ -113,29 +189,43 @@ def _text(found: Any, where: str) -> str:
 def filler(context: str, sentence: str, name: str) -> str:
     """Return what stands in the blank; sentences differ from their context in capitals.
 
-    Seven of the 8,498 published items have two blanks, which one word fills; two of these are
-    spelled ``Blank`` or ``BLANk``, and `load_stereoset` spells them as the others.
+    Raises
+    ------
+    WordbiasError
+        If there is not one blank, or the sentence is another one.
+    """
+    if context.count(BLANK) != 1:
+        raise WordbiasError(f"intrasentence {name}: expected one {BLANK} in {context!r}")
+    found = _fill(context, sentence)
+    if not found:
+        raise WordbiasError(
+            f"intrasentence {name}: {sentence!r} does not fill the blank of {context!r}"
+        )
+    return found
+
+
+def _fill(context: str, sentence: str) -> str:
+    before, _, after = context.partition(BLANK)
+    middle = sentence[len(before) : len(sentence) - len(after)]
+    fits = f"{before}{middle}{after}".lower() == sentence.lower() and middle.strip()
+    return middle if fits else ""
+
+
+def published_word(context: str, sentence: str, name: str) -> str:
+    """Return what StereoSet's own loader takes of a sentence: the word at the last blank's place.
+
+    Words are what single spaces part; signs are taken off.
 
     Raises
     ------
     WordbiasError
-        If there is no blank, or the sentence is another one.
+        If no word stands there.
     """
-    if BLANK not in context:
-        raise WordbiasError(f"intrasentence {name}: expected a {BLANK} in {context!r}")
-    middle = _filling(context, sentence)
-    if not middle:
+    places = [i for i, word in enumerate(context.split(" ")) if BLANK in word]
+    words = sentence.split(" ")
+    word = words[places[-1]].translate(_NO_SIGNS) if places and places[-1] < len(words) else ""
+    if not word:
         raise WordbiasError(
-            f"intrasentence {name}: {sentence!r} does not fill the blank of {context!r}"
+            f"intrasentence {name}: {sentence!r} has no word where {context!r} has its last {BLANK}"
         )
-    return middle
-
-
-def _filling(context: str, sentence: str) -> str:
-    blanks = context.count(BLANK)
-    if not blanks:
-        return ""
-    start, longer = context.index(BLANK), len(sentence) - len(context)
-    middle = sentence[start : start + len(BLANK) + longer // blanks]
-    fits = middle.strip() and context.replace(BLANK, middle).lower() == sentence.lower()
-    return middle if fits else ""
+    return word

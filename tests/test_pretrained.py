@@ -1,0 +1,168 @@
+"""Folders of models whose files do not belong together are refused before a model is built."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wordbias.errors import WordbiasError
+from wordbias.pretrained import load_pretrained, load_untrained
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "she", "he", "sat", "."]
+SHAPE = {
+    "vocab_size": len(WORDS),
+    "hidden_size": 8,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 8,
+    "max_position_embeddings": 16,
+}
+
+
+def save(folder: Path, family: str = "bert", **options: Any) -> Path:
+    """Write a small model of a family."""
+    config = transformers.AutoConfig.for_model(family, **{**SHAPE, **options})
+    transformers.AutoModel.from_config(config).save_pretrained(folder)
+    vocabulary = {word: i for i, word in enumerate(WORDS)}
+    tokenizer = transformers.BertTokenizerFast(vocab=vocabulary, model_max_length=16)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def change(path: Path, **settings: Any) -> None:
+    found = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**found, **settings}), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("layers", "message"),
+    [
+        (100_000, "says that it has 100,000 layers, its weights have at most 2"),
+        (3, "says that it has 3 layers, its weights have at most 2"),
+        (0, "says that it has 0 layers; expected at least 1"),
+        (-1, "says that it has -1 layers; expected at least 1"),
+    ],
+)
+@pytest.mark.parametrize("load", [load_pretrained, partial(load_untrained, seed=0)])
+def test_a_config_of_other_layers(layers: int, message: str, load: Any, tmp_path: Path) -> None:
+    folder = save(tmp_path / "model")
+    change(folder / "config.json", num_hidden_layers=layers)
+    with pytest.raises(WordbiasError) as error:
+        load("AutoModel", str(folder), "an encoder")
+    assert str(error.value).startswith(f"{folder}: cannot be loaded as an encoder: ")
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("shards", ["1GB", "1KB"])
+def test_weights_in_several_files_are_compared(shards: str, tmp_path: Path) -> None:
+    folder = save(tmp_path / "model")
+    model = transformers.AutoModel.from_pretrained(folder)
+    (folder / "model.safetensors").unlink()
+    model.save_pretrained(folder, max_shard_size=shards)
+    assert (folder / "model.safetensors.index.json").exists() == (shards == "1KB")
+    load_pretrained("AutoModel", str(folder), "an encoder")
+    change(folder / "config.json", num_hidden_layers=100_000)
+    with pytest.raises(WordbiasError, match="its weights have at most 2"):
+        load_pretrained("AutoModel", str(folder), "an encoder")
+
+
+def test_pickled_weights_are_compared(tmp_path: Path) -> None:
+    folder = save(tmp_path / "model")
+    model = transformers.AutoModel.from_pretrained(folder)
+    (folder / "model.safetensors").unlink()
+    torch.save(model.state_dict(), folder / "pytorch_model.bin")
+    load_pretrained("AutoModel", str(folder), "an encoder")
+    change(folder / "config.json", num_hidden_layers=100_000)
+    with pytest.raises(WordbiasError, match="its weights have at most 2"):
+        load_pretrained("AutoModel", str(folder), "an encoder")
+
+
+def test_layers_that_share_their_weights_may_be_many(tmp_path: Path) -> None:
+    own = {"embedding_size": 4, "num_hidden_groups": 1, "num_hidden_layers": 30}
+    folder = save(tmp_path / "model", "albert", **own)
+    assert load_pretrained("AutoModel", str(folder), "an encoder").missing == ()
+    change(folder / "config.json", num_hidden_groups=100_000, num_hidden_layers=100_000)
+    with pytest.raises(WordbiasError, match="100,000 layers, its weights have at most"):
+        load_pretrained("AutoModel", str(folder), "an encoder")
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    def item(context: str) -> dict[str, Any]:
+        labels = ("stereotype", "anti-stereotype", "unrelated")
+        texts = ("He sat.", "She sat.", "Sat he.")
+        sentences = [
+            {"sentence": text, "gold_label": label}
+            for text, label in zip(texts, labels, strict=True)
+        ]
+        about = {"id": "1", "target": "she", "bias_type": "gender", "context": context}
+        return {**about, "sentences": sentences}
+
+    path = tmp_path / "pairs.json"
+    path.write_text(json.dumps({"data": {"intersentence": [item("She sat. " * 20)]}}))
+    return path
+
+
+def with_head(folder: Path) -> Path:
+    save(folder)
+    config = transformers.BertConfig(**SHAPE)
+    transformers.BertForNextSentencePrediction(config).save_pretrained(folder)
+    return folder
+
+
+def test_a_tokenizer_without_padding_is_refused(
+    cli: Callable[..., Any], pairs: Path, tmp_path: Path
+) -> None:
+    folder = with_head(tmp_path / "model")
+    change(folder / "tokenizer_config.json", pad_token=None)
+    cli("--version")  # takes what saving the model wrote
+    done = cli("stereoset", folder, "--data", pairs)
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+    assert f"{folder}: its tokenizer has no padding token" in done.err
+
+
+def test_a_classifier_without_padding_is_refused(cli: Callable[..., Any], tmp_path: Path) -> None:
+    folder = save(tmp_path / "model")
+    labels = {"id2label": {0: "entailment", 1: "neutral", 2: "contradiction"}}
+    config = transformers.BertConfig(**SHAPE, num_labels=3, **labels)
+    transformers.BertForSequenceClassification(config).save_pretrained(folder)
+    change(folder / "tokenizer_config.json", pad_token=None)
+    cli("--version")  # takes what saving the model wrote
+    done = cli("mab-eval", "--hf", folder)
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+    assert f"{folder}: its tokenizer has no padding token" in done.err
+
+
+def test_no_line_of_a_library_precedes_ours(
+    process: Callable[..., Any], pairs: Path, tmp_path: Path
+) -> None:
+    """The tokenizer logs that the pair is too long for the model."""
+    done = process("stereoset", with_head(tmp_path / "model"), "--data", pairs)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("wordbias: ")
+    assert done.err.count("\n") == 1
+    assert "reads at most 16 tokens" in done.err
+
+
+def test_warnings_of_libraries_are_not_shown(process: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys, warnings\n"
+        "class Warning_:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'numpy':\n"
+        "            warnings.warn('of a library')\n"
+        "sys.meta_path.insert(0, Warning_())\n"
+    )
+    env = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+    done = process("misp", "nowhere.txt", env=env)
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert "of a library" in process("misp", "nowhere.txt", "--debug", env=env).err
