@@ -7,6 +7,8 @@ from typing import Any
 
 from wordbias.commands.options import note
 from wordbias.probes.columns import DISTINCT
+from wordbias.probes.encoder import Encoder
+from wordbias.probes.pooling import Settings
 from wordbias.probes.texts import Texts
 from wordbias.probes.unfinished import Written
 from wordbias.probes.work import Work
@@ -24,12 +26,34 @@ def tell(texts: Texts, work: Work, quiet: bool) -> None:
         )
     if texts.dropped:
         note(f"{how_many(texts.dropped, 'row')} dropped, the first: {texts.problem}", quiet)
+    for said in (*work.encoder.notes, *pooled_otherwise(work.encoder, work.settings)):
+        note(said, quiet)
     if work.truncated:
         note(
             f"cut to {work.settings.max_length} tokens: {work.truncated} of "
             f"{how_many(len(texts), 'text')}",
             quiet,
         )
+
+
+def pooled_otherwise(encoder: Encoder, settings: Settings) -> list[str]:
+    """Say in what a vector is not what a sentence-transformers folder makes of a text."""
+    if encoder.sentence is None:
+        return []
+    own = " → ".join(encoder.sentence.names)
+    if settings.pooling == "word":
+        if settings.modules or not encoder.sentence.steps:
+            return []
+        return [f"{encoder.name}: words do not go through its {own}, which takes other lengths"]
+    if settings.modules:
+        return []
+    prompt = encoder.sentence.prompt
+    without = f" and its prompt {prompt!r} is left out" if prompt else ""
+    return [
+        f"{encoder.name}: is a sentence-transformers model with {own}; as asked, its vectors are "
+        f"pooled otherwise ({settings.pooling}, special tokens {settings.special_tokens}){without}, "
+        "so they are not those of its encode"
+    ]
 
 
 def encoded_row(output: str, texts: Texts, work: Work, done: Written) -> Row:
@@ -39,7 +63,7 @@ def encoded_row(output: str, texts: Texts, work: Work, done: Written) -> Row:
         "n": len(texts),
         "distinct": len(work.order),
         **work.settings.to_dict(),
-        "dim": work.encoder.dim,
+        "dim": work.shape[-1],
         "truncated": work.truncated,
         "dropped": texts.dropped,
         "columns": {name: len(column.values) for name, column in texts.columns.items()},
@@ -73,11 +97,15 @@ def encoded_table(row: Row) -> Table:
     ]
     columns = ["texts", "layers", "dim", "pooling", "tokens ≤", "cut", "seconds", "texts/s"]
     kept = ", ".join(f"{name} ({count})" for name, count in about["columns"].items())
+    followed = f"As its folder says: {' → '.join(about['modules'])}" if about["modules"] else ""
+    if followed:
+        prompt = about["prompt"]
+        followed += f", behind the prompt {prompt!r}. " if prompt else ". "
     return Table(
         f"Representations by {row.subject}",
         columns,
         [cells],
-        f"{about['distinct']:,} distinct texts; columns kept (values): {kept or 'none'}.",
+        f"{followed}{about['distinct']:,} distinct texts; columns kept (values): {kept or 'none'}.",
         cut="layers",
     )
 
