@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,22 +39,31 @@ def tell(texts: Texts, work: Work, quiet: bool) -> None:
 
 def pooled_otherwise(encoder: Encoder, settings: Settings) -> list[str]:
     """Say in what a vector is not what a sentence-transformers folder makes of a text."""
-    if encoder.sentence is None:
-        return []
-    own = " → ".join(encoder.sentence.names)
     if settings.pooling == "word":
-        if settings.modules or not encoder.sentence.steps:
-            return []
-        return [f"{encoder.name}: words do not go through its {own}, which takes other lengths"]
-    if settings.modules:
+        return beside_modules(encoder, settings.modules)
+    if encoder.sentence is None or settings.modules:
         return []
     prompt = encoder.sentence.prompt
     without = f" and its prompt {prompt!r} is left out" if prompt else ""
     return [
-        f"{encoder.name}: is a sentence-transformers model with {own}; as asked, its vectors are "
-        f"pooled otherwise ({settings.pooling}, special tokens {settings.special_tokens}){without}, "
-        "so they are not those of its encode"
+        f"{encoder.name}: is a sentence-transformers model with {_own(encoder)}; as asked, its "
+        f"vectors are pooled otherwise ({settings.pooling}, special tokens "
+        f"{settings.special_tokens}){without}, so they are not those of its own encode"
     ]
+
+
+def beside_modules(encoder: Encoder, followed: Sequence[str]) -> list[str]:
+    """Say where the vectors of words do not go through a folder's modules, which do not fit."""
+    if encoder.sentence is None or not encoder.sentence.steps or followed:
+        return []
+    return [
+        f"{encoder.name}: words do not go through the modules behind its last layer "
+        f"({_own(encoder)}), which take vectors of another length"
+    ]
+
+
+def _own(encoder: Encoder) -> str:
+    return " → ".join(() if encoder.sentence is None else encoder.sentence.names)
 
 
 def encoded_row(output: str, texts: Texts, work: Work, done: Written) -> Row:

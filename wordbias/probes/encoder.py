@@ -228,10 +228,10 @@ def _check_weights(loaded: Loaded, name: str) -> None:
 
 
 def _shape(model: Any, name: str) -> tuple[int, int, bool]:
-    """Let the model read two tokens: how many layers has it, how wide, is it a causal one?
+    """Return the number of layers, their width, and whether the model is a causal one.
 
-    It is causal if the first token's vector is the same whatever the second is. Configs do not tell
-    reliably: some decoders were made to look both ways.
+    It reads two texts of two tokens, and is causal if the first token's vector is the same whatever
+    the second is. Configs do not tell reliably: some decoders were made to look both ways.
     """
     torch = need("torch", extra="contextual", purpose=PURPOSE)
     ids = torch.tensor([[0, 0], [0, 1]], dtype=torch.long, device=model.device)

@@ -209,8 +209,8 @@ def _layers(some: Settings, encoder: Encoder) -> tuple[int, ...]:
         return (encoder.layers,)
     other = "" if some.pooling == "word" else ", or pool otherwise (--pooling mean)"
     raise WordbiasError(
-        f"{encoder.name}: the modules behind its last layer ({', '.join(some.modules)}) make vectors "
-        f"of {some.width(encoder, encoder.layers)} values, the other layers have "
+        f"{encoder.name}: the modules behind its last layer ({', '.join(some.modules)}) make "
+        f"vectors of {some.width(encoder, encoder.layers)} values, the other layers have "
         f"{some.width(encoder, 0)}; ask for the last layer alone (--layers last){other}"
     )
 

@@ -1,7 +1,7 @@
 """A sentence-transformers folder: what its files say of how a text becomes a vector.
 
-The folder lists modules: a Transformer, its Pooling, and what follows (Dense, LayerNorm, Normalize).
-They are read here, without the library, and nothing in them is run.
+The folder lists modules: a Transformer, its Pooling, and what follows, such as Dense and Normalize.
+They are read here without the library, and nothing in them is run.
 """
 
 from __future__ import annotations
@@ -43,10 +43,13 @@ _TRANSFORMER_CONFIGS = tuple(
 )
 _FILES = ("config.json", "model.safetensors", "pytorch_model.bin")
 """Of a module behind the transformer."""
-_ACTIVATIONS = frozenset(
-    "CELU ELU GELU Hardshrink Hardsigmoid Hardswish Hardtanh Identity LeakyReLU LogSigmoid Mish ReLU "
-    "ReLU6 SELU SiLU Sigmoid Softplus Softshrink Softsign Tanh Tanhshrink".split()
+# fmt: off
+_ACTIVATIONS = (
+    "CELU", "ELU", "GELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "Identity",
+    "LeakyReLU", "LogSigmoid", "Mish", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softplus",
+    "Softshrink", "Softsign", "Tanh", "Tanhshrink",
 )
+# fmt: on
 """Classes of torch.nn that need no argument and have no weights."""
 
 
@@ -405,7 +408,7 @@ def _dense(place: Path, config: dict[str, Any], random_init: int | None) -> Step
     if not dotted.startswith("torch.nn.") or name not in _ACTIVATIONS:
         raise WordbiasError(
             f"{file}: the activation {dotted!r} is not understood; known are those of torch.nn: "
-            f"{', '.join(sorted(_ACTIVATIONS))}; {_REMEDY}"
+            f"{', '.join(_ACTIVATIONS)}; {_REMEDY}"
         )
     residual = bool(config.get("use_residual"))
     module, activation = torch.nn.Module(), getattr(torch.nn, name)()
