@@ -111,6 +111,12 @@ class SentenceModules:
         """The modules behind the transformer, as results name them."""
         return (f"Pooling({'+'.join(self.pooling)})", *(step.name for step in self.steps))
 
+    @property
+    def pools_first(self) -> bool:
+        """Whether a text's vector depends on its first token's."""
+        whole = self.include_prompt or not self.prompt
+        return whole and self.pooling != ("last",)
+
     def width(self, pooled: int) -> int:
         """Return how long the vectors are that `apply` makes of vectors of length `pooled`.
 
@@ -147,21 +153,12 @@ class SentenceModules:
         return digest.hexdigest()
 
 
-def is_sentence_transformer(name: str) -> bool:
-    """Say whether a folder, or what the hub's cache holds of a name, lists modules."""
-    if not name.strip():
-        return False
-    if Path(name).is_dir():
-        return (Path(name) / MODULES).is_file()
-    try:
-        hub = need("huggingface_hub", extra="contextual", purpose=PURPOSE)
-        return isinstance(hub.try_to_load_from_cache(name, MODULES), str)
-    except ValueError:  # no name that the hub could have
-        return False
-
-
 def read_modules(
-    name: str, random_init: int | None = None, notes: list[str] | None = None
+    name: str,
+    random_init: int | None = None,
+    notes: list[str] | None = None,
+    *,
+    of_hub: bool = True,
 ) -> SentenceModules | None:
     """Read a sentence-transformers model; None if the folder, or the name on the hub, is none.
 
@@ -173,6 +170,8 @@ def read_modules(
         Draw the weights of Dense modules anew with this seed, and let LayerNorm begin anew.
     notes
         Gets a line where it cannot be known whether a name on the hub is such a model.
+    of_hub
+        Ask the hub for what is not in its cache.
 
     Raises
     ------
@@ -181,7 +180,7 @@ def read_modules(
     """
     folder = Path(name)
     if not name.strip() or not folder.is_dir():
-        fetched = _from_hub(name, [] if notes is None else notes)
+        fetched = _from_hub(name, [] if notes is None else notes) if of_hub else _cached(name)
         if fetched is None:
             return None
         folder = fetched
@@ -205,6 +204,37 @@ def read_modules(
         bool(config.get("do_lower_case")),
         tuple(made),
     )
+
+
+def module_files(name: str) -> dict[str, Path]:
+    """Return the files that make a folder one of sentence-transformers, by their places in it.
+
+    Those of the transformer itself are none of them. Empty if the folder, or what the hub's cache
+    has of a name, is no such model.
+
+    Raises
+    ------
+    WordbiasError
+        If a file is damaged, or a module is not understood.
+    """
+    folder = Path(name) if name.strip() and Path(name).is_dir() else _cached(name)
+    if folder is None or not (folder / MODULES).is_file():
+        return {}
+    found = [folder / file for file in (MODULES, LIBRARY_CONFIG, *_TRANSFORMER_CONFIGS)]
+    for _, path in _listed(folder):
+        if path != PurePosixPath():
+            found += sorted((folder / path).rglob("*"))
+    return {str(file.relative_to(folder)): file for file in found if file.is_file()}
+
+
+def _cached(name: str) -> Path | None:
+    """Return the folder in the hub's cache that has a model's modules, if it is there."""
+    hub = need("huggingface_hub", extra="contextual", purpose=PURPOSE)
+    try:
+        known = hub.try_to_load_from_cache(name, MODULES)
+    except ValueError:  # no name that the hub could have
+        return None
+    return Path(known).parent if isinstance(known, str) else None
 
 
 def _from_hub(name: str, notes: list[str]) -> Path | None:

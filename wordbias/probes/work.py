@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from wordbias.errors import WordbiasError
 from wordbias.optional import need
 from wordbias.pretrained import PURPOSE
+from wordbias.pretrained.intervening import interventions_in, paused
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.padding import Places, batched, copies_of, padded
 from wordbias.probes.pooling import Settings, shares
@@ -130,7 +131,7 @@ class Work:
         Raises
         ------
         WordbiasError
-            If a vector is not finite.
+            If a vector is not finite, or interventions in the model change none.
         """
         if self.tokens.lost:
             place, reason = next(iter(self.lost().items()))
@@ -139,12 +140,34 @@ class Work:
         lengths = self.tokens.lengths
         with progress("encoding", int(lengths.sum()), "token") as bar:
             bar.update(int(lengths[self.order[:done]].sum()))
-            for rows in batched(self.order[done:], lengths, batch_tokens):
+            for i, rows in enumerate(batched(self.order[done:], lengths, batch_tokens)):
                 vectors = self._encode(rows)
+                if i == 0:
+                    self._check_changed(rows, vectors)
                 places = [copies[row] for row in rows]
                 repeats = [len(some) for some in places]
                 yield Batch(np.concatenate(places), np.repeat(vectors, repeats, axis=1), len(rows))
                 bar.update(int(lengths[rows].sum()))
+
+    def _check_changed(self, rows: Places, vectors: Float32) -> None:
+        """Refuse interventions in the model that no vector shows."""
+        model, settings = self.encoder.model, self.settings
+        active = [one for one in interventions_in(model) if one.sites]
+        if not active:
+            return
+        with paused(model):
+            if not np.array_equal(self._encode(rows), vectors):
+                return
+        layers = settings.layers or ()
+        sites = ", ".join(dict.fromkeys(site for one in active for site in one.sites))
+        how = f"{settings.pooling}, special tokens {settings.special_tokens}"
+        published = "L11-…, attn-…, or " if self.encoder.layers in layers else ""
+        raise WordbiasError(
+            f"{self.encoder.name}: the interventions at {sites} change no vector: layers "
+            f"{', '.join(map(str, layers))}, pooled as {how}, do not read what they change; "
+            f"settings that would: {published}sites such as tokens@L and attention@L up to layer "
+            f"{max(layers)}, and cls@L below it; L12-… is read by the first token alone"
+        )
 
     def _encode(self, rows: Places) -> Float32:
         """Return vectors of distinct texts, shape ``(L, B, d)``."""
