@@ -318,6 +318,10 @@ def test_another_pooling_is_the_users_own(folder: Path) -> None:
     for asked in (Settings(pooling="first"), Settings(pooling="mean", special_tokens="seen")):
         found = encode(encoder, list(TEXTS), settings=asked)
         np.testing.assert_array_equal(found, encode(plain, list(TEXTS), settings=asked))
+    # special tokens of one's own leave the folder's pooling as it is
+    seen = encode(encoder, list(TEXTS), settings=Settings(special_tokens="seen"))
+    mean = Settings(pooling="mean", special_tokens="seen")
+    np.testing.assert_array_equal(seen, encode(plain, list(TEXTS), settings=mean))
     # naming what the folder says is no other pooling
     named = encode(encoder, list(TEXTS), settings=Settings(pooling="mean"))
     np.testing.assert_array_equal(named, encode(encoder, list(TEXTS)))

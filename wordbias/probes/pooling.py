@@ -100,10 +100,9 @@ class Settings:
                 prompt=sentence.prompt,
             )
         else:
-            usual = "last" if encoder.causal else "first"
             found = replace(
                 found,
-                pooling=self.pooling or usual,
+                pooling=self.pooling or _usual(encoder),
                 special_tokens=self.special_tokens or "seen",
             )
         _check_first(found, encoder)
@@ -180,6 +179,14 @@ def shares(tokens: Tokens, place: int, some: Settings, prompt: int = 0) -> Float
             if way != "max":
                 row /= max(row.sum() ** (0.5 if way == "mean-sqrt-length" else 1), 1e-9)
     return out
+
+
+def _usual(encoder: Encoder) -> str:
+    """Return how a text is pooled where nothing is asked for and its folder is not followed."""
+    of_folder = () if encoder.sentence is None else encoder.sentence.pooling
+    if len(of_folder) == 1 and of_folder[0] in POOLINGS:
+        return of_folder[0]
+    return "last" if encoder.causal else "first"
 
 
 def _of_words(encoder: Encoder) -> tuple[str, ...]:
