@@ -384,3 +384,104 @@ def test_models_and_outputs_that_are_none(
         assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
         assert message in done.err
     assert bios.read_text(encoding="utf-8") == BIOS
+
+
+@pytest.fixture
+def sentences(model: Path, tmp_path: Path) -> Path:
+    """Copy the model into a sentence-transformers folder: mean, a Dense that halves, Normalize."""
+    import shutil
+
+    from safetensors.torch import save_file
+
+    folder = tmp_path / "sentences"
+    shutil.copytree(model, folder)
+    modules = ("Transformer", ""), ("Pooling", "1"), ("Dense", "2"), ("Normalize", "3")
+    configs = {
+        "modules.json": [
+            {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+            for i, (kind, path) in enumerate(modules)
+        ],
+        "1/config.json": {"word_embedding_dimension": 12, "pooling_mode_mean_tokens": True},
+        "2/config.json": {
+            "in_features": 12,
+            "out_features": 6,
+            "bias": False,
+            "activation_function": "torch.nn.modules.linear.Identity",
+        },
+        "sentence_bert_config.json": {"max_seq_length": 10, "do_lower_case": False},
+        "config_sentence_transformers.json": {
+            "prompts": {"ask": "is: "},
+            "default_prompt_name": "ask",
+        },
+    }
+    for name, config in configs.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(json.dumps(config), encoding="utf-8")
+    save_file({"linear.weight": torch.eye(12)[:6]}, folder / "2" / "model.safetensors")
+    return folder
+
+
+def test_a_sentence_transformers_folder_is_followed_and_said(
+    cli: Run, sentences: Path, model: Path, bios: Path, out: Path
+) -> None:
+    done = cli("encode", sentences, bios, "-o", out, "--format", "json")
+    assert done.code == 0, done.err
+    (row,) = json.loads(done.out)["rows"]
+    found = load_representations(out)
+    plain = Encoder.load(model, device="cpu")
+    counted = Settings((2,), "mean", special_tokens="counted", max_length=10)
+    x = encode(plain, [f"is: {text}" for text in TEXTS], settings=counted)[0][:, :6]
+    close(found.vectors[-1], x / np.linalg.norm(x, axis=1, keepdims=True))
+    followed = {
+        "pooling": "mean",
+        "special_tokens": "counted",
+        "max_length": 10,
+        "prompt": "is: ",
+        "modules": ["Pooling(mean)", "Dense(12 to 6, Identity)", "Normalize"],
+        "layers": [2],
+    }
+    assert {key: row[key] for key in followed} == followed
+    assert {key: found.about[key] for key in followed} == followed
+    assert row["dim"] == found.dim == 6
+    done = cli("encode", sentences, bios, "-o", out)
+    assert "As its folder says: Pooling(mean) → Dense(12 to 6, Identity) → Normalize" in done.out
+
+
+def test_another_pooling_of_such_a_folder_is_noted(
+    cli: Run, sentences: Path, model: Path, bios: Path, out: Path
+) -> None:
+    done = cli("encode", sentences, bios, "-o", out, "--pooling", "first", "--layers", "last")
+    assert done.code == 0
+    assert "note: " in done.err
+    assert "is a sentence-transformers model with Pooling(mean) → Dense(12 to 6, Id" in done.err
+    assert "pooled otherwise (first, special tokens seen) and its prompt 'is: ' is left" in done.err
+    plain = Encoder.load(model, device="cpu")
+    first = encode(plain, TEXTS, settings=Settings((2,), "first", max_length=10))
+    close(load_representations(out).vectors, first)
+
+
+def test_layers_that_do_not_fit_and_modules_that_are_not_known_are_one_line(
+    cli: Run, sentences: Path, bios: Path, out: Path
+) -> None:
+    done = cli("encode", sentences, bios, "-o", out, "--layers", "all")
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+    assert "make vectors of 6 values, the other layers have 12; ask for the last" in done.err
+    text = (sentences / "modules.json").read_text(encoding="utf-8")
+    (sentences / "modules.json").write_text(text.replace("Normalize", "Router"), encoding="utf-8")
+    done = cli("encode", sentences, bios, "-o", out)
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+    assert "Router, which is not understood" in done.err
+    assert not out.exists()
+
+
+def test_words_go_through_the_modules_of_such_a_folder(
+    cli: Run, sentences: Path, model: Path, bios: Path, out: Path
+) -> None:
+    given = ("--word-column", "job", "--limit", 1, "--format", "json")
+    done = cli("encode", sentences, bios, "-o", out, *given, "--max-length", 20)
+    assert done.code == 0, done.err
+    (row,) = json.loads(done.out)["rows"]
+    assert (row["modules"], row["prompt"]) == (["Dense(12 to 6, Identity)", "Normalize"], "")
+    plain = Encoder.load(model, device="cpu")
+    x = encode_spans(plain, TEXTS[:1], [(9, 14)], [2])[0][:, :6]
+    close(load_representations(out).vectors[-1], x / np.linalg.norm(x, axis=1, keepdims=True))

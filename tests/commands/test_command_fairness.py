@@ -289,3 +289,21 @@ def test_it_needs_none_of_the_heavy_libraries(predictions: Path) -> None:
         "assert not heavy & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--label", "y", "--predicted", "y", "--group", "z"), "--label and --predicted both name"),
+        (("--label", "y", "--predicted", "r", "--group", "y"), "--label and --group both name"),
+        (("--label", "y", "--predicted", "z", "--group", "z"), "--predicted and --group both name"),
+        (("--predicted", "label"), "--label and --predicted both name the column 'label'"),
+    ],
+)
+def test_one_column_is_not_two(
+    cli: Run, predictions: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    """A classifier would be perfect, or a group its class."""
+    done = cli("fairness", predictions, *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert message in " ".join(done.err.split())

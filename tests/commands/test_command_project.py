@@ -345,3 +345,97 @@ def test_the_help_loads_no_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("purpose", "setting", "message"),
+    [
+        ("Model", "SENT-0", "nothing of SENT-0 can be folded into the weights (sentence: BertMod"),
+        ("Model", "L12-110", "cls@3: BertModel has no head to fold it into; sentence: BertModel"),
+        ("SequenceClassification", "tokens@1", "residual connection); write the adapter alone"),
+        ("SequenceClassification", "cls@3", "is not among those to fit: tokens@1; name it with"),
+    ],
+)
+def test_what_cannot_be_folded_is_said_before_anything_is_fitted(
+    refused: Refused,
+    folder: Callable[..., str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    purpose: str,
+    setting: str,
+    message: str,
+) -> None:
+    def fit(*_: Any, **__: Any) -> None:
+        raise AssertionError("it was fitted first")
+
+    monkeypatch.setattr("wordbias.commands.project_plan.fit_adapter", fit)
+    given = ("--setting", setting, "--export", tmp_path / "out")
+    if purpose == "SequenceClassification":
+        given += ("--sites", "tokens@1")
+    said = refused("project", folder("bert", purpose), "-o", tmp_path / "a", *given)
+    assert message in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_part_that_cannot_be_folded_is_said_before_too(
+    cli: Run, folder: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from wordbias.errors import WordbiasError
+
+    def fit(*_: Any, **__: Any) -> None:
+        raise WordbiasError("now it would be fitted")
+
+    monkeypatch.setattr("wordbias.commands.project_plan.fit_adapter", fit)
+    done = cli("project", folder(), "--setting", "L11-11101", "--export", tmp_path / "out")
+    assert done.code == 1
+    note, error = done.err.splitlines()
+    assert "tokens@2 will not be in its weights: a layer's output also goes past" in note
+    assert "now it would be fitted" in error
+
+
+def test_the_adapter_is_kept_when_the_export_fails(
+    cli: Run, folder: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from wordbias.errors import WordbiasError
+
+    def full(*_: Any, **__: Any) -> None:
+        raise WordbiasError("out: could not be written: No space left on device")
+
+    monkeypatch.setattr("wordbias.commands.project_plan.export", full)
+    given = ("--setting", "L12-110", "--export", tmp_path / "out")
+    done = cli("project", folder(), "-o", tmp_path / "a", *given)
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+    assert f"No space left on device (the adapter is written: {tmp_path / 'a'})" in done.err
+    assert read_adapter(tmp_path / "a").facts["pairs"] == 67
+
+
+def test_an_exported_sentence_transformers_folder_is_still_one(
+    cli: Run, folder: Callable[..., str], tmp_path: Path
+) -> None:
+    from wordbias.probes.encoder import Encoder
+    from wordbias.probes.encoding import encode
+
+    model = tmp_path / "sentences"
+    shutil.copytree(folder("bert", "Model"), model)
+    (model / "1_Pooling").mkdir()
+    pooling = {"word_embedding_dimension": 16, "pooling_mode_mean_tokens": True}
+    (model / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    names = ("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize")
+    modules = [
+        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{name}"}
+        for i, (name, path) in enumerate(names)
+    ]
+    (model / "modules.json").write_text(json.dumps(modules))
+    (model / "sentence_bert_config.json").write_text('{"max_seq_length": 20}')
+    given = ("--sites", "attention@2", "--setting", "attention@2", "--export", tmp_path / "out")
+    done = cli("project", model, "-o", tmp_path / "a", *given)
+    assert done.code == 0, done.err
+    plain, exported = (Encoder.load(path, device="cpu") for path in (model, tmp_path / "out"))
+    assert exported.sentence is not None
+    assert exported.max_length == 20
+    texts = ["she is here", "a man left the house"]
+    steps = load_adapter(plain.model, tmp_path / "a").interventions("attention@2")
+    with applied(plain.model, steps):
+        expected = encode(plain, texts)
+    np.testing.assert_allclose(encode(exported, texts), expected, atol=1e-5)
+    assert np.abs(encode(plain, texts) - expected).max() > 1e-3

@@ -364,6 +364,30 @@ def test_a_head_that_a_setting_does_not_reach_is_left_out(
     assert "SENT-0: the BertForMaskedLM is left out: " in done.err
 
 
+def test_a_setting_that_changes_no_score_is_refused(
+    cli: Cli, masked: str, crows: Path, tmp_path: Path
+) -> None:
+    """Words behind a mask are not read off the last layer's CLS token."""
+    from wordbias.contextual.adapters import Adapter
+    from wordbias.contextual.fingerprint import Fingerprint
+    from wordbias.contextual.sites import Site
+    from wordbias.subspace import Subspace
+
+    model = transformers.BertForMaskedLM.from_pretrained(masked)
+    size = model.config.hidden_size
+    g = Subspace(np.ones((1, size)) / np.sqrt(size), np.array([0.5]))
+    last = model.config.num_hidden_layers
+    sites = {Site("cls", last): g, Site("tokens", last): g}
+    Adapter(sites, Fingerprint.of(model)).save(tmp_path / "a.st")
+    given = ("stereoset", masked, "--data", crows, "--adapter", tmp_path / "a.st")
+    done = cli(*given, "--setting", "cls@-1")
+    assert (done.code, done.out) == (1, "")
+    assert "the setting cls@-1 changes no score" in done.err
+    assert "settings that would: sites such as tokens@L, attention@L" in done.err
+    done = cli(*given, "--setting", "tokens@-1")
+    assert done.code == 0, done.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

@@ -73,7 +73,7 @@ def reference(
         length = some.max_length or encoder.max_length
         states, offsets, added = alone(encoder, text, length, some.special_tokens != "none")
         tokens = range(len(offsets))
-        if some.pooling == "first":
+        if some.pooling in (None, "first"):
             chosen = [0]
         elif some.pooling == "mean":
             own = [t for t in tokens if not added[t]]

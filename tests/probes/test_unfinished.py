@@ -98,6 +98,8 @@ def test_what_the_file_says_of_itself(bert: Encoder, out: Path) -> None:
         "subword": "mean",
         "special_tokens": "counted",
         "max_length": 7,
+        "prompt": "",
+        "modules": [],
         "texts": "t",
         "texts_sha256": "0",
         "truncated": sum(len(bert.tokenizer(text)["input_ids"]) > 7 for text in TEXTS),

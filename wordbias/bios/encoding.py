@@ -45,8 +45,9 @@ class Reading:
     device: str | None = None
 
     def load(self, model: str, random_init: int | None = None) -> Encoder:
-        """Load an encoder; errors are those of `Encoder.load`."""
+        """Load an encoder, its own layers alone; errors are those of `Encoder.load`."""
         encoder = Encoder.load(model, device=self.device, random_init=random_init)
+        encoder = replace(encoder, sentence=None)
         return replace(encoder, model=Casting(encoder.model)) if self.half else encoder
 
     def settings(self, encoder: Encoder) -> Settings:

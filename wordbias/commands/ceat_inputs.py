@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from wordbias.commands.encode_views import beside_modules
 from wordbias.commands.encoder_options import PRECISION
 from wordbias.commands.options import note, which_layers
 from wordbias.errors import WordbiasError
@@ -103,7 +104,8 @@ def _encoded(name: str, queries: Sequence[Query], options: dict[str, Any]) -> Su
     found = encoded.representations
     if save is not None:
         save_representations(found, save)
-    notes = _told(encoded, sentences, path)
+    notes = [*encoder.notes, *beside_modules(encoder, found.about["modules"])]
+    notes += _told(encoded, sentences, path)
     for line in notes:
         note(line, options["quiet"])
     inputs = {

@@ -37,15 +37,15 @@ from wordbias.results import Report
 @click.option("-o", "--output", required=True, help="File to write (safetensors).")
 @click.option(
     "--layers",
-    default="all",
     callback=split_layers,
-    show_default=True,
-    help="all, last, or numbers such as 0,3,6; 0 is the input embeddings.",
+    help="all, last, or numbers such as 0,3,6; 0 is the input embeddings.  [default: all, or the "
+    "last where MODEL's own modules give its vectors another length]",
 )
 @click.option(
     "--pooling",
     type=click.Choice(POOLINGS),
-    help="Which tokens a vector is the mean of.  [default: first; word where words are named]",
+    help="Which tokens a vector is the mean of.  [default: as a sentence-transformers MODEL says, "
+    "else first, last of a causal model; word where words are named]",
 )
 @click.option(
     "--subword",
@@ -57,9 +57,8 @@ from wordbias.results import Report
 @click.option(
     "--special-tokens",
     type=click.Choice(SPECIALS),
-    default="seen",
-    show_default=True,
-    help="[CLS], [SEP]: seen by the model, counted in the mean as well, or none.",
+    help="[CLS], [SEP]: seen by the model, counted in the mean as well, or none.  [default: seen; "
+    "counted where a sentence-transformers MODEL is followed]",
 )
 @click.option("--word-column", metavar="COLUMN", help="Column of the word that is meant.")
 @click.option(
@@ -112,7 +111,9 @@ def command(
     MODEL is a folder or a name on the hub. DATA is plain text, one text a line, or has columns
     (.tsv, .csv, .jsonl), compressed or not; other columns are kept as labels. By default a vector
     is that of the first token, which is what a classifier on top of an encoder reads and what
-    Orgad et al. (2022) probe; in layer 0 it is the same for every text. After an interruption the
+    Orgad et al. (2022) probe; in layer 0 it is the same for every text. Of a causal model, such as
+    GPT-2 or Llama, it is that of the last token. A sentence-transformers MODEL decides itself: its
+    pooling, length, prompt, and behind the last layer its other modules. After an interruption the
     same command goes on where it stopped.
 
     \b
@@ -168,9 +169,10 @@ def _choice(options: dict[str, Any], skip_bad: bool) -> Choice:
 
 
 def _settings(options: dict[str, Any], encoder: Encoder, words: bool) -> Settings:
+    layers = options["layers"]
     return Settings(
-        which_layers(options["layers"], range(encoder.layers + 1)),
-        options["pooling"] or ("word" if words else "first"),
+        None if layers is None else which_layers(layers, range(encoder.layers + 1)),
+        options["pooling"] or ("word" if words else None),
         options["subword"],
         options["special_tokens"],
         options["max_length"],

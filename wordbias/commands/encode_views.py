@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from wordbias.commands.options import note
 from wordbias.probes.columns import DISTINCT
+from wordbias.probes.encoder import Encoder
+from wordbias.probes.pooling import Settings
 from wordbias.probes.texts import Texts
 from wordbias.probes.unfinished import Written
 from wordbias.probes.work import Work
@@ -24,12 +27,43 @@ def tell(texts: Texts, work: Work, quiet: bool) -> None:
         )
     if texts.dropped:
         note(f"{how_many(texts.dropped, 'row')} dropped, the first: {texts.problem}", quiet)
+    for said in (*work.encoder.notes, *pooled_otherwise(work.encoder, work.settings)):
+        note(said, quiet)
     if work.truncated:
         note(
             f"cut to {work.settings.max_length} tokens: {work.truncated} of "
             f"{how_many(len(texts), 'text')}",
             quiet,
         )
+
+
+def pooled_otherwise(encoder: Encoder, settings: Settings) -> list[str]:
+    """Say in what a vector is not what a sentence-transformers folder makes of a text."""
+    if settings.pooling == "word":
+        return beside_modules(encoder, settings.modules)
+    if encoder.sentence is None or settings.modules:
+        return []
+    prompt = encoder.sentence.prompt
+    without = f" and its prompt {prompt!r} is left out" if prompt else ""
+    return [
+        f"{encoder.name}: is a sentence-transformers model with {_own(encoder)}; as asked, its "
+        f"vectors are pooled otherwise ({settings.pooling}, special tokens "
+        f"{settings.special_tokens}){without}, so they are not those of its own encode"
+    ]
+
+
+def beside_modules(encoder: Encoder, followed: Sequence[str]) -> list[str]:
+    """Say where the vectors of words do not go through a folder's modules, which do not fit."""
+    if encoder.sentence is None or not encoder.sentence.steps or followed:
+        return []
+    return [
+        f"{encoder.name}: words do not go through the modules behind its last layer "
+        f"({_own(encoder)}), which take vectors of another length"
+    ]
+
+
+def _own(encoder: Encoder) -> str:
+    return " → ".join(() if encoder.sentence is None else encoder.sentence.names)
 
 
 def encoded_row(output: str, texts: Texts, work: Work, done: Written) -> Row:
@@ -39,7 +73,7 @@ def encoded_row(output: str, texts: Texts, work: Work, done: Written) -> Row:
         "n": len(texts),
         "distinct": len(work.order),
         **work.settings.to_dict(),
-        "dim": work.encoder.dim,
+        "dim": work.shape[-1],
         "truncated": work.truncated,
         "dropped": texts.dropped,
         "columns": {name: len(column.values) for name, column in texts.columns.items()},
@@ -73,11 +107,15 @@ def encoded_table(row: Row) -> Table:
     ]
     columns = ["texts", "layers", "dim", "pooling", "tokens ≤", "cut", "seconds", "texts/s"]
     kept = ", ".join(f"{name} ({count})" for name, count in about["columns"].items())
+    followed = f"As its folder says: {' → '.join(about['modules'])}" if about["modules"] else ""
+    if followed:
+        prompt = about["prompt"]
+        followed += f", behind the prompt {prompt!r}. " if prompt else ". "
     return Table(
         f"Representations by {row.subject}",
         columns,
         [cells],
-        f"{about['distinct']:,} distinct texts; columns kept (values): {kept or 'none'}.",
+        f"{followed}{about['distinct']:,} distinct texts; columns kept (values): {kept or 'none'}.",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 import click
@@ -54,6 +55,12 @@ class Asked:
             raise click.UsageError("--share-column is for --shares")
         if self.costs and self.distance:
             raise click.UsageError("choose one of --costs and --distance")
+        named = {"--label": self.label, "--predicted": self.predicted, "--group": self.group}
+        for (one, column), (other, same) in combinations(named.items(), 2):
+            if column == same:
+                raise click.UsageError(
+                    f"{one} and {other} both name the column {column!r}; they are two columns"
+                )
 
     def columns(self) -> Columns:
         """Read the predictions."""

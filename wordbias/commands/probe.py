@@ -42,10 +42,9 @@ from wordbias.results import Report
 )
 @click.option(
     "--fractions",
-    default="published",
     callback=split_fractions,
-    show_default=True,
-    help="Where blocks end: published, voita, or percentages 2,10,100.",
+    help="Where blocks of --mdl end: published, voita, or percentages 2,10,100.  [default: "
+    "published]",
 )
 @click.option(
     "--seeds",

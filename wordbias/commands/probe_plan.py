@@ -23,10 +23,10 @@ from wordbias.workers import Workers
 
 
 def split_fractions(
-    ctx: click.Context, param: click.Parameter, value: str
-) -> str | tuple[float, ...]:
+    ctx: click.Context, param: click.Parameter, value: str | None
+) -> str | tuple[float, ...] | None:
     """Return a known name, or split percentages such as ``2,10,100``."""
-    if value in FRACTIONS:
+    if value is None or value in FRACTIONS:
         return value
     try:
         shares = [float(part) / 100 for part in value.split(",")]
@@ -50,7 +50,7 @@ class Asked:
     names: bool
     mdl: bool
     probe: str
-    fractions: str | tuple[float, ...]
+    fractions: str | tuple[float, ...] | None
     seeds: list[int]
     layers: Layers
     array: str | None
@@ -76,9 +76,13 @@ class Asked:
         """Refuse early what would fail after the work."""
         if self.mdl and self.split:
             raise click.UsageError("--split is for --accuracy; an online code splits by itself")
-        for name in ("groups", "dev", "plot", "jobs"):
+        for name in ("fractions", "groups", "dev", "plot", "jobs"):
             if getattr(self, name) and not self.mdl:
                 raise click.UsageError(f"--{name} is for --mdl")
+        if self.probe == "linear" and self.device not in (None, "cpu"):
+            raise click.UsageError(
+                f"--device {self.device} is for --probe mlp; a linear probe is trained on the cpu"
+            )
         if self.plot is not None:
             from wordbias.report.plots import check_plot
 
@@ -116,7 +120,7 @@ class Asked:
         found = codes_apart(
             one.examples,
             Workers(self.jobs, self.backend),
-            fractions=self.fractions,
+            fractions=self.fractions or "published",
             groups=one.codes("--groups", self.groups),
             dev=one.rows_where("--dev", self.dev),
             **self._shared(one),

@@ -13,6 +13,7 @@ from wordbias.commands.options import (
     device_option,
     format_option,
     given_arguments,
+    note,
     seed_option,
     show,
 )
@@ -82,6 +83,8 @@ def command(to: str, quiet: bool, **given: Any) -> None:
     asked = Asked(**given)
     asked.check()
     target = asked.target()
+    for said in asked.check_folding(target):
+        note(said, quiet)
     adapter = asked.fit(target)
     folded = asked.written(target, adapter)
     notes = [] if target.sentence else [_no_sentence(target)]

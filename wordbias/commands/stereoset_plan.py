@@ -89,10 +89,14 @@ class Asked:
     def judged(self, judge: Judge, data: Data, repaired: Repaired | None) -> Judged:
         """Measure the model as it is, and with each setting of an adapter."""
         done = Judged()
+        before: list[dict[str, Any]] = []
         for one in self._runs(judge):
             reached = judge.reached(one.interventions)
             with reached.intervened(one.interventions):
                 found = reached.judge(data, one.subject, self.settings, repaired)
+            if one.setting and all(record in before for record in found.records):
+                raise _unchanged(judge, one.setting)
+            before = before or found.records
             done.rows += found.rows
             done.records += [{"model": one.subject, **record} for record in found.records]
             done.notes += [f"{one.setting}: {reason}" for reason in reached.missing]
@@ -136,6 +140,14 @@ class Asked:
             _Run(f"{judge.name} {name}", name, fitted.interventions(name))
             for name in dict.fromkeys(self.settings_named)
         ]
+
+
+def _unchanged(judge: Judge, setting: str) -> WordbiasError:
+    return WordbiasError(
+        f"{judge.name}: the setting {setting} changes no score, for nothing that is scored reads "
+        "what it changes (a masked word is not read off the last layer's CLS token); settings that "
+        "would: sites such as tokens@L, attention@L and, below the last layer, cls@L"
+    )
 
 
 @dataclass(frozen=True)

@@ -64,21 +64,21 @@ class Adapter:
         """
         if setting == SENT_DEBIAS:
             return [self._baseline()]
-        if isinstance(setting, str) and ("@" in setting or setting == SENTENCE.kind):
-            return self._at(setting)
-        chosen = setting if isinstance(setting, Settings) else Settings.parse(setting)
-        last = self.fingerprint.layers
-        if chosen.n11 is not None and last < 2:
-            raise WordbiasError(f"setting {chosen}: the model has one layer, it needs two")
-        found = [self.intervention(SENTENCE, 1, not chosen.np)]
-        for kind, layer, n, c in (
-            ("cls", last, chosen.n12, chosen.c12),
-            ("tokens", last - 1, chosen.n11, chosen.c11),
-        ):
-            if n is not None:
-                found.insert(0, self.intervention(Site(kind, layer), 1 + (c or 0), not n))
-        inner = attention(last - 1) if chosen.attention else ()
-        return [*(self.intervention(site, None, True) for site in inner), *found]
+        wanted = sites_of(setting, self.fingerprint.layers)
+        if _names_sites(setting):
+            return [self.intervention(site, None if site.kind in PARTS else 1) for site in wanted]
+        chosen = setting if isinstance(setting, Settings) else Settings.parse(str(setting))
+        how = {
+            "sentence": (chosen.np, 0),
+            "cls": (chosen.n12, chosen.c12),
+            "tokens": (chosen.n11, chosen.c11),
+        }
+        found = []
+        for site in wanted:
+            n, c = how.get(site.kind, (0, 0))
+            dims = None if site.kind in PARTS else 1 + (c or 0)
+            found.append(self.intervention(site, dims, not n))
+        return found
 
     def intervention(self, site: Site, dims: int | None = None, hard: bool = True) -> Intervention:
         """Return the removal at one site.
@@ -126,11 +126,6 @@ class Adapter:
         with replacing(path) as file:
             file.write(save(tensors, {FORMAT: text}))  # one entry: several come in any order
 
-    def _at(self, text: str) -> list[Intervention]:
-        layers = self.fingerprint.layers
-        chosen = sorted((site.counted(layers) for site in sites(text)), key=depth)
-        return [self.intervention(site, None if site.kind in PARTS else 1) for site in chosen]
-
     def _baseline(self) -> Intervention:
         if self.sent_debias is None:
             raise WordbiasError(
@@ -138,6 +133,31 @@ class Adapter:
                 "fit it with: wordbias project MODEL -o ADAPTER --sent-debias TEXT"
             )
         return Intervention(SENTENCE, self.sent_debias, True)
+
+
+def sites_of(setting: Settings | str, layers: int) -> tuple[Site, ...]:
+    """Return where a setting removes something in a model of so many layers, the earliest first.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no such setting, or the model has too few layers for it.
+    """
+    if setting == SENT_DEBIAS:
+        return (SENTENCE,)
+    if _names_sites(setting):
+        return tuple(sorted((site.counted(layers) for site in sites(str(setting))), key=depth))
+    chosen = setting if isinstance(setting, Settings) else Settings.parse(setting)
+    if chosen.n11 is not None and layers < 2:
+        raise WordbiasError(f"setting {chosen}: the model has one layer, it needs two")
+    inner = attention(layers - 1) if chosen.attention else ()
+    tokens = (Site("tokens", layers - 1),) if chosen.n11 is not None else ()
+    cls = (Site("cls", layers),) if chosen.n12 is not None else ()
+    return (*inner, *tokens, *cls, SENTENCE)
+
+
+def _names_sites(setting: Settings | str) -> bool:
+    return isinstance(setting, str) and ("@" in setting or setting == SENTENCE.kind)
 
 
 def depth(site: Site) -> tuple[float, int]:

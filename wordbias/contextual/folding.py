@@ -7,13 +7,14 @@ A removal is a linear map, ``P = I − Σ a_i g_i g_iᵀ``, symmetric. Behind a 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from wordbias.contextual.families import PARTS, head_of, layer_count
 from wordbias.contextual.interventions import Intervention, Removal
-from wordbias.contextual.places import calls_of
+from wordbias.contextual.places import calls_of, locate
+from wordbias.contextual.sites import Site
 from wordbias.errors import WordbiasError
 from wordbias.optional import need
 
@@ -51,10 +52,7 @@ def fold(model: Any, interventions: Iterable[Intervention]) -> Folded:
     wanted = list(interventions)
     for intervention in wanted:
         intervention.within(model)
-    reasons = [
-        reason_against(model, it) or _reason_in_order(model, it, wanted[i + 1 :])
-        for i, it in enumerate(wanted)
-    ]
+    reasons = reasons_against(model, [it.site for it in wanted])
     made = copy.deepcopy(model)
     done = [it for it, reason in zip(wanted, reasons, strict=True) if not reason]
     # before a linear layer the last removal is the one that its weights meet first
@@ -69,9 +67,29 @@ def fold(model: Any, interventions: Iterable[Intervention]) -> Folded:
     return Folded(made, tuple(done), tuple(left))
 
 
-def reason_against(model: Any, intervention: Intervention) -> str:
-    """Say why an intervention cannot be folded into a model's weights; empty if it can."""
-    site = intervention.site.within(model)
+def reasons_against(model: Any, wanted: Sequence[Site]) -> list[str]:
+    """Say of each site why a removal there cannot be folded into a model's weights.
+
+    Empty where it can. What is removed does not matter, so this is known before anything is fitted.
+
+    Parameters
+    ----------
+    wanted
+        In the order in which removals follow each other.
+
+    Raises
+    ------
+    WordbiasError
+        If the model lacks a site.
+    """
+    placed = [locate(model, site).site for site in wanted]
+    return [
+        _reason(model, site) or _reason_in_order(site, placed[i + 1 :])
+        for i, site in enumerate(placed)
+    ]
+
+
+def _reason(model: Any, site: Site) -> str:
     head, n = head_of(model), layer_count(model)
     if site.kind == "tokens":
         return "a layer's output also goes past every linear map, in the residual connection"
@@ -87,11 +105,9 @@ def reason_against(model: Any, intervention: Intervention) -> str:
     return "" if head.alone else f"{type(model).__name__} has a second head that reads the token"
 
 
-def _reason_in_order(model: Any, intervention: Intervention, later: list[Intervention]) -> str:
+def _reason_in_order(site: Site, later: Sequence[Site]) -> str:
     """Keep a removal at `cls` outside the weights if a hook is to follow it at the same layer."""
-    site = intervention.site.within(model)
-    same = [it.site for it in later if it.site.within(model).layer == site.layer]
-    blocked = site.kind == "cls" and any(it.kind == "tokens" for it in same)
+    blocked = site.kind == "cls" and Site("tokens", site.layer) in later
     return f"tokens@{site.layer}, which cannot be folded, follows it" if blocked else ""
 
 

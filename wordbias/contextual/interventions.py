@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from wordbias.contextual.hooks import changing
-from wordbias.contextual.places import Place, locate
+from wordbias.contextual.places import Place, check_read, locate
 from wordbias.contextual.sites import Site
 from wordbias.errors import WordbiasError
 from wordbias.optional import need
+from wordbias.pretrained.intervening import Applied, intervening, interventions_in
 from wordbias.subspace import Subspace
 
 PURPOSE = "an intervention in an encoder"
-_active: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +42,11 @@ class Intervention:
     def __str__(self) -> str:
         how = "hard" if self.hard else "by its weights"
         return f"{self.site}: {self.subspace.dims} of {self.subspace.basis.shape[1]}, {how}"
+
+    @property
+    def removes(self) -> bool:
+        """Whether anything is removed: by its weights, nothing is where they are all 0."""
+        return self.hard or bool(self.subspace.weights.any())
 
     def within(self, model: Any) -> Place:
         """Find the place in a model.
@@ -101,20 +105,29 @@ def applied(model: Any, interventions: Iterable[Intervention]) -> Iterator[None]
     Raises
     ------
     WordbiasError
-        If the model lacks a site, or a subspace does not fit it.
+        If the model lacks a site, a subspace does not fit it, or all of them together change no
+        output of the model; the message names settings that would.
 
     Examples
     --------
     >>> with applied(model, adapter.interventions("L11-11101")):  # doctest: +SKIP
     ...     model(**batch)
     """
-    changes = [(it.within(model), Removal(it.subspace, it.hard)) for it in list(interventions)]
-    _active[model] = _active.get(model, 0) + 1
-    try:
-        with changing(changes):
+    wanted = list(interventions)
+    places = [it.within(model) for it in wanted]
+    check_read(model, [it.site for it in wanted if it.removes], [it.site for it in wanted])
+    with intervening(model, [str(place.site) for place in places]) as one:
+        removals = [Removal(it.subspace, it.hard) for it in wanted]
+        steps = [_unless_paused(one, removal) for removal in removals]
+        with changing(list(zip(places, steps, strict=True))):
             yield
-    finally:
-        _active[model] -= 1
+
+
+def _unless_paused(one: Applied, removal: Removal) -> Callable[[Any], Any]:
+    def change(x: Any) -> Any:
+        return None if one.paused else removal(x)
+
+    return change
 
 
 def check_plain(model: Any) -> None:
@@ -125,7 +138,7 @@ def check_plain(model: Any) -> None:
     WordbiasError
         Inside a block of `applied`.
     """
-    if _active.get(model):
+    if interventions_in(model):
         raise WordbiasError(
             f"{type(model).__name__}: interventions are applied to it; subspaces are fitted to the "
             "unmodified model, so fit outside the block"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from wordbias.contextual.families import (
 )
 from wordbias.contextual.sites import Site
 from wordbias.errors import WordbiasError
+from wordbias.probes.sentence_transformers import read_modules
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +92,59 @@ def _sentence(model: Any, site: Site) -> Place:
             f"pooler; it has {available(model)}"
         )
     return Place(site, pooled, width(model))
+
+
+def check_read(model: Any, wanted: Sequence[Site], named: Sequence[Site]) -> None:
+    """Refuse interventions that change no output of a model.
+
+    Parameters
+    ----------
+    wanted
+        Sites where something is removed.
+    named
+        All sites, for the message.
+
+    Raises
+    ------
+    WordbiasError
+        If nothing reads what they change; the message names settings that would.
+    """
+    if not named or any(reads(model, site) for site in wanted):
+        return
+    at, name = ", ".join(str(site.within(model)) for site in named), type(model).__name__
+    if not wanted:
+        raise WordbiasError(
+            f"{name}: the interventions at {at} remove nothing, for their weights are 0; remove "
+            "hard (hard=True, a setting with n = 0), or fit others"
+        )
+    n = layer_count(model)
+    cls = f"L12-… (cls@{n}), " if reads(model, Site("cls", n)) else ""
+    raise WordbiasError(
+        f"{name}: the interventions at {at} change no output: a sentence-transformers model is "
+        "read by its pooling of the last layer's tokens alone; settings that would: "
+        f"{cls}L11-…, attn-…, or sites such as tokens@L, attention@L and, below the last layer, "
+        "cls@L"
+    )
+
+
+def reads(model: Any, site: Site) -> bool:
+    """Say whether an output of a model depends on what passes at a site.
+
+    A model without a head that comes from a sentence-transformers folder is read by the folder's
+    pooling, which takes the tokens of the last layer: nothing reads its pooler, and its CLS token
+    behind the last layer only what pools that.
+    """
+    site = site.within(model)
+    last_cls = site.kind == "cls" and site.layer == layer_count(model)
+    if not (site.kind == "sentence" or last_cls) or head_of(model) is not None:
+        return True
+    if base_of(model) is not model:  # a head on all tokens, such as a masked-language one
+        return True
+    try:
+        folder = read_modules(str(getattr(model, "name_or_path", "")), of_hub=False)
+    except WordbiasError:  # no folder that could be followed
+        return True
+    return folder is None or (last_cls and folder.pools_first)
 
 
 def available(model: Any) -> str:

@@ -18,9 +18,11 @@ from wordbias.pretrained import (
     first_line,
     load_pretrained,
     load_untrained,
+    need_transformers,
     to_device,
     weights_sha256,
 )
+from wordbias.probes.sentence_transformers import SentenceModules, read_modules
 from wordbias.threads import threads
 
 Precision = Literal["float32", "bfloat16", "float16"]
@@ -28,6 +30,8 @@ PRECISIONS: tuple[str, ...] = get_args(Precision)
 LONGEST = 512
 """Tokens of a text that are read where no other number is asked for and the model allows it."""
 _UNUSED = "pooler"
+_NO_LIMIT = 1 << 20
+"""Tokens of a text that are read where neither model nor folder says how many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +56,12 @@ class Encoder:
         What it computes in.
     random_init
         Seed of its weights, if they are not the trained ones.
+    causal
+        A token sees those before it alone, as in GPT-2 and Llama; so the first sees only itself.
+    sentence
+        What a sentence-transformers folder says of the vector of a text; None in other folders.
+    notes
+        What a user should know of how it was loaded.
     """
 
     name: str
@@ -63,6 +73,9 @@ class Encoder:
     device: str = "cpu"
     precision: str = "float32"
     random_init: int | None = None
+    causal: bool = False
+    sentence: SentenceModules | None = None
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def load(
@@ -74,6 +87,9 @@ class Encoder:
         random_init: int | None = None,
     ) -> Encoder:
         """Load an encoder (extra `contextual`).
+
+        Of a sentence-transformers folder the modules are read too, and its texts are lower-cased
+        where it says so.
 
         Parameters
         ----------
@@ -91,29 +107,56 @@ class Encoder:
         Raises
         ------
         WordbiasError
-            If transformers is missing, there is no such model or device, or a weight that the
-            layers need is in no file. A pooler or a head may be missing: no layer needs it.
+            If transformers is missing, there is no such model or device, a weight that the layers
+            need is in no file, or a module of a sentence-transformers folder is not understood. A
+            pooler or a head may be missing: no layer needs it.
         """
         if precision not in PRECISIONS:
             raise WordbiasError(f"precision {precision!r}: expected one of {', '.join(PRECISIONS)}")
-        what = "an encoder"
+        what, notes = "an encoder", list[str]()
+        need_transformers()
+        in_folder = Path(name).is_dir() and bool(str(name).strip())
+        sentence = read_modules(str(name), random_init) if in_folder else None
+        folder = str(name) if sentence is None else sentence.transformer
         if random_init is None:
-            loaded = load_pretrained("AutoModel", str(name), what)
+            loaded = load_pretrained("AutoModel", folder, what)
         else:
-            loaded = load_untrained("AutoModel", str(name), what, random_init)
+            loaded = load_untrained("AutoModel", folder, what, random_init)
         _check_weights(loaded, str(name))
+        if not in_folder:
+            sentence = read_modules(str(name), random_init, notes)
         model, chosen = to_device(loaded.model, device, precision)
-        layers, dim = _shape(model, str(name))
-        limit = position_limit(model)
+        layers, dim, causal = _shape(model, str(name))
+        if sentence is not None:
+            sentence.width(dim * len(sentence.pooling))
+            if sentence.lower_case:
+                _lower_case(loaded.tokenizer, str(name))
         return cls(
-            str(name), model, loaded.tokenizer, layers, dim, limit, chosen, precision, random_init
+            str(name),
+            model,
+            loaded.tokenizer,
+            layers,
+            dim,
+            position_limit(model),
+            chosen,
+            precision,
+            random_init,
+            causal,
+            sentence,
+            tuple(notes),
         )
 
     @property
     def max_length(self) -> int:
         """Tokens of a text that are read unless told otherwise, special ones included."""
         known = int(self.tokenizer.model_max_length)  # 10^30 where the tokenizer does not say
-        return min(LONGEST, known, self.limit or known)
+        if self.sentence is None:
+            return min(LONGEST, known, self.limit or known)
+        if self.sentence.max_length is not None:
+            return min(self.sentence.max_length, self.limit or self.sentence.max_length)
+        positions = int(getattr(self.model.config, "max_position_embeddings", -1) or -1)
+        known = known if positions < 0 else min(known, positions)
+        return min(known, self.limit or known, _NO_LIMIT)
 
     def choose_layers(self, layers: Sequence[int] | None) -> tuple[int, ...]:
         """Return layers, all of them by default, each once.
@@ -145,7 +188,11 @@ class Encoder:
         torch.set_num_threads(threads())
         given = {key: torch.from_numpy(value).to(self.device) for key, value in inputs.items()}
         with torch.inference_mode():
-            states: Sequence[Any] = self.model(**given, output_hidden_states=True).hidden_states
+            found = self.model(**given, output_hidden_states=True)
+        states: list[Any] = list(found.hidden_states)
+        last = getattr(found, "last_hidden_state", None)
+        if last is not None and last.shape == states[-1].shape:
+            states[-1] = last  # some models normalise what they collected without that
         return states
 
     def sha256(self) -> str:
@@ -153,7 +200,8 @@ class Encoder:
 
         A pooler is none of them; where a folder lacks it, it is drawn anew each time.
         """
-        return weights_sha256(self.model, without=_UNUSED)
+        found = weights_sha256(self.model, without=_UNUSED)
+        return found if self.sentence is None else self.sentence.weights_sha256(found)
 
 
 def position_limit(model: Any) -> int | None:
@@ -179,10 +227,14 @@ def _check_weights(loaded: Loaded, name: str) -> None:
         )
 
 
-def _shape(model: Any, name: str) -> tuple[int, int]:
-    """Let the model read one token, to learn how many layers it has and how wide they are."""
+def _shape(model: Any, name: str) -> tuple[int, int, bool]:
+    """Return the number of layers, their width, and whether the model is a causal one.
+
+    It reads two texts of two tokens, and is causal if the first token's vector is the same whatever
+    the second is. Configs do not tell reliably: some decoders were made to look both ways.
+    """
     torch = need("torch", extra="contextual", purpose=PURPOSE)
-    ids = torch.zeros((1, 1), dtype=torch.long, device=model.device)
+    ids = torch.tensor([[0, 0], [0, 1]], dtype=torch.long, device=model.device)
     try:
         with torch.inference_mode():
             states = model(
@@ -195,4 +247,21 @@ def _shape(model: Any, name: str) -> tuple[int, int]:
         ) from None
     if len(widths) > 1:
         raise WordbiasError(f"{name}: its layers have different widths: {sorted(widths)}")
-    return len(states) - 1, widths.pop()
+    one, other = states[-1]
+    causal = torch.equal(one[0], other[0]) and not torch.equal(one[1], other[1])
+    return len(states) - 1, widths.pop(), causal and len(states) > 1
+
+
+def _lower_case(tokenizer: Any, name: str) -> None:
+    """Let a tokenizer lower-case texts first, as sentence-transformers does."""
+    if not tokenizer.is_fast:
+        raise WordbiasError(
+            f"{name}: its folder asks for lower-cased texts, which needs a fast tokenizer (a "
+            "tokenizer.json); its tokenizer is a slow one"
+        )
+    from tokenizers.normalizers import Lowercase, Sequence
+
+    known = tokenizer.backend_tokenizer.normalizer
+    tokenizer.backend_tokenizer.normalizer = (
+        Lowercase() if known is None else Sequence([Lowercase(), known])
+    )

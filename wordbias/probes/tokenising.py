@@ -52,6 +52,15 @@ def tokenise(
     return Tokens.joined(parts)
 
 
+def prompt_tokens(encoder: Encoder, prompt: str, max_length: int | None = None) -> int:
+    """Return how many tokens a prompt makes at the beginning of a text.
+
+    A special token behind it, such as [SEP], is none of them.
+    """
+    ids = tokenise(encoder, [prompt], max_length=max_length).ids
+    return len(ids) - (int(ids[-1]) in encoder.tokenizer.all_special_ids)
+
+
 def token_range(offsets: Sequence[Span], special: Sequence[int], span: Span) -> Span | None:
     """Return the first token that shares a character with a span and the one behind the last.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from wordbias.errors import WordbiasError
 from wordbias.optional import need
 from wordbias.pretrained import PURPOSE
+from wordbias.pretrained.intervening import interventions_in, paused
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.padding import Places, batched, copies_of, padded
-from wordbias.probes.pooling import Settings, pooled_tokens
-from wordbias.probes.tokenising import tokenise
+from wordbias.probes.pooling import Settings, shares
+from wordbias.probes.tokenising import prompt_tokens, tokenise
 from wordbias.probes.tokens import Int, Span, Tokens
 from wordbias.progress import progress
 
@@ -55,6 +56,8 @@ class Work:
         Places of the distinct texts, longest first, shape ``(u,)``.
     texts
         Place of each text among the distinct ones, shape ``(n,)``.
+    prompt
+        Tokens at the beginning of each text that are not pooled, as the folder says.
     """
 
     encoder: Encoder
@@ -62,6 +65,7 @@ class Work:
     tokens: Tokens
     order: Places
     texts: Places
+    prompt: int = 0
 
     @classmethod
     def of(
@@ -85,19 +89,24 @@ class Work:
         places = {key: i for i, key in enumerate(dict.fromkeys(keys))}
         tokens = tokenise(
             encoder,
-            [text for text, _ in places],
+            [settings.prompt + text for text, _ in places],
             [span for _, span in places if span is not None] if spans else None,
             max_length=settings.max_length,
             special_tokens=settings.special_tokens != "none",
         )
         which = np.array([places[key] for key in keys], np.intp)
         _check_lengths(tokens.lengths[which])
-        return cls(encoder, settings, tokens, np.argsort(-tokens.lengths, kind="stable"), which)
+        order = np.argsort(-tokens.lengths, kind="stable")
+        left_out = 0
+        if settings.prompt and encoder.sentence is not None and not encoder.sentence.include_prompt:
+            left_out = prompt_tokens(encoder, settings.prompt, settings.max_length)
+        return cls(encoder, settings, tokens, order, which, left_out)
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """Of all vectors, ``(L, n, d)``."""
-        return len(self.settings.layers or ()), len(self.texts), self.encoder.dim
+        layers = self.settings.layers or ()
+        return len(layers), len(self.texts), self.settings.width(self.encoder, layers[-1])
 
     @property
     def truncated(self) -> int:
@@ -122,7 +131,7 @@ class Work:
         Raises
         ------
         WordbiasError
-            If a vector is not finite.
+            If a vector is not finite, or interventions in the model change none.
         """
         if self.tokens.lost:
             place, reason = next(iter(self.lost().items()))
@@ -131,22 +140,46 @@ class Work:
         lengths = self.tokens.lengths
         with progress("encoding", int(lengths.sum()), "token") as bar:
             bar.update(int(lengths[self.order[:done]].sum()))
-            for rows in batched(self.order[done:], lengths, batch_tokens):
+            for i, rows in enumerate(batched(self.order[done:], lengths, batch_tokens)):
                 vectors = self._encode(rows)
+                if i == 0:
+                    self._check_changed(rows, vectors)
                 places = [copies[row] for row in rows]
                 repeats = [len(some) for some in places]
                 yield Batch(np.concatenate(places), np.repeat(vectors, repeats, axis=1), len(rows))
                 bar.update(int(lengths[rows].sum()))
+
+    def _check_changed(self, rows: Places, vectors: Float32) -> None:
+        """Refuse interventions in the model that no vector shows."""
+        model, settings = self.encoder.model, self.settings
+        active = [one for one in interventions_in(model) if one.sites]
+        if not active:
+            return
+        with paused(model):
+            if not np.array_equal(self._encode(rows), vectors):
+                return
+        layers = settings.layers or ()
+        sites = ", ".join(dict.fromkeys(site for one in active for site in one.sites))
+        how = f"{settings.pooling}, special tokens {settings.special_tokens}"
+        published = "L11-…, attn-…, or " if self.encoder.layers in layers else ""
+        raise WordbiasError(
+            f"{self.encoder.name}: the interventions at {sites} change no vector: layers "
+            f"{', '.join(map(str, layers))}, pooled as {how}, do not read what they change; "
+            f"settings that would: {published}sites such as tokens@L and attention@L up to layer "
+            f"{max(layers)}, and cls@L below it; L12-… is read by the first token alone"
+        )
 
     def _encode(self, rows: Places) -> Float32:
         """Return vectors of distinct texts, shape ``(L, B, d)``."""
         torch = need("torch", extra="contextual", purpose=PURPOSE)
         states = self.encoder.hidden_states(padded(self.tokens, rows, self.encoder.tokenizer))
         weights = torch.from_numpy(self._weights(rows)).to(self.encoder.device)
-        pooled = [
-            torch.bmm(weights, states[layer].float())[:, 0] for layer in self.settings.layers or ()
-        ]
-        vectors: Float32 = torch.stack(pooled).cpu().numpy()
+        with torch.inference_mode():
+            found = [
+                self._through_modules(self._pooled(states[layer].float(), weights), layer)
+                for layer in self.settings.layers or ()
+            ]
+        vectors: Float32 = torch.stack(found).cpu().numpy()
         if not np.isfinite(vectors).all():
             raise WordbiasError(
                 f"{self.encoder.name}: gives vectors that are no numbers; its weights are damaged, "
@@ -154,12 +187,30 @@ class Work:
             )
         return vectors
 
+    def _pooled(self, state: Any, weights: Any) -> Any:
+        """Pool a layer, shape ``(B, T, d)``; join the vectors of several ways of pooling."""
+        torch = need("torch", extra="contextual", purpose=PURPOSE)
+        found = torch.bmm(weights, state)
+        for i, way in enumerate(self.settings.ways):
+            if way == "max":
+                there = weights[:, i, :, None] > 0
+                found[:, i] = state.masked_fill(~there, float("-inf")).amax(dim=1)
+        return found.flatten(1)
+
+    def _through_modules(self, x: Any, layer: int) -> Any:
+        """Put vectors of the last layer through what a sentence-transformers folder adds."""
+        sentence = self.encoder.sentence
+        if sentence is None or not self.settings.modules or layer != self.encoder.layers:
+            return x
+        return sentence.apply(x)
+
     def _weights(self, rows: Places) -> Float32:
-        """Return the share of each token in its text's vector, shape ``(B, 1, T)``."""
-        out = np.zeros((len(rows), 1, self.tokens.lengths[rows].max()), np.float32)
+        """Return the share of each token in its text's vector, shape ``(B, ways, T)``."""
+        shape = len(rows), len(self.settings.ways), int(self.tokens.lengths[rows].max())
+        out = np.zeros(shape, np.float32)
         for i, row in enumerate(rows):
-            chosen = pooled_tokens(self.tokens, row, self.settings)
-            out[i, 0, : len(chosen)] = chosen / chosen.sum()
+            found = shares(self.tokens, row, self.settings, self.prompt)
+            out[i, :, : found.shape[1]] = found
         return out
 
 

@@ -1,0 +1,59 @@
+"""Which models are being intervened in, and how to see what they do without that.
+
+`wordbias.contextual.applied` says so here, and what reads a model's vectors asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary
+
+
+class Applied:
+    """Interventions that are applied to a model now.
+
+    Attributes
+    ----------
+    sites
+        Where, as people write it.
+    paused
+        They do nothing for the moment.
+    """
+
+    def __init__(self, sites: Sequence[str]) -> None:
+        self.sites = tuple(sites)
+        self.paused = False
+
+
+_ACTIVE: WeakKeyDictionary[Any, list[Applied]] = WeakKeyDictionary()
+
+
+def interventions_in(model: Any) -> list[Applied]:
+    """Return what is applied to a model now, from the outer block to the inner one."""
+    return _ACTIVE.get(model, [])
+
+
+@contextmanager
+def intervening(model: Any, sites: Sequence[str]) -> Iterator[Applied]:
+    """Say, as long as the block lasts, that a model is being intervened in."""
+    one = Applied(sites)
+    _ACTIVE.setdefault(model, []).append(one)
+    try:
+        yield one
+    finally:
+        _ACTIVE[model].remove(one)
+
+
+@contextmanager
+def paused(model: Any) -> Iterator[None]:
+    """Let a model compute as if nothing were applied to it."""
+    active = [one for one in interventions_in(model) if not one.paused]
+    for one in active:
+        one.paused = True
+    try:
+        yield
+    finally:
+        for one in active:
+            one.paused = False

@@ -1,0 +1,527 @@
+"""A sentence-transformers folder: what its files say of how a text becomes a vector.
+
+The folder lists modules: a Transformer, its Pooling, and what follows, such as Dense and Normalize.
+They are read here without the library, and nothing in them is run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from wordbias.errors import WordbiasError
+from wordbias.optional import need
+from wordbias.pretrained import PURPOSE, first_line
+
+MODULES = "modules.json"
+LIBRARY_CONFIG = "config_sentence_transformers.json"
+_POOLINGS = {
+    "cls": "first",
+    "max": "max",
+    "mean": "mean",
+    "mean_sqrt_len_tokens": "mean-sqrt-length",
+    "weightedmean": "weighted-mean",
+    "lasttoken": "last",
+}
+"""The library's names of ways of pooling, in the order in which it joins them, and ours."""
+_OLD_KEYS = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+    "pooling_mode_lasttoken": "lasttoken",
+}
+_TRANSFORMER_CONFIGS = tuple(
+    f"sentence_{kind}_config.json"
+    for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+)
+_FILES = ("config.json", "model.safetensors", "pytorch_model.bin")
+"""Of a module behind the transformer."""
+# fmt: off
+_ACTIVATIONS = (
+    "CELU", "ELU", "GELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "Identity",
+    "LeakyReLU", "LogSigmoid", "Mish", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softplus",
+    "Softshrink", "Softsign", "Tanh", "Tanhshrink",
+)
+# fmt: on
+"""Classes of torch.nn that need no argument and have no weights."""
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A module behind the pooling.
+
+    Attributes
+    ----------
+    name
+        Its class, with what it is set to.
+    apply
+        The function on vectors, shape ``(n, width before)``.
+    before, width
+        Length of the vectors that it takes and gives; None is any, and the same.
+    weights
+        What it has learned.
+    """
+
+    name: str
+    apply: Callable[[Any], Any] = field(repr=False)
+    before: int | None = None
+    width: int | None = None
+    weights: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class SentenceModules:
+    """How a sentence-transformers folder makes a vector of a text.
+
+    Attributes
+    ----------
+    transformer
+        Where the transformer is: a folder, or the model's name on the hub.
+    pooling
+        Ways of pooling, whose vectors are joined.
+    include_prompt
+        Tokens of the prompt are pooled too.
+    prompt
+        What is put before every text, by default; may be empty.
+    max_length
+        Tokens that a text is cut to; None leaves it to the tokenizer and the model.
+    lower_case
+        Texts are lower-cased before they are tokenised.
+    steps
+        Modules behind the pooling.
+    """
+
+    transformer: str
+    pooling: tuple[str, ...]
+    include_prompt: bool = True
+    prompt: str = ""
+    max_length: int | None = None
+    lower_case: bool = False
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The modules behind the transformer, as results name them."""
+        return (f"Pooling({'+'.join(self.pooling)})", *(step.name for step in self.steps))
+
+    @property
+    def pools_first(self) -> bool:
+        """Whether a text's vector depends on its first token's."""
+        whole = self.include_prompt or not self.prompt
+        return whole and self.pooling != ("last",)
+
+    def width(self, pooled: int) -> int:
+        """Return how long the vectors are that `apply` makes of vectors of length `pooled`.
+
+        Raises
+        ------
+        WordbiasError
+            If a module takes vectors of another length.
+        """
+        for step in self.steps:
+            if step.before not in (None, pooled):
+                raise WordbiasError(
+                    f"{self.transformer}: its module {step.name} takes vectors of {step.before} "
+                    f"values, those before it have {pooled}; give a folder whose files belong "
+                    "together"
+                )
+            pooled = step.width or pooled
+        return pooled
+
+    def apply(self, x: Any) -> Any:
+        """Put pooled vectors, shape ``(n, d)``, through the modules behind the pooling."""
+        for step in self.steps:
+            x = step.apply(x)
+        return x
+
+    def weights_sha256(self, transformer: str) -> str:
+        """Return a hash of the transformer's hash and of what the other modules have learned."""
+        if not any(step.weights for step in self.steps):
+            return transformer
+        digest = hashlib.sha256(transformer.encode())
+        for step in self.steps:
+            for name, weight in sorted(step.weights.items()):
+                digest.update(f"{step.name} {name} {tuple(weight.shape)}\n".encode())
+                digest.update(weight.float().contiguous().numpy().tobytes())
+        return digest.hexdigest()
+
+
+def read_modules(
+    name: str,
+    random_init: int | None = None,
+    notes: list[str] | None = None,
+    *,
+    of_hub: bool = True,
+) -> SentenceModules | None:
+    """Read a sentence-transformers model; None if the folder, or the name on the hub, is none.
+
+    Parameters
+    ----------
+    name
+        A folder, or a name on the hub.
+    random_init
+        Draw the weights of Dense modules anew with this seed, and let LayerNorm begin anew.
+    notes
+        Gets a line where it cannot be known whether a name on the hub is such a model.
+    of_hub
+        Ask the hub for what is not in its cache.
+
+    Raises
+    ------
+    WordbiasError
+        If a file is damaged, or a module is not understood.
+    """
+    folder = Path(name)
+    if not name.strip() or not folder.is_dir():
+        fetched = _from_hub(name, [] if notes is None else notes) if of_hub else _cached(name)
+        if fetched is None:
+            return None
+        folder = fetched
+    if not (folder / MODULES).is_file():
+        return None
+    (_, first_path), (_, pooling_path), *rest = _listed(folder)
+    config = _transformer_config(folder / first_path)
+    modes, include_prompt = _pooling(folder / pooling_path / "config.json")
+    steps = [_step(folder, kind, path, random_init) for kind, path in rest]
+    prompt, dims = _library_config(folder)
+    made = [step for step in steps if step is not None]
+    if dims is not None:
+        made.append(Step(f"truncate_dim({dims})", lambda x: x[:, :dims], None, dims))
+    plain = str(folder / first_path) if first_path != PurePosixPath() else name
+    return SentenceModules(
+        plain,
+        modes,
+        include_prompt,
+        prompt,
+        config.get("max_seq_length"),
+        bool(config.get("do_lower_case")),
+        tuple(made),
+    )
+
+
+def module_files(name: str) -> dict[str, Path]:
+    """Return the files that make a folder one of sentence-transformers, by their places in it.
+
+    Those of the transformer itself are none of them. Empty if the folder, or what the hub's cache
+    has of a name, is no such model.
+
+    Raises
+    ------
+    WordbiasError
+        If a file is damaged, or a module is not understood.
+    """
+    folder = Path(name) if name.strip() and Path(name).is_dir() else _cached(name)
+    if folder is None or not (folder / MODULES).is_file():
+        return {}
+    found = [folder / file for file in (MODULES, LIBRARY_CONFIG, *_TRANSFORMER_CONFIGS)]
+    for _, path in _listed(folder):
+        if path != PurePosixPath():
+            found += sorted((folder / path).rglob("*"))
+    return {str(file.relative_to(folder)): file for file in found if file.is_file()}
+
+
+def _cached(name: str) -> Path | None:
+    """Return the folder in the hub's cache that has a model's modules, if it is there."""
+    hub = need("huggingface_hub", extra="contextual", purpose=PURPOSE)
+    try:
+        known = hub.try_to_load_from_cache(name, MODULES)
+    except ValueError:  # no name that the hub could have
+        return None
+    return Path(known).parent if isinstance(known, str) else None
+
+
+def _from_hub(name: str, notes: list[str]) -> Path | None:
+    """Return the folder in the hub's cache that has a model's modules; None if it lists none."""
+    hub = need("huggingface_hub", extra="contextual", purpose=PURPOSE)
+    try:
+        modules = _fetched(hub, name, MODULES)
+    except OSError as error:
+        notes.append(
+            f"{name}: read as a plain encoder, for its {MODULES} is not in the cache and cannot be "
+            f"asked for ({first_line(error)[:80]}); if it is a sentence-transformers model, fetch "
+            f"all of it once with: hf download {name}"
+        )
+        return None
+    if modules is None:
+        return None
+    for kind, path in _listed(modules.parent):
+        top = path == PurePosixPath()
+        if kind == "Transformer" and not top:
+            raise WordbiasError(
+                f"{name}: its transformer is in {path}; fetch the model with: hf download {name}, "
+                "and give its folder"
+            )
+        for file in (*_TRANSFORMER_CONFIGS, LIBRARY_CONFIG) if top else _FILES:
+            with suppress(OSError):  # what is needed and not there is missed where it is read
+                _fetched(hub, name, str(path / file))
+    return modules.parent
+
+
+def _fetched(hub: Any, name: str, file: str) -> Path | None:
+    """Return a file of a model on the hub, from the cache first; None if the model has none."""
+    known = hub.try_to_load_from_cache(name, file)
+    if isinstance(known, str):
+        return Path(known)
+    if known is not None:  # the hub once said that there is none
+        return None
+    try:
+        return Path(hub.hf_hub_download(name, file))
+    except hub.errors.LocalEntryNotFoundError:  # no network: an OSError too
+        raise
+    except hub.errors.EntryNotFoundError:
+        return None
+
+
+def _listed(folder: Path) -> list[tuple[str, PurePosixPath]]:
+    """Return the class and the folder of each module: a Transformer, a Pooling, what follows."""
+    file = folder / MODULES
+    listed = _json(file, list)
+    found = []
+    for module in listed:
+        if not isinstance(module, dict) or not isinstance(module.get("type"), str):
+            raise WordbiasError(f"{file}: a module without a type; fetch or write it again")
+        path = PurePosixPath(str(module.get("path", "")))
+        if path.is_absolute() or ".." in path.parts:
+            raise WordbiasError(f"{file}: the path {path} leaves the folder; such is not read")
+        library, _, kind = str(module["type"]).partition(".")
+        kind = kind.rpartition(".")[2]
+        if library != "sentence_transformers" or kind not in _KNOWN:
+            raise WordbiasError(
+                f"{file}: has a module {module['type']}, which is not understood; known are "
+                f"{', '.join(_KNOWN)} of sentence_transformers; {_REMEDY}"
+            )
+        found.append((kind, path))
+    kinds = [kind for kind, _ in found]
+    if kinds[:2] != list(_FIRST) or any(kind in _FIRST for kind in kinds[2:]):
+        raise WordbiasError(
+            f"{file}: expected a Transformer, then a Pooling, then other modules; found "
+            f"{', '.join(kinds) or 'none'}; {_REMEDY}"
+        )
+    return found
+
+
+_FIRST = ("Transformer", "Pooling")
+_KNOWN = (*_FIRST, "Dense", "LayerNorm", "Normalize", "Dropout")
+_REMEDY = (
+    "to read the transformer alone, as any other model, copy the folder without its modules.json"
+)
+
+
+def _transformer_config(folder: Path) -> dict[str, Any]:
+    """Return the settings of a Transformer module, those that change vectors being understood."""
+    file = next((folder / name for name in _TRANSFORMER_CONFIGS if (folder / name).is_file()), None)
+    if file is None:
+        return {}
+    found = _json(file, dict)
+    text = {**_part(found, file, "processing_kwargs", "common")}
+    text |= _part(found, file, "processing_kwargs", "text")
+    tokenizer = found.get("processor_kwargs") or found.get("tokenizer_args") or {}
+    model = found.get("model_kwargs") or found.get("model_args") or {}
+    modality = found.get("modality_config") or {"text": {}}
+    strange = [
+        *(f"processing_kwargs {key}" for key in text if key not in ("max_length", "padding")),
+        *(f"tokenizer_args {key}" for key in tokenizer if key != "model_max_length"),
+        *(f"model_args {key}" for key in model if key not in _HARMLESS),
+        *(key for key in ("config_args", "config_kwargs") if found.get(key)),
+        *(key for key in ("tokenizer_name_or_path",) if found.get(key)),
+    ]
+    if found.get("transformer_task", "feature-extraction") != "feature-extraction":
+        strange.append(f"transformer_task {found['transformer_task']!r}")
+    if found.get("module_output_name", "token_embeddings") != "token_embeddings":
+        strange.append(f"module_output_name {found['module_output_name']!r}")
+    if "message" in modality or "text" not in modality:
+        strange.append(f"modality_config {', '.join(modality)}")
+    elif (modality["text"] or {}).get("method_output_name", _LAST) != _LAST:
+        strange.append(f"method_output_name {modality['text']['method_output_name']!r}")
+    if strange:
+        raise WordbiasError(f"{file}: {strange[0]} is not understood; {_REMEDY}")
+    longest = text.get("max_length", tokenizer.get("model_max_length", found.get("max_seq_length")))
+    if longest is not None and (not isinstance(longest, int) or longest < 1):
+        raise WordbiasError(f"{file}: expected a number of tokens, found {longest!r}; {_REMEDY}")
+    return {"max_seq_length": longest, "do_lower_case": found.get("do_lower_case", False)}
+
+
+_LAST = "last_hidden_state"
+_HARMLESS = ("attn_implementation", "dtype", "torch_dtype", "use_safetensors")
+
+
+def _part(found: Mapping[str, Any], file: Path, *keys: str) -> dict[str, Any]:
+    value: Any = found
+    for key in keys:
+        value = value.get(key) or {}
+        if not isinstance(value, dict):
+            raise WordbiasError(f"{file}: {key}: expected settings, found {value!r}; {_REMEDY}")
+    return dict(value)
+
+
+def _pooling(file: Path) -> tuple[tuple[str, ...], bool]:
+    """Return the ways of pooling and whether the prompt is pooled too."""
+    found = _json(file, dict)
+    asked: Any = found.get("pooling_mode")
+    if asked is None:
+        old = {key: value for key, value in found.items() if key.startswith("pooling_mode_")}
+        unknown = [key for key, value in old.items() if value and key not in _OLD_KEYS]
+        if unknown:
+            raise WordbiasError(f"{file}: {unknown[0]} is not understood; {_REMEDY}")
+        asked = [mode for key, mode in _OLD_KEYS.items() if old.get(key)] or ["mean"]
+    modes = [asked] if isinstance(asked, str) else list(asked)
+    if not modes or any(mode not in _POOLINGS for mode in modes):
+        raise WordbiasError(
+            f"{file}: pooling_mode {asked!r}: expected some of {', '.join(_POOLINGS)}; {_REMEDY}"
+        )
+    return tuple(_POOLINGS[mode] for mode in modes), bool(found.get("include_prompt", True))
+
+
+def _library_config(folder: Path) -> tuple[str, int | None]:
+    """Return the prompt that stands before every text, and to how many values vectors are cut."""
+    file = folder / LIBRARY_CONFIG
+    if not file.is_file():
+        return "", None
+    found = _json(file, dict)
+    kind = found.get("model_type", "SentenceTransformer")
+    if kind != "SentenceTransformer":
+        raise WordbiasError(f"{file}: is a {kind}, which makes no vector of a text; {_REMEDY}")
+    name, prompts = found.get("default_prompt_name"), found.get("prompts") or {}
+    if name is None:
+        prompt = ""
+    elif isinstance(prompts, dict) and name in prompts:
+        prompt = prompts[name] or ""
+    else:
+        raise WordbiasError(f"{file}: has no prompt {name!r}, its default; fetch or write it again")
+    dims = found.get("truncate_dim")
+    return str(prompt), None if dims is None else int(dims)
+
+
+def _step(folder: Path, kind: str, path: PurePosixPath, random_init: int | None) -> Step | None:
+    """Return what a module does to vectors; None if it does nothing."""
+    torch = need("torch", extra="contextual", purpose=PURPOSE)
+    place = folder / path
+    if kind == "Dropout":  # it works in training alone
+        return None
+    if kind == "Normalize":
+        config = _json(place / "config.json", dict) if (place / "config.json").is_file() else {}
+        _check_names(place / "config.json", config)
+        return Step(kind, torch.nn.functional.normalize)
+    config = _json(place / "config.json", dict)
+    if kind == "LayerNorm":
+        size = _size(place, config, "dimension")
+        module = torch.nn.Module()
+        with torch.random.fork_rng(devices=[]):
+            module.norm = torch.nn.LayerNorm(size)
+        if random_init is None:
+            _fill(module, place)
+        weights = _weights_of(module)
+
+        def normed(x: Any) -> Any:
+            one = {name: weight.to(x.device) for name, weight in weights.items()}
+            norm = torch.nn.functional.layer_norm
+            return norm(x, (size,), one["norm.weight"], one["norm.bias"], module.norm.eps)
+
+        return Step(kind, normed, size, size, weights)
+    return _dense(place, config, random_init)
+
+
+def _dense(place: Path, config: dict[str, Any], random_init: int | None) -> Step:
+    torch = need("torch", extra="contextual", purpose=PURPOSE)
+    file = place / "config.json"
+    _check_names(file, config)
+    before, width = (_size(place, config, key) for key in ("in_features", "out_features"))
+    dotted = str(config.get("activation_function", "torch.nn.Tanh"))
+    name = dotted.rpartition(".")[2]
+    if not dotted.startswith("torch.nn.") or name not in _ACTIVATIONS:
+        raise WordbiasError(
+            f"{file}: the activation {dotted!r} is not understood; known are those of torch.nn: "
+            f"{', '.join(_ACTIVATIONS)}; {_REMEDY}"
+        )
+    residual = bool(config.get("use_residual"))
+    module, activation = torch.nn.Module(), getattr(torch.nn, name)()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(random_init or 0)
+        module.linear = torch.nn.Linear(before, width, bias=bool(config.get("bias", True)))
+        if residual and before != width:
+            module.residual = torch.nn.Linear(before, width, bias=False)
+    if random_init is None:
+        _fill(module, place)
+    weights = _weights_of(module)
+
+    def dense(x: Any) -> Any:
+        one = {name: weight.to(x.device) for name, weight in weights.items()}
+        linear = torch.nn.functional.linear
+        out = activation(linear(x, one["linear.weight"], one.get("linear.bias")))
+        if not residual:
+            return out
+        return out + (linear(x, one["residual.weight"]) if "residual.weight" in one else x)
+
+    said = f"Dense({before} to {width}, {name}{', residual' * residual})"
+    return Step(said, dense, before, width, weights)
+
+
+def _check_names(file: Path, config: Mapping[str, Any]) -> None:
+    """Refuse a module that works on anything but the vectors of texts."""
+    for key in ("module_input_name", "module_output_name"):
+        value = config.get(key)
+        if value not in (None, "sentence_embedding"):
+            raise WordbiasError(f"{file}: {key} {value!r} is not understood; {_REMEDY}")
+
+
+def _size(place: Path, config: Mapping[str, Any], key: str) -> int:
+    value = config.get(key)
+    if not isinstance(value, int) or value < 1:
+        raise WordbiasError(
+            f"{place / 'config.json'}: {key}: expected a number of values, found {value!r}; fetch "
+            "or write it again"
+        )
+    return value
+
+
+def _fill(module: Any, place: Path) -> None:
+    """Give a module the weights in its folder; a pickle is read without running anything in it."""
+    torch = need("torch", extra="contextual", purpose=PURPOSE)
+    file = place / "model.safetensors"
+    try:
+        if file.is_file():
+            from safetensors.torch import load_file
+
+            module.load_state_dict(load_file(file))
+        else:
+            file = place / "pytorch_model.bin"
+            module.load_state_dict(torch.load(file, map_location="cpu", weights_only=True))
+    except FileNotFoundError:
+        raise WordbiasError(
+            f"{place}: has no weights (no model.safetensors); give a folder with all of a model's "
+            "files"
+        ) from None
+    except Exception as error:  # whatever torch and safetensors raise
+        raise WordbiasError(
+            f"{file}: its weights are damaged or not those of its config ({first_line(error)}); "
+            "fetch or write them again"
+        ) from None
+
+
+def _weights_of(module: Any) -> dict[str, Any]:
+    return {name: weight.detach().float() for name, weight in module.state_dict().items()}
+
+
+def _json(file: Path, kind: type) -> Any:
+    try:
+        found = json.loads(file.read_text("utf-8"))
+    except FileNotFoundError:
+        raise WordbiasError(
+            f"{file}: no such file, and {MODULES} names its module; give a folder with all of a "
+            "model's files"
+        ) from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise WordbiasError(
+            f"{file}: cannot be read as JSON ({first_line(error)}); fetch or write it again"
+        ) from None
+    if not isinstance(found, kind):
+        expected = "a list" if kind is list else "settings"
+        raise WordbiasError(f"{file}: expected {expected}; fetch or write it again")
+    return found
