@@ -148,7 +148,8 @@ def guess_rows(file: VectorFile) -> int:
     What a header promises is not trusted with memory.
     """
     head = file.source.head()
-    text, binary = len(head) / max(1, head.count(b"\n")), 4 * file.layout.dim + 2
+    lines, binary = head.count(b"\n"), 4 * file.layout.dim + 2
+    text = len(head) / lines if lines else max(len(head), file.layout.first_row)
     row = text if file.layout.is_text else binary
     guess = max(16, int(file.source.path.stat().st_size / row * 1.1))
     return min(guess, file.layout.count or guess)
