@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wordbias import progress, threads
+from wordbias import lines, progress, threads
 from wordbias.cli import run
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -66,6 +66,7 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Outcome]]:
     yield call
     threads.set_threads(None)
     progress.set_quiet(False)
+    lines.set_longest_line(None)
 
 
 @pytest.fixture

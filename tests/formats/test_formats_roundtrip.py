@@ -33,7 +33,9 @@ def ambiguous(word: str) -> bool:
 
 characters = st.characters(exclude_characters="\n", exclude_categories=["Cs"])
 no_utf8 = st.binary(max_size=6).map(lambda b: b.decode("utf-8", "surrogateescape"))
-tokens = st.text(characters, max_size=8) | no_utf8 | st.sampled_from([". . .", "", "a ", "nan", "1"])
+tokens = (
+    st.text(characters, max_size=8) | no_utf8 | st.sampled_from([". . .", "", "a ", "nan", "1"])
+)
 words_strategy = (
     st.lists(tokens, unique=True, max_size=8)
     .map(lambda found: ["the", *found])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -122,9 +121,10 @@ def test_a_disk_that_fails_when_it_is_synced_gives_no_name(
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     monkeypatch.setattr(os, "fsync", failed)
-    with pytest.raises(WordbiasError, match="could not be written"), replacing(
-        tmp_path / "x"
-    ) as file:
+    with (
+        pytest.raises(WordbiasError, match="could not be written"),
+        replacing(tmp_path / "x") as file,
+    ):
         file.write(b"12345")
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
     assert (tmp_path / "x").read_bytes() == b"before"
@@ -141,5 +141,3 @@ def test_every_rename_of_the_package_is_a_synced_one() -> None:
         if count:
             found[path.relative_to(package).as_posix()] = count
     assert found == allowed
-
-

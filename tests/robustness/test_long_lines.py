@@ -86,6 +86,43 @@ def test_a_line_of_600_mb_takes_little_memory(
     assert output is None or not (tmp_path / output).exists()
 
 
+TABLES: dict[str, tuple[str, bytes, list[str]]] = {
+    "text": ("t.txt", b"She sings.\n", ["rewrite", "swap", "IN", "-o", "OUT.txt"]),
+    "tsv": ("t.tsv", b"id\ttext\n1\tShe sings.\n", ["rewrite", "swap", "IN", "-o", "OUT.tsv"]),
+    "csv": ("t.csv", b"id,text\n1,She sings.\n", ["rewrite", "swap", "IN", "-o", "OUT.csv"]),
+    "jsonl": ("t.jsonl", b'{"text": "She sings."}\n', ["rewrite", "swap", "IN", "-o", "OUT.jsonl"]),
+    "predictions": (
+        "p.csv",
+        b"label,predicted,group\n1,1,F\n0,1,F\n0,0,F\n1,1,M\n0,0,M\n0,0,M\n1,0,M\n",
+        ["fairness", "IN", "--draws", "0"],
+    ),
+    "results": (
+        "r.csv",
+        b"name,a,b\nx,1,2\ny,2,1\nz,3,5\nu,4,4\n",
+        ["compare", "IN"],
+    ),
+}
+
+
+@needs_proc
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_record_of_600_mb_takes_little_memory(tmp_path: Path, kind: str) -> None:
+    name, rows, command = TABLES[kind]
+    (tmp_path / name).write_bytes(rows)
+    (tmp_path / "long").mkdir()
+    results = []
+    for path in (tmp_path / name, prolonged(tmp_path / "long" / name, rows)):
+        places = {"IN": path, **{part: path.parent / part for part in command if "OUT" in part}}
+        results.append(measured(*(places.get(part, part) for part in command)))
+    (code, said, usual), (refused, why, peak) = results
+    assert code == 0, said
+    assert refused == 1
+    assert "is over 64,000,000 bytes long" in why
+    assert why.count("\n") == 1
+    assert peak - usual < ALLOWED
+    assert not list((tmp_path / "long").glob("OUT*"))
+
+
 BOMBS = {
     "one line": b"a" * 1000,
     "spaces": b" " * 1000,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
 
 from wordbias.commands.empty_names import nothing_empty
+from wordbias.lines import set_longest_line
 from wordbias.progress import set_quiet
 from wordbias.results import FORMATS, Report
 from wordbias.threads import set_threads
@@ -15,6 +17,7 @@ from wordbias.visible import seen
 from wordbias.workers import BACKENDS
 
 F = TypeVar("F", bound=Callable[..., Any])
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 def stacked(*decorators: Callable[[F], F]) -> Callable[[F], F]:
@@ -30,6 +33,22 @@ def stacked(*decorators: Callable[[F], F]) -> Callable[[F], F]:
 
 def _threads(ctx: click.Context, param: click.Parameter, value: int | None) -> None:
     set_threads(value)
+
+
+def parse_size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    """Turn a size such as 500MB or 20G into bytes."""
+    if value is None:
+        return None
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?B|[KMGT])", value.strip().upper())
+    if match is None:
+        raise click.BadParameter(
+            f"{value!r}: expected a size with its unit, such as 500MB or 20G", ctx, param
+        )
+    return int(float(match[1]) * _UNITS[match[2].removesuffix("B")])
+
+
+def _longest_line(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    set_longest_line(parse_size(ctx, param, value))
 
 
 def _quiet(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
@@ -125,6 +144,13 @@ common_options = stacked(
         callback=_threads,
         expose_value=False,
         help="Threads to use.  [default: what the machine allows]",
+    ),
+    click.option(
+        "--longest-line",
+        metavar="SIZE",
+        callback=_longest_line,
+        expose_value=False,
+        help="Longest line of a table, a text or JSON lines.  [default: 64MB]",
     ),
     click.option(
         "-q",

@@ -16,8 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -205,8 +206,14 @@ def _checksums(
 ) -> str:
     """Return a checksum of the description, of the words and of each block of the vectors."""
     about = repr(sorted(item for item in described.items() if item[0] != "checksums"))
-    parts = [about.encode("utf-8", "surrogateescape"), tensors.join_words(words)]
-    return " ".join(f"{crc:08x}" for crc in ordered_map(zlib.crc32, (*parts, *_blocks(vectors))))
+    parts = chain(
+        [about.encode("utf-8", "surrogateescape"), tensors.join_words(words)], _blocks(vectors)
+    )
+    return " ".join(f"{crc:08x}" for crc in ordered_map(_crc, parts))
+
+
+def _crc(data: Any) -> int:
+    return zlib.crc32(data)
 
 
 def _blocks(vectors: NDArray[np.float32]) -> Iterator[memoryview]:

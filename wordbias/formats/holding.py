@@ -19,8 +19,8 @@ def check_rows(words: Sequence[bytes], rows: NDArray[np.float32], kind: Kind) ->
     ------
     WordbiasError
         At a nan or an infinity; at a word with a line feed; in word2vec binary, which ends a word
-        at its first space, at a word with a space; in text, at a word that begins with a space, and,
-        since the numbers end a line, at one whose last part is a number.
+        at its first space, at a word with a space; in text, at a word that begins with a space or,
+        since the numbers end a line, whose last part is a number.
     """
     finite = np.isfinite(rows).all(axis=1)
     if not finite.all():

@@ -19,6 +19,7 @@ from typing import IO, Any
 from wordbias.errors import WordbiasError
 from wordbias.formats.digest import Digest
 from wordbias.formats.members import choose_member
+from wordbias.lines import bounded_lines
 from wordbias.progress import Bar, progress
 
 DECOMPRESSION_ERRORS = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile)
@@ -160,6 +161,15 @@ class Source:
             size = len(held[0])
         if rest := b"".join(held):
             yield rest + b"\n"
+
+    def text_lines(self, what: str) -> Iterator[bytes]:
+        """Yield the lines of a text, with their ends, with progress; see `bounded_lines`."""
+        with self._opened() as (file, raw), progress(what, self.path.stat().st_size) as bar:
+            counted = _position(raw, bar)
+            for i, line in enumerate(bounded_lines(file, self.name)):
+                if i % 1024 == 0:
+                    counted()
+                yield line
 
     def too_long(self, line: int, longest: int) -> WordbiasError:
         """Return the error of a line of more than `longest` bytes."""
