@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from wordbias import __version__
-from wordbias.errors import WordbiasError
+from wordbias.errors import WordbiasError, shortened
 from wordbias.visible import seen
 
 SECTIONS: dict[str, dict[str, str]] = {
@@ -59,6 +59,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
 }
 _INTERRUPTED = 130
+_STDERR = 2
 
 
 class LazyGroup(click.Group):
@@ -101,12 +102,27 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line and exit; when it is done, it can no longer be interrupted."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     code = run(sys.argv[1:])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said: only worker processes are joined
     sys.exit(code)
+
+
+def _open_closed_streams() -> None:
+    """Let what is printed go nowhere where the caller closed a stream, such as by ``>&-``.
+
+    Files that are opened later would get the numbers of such streams, and what is printed.
+    """
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
+        os.set_inheritable(handle, True)
+    os.close(handle)
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -124,6 +140,7 @@ def run(arguments: Sequence[str]) -> int:
         click.echo(f"wordbias: interrupted; {said}", err=True)
         return _INTERRUPTED
     except click.ClickException as error:
+        error.message = shortened(error.message)
         error.show()
         return error.exit_code
     except Exception as error:
@@ -135,7 +152,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _one_line(error: Exception) -> str:
-    text = " ".join(seen(str(error)).split("\n"))
+    text = shortened(" ".join(seen(str(error)).split("\n")))
     if isinstance(error, WordbiasError):
         return text
     if isinstance(error, MemoryError):

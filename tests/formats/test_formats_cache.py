@@ -27,6 +27,13 @@ def path(tmp_path: Path, odd: Any) -> Path:
 
 
 @pytest.fixture
+def usable(tmp_path: Path, people: Any) -> Path:
+    """Return a text that misp can work on."""
+    save(tmp_path / "people.txt", *people)
+    return tmp_path / "people.txt"
+
+
+@pytest.fixture
 def entry(path: Path, cache_folder: Path) -> Path:
     """Return the one entry of the cache after the file was loaded."""
     load(path)
@@ -321,10 +328,10 @@ def test_no_cache_neither_reads_nor_writes(
 
 
 def test_a_folder_that_cannot_be_made_does_not_fail_the_run(
-    tmp_path: Path, path: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, usable: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("WORDBIAS_CACHE", str(path / "inside a file"))
-    done = cli("convert", path, tmp_path / "out.safetensors")
+    monkeypatch.setenv("WORDBIAS_CACHE", str(usable / "inside a file"))
+    done = cli("misp", usable, "-q", "-o", tmp_path / "out.safetensors")
     assert done.code == 0
     assert done.err.startswith("not cached, going on without: ")
     assert done.err.count("\n") == 1
@@ -332,13 +339,13 @@ def test_a_folder_that_cannot_be_made_does_not_fail_the_run(
 
 
 def test_a_read_only_folder_does_not_fail_the_run(
-    tmp_path: Path, path: Path, cli: Any, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, usable: Path, cli: Any, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     allowed = os.access
     monkeypatch.setattr(
         os, "access", lambda place, mode: Path(place) != cache_folder and allowed(place, mode)
     )
-    done = cli("convert", path, tmp_path / "out.safetensors")
+    done = cli("misp", usable, "-q", "-o", tmp_path / "out.safetensors")
     assert done.code == 0
     assert done.err.startswith("not cached, going on without: ")
     assert "read-only" in done.err
@@ -347,7 +354,7 @@ def test_a_read_only_folder_does_not_fail_the_run(
 
 
 def test_a_full_disk_while_caching_does_not_fail_the_run(
-    tmp_path: Path, path: Path, cli: Any, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, usable: Path, cli: Any, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = tensors.write
 
@@ -357,7 +364,7 @@ def test_a_full_disk_while_caching_does_not_fail_the_run(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(tensors, "write", full)
-    done = cli("convert", path, tmp_path / "out.safetensors")
+    done = cli("misp", usable, "-q", "-o", tmp_path / "out.safetensors")
     assert done.code == 0
     assert done.err.startswith("not cached, going on without: ")
     assert "No space left on device" in done.err

@@ -18,7 +18,7 @@ from wordbias.wordlists import common_names
 START = """
 import sys
 from wordbias.cli import run
-import wordbias.commands.convert
+import wordbias.commands.misp
 print("ready", flush=True)
 sys.stdin.readline()
 sys.exit(run(sys.argv[1:]))
@@ -47,7 +47,7 @@ def started(*arguments: object) -> subprocess.Popen[str]:
 
 def test_two_processes_fill_it_at_once(path: Path, tmp_path: Path, cache_folder: Path) -> None:
     outputs = [tmp_path / f"{name}.safetensors" for name in "ab"]
-    children = [started("convert", path, output, "-q") for output in outputs]
+    children = [started("misp", path, "-o", output, "-q") for output in outputs]
     for child in children:
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"

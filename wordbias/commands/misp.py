@@ -98,6 +98,7 @@ def command(
         quiet=quiet,
     )
     vocabulary = choose_vocabulary([subject.embedding], attribute, given, strict=strict_vocab)
+    subject.keep([*vocabulary, *sorted(listed_words(attribute))])
     found = study(subject.embedding, vocabulary, attribute, Settings(**settings))
     subject.write(found.projection)
     show(_report(subject, attribute, found, given), to, quiet=quiet)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from wordbias.commands.empty_names import nothing_empty
+from wordbias.errors import shortened
 from wordbias.lines import set_longest_line
 from wordbias.progress import set_quiet
 from wordbias.results import FORMATS, Report
@@ -196,7 +197,7 @@ def show(report: Report, to: str, *, quiet: bool = True) -> None:
 def note(text: str, quiet: bool) -> None:
     """Say one line on stderr."""
     if not quiet:
-        click.echo(f"note: {seen(text)}", err=True)
+        click.echo(f"note: {shortened(seen(text))}", err=True)
 
 
 backend_option = click.option(

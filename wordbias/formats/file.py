@@ -30,6 +30,8 @@ class Tally:
         Bad rows that were dropped.
     first_problem
         Where and what the first of them was.
+    duplicates
+        Good rows that were not written, because their word had come before.
     sha256
         Of the file on disk, once it was read to its end; empty before.
     """
@@ -37,6 +39,7 @@ class Tally:
     rows: int = 0
     skipped: int = 0
     first_problem: str = ""
+    duplicates: int = 0
     sha256: str = field(default="", repr=False)
 
 
