@@ -221,6 +221,7 @@ def test_a_closed_stream_is_no_failure(tmp_path: Path, closed: str, command: str
 
 
 LONG = "abcdefghij" * 23
+WORDS = "a b " * 80
 CUT = f"{LONG[:100]}…{LONG[-99:]}"
 
 
