@@ -140,7 +140,7 @@ def run(arguments: Sequence[str]) -> int:
         click.echo(f"wordbias: interrupted; {said}", err=True)
         return _INTERRUPTED
     except click.ClickException as error:
-        error.message = shortened(error.message)
+        error.message = shortened(error.message)  # type: ignore[misc]  # final, but for this
         error.show()
         return error.exit_code
     except Exception as error:
