@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from wordbias import progress, threads
+from wordbias import lines, progress, threads
 from wordbias.cli import run
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -72,6 +72,7 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Outcome]]:
     yield call
     threads.set_threads(None)
     progress.set_quiet(False)
+    lines.set_longest_line(None)
 
 
 @pytest.fixture

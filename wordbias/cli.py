@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wordbias import __version__
-from wordbias.errors import WordbiasError
+from wordbias.errors import WordbiasError, shortened
 from wordbias.visible import seen
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
 }
 _INTERRUPTED = 130
+_STDERR = 2
 
 
 class _Stopped(BaseException):
@@ -141,6 +142,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line and exit; when it is done, it can no longer be interrupted."""
+    _open_closed_streams()
     if "--debug" not in sys.argv:
         silence_libraries()
     for stream in (sys.stdout, sys.stderr):
@@ -161,6 +163,20 @@ def silence_libraries() -> None:
         warnings.simplefilter("ignore")
 
 
+def _open_closed_streams() -> None:
+    """Let what is printed go nowhere where the caller closed a stream, such as by ``>&-``.
+
+    Files that are opened later would get the numbers of such streams, and what is printed.
+    """
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
+        os.set_inheritable(handle, True)
+    os.close(handle)
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run the command line; return 0, 1 after one clear line on stderr, or 2 for wrong usage."""
     try:
@@ -175,6 +191,7 @@ def run(arguments: Sequence[str]) -> int:
         click.echo(f"wordbias: interrupted; {str(error) or 'no output was changed'}", err=True)
         return _INTERRUPTED
     except click.ClickException as error:
+        error.message = shortened(error.message)  # type: ignore[misc]  # final, but for this
         error.show()
         return error.exit_code
     except Exception as error:
@@ -186,7 +203,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _one_line(error: Exception) -> str:
-    text = " ".join(seen(str(error)).split("\n"))
+    text = shortened(" ".join(seen(str(error)).split("\n")))
     if isinstance(error, WordbiasError):
         return text
     if isinstance(error, MemoryError):

@@ -135,6 +135,8 @@ class Embedding:
     def subset(self, words: Iterable[str]) -> Embedding:
         """Return the embedding of those of the words that are here, in the order given."""
         rows, _ = self.rows(dict.fromkeys(words))
+        if np.array_equal(rows, np.arange(len(self))):
+            return self
         return Embedding(
             [self.words[i] for i in rows.tolist()], self.vectors[rows], self.name, self.info
         )

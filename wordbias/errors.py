@@ -1,6 +1,16 @@
 """The exceptions a user is meant to read."""
 
+import re
+
 _LONGEST, _END = 2_000, 400
+_NAME = 200
+_LONG_NAME = re.compile(
+    "|".join(
+        part.replace("N", f"{{{_NAME + 1},}}")
+        for part in (r"(?<!\w)'[^'\n]N'(?!\w)", r'(?<!\w)"[^"\n]N"(?!\w)', r"[^\s'\"]N")
+    )
+)
+"""What stands between quotation marks, apostrophes within words aside, or without a space."""
 
 
 class WordbiasError(ValueError):
@@ -8,7 +18,8 @@ class WordbiasError(ValueError):
 
     The message is one line: which file, line, word or shape; what was expected and what was
     received; what to do about it. The command line prints it and exits with status 1. Line breaks
-    and what is too long to be read, both of which a damaged file can bring in, are taken out.
+    and what is too long to be read, both of which a damaged file can bring in, are taken out; of a
+    name, of more than 200 characters, its middle.
     """
 
     def __init__(self, message: object = "") -> None:
@@ -19,9 +30,20 @@ class Interrupted(KeyboardInterrupt):
     """An interruption after which the same call goes on; the message says from where."""
 
 
+def shortened(text: str) -> str:
+    """Cut names and words of more than 200 characters: their beginnings and ends stay."""
+    return _LONG_NAME.sub(lambda found: _cut(found[0]), text)
+
+
+def _cut(name: str) -> str:
+    quote = name[0] if name[0] in "'\"" else ""
+    bare = name[1:-1] if quote else name
+    return f"{quote}{bare[: _NAME // 2]}…{bare[-(_NAME // 2 - 1) :]}{quote}"
+
+
 def _one_line(message: str) -> str:
     """Join lines, and leave out the middle of what nobody would read to its end."""
-    line = " ".join(message.splitlines())
+    line = shortened(" ".join(message.splitlines()))
     if len(line) <= _LONGEST:
         return line
     return f"{line[: _LONGEST - _END - 3]} … {line[-_END:]}"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from wordbias.errors import WordbiasError
+from wordbias.lines import read_bounded
 
 _UNDEFINED = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "–", "—"})
 _DETAIL = ("word", "component", "layer")
@@ -47,7 +48,7 @@ def read_source(path: Path) -> Source:
         With the line and column, or the row, of what is not usable.
     """
     try:
-        data = path.read_bytes()
+        data = read_bounded(path)
     except IsADirectoryError:
         raise WordbiasError(f"{path}: is a folder; name the files of results in it") from None
     except OSError as error:

@@ -37,7 +37,8 @@ def refusing(request: pytest.FixtureRequest, refused: Refused) -> Callable[..., 
     def call(path: object, **options: Any) -> str:
         command = COMMANDS[request.param]
         message = refused(*(path if part == "IN" else part for part in command), **options)
-        assert str(path).partition("::")[0] in message, "the file is not named"
+        beginning = str(path).partition("::")[0][:100]  # a long name is cut
+        assert beginning in message, "the file is not named"
         return message
 
     return call

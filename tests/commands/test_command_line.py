@@ -18,6 +18,7 @@ import pytest
 from wordbias import Attribute, __version__, optional
 from wordbias.cli import SECTIONS
 from wordbias.commands.options import note
+from wordbias.errors import WordbiasError
 from wordbias.wordlists import Templates
 
 Run = Callable[..., Any]
@@ -246,3 +247,60 @@ def test_tables_fit_80_columns_and_nothing_is_cut(
     text = cli(*arguments).out
     assert max(map(len, text.splitlines())) <= 80
     assert "…" not in text
+
+
+needs_shell = pytest.mark.skipif(sys.platform == "win32", reason="needs a shell that closes files")
+
+
+@needs_shell
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("command", ["misp", "convert"])
+def test_a_closed_stream_is_no_failure(tmp_path: Path, closed: str, command: str) -> None:
+    from wordbias.data import sample_path
+
+    files = {"misp": "-o open.txt", "convert": f"{sample_path()} open.txt"}[command]
+    for output, end in (("open.txt", ""), ("closed.txt", closed)):
+        call = f"'{sys.executable}' -m wordbias {command} {files.replace('open.txt', output)} {end}"
+        done = subprocess.run(call, shell=True, cwd=tmp_path, capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+    assert "2>" in closed or done.stderr.count(b"Error") == 0
+    assert (tmp_path / "closed.txt").read_bytes() == (tmp_path / "open.txt").read_bytes()
+
+
+LONG = "abcdefghij" * 23
+WORDS = "a b " * 80
+CUT = f"{LONG[:100]}…{LONG[-99:]}"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x" * 200, "x" * 200),
+        (LONG, CUT),
+        (f"no word {LONG!r} here", f"no word {CUT!r} here"),
+        (
+            f"no word {'a b ' * 80!r}",
+            f"no word {('a b ' * 80)[:100] + '…' + ('a b ' * 80)[-99:]!r}",
+        ),
+        (f"it isn't {'so ' * 90}that it's", f"it isn't {'so ' * 90}that it's"),
+        (f"one {'of many ' * 50}", f"one {'of many ' * 50}"),
+    ],
+)
+def test_a_name_in_a_message_is_cut_at_200_characters(text: str, said: str) -> None:
+    assert str(WordbiasError(text)) == said
+
+
+def test_long_names_are_cut_wherever_they_come_from(cli: Run, tmp_path: Path) -> None:
+    path = tmp_path / "v.txt"
+    path.write_text(f"{LONG} 1 2\nb 3 4\n{LONG} 5 6\n")
+    for arguments, code in (
+        (["misp", LONG], 1),
+        (["misp", path, "--vocab", LONG], 1),
+        ([LONG], 2),
+        (["misp", "--format", LONG], 2),
+        (["convert", path, f"{tmp_path}/{LONG}/o.txt"], 1),
+    ):
+        done = cli(*arguments)
+        assert done.code == code
+        assert LONG not in done.err
+        assert "…" in done.err

@@ -27,6 +27,13 @@ def path(tmp_path: Path, odd: Any) -> Path:
 
 
 @pytest.fixture
+def usable(tmp_path: Path, people: Any) -> Path:
+    """Return a text that misp can work on."""
+    save(tmp_path / "people.txt", *people)
+    return tmp_path / "people.txt"
+
+
+@pytest.fixture
 def entry(path: Path, cache_folder: Path) -> Path:
     """Return the one entry of the cache after the file was loaded."""
     load(path)
@@ -195,6 +202,108 @@ def test_a_damaged_entry_is_rebuilt(
     assert is_mapped(loaded.vectors)
 
 
+def at(start: int, data: bytes) -> Callable[[bytes], bytes]:
+    def damage(whole: bytes) -> bytes:
+        return whole[:start] + data + whole[start + len(data) :]
+
+    return damage
+
+
+@pytest.fixture
+def tall(tmp_path: Path) -> tuple[Path, list[str], Any]:
+    """Return a text of 3,000 rows of 20 values, its words and its vectors."""
+    words = [f"w{i}" for i in range(3_000)]
+    vectors = np.random.default_rng(0).standard_normal((3_000, 20)).astype(np.float32)
+    save(tmp_path / "tall.txt", words, vectors)
+    return tmp_path / "tall.txt", words, vectors
+
+
+@pytest.mark.parametrize("value", [0.125, np.nan, np.inf])
+@pytest.mark.parametrize("place", [0, 1, 777, 31_337, 59_999])
+def test_one_damaged_value_is_seen_wherever_it_stands(
+    tall: Any, cache_folder: Path, same_bits: Check, value: float, place: int
+) -> None:
+    path, words, vectors = tall
+    load(path)
+    (entry,) = cache_folder.glob("*.safetensors")
+    data = entry.read_bytes()
+    start = 8 + int.from_bytes(data[:8], "little") + 4 * place
+    entry.write_bytes(at(start, np.float32(value).tobytes())(data))
+    for _ in range(2):
+        loaded = load(path)
+        assert loaded.words == words
+        same_bits(np.array(loaded.vectors), vectors)
+    assert is_mapped(loaded.vectors), "it was rebuilt"
+    assert entry.read_bytes() == data
+
+
+def test_a_damaged_description_is_seen(tall: Any, cache_folder: Path) -> None:
+    path, _, _ = tall
+    first = load(path)
+    (entry,) = cache_folder.glob("*.safetensors")
+    data = entry.read_bytes()
+    digest = first.info.sha256.encode()
+    assert data.count(digest) == 1
+    entry.write_bytes(data.replace(digest, b"0" * 64))
+    assert load(path).info == first.info
+
+
+def test_an_entry_is_verified_once_for_each_state(
+    tall: Any, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, _, _ = tall
+    load(path)
+    (entry,) = cache_folder.glob("*.safetensors")
+    counted: list[int] = []
+    checksums = cache._checksums
+
+    def counting(*arguments: Any) -> str:
+        counted.append(1)
+        return checksums(*arguments)
+
+    monkeypatch.setattr(cache, "_checksums", counting)
+    state = entry.stat()
+    for _ in range(3):
+        load(path)
+    assert counted == [], "what was just written is known to be whole"
+    assert (entry.stat().st_mtime_ns, entry.stat().st_ctime_ns) == (
+        state.st_mtime_ns,
+        state.st_ctime_ns,
+    ), "to be used is no change"
+    os.utime(entry)  # a copy, a backup brought back, an edit: another state
+    for _ in range(3):
+        load(path)
+    assert counted == [1]
+    entry.with_name(f"{entry.name}.verified").unlink()
+    for _ in range(3):
+        load(path)
+    assert counted == [1, 1]
+
+
+@pytest.mark.parametrize("text", [b"", b"whole", b"\xff\xfe", b"1 2 3 4"])
+def test_a_damaged_note_costs_one_more_look(
+    tall: Any, cache_folder: Path, same_bits: Check, text: bytes
+) -> None:
+    path, words, vectors = tall
+    load(path)
+    (note,) = cache_folder.glob("*.verified")
+    good = note.read_bytes()
+    note.write_bytes(text)
+    loaded = load(path)
+    assert loaded.words == words
+    same_bits(np.array(loaded.vectors), vectors)
+    assert is_mapped(loaded.vectors)
+    assert note.read_bytes() == good
+
+
+def test_a_note_without_its_entry_is_removed(tall: Any, cache_folder: Path) -> None:
+    load(tall[0])
+    (entry,) = cache_folder.glob("*.safetensors")
+    entry.unlink()
+    cache.shrink(1 << 40)
+    assert list(cache_folder.iterdir()) == []
+
+
 @pytest.fixture
 def untouchable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     def touched(*arguments: object) -> None:
@@ -219,10 +328,10 @@ def test_no_cache_neither_reads_nor_writes(
 
 
 def test_a_folder_that_cannot_be_made_does_not_fail_the_run(
-    tmp_path: Path, path: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, usable: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("WORDBIAS_CACHE", str(path / "inside a file"))
-    done = cli("convert", path, tmp_path / "out.safetensors")
+    monkeypatch.setenv("WORDBIAS_CACHE", str(usable / "inside a file"))
+    done = cli("misp", usable, "-q", "-o", tmp_path / "out.safetensors")
     assert done.code == 0
     assert done.err.startswith("not cached, going on without: ")
     assert done.err.count("\n") == 1
@@ -230,13 +339,13 @@ def test_a_folder_that_cannot_be_made_does_not_fail_the_run(
 
 
 def test_a_read_only_folder_does_not_fail_the_run(
-    tmp_path: Path, path: Path, cli: Any, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, usable: Path, cli: Any, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     allowed = os.access
     monkeypatch.setattr(
         os, "access", lambda place, mode: Path(place) != cache_folder and allowed(place, mode)
     )
-    done = cli("convert", path, tmp_path / "out.safetensors")
+    done = cli("misp", usable, "-q", "-o", tmp_path / "out.safetensors")
     assert done.code == 0
     assert done.err.startswith("not cached, going on without: ")
     assert "read-only" in done.err
@@ -245,7 +354,7 @@ def test_a_read_only_folder_does_not_fail_the_run(
 
 
 def test_a_full_disk_while_caching_does_not_fail_the_run(
-    tmp_path: Path, path: Path, cli: Any, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, usable: Path, cli: Any, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = tensors.write
 
@@ -255,7 +364,7 @@ def test_a_full_disk_while_caching_does_not_fail_the_run(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(tensors, "write", full)
-    done = cli("convert", path, tmp_path / "out.safetensors")
+    done = cli("misp", usable, "-q", "-o", tmp_path / "out.safetensors")
     assert done.code == 0
     assert done.err.startswith("not cached, going on without: ")
     assert "No space left on device" in done.err
@@ -271,9 +380,9 @@ def three(tmp_path: Path, cache_folder: Path) -> list[Path]:
         path = tmp_path / f"file{i}.txt"
         save(path, ["a", "b"], np.full((2, 500), i + 0.5, np.float32))
         load(path)
-        (entry,) = cache_folder.glob(f"file{i}*")
-        used = entry.stat().st_mtime - 86400 * days
-        os.utime(entry, (used, used))
+        for kept in cache_folder.glob(f"file{i}*"):  # the entry, and the note that it is whole
+            used = kept.stat().st_mtime - 86400 * days
+            os.utime(kept, (used, used))
         paths.append(path)
     return paths
 
@@ -300,7 +409,7 @@ def test_clear_removes_everything(cli: Any, cache_folder: Path) -> None:
     done = cli("cache", "--clear")
     assert (done.code, done.err) == (0, "")
     assert "removed 3 entries" in done.out
-    assert cached(cache_folder) == []
+    assert list(cache_folder.iterdir()) == []
     assert "0 entries" in cli("cache").out
 
 

@@ -23,17 +23,19 @@ Check = Callable[..., None]
 
 
 def ambiguous(word: str) -> bool:
-    """Say whether a word with spaces ends in a number, as the values behind it do."""
+    """Say whether a word with spaces begins with one, or ends in a number as its values do."""
     try:
         float(word.rpartition(" ")[2])
     except ValueError:
-        return False
+        return word.startswith(" ")
     return " " in word
 
 
 characters = st.characters(exclude_characters="\n", exclude_categories=["Cs"])
 no_utf8 = st.binary(max_size=6).map(lambda b: b.decode("utf-8", "surrogateescape"))
-tokens = st.text(characters, max_size=8) | no_utf8 | st.sampled_from([". . .", "", " ", "nan", "1"])
+tokens = (
+    st.text(characters, max_size=8) | no_utf8 | st.sampled_from([". . .", "", "a ", "nan", "1"])
+)
 words_strategy = (
     st.lists(tokens, unique=True, max_size=8)
     .map(lambda found: ["the", *found])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 from collections.abc import Callable
@@ -202,3 +203,101 @@ def test_a_file_twice_as_long_needs_no_more_memory(
     # Half of what the values alone of the additional rows would need; the allocator's noise
     # between two equal runs is well below that.
     assert peaks[1] - peaks[0] < 150_000 * row / 2
+
+
+def limits(command: list[object]) -> tuple[int, str]:
+    """Run a command; return its largest memory that is no file's, in bytes, and what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-c", ANONYMOUS, *map(str, command)],
+        capture_output=True,
+        check=True,
+        encoding="utf-8",
+    )
+    *said, peak = done.stdout.splitlines()
+    return int(peak) * 1024, "\n".join(said)
+
+
+ANONYMOUS = """
+import sys, threading
+from wordbias.cli import run
+over, peak = threading.Event(), 0
+def watch():
+    global peak
+    while not over.wait(0.002):
+        line = next(line for line in open("/proc/self/status") if line.startswith("RssAnon"))
+        peak = max(peak, int(line.split()[1]))
+watcher = threading.Thread(target=watch)
+watcher.start()
+code = run(sys.argv[1:])
+over.set()
+watcher.join()
+print()
+print(peak)
+sys.exit(code)
+"""
+
+
+@pytest.fixture
+def tall(tmp_path: Path, people: Any) -> Path:
+    """Return word2vec binary of 100,000 rows of 300 values: 120 MB of them."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    made = ("".join(word) for word in itertools.product(letters, repeat=4))
+    words = [*people[0], *itertools.islice(made, 100_000 - len(people[0]))]
+    words = list(dict.fromkeys(words))
+    vectors = np.random.default_rng(0).standard_normal((1000, 300)).astype(np.float32)
+    vectors = np.tile(vectors, (100, 1))[: len(words)]
+    vectors[:, 0] = np.arange(len(words)) % 971
+    save(tmp_path / "tall.bin", words, vectors)
+    return tmp_path / "tall.bin"
+
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux' /proc")
+
+
+@needs_proc
+def test_convert_holds_no_matrix(tmp_path: Path, tall: Path) -> None:
+    """Half of what the values need is not there, whether they are read, cached or mapped."""
+    first, mapped = tmp_path / "a.safetensors", tmp_path / "b.safetensors"
+    for source, target in ((tall, first), (first, mapped)):
+        peak, said = limits(["convert", source, target, "-q", "--threads", "2"])
+        assert "words × 300 (safetensors)" in said
+        assert peak < 120_000_000
+    assert first.read_bytes() == mapped.read_bytes()
+    whole = load(tall, cache=False)
+    save(tmp_path / "c.safetensors", whole.words, whole.vectors)
+    assert first.read_bytes() == (tmp_path / "c.safetensors").read_bytes()
+
+
+@needs_proc
+@pytest.mark.skipif(sys.platform != "linux", reason="allocators differ")
+def test_misp_holds_few_copies_of_the_words_it_measures(tmp_path: Path, tall: Path) -> None:
+    """Of the 50,000 first words, 60 MB, what is measured before and after, and one at a time."""
+    target = tmp_path / "out.bin"
+    peak, _ = limits(["misp", tall, "-o", target, "-q", "--threads", "2"])
+    assert peak < 350_000_000
+
+
+def test_convert_keeps_the_first_of_duplicates(tmp_path: Path, cli: Any) -> None:
+    path = tmp_path / "v.vec"
+    path.write_bytes(b"5 2\na 1 2\nb 3 4\na 5 6\nb 7 8\nc 9 1\n")
+    for i, options in enumerate((["--no-cache"], [], ["-q"])):
+        done = cli("convert", path, tmp_path / f"{i}.safetensors", *options)
+        assert (done.code, "3 words × 2" in done.out) == (0, True)
+        said = f"note: {path}: 2 duplicated words, the first of each kept\n"
+        assert done.err == ("" if "-q" in options else said)
+        loaded = load(tmp_path / f"{i}.safetensors")
+        assert loaded.words == ["a", "b", "c"]
+        assert loaded.vectors.tolist() == [[1, 2], [3, 4], [9, 1]]
+
+
+def test_convert_copies_what_the_cache_has(
+    tmp_path: Path, people: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "in.txt"
+    save(source, *people)
+    assert cli("convert", source, tmp_path / "a.safetensors").code == 0
+    load(source)
+    monkeypatch.setattr(VectorFile, "map", None)
+    assert cli("convert", source, tmp_path / "b.safetensors").code == 0
+    assert (tmp_path / "a.safetensors").read_bytes() == (tmp_path / "b.safetensors").read_bytes()
+    assert cli("convert", source, tmp_path / "c.safetensors", "--no-cache").code == 1

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wordbias.formats import load, save
+from wordbias.errors import WordbiasError
+from wordbias.formats import VectorFile, load, save, scan
 
 Check = Callable[..., None]
 Write = Callable[..., Path]
@@ -166,7 +167,9 @@ def test_many_bad_rows_cost_no_more_than_good_ones(
     bad = path.read_bytes().replace(b" 1.0\n", b" nan\n").replace(b" nan\n", b" 1.0\n", 1)
     path.write_bytes(bad)
     calls, parse = [], lines.parse_decimals
-    monkeypatch.setattr(lines, "parse_decimals", lambda *a: calls.append(len(a[1])) or parse(*a))
+    monkeypatch.setattr(
+        lines, "parse_decimals", lambda *a, **k: calls.append(len(a[1])) or parse(*a, **k)
+    )
     loaded = load(path, cache=False, skip_bad=True)
     assert (loaded.info.words, loaded.info.skipped) == (1, rows - 1)
     assert sum(calls) <= 20 * rows * 4
@@ -177,3 +180,52 @@ def test_a_file_named_with_two_colons_can_be_read(write_text: Write, tmp_path: P
     odd_name = tmp_path / "std::vector.txt"
     os.replace(path, odd_name)
     assert load(odd_name, cache=False).words == ["a", "b"]
+
+
+@pytest.mark.parametrize("header", [False, True])
+@pytest.mark.parametrize("end", [b"\n", b"\n\n\n", b"\r\n\r\n", b" \n\t\n", b"\n" * 5_000, b"   "])
+@pytest.mark.parametrize("size", [1 << 19, 3])
+def test_empty_lines_at_the_end_are_no_rows(
+    write_text: Write, chunk: Callable[[int], None], end: bytes, size: int, header: bool
+) -> None:
+    chunk(size)
+    path = write_text(["a", "b"], np.eye(2, dtype=np.float32), header=header)
+    path.write_bytes(path.read_bytes() + end)
+    loaded = load(path, cache=False)
+    assert (loaded.words, loaded.info.skipped) == (["a", "b"], 0)
+    found = scan(VectorFile.open(path), head=1, wanted=["b"])
+    assert (found.words, found.info.words) == (["a", "b"], 2)
+
+
+@pytest.mark.parametrize("size", [1 << 19, 3])
+@pytest.mark.parametrize("empty", [1, 2, 700])
+def test_empty_lines_between_rows_are_rows_that_cannot_be_used(
+    tmp_path: Path, chunk: Callable[[int], None], size: int, empty: int
+) -> None:
+    chunk(size)
+    path = tmp_path / "v.txt"
+    path.write_bytes(b"a 1 2\n" + b"\n" * empty + b"b 3 4\nc 5\n\n")
+    with pytest.raises(WordbiasError, match="line 2: expected 2 values, found 0"):
+        load(path, cache=False)
+    loaded = load(path, cache=False, skip_bad=True)
+    assert (loaded.words, loaded.info.skipped) == (["a", "b"], empty + 1)
+
+
+@pytest.mark.parametrize("first", [b" b", b"  b", b" b c", b"  "])
+def test_a_line_that_begins_with_a_space_is_no_word_with_a_space_in_front(
+    tmp_path: Path, first: bytes
+) -> None:
+    path = tmp_path / "v.txt"
+    path.write_bytes(b"a 1 2\n" + first + b" 3 4\nc 5 6\n")
+    with pytest.raises(WordbiasError, match="line 2: begins with a space, expected a word there"):
+        load(path, cache=False)
+    assert load(path, cache=False, skip_bad=True).words == ["a", "c"]
+
+
+@pytest.mark.parametrize("name", ["v.txt", "v.vec"])
+def test_a_word_that_begins_with_a_space_is_not_written_as_text(tmp_path: Path, name: str) -> None:
+    words, vectors = ["a", " b"], np.eye(2, dtype=np.float32)
+    with pytest.raises(WordbiasError, match="the word ' b' begins with a space"):
+        save(tmp_path / name, words, vectors)
+    save(tmp_path / "v.safetensors", words, vectors)
+    assert load(tmp_path / "v.safetensors").words == words

@@ -18,7 +18,7 @@ from wordbias.wordlists import common_names
 START = """
 import sys
 from wordbias.cli import run
-import wordbias.commands.convert
+import wordbias.commands.misp
 print("ready", flush=True)
 sys.stdin.readline()
 sys.exit(run(sys.argv[1:]))
@@ -47,7 +47,7 @@ def started(*arguments: object) -> subprocess.Popen[str]:
 
 def test_two_processes_fill_it_at_once(path: Path, tmp_path: Path, cache_folder: Path) -> None:
     outputs = [tmp_path / f"{name}.safetensors" for name in "ab"]
-    children = [started("convert", path, output, "-q") for output in outputs]
+    children = [started("misp", path, "-o", output, "-q") for output in outputs]
     for child in children:
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"
@@ -60,12 +60,12 @@ def test_two_processes_fill_it_at_once(path: Path, tmp_path: Path, cache_folder:
         assert (child.returncode, error) == (0, "")
     first, second = (output.read_bytes() for output in outputs)
     assert first == second
-    (entry,) = cache_folder.iterdir()
-    assert entry.suffix == ".safetensors"
+    (entry,) = cache_folder.glob("*.safetensors")
     found, parsed = load(path), load(path, cache=False)
     assert found.words == parsed.words
     np.testing.assert_array_equal(found.vectors, parsed.vectors)
-    assert list(cache_folder.iterdir()) == [entry]
+    note = entry.with_name(f"{entry.name}.verified")
+    assert sorted(cache_folder.iterdir()) == [entry, note]
 
 
 def test_an_entry_that_another_process_removes_is_not_listed(
@@ -80,7 +80,7 @@ def test_an_entry_that_another_process_removes_is_not_listed(
 
     monkeypatch.setattr(cache.tensors, "metadata", removed)
     assert cache.entries() == []
-    assert list(cache_folder.iterdir()) == []
+    assert list(cache_folder.glob("*.safetensors")) == []
 
 
 def without_cache(path: Path, process: Any, **options: Any) -> str:

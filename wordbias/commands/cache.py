@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import click
 
-from wordbias.commands.options import common_options, format_option, show
+from wordbias.commands.options import common_options, format_option, parse_size, show
 from wordbias.formats import cache
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row
-
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-
-
-def parse_size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
-    """Turn a size such as 500MB or 20G into bytes."""
-    if value is None:
-        return None
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?B|[KMGT])", value.strip().upper())
-    if match is None:
-        raise click.BadParameter(
-            f"{value!r}: expected a size with its unit, such as 500MB or 20G", ctx, param
-        )
-    return int(float(match[1]) * _UNITS[match[2].removesuffix("B")])
 
 
 @click.command()

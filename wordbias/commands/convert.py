@@ -53,6 +53,7 @@ def command(
         output=target,
         quiet=quiet,
         kind=kind,
+        as_it_is=True,
     )
     subject.write(Identity())
     words = how_many(subject.info.words, "word")

@@ -20,10 +20,13 @@ from wordbias.formats import (
     Kind,
     Tally,
     VectorFile,
+    cached,
     check_output,
     is_row_format,
+    is_streamed,
     load,
     output_format,
+    save_changed,
     scan,
     stream,
 )
@@ -56,6 +59,7 @@ class Subject:
     kind: Kind = "glove"
     is_sample: bool = False
     file: VectorFile | None = None
+    quiet: bool = True
 
     def described(self) -> str:
         """Name the source and its size."""
@@ -70,11 +74,28 @@ class Subject:
             return "Nothing written; -o FILE writes the result."
         return f"Written: {self.output} ({self.kind})"
 
+    def keep(self, words: Collection[str]) -> None:
+        """Let go of what is not needed any more of a file that is read again when it is written.
+
+        Parameters
+        ----------
+        words
+            Those that are still needed; they stay in their order, which is of frequency.
+        """
+        if self.file is not None:
+            kept = [word for word in self.embedding.words if word in words]
+            self.embedding = self.embedding.subset(kept)
+
     def write(self, transform: Transform) -> None:
         """Write the transformed embedding, from file to file if it is not in memory."""
         if self.output is None:
             return
-        if self.file is None:
+        if self.file is None and self.kind == "safetensors":
+            words, vectors = self.embedding.words, self.embedding.vectors
+            dim = width_after(transform, self.embedding.dim)
+            with blas_threads(1):
+                save_changed(self.output, words, vectors, transform, dim)
+        elif self.file is None:
             transformed(self.embedding, transform).save(self.output, self.kind)
         else:
             self._stream(lambda block: transform(block.rows), transform)
@@ -124,7 +145,7 @@ class Subject:
         transform: Transform,
         finish: Callable[[Tally], None] | None = None,
     ) -> None:
-        if self.file is None or self.output is None or not is_row_format(self.kind):
+        if self.file is None or self.output is None or not is_streamed(self.kind):
             raise WordbiasError(f"{self.kind} files are not written row by row")
         with blas_threads(1):
             tally = stream(
@@ -137,7 +158,14 @@ class Subject:
                 skip_bad=self.reading.skip_bad,
                 finish=finish,
             )
-        self.info = replace(self.info, sha256=tally.sha256)  # known after the second pass
+        self.info = replace(  # known after the second pass
+            self.info,
+            sha256=tally.sha256,
+            words=tally.rows - tally.duplicates,
+            duplicates=tally.duplicates,
+        )
+        if tally.duplicates:
+            _tell(replace(self.info, skipped=0), self.quiet)
 
 
 def open_subject(
@@ -150,6 +178,7 @@ def open_subject(
     quiet: bool,
     kind: Kind | None = None,
     whole: bool = False,
+    as_it_is: bool = False,
 ) -> Subject:
     """Open what a command works on.
 
@@ -164,6 +193,8 @@ def open_subject(
         Format to write, by default what the suffix of `output` says.
     whole
         Load every word, for a fit that looks at them all.
+    as_it_is
+        Nothing will be changed: safetensors are streamed as well, unless the cache has the file.
     """
     file = VectorFile.open(sample_path() if name is None else located(name))
     # the sample is a file of ours: what it is stored as says nothing about what a user wants
@@ -171,8 +202,14 @@ def open_subject(
     if output is not None:
         check_output(output, to)
         refuse_archive(file.source, output)
+    known = None
     streamed = not whole and output is not None and file.layout.is_rows and is_row_format(to)
-    if streamed:
+    if as_it_is and file.layout.is_rows and to == "safetensors":
+        known = cached(file, reading.skip_bad) if reading.cache else None
+        streamed = known is None
+    if known is not None:
+        loaded = known
+    elif streamed:
         loaded = scan(file, head=head, wanted=wanted, skip_bad=reading.skip_bad)
     else:
         loaded = load(file.source.name, **vars(reading))
@@ -185,6 +222,7 @@ def open_subject(
         to,
         name is None,
         file if streamed else None,
+        quiet,
     )
 
 

@@ -101,6 +101,7 @@ def command(
         quiet=quiet,
     )
     vocabulary = choose_vocabulary([subject.embedding], attribute, given, strict=strict_vocab)
+    subject.keep({*vocabulary, *listed_words(attribute)})
     found = study(
         subject.embedding,
         vocabulary,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -9,6 +10,8 @@ from typing import Any, TypeVar
 import click
 
 from wordbias.commands.empty_names import nothing_empty
+from wordbias.errors import shortened
+from wordbias.lines import set_longest_line
 from wordbias.progress import set_quiet
 from wordbias.rendering import paragraph, terminal_width
 from wordbias.results import FORMATS, Report
@@ -17,6 +20,7 @@ from wordbias.visible import seen
 from wordbias.workers import BACKENDS
 
 F = TypeVar("F", bound=Callable[..., Any])
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 def stacked(*decorators: Callable[[F], F]) -> Callable[[F], F]:
@@ -32,6 +36,22 @@ def stacked(*decorators: Callable[[F], F]) -> Callable[[F], F]:
 
 def _threads(ctx: click.Context, param: click.Parameter, value: int | None) -> None:
     set_threads(value)
+
+
+def parse_size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    """Turn a size such as 500MB or 20G into bytes."""
+    if value is None:
+        return None
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?B|[KMGT])", value.strip().upper())
+    if match is None:
+        raise click.BadParameter(
+            f"{value!r}: expected a size with its unit, such as 500MB or 20G", ctx, param
+        )
+    return int(float(match[1]) * _UNITS[match[2].removesuffix("B")])
+
+
+def _longest_line(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    set_longest_line(parse_size(ctx, param, value))
 
 
 def _quiet(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
@@ -150,6 +170,13 @@ common_options = stacked(
         help="Threads to use.  [default: what the machine allows]",
     ),
     click.option(
+        "--longest-line",
+        metavar="SIZE",
+        callback=_longest_line,
+        expose_value=False,
+        help="Longest line of a table, a text or JSON lines.  [default: 64MB]",
+    ),
+    click.option(
         "-q",
         "--quiet",
         is_flag=True,
@@ -193,7 +220,7 @@ def show(report: Report, to: str, *, quiet: bool = True) -> None:
 def note(text: str, quiet: bool) -> None:
     """Say one line on stderr, which on a terminal is broken between words."""
     if not quiet:
-        said = [f"note: {seen(text)}"]
+        said = [f"note: {shortened(seen(text))}"]
         said = paragraph(said, terminal_width()) if sys.stderr.isatty() else said
         click.echo("\n".join(said), err=True)
 

@@ -73,7 +73,8 @@ def effect(
     if not finite.all():
         word = after.words[int(finite.argmin())]
         raise WordbiasError(f"{after.name}: the vector of {word!r} leaves the range of float32")
-    old, new = before.vectors[chosen], after.vectors[chosen]
+    first = slice(len(chosen)) if np.array_equal(chosen, np.arange(len(chosen))) else chosen
+    old, new = before.vectors[first], after.vectors[first]  # no copies where that is possible
     frozen = fit_lens(before, attribute, dims=dims, center=center)
     anew = fit_lens(after, attribute, dims=dims, center=center)
     rows = [

@@ -47,9 +47,9 @@ class Form:
         """Return whether a line is no record."""
         return False
 
-    def complete(self, held: str, last: str) -> bool:
-        """Return whether lines, of which `last` is the last, are a whole record."""
-        return True
+    def opened(self, line: str, opened: bool) -> bool:
+        """Return whether a record goes on behind a line, before which it was `opened` or not."""
+        return False
 
     def split(self, body: str) -> Pieces:
         """Return the pieces of a record, and which of them is which column.
@@ -109,7 +109,8 @@ class Tabbed(Form):
         return body.split("\t")
 
 
-_QUOTED = re.compile(r'"[^"]*(?:""[^"]*)*"(?!")')
+_QUOTED = re.compile(r'"[^"]*+(?:""[^"]*+)*+"')
+_CLOSING = re.compile(r'[^"]*+(?:""[^"]*+)*+"')
 _NEEDS_QUOTES = re.compile(r'[",\r\n]')
 
 
@@ -118,14 +119,23 @@ class CommaSeparated(Tabbed):
 
     glue = ","
 
-    def complete(self, held: str, last: str) -> bool:
-        """Return whether every quotation mark is closed."""
-        if '"' not in held:
-            return True
-        try:
-            return '"' in last and _cut(held) is not None
-        except BadRowError:  # which splitting will say
-            return True
+    def opened(self, line: str, opened: bool) -> bool:
+        """Return whether a quotation mark is still open behind a line."""
+        if '"' not in line:
+            return opened
+        start = 0
+        while True:
+            if opened or line.startswith('"', start):
+                end = _CLOSING.match(line, start if opened else start + 1)
+                if end is None:
+                    return True
+                opened, start = False, end.end()
+                if not line.startswith(",", start):
+                    return False  # its end, or no CSV, which splitting will say
+            comma = line.find(",", start)
+            if comma < 0:
+                return False
+            start = comma + 1
 
     def _cells(self, body: str) -> list[str]:
         if '"' not in body:

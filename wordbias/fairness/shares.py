@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from wordbias.errors import WordbiasError
 from wordbias.fairness.confusion import listed
 from wordbias.formats.tables import kind_of, read_lines
+from wordbias.lines import read_bounded
 
 
 def load_shares(path: str | Path, column: str | None = None) -> dict[str, float]:
@@ -56,9 +57,11 @@ def load_shares(path: str | Path, column: str | None = None) -> dict[str, float]
 
 def _from_json(file: Path) -> dict[str, float]:
     try:
-        found = json.loads(file.read_text(encoding="utf-8-sig"))
+        data = read_bounded(file)
     except OSError as error:
         raise WordbiasError(f"{file}: cannot be read: {error.strerror}") from None
+    try:
+        found = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise WordbiasError(f"{file}: is no JSON: {error}") from None
     if not isinstance(found, dict):

@@ -10,30 +10,36 @@ from wordbias.fairness.forms import Form
 from wordbias.formats.foreign import refuse_foreign
 from wordbias.formats.source import Source
 from wordbias.formats.tables import kind_of
+from wordbias.lines import check_length
 
 _MARK = "\ufeff".encode()
 
 
 def whole_records(path: Path, form: Form) -> Iterator[tuple[int, str]]:
     """Yield each record with the line it begins at, its line end, and empty lines around it."""
-    held, first, whole = "", 0, False
+    held: list[str] = []
+    first = size = 0
+    opened = whole = False
     for number, line in _decoded_lines(path):
         if form.blank(line) and (whole or not first):
-            held += line
+            held.append(line)
             continue
         if whole:
-            yield first, held
-            held, first = "", 0
+            yield first, "".join(held)
+            held, first, size = [], 0, 0
         first = first or number
-        held += line
-        whole = form.complete(held, line)
+        held.append(line)
+        size += len(line)
+        check_length(size, first, path)
+        opened = form.opened(line, opened)
+        whole = not opened
     if first:
-        yield first, held
+        yield first, "".join(held)
 
 
 def _decoded_lines(path: Path) -> Iterator[tuple[int, str]]:
     plain, blank = kind_of(path) == "plain", True
-    for number, raw in enumerate(_raw_lines(path), 1):
+    for number, raw in enumerate(_source(path).text_lines(f"reading {path.name}"), 1):
         if blank:
             refuse_foreign(path, raw, plain=plain)
             blank = not raw.strip()
@@ -47,20 +53,9 @@ def _decoded_lines(path: Path) -> Iterator[tuple[int, str]]:
             ) from None
 
 
-def _raw_lines(path: Path) -> Iterator[bytes]:
-    """Yield lines with their ends; the last may have none."""
-    rest = b""
-    for chunk in _source(path).chunks(f"reading {path.name}"):
-        *lines, rest = (rest + chunk).split(b"\n")
-        for line in lines:
-            yield line + b"\n"
-    if rest:
-        yield rest
-
-
 def byte_order_mark(path: Path) -> str:
     """Return the mark that a file begins with, or nothing."""
-    return _MARK.decode() * next(_raw_lines(path)).startswith(_MARK)
+    return _MARK.decode() * _source(path).head(len(_MARK)).startswith(_MARK)
 
 
 def _source(path: Path) -> Source:

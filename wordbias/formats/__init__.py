@@ -6,15 +6,17 @@ any size can be streamed; parsed text is cached and memory-mapped afterwards.
 
 from wordbias.formats.file import Tally, VectorFile
 from wordbias.formats.layout import Kind, Layout
-from wordbias.formats.loading import FileInfo, Loaded, load
+from wordbias.formats.loading import FileInfo, Loaded, cached, load
 from wordbias.formats.scanning import scan
-from wordbias.formats.streaming import ROW_FORMATS, RowFormat, stream
+from wordbias.formats.streaming import ROW_FORMATS, RowFormat, StreamFormat, stream
 from wordbias.formats.writing import (
     WRITABLE,
     check_output,
     is_row_format,
+    is_streamed,
     output_format,
     save,
+    save_changed,
 )
 
 __all__ = [
@@ -25,13 +27,17 @@ __all__ = [
     "Layout",
     "Loaded",
     "RowFormat",
+    "StreamFormat",
     "Tally",
     "VectorFile",
+    "cached",
     "check_output",
     "is_row_format",
+    "is_streamed",
     "load",
     "output_format",
     "save",
+    "save_changed",
     "scan",
     "stream",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import glob
 import gzip
 import lzma
@@ -21,6 +22,8 @@ from wordbias.formats.references import files_of
 ABANDONED = 86_400
 """Seconds after which nobody is writing a half file any more."""
 _OPENERS: dict[str, Any] = {".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}
+_NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF)
+"""What a file system says that cannot sync a file or a folder, as opposed to a disk that fails."""
 
 
 @contextmanager
@@ -29,7 +32,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
     Where the system can, the file has no name at all while it is written, so that not even a
     killed process leaves a part of it behind; elsewhere it is a hidden neighbour, removed on any
-    error. An existing file keeps its permissions and is replaced in one step at the end.
+    error. An existing file keeps its permissions and is replaced in one step at the end. The bytes
+    are on the disk before the name is given, and the name before this returns.
 
     Raises
     ------
@@ -44,7 +48,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             if target.exists():
                 os.chmod(file.fileno(), target.stat().st_mode & 0o7777)
             yield file
-        os.replace(hidden, target)
+        rename(hidden, target)
     except OSError as error:
         raise _explained(error, target) from None
     finally:
@@ -85,11 +89,52 @@ def new_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         part.mkdir()
         yield part
+        sync_folder(part)
         part.rename(target)
+        _sync_path(target.parent)
     except OSError as error:
         raise WordbiasError(f"{folder}: could not be written: {error.strerror or error}") from None
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+def rename(old: Path, new: Path) -> None:
+    """Give a file or folder, whose content is on the disk, another name; bring that there, too."""
+    os.replace(old, new)
+    _sync_path(new.parent)
+
+
+def sync_file(file: IO[bytes]) -> None:
+    """Bring what was written to the disk, where the file system can."""
+    file.flush()
+    _sync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring all files in a folder to the disk, and the folders that name them."""
+    for home, _, names in os.walk(folder, topdown=False):
+        for name in names:
+            _sync_path(Path(home, name))
+        _sync_path(Path(home))
+
+
+def _sync_path(path: Path) -> None:
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:  # Windows opens no folders; a file that may not be read is the user's own
+        return
+    try:
+        _sync(handle)
+    finally:
+        os.close(handle)
+
+
+def _sync(handle: int) -> None:
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in _NO_SYNC:
+            raise
 
 
 def remove_abandoned(folder: Path, name: str) -> None:
@@ -183,10 +228,11 @@ def _nameless(folder: Path, name: Path) -> Iterator[IO[bytes]]:
     except (AttributeError, OSError):  # not Linux, or a file system without nameless files
         with name.open("w+b") as file:
             yield file
+            sync_file(file)
         return
     with os.fdopen(handle, "w+b") as file:
         yield file
-        file.flush()
+        sync_file(file)
         # naming a folder makes Python call linkat, which alone can follow this link
         os.link(f"/proc/self/fd/{handle}", name, src_dir_fd=handle)
 

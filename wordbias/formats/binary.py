@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 from wordbias.errors import WordbiasError
 from wordbias.formats.digest import Digest
 from wordbias.formats.layout import Layout
-from wordbias.formats.lines import Block, Problem
+from wordbias.formats.lines import LONGEST_WORD, Block, Problem
 from wordbias.formats.source import Source
-
-_LONGEST_WORD = 1 << 16
 
 
 class BinaryJob(NamedTuple):
@@ -75,20 +73,20 @@ def _check_rest(source: Source, layout: Layout, row: int, rest: bytes) -> None:
             f"{source.name}: goes on behind the {layout.count} words that its header promises; "
             "the header or the dimension in it is wrong"
         )
-    if len(rest) > 4 * layout.dim + _LONGEST_WORD and b" " not in rest[:_LONGEST_WORD]:
+    if len(rest) > 4 * layout.dim + LONGEST_WORD and b" " not in rest[:LONGEST_WORD]:
         raise WordbiasError(f"{source.name}: is damaged: word {row} is over 65,536 bytes long")
 
 
 def parse(job: BinaryJob, dim: int) -> Block:
-    """Turn one job into words and rows; rows with a nan or an infinity become problems."""
+    """Turn one job into words and rows; rows with a nan or an infinity are left out."""
     rows = np.frombuffer(job.values, "<f4").reshape(-1, dim)
     bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if not len(bad):
         return Block(job.words, rows.astype(np.float32, copy=False))
-    problems = [Problem(i, "its vector holds a nan or an infinity") for i in bad.tolist()]
+    problem = Problem(int(bad[0]), "its vector holds a nan or an infinity")
     dropped = set(bad.tolist())
     words = [word for i, word in enumerate(job.words) if i not in dropped]
-    return Block(words, np.delete(rows, bad, axis=0), problems)
+    return Block(words, np.delete(rows, bad, axis=0), len(bad), problem)
 
 
 def encode(words: list[bytes], rows: NDArray[np.float32]) -> bytes:

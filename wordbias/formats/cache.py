@@ -1,4 +1,9 @@
-"""The parse cache: text parsed once, memory-mapped afterwards."""
+"""The parse cache: text parsed once, memory-mapped afterwards.
+
+An entry holds a checksum of each of its blocks. They are verified once for each state of the entry
+(inode, size, times of modification and change), and a note beside the entry, ``….verified``, says
+which state was found whole. Damage that leaves all of these as they were is not seen.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +12,11 @@ import os
 import sys
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,11 +27,14 @@ from wordbias.errors import WordbiasError
 from wordbias.formats import tensors
 from wordbias.formats.atomic import remove_abandoned, replacing
 from wordbias.formats.source import Source
+from wordbias.threads import ordered_map
 
-_FORMAT = "1"  # of what is stored; raise it when parsing changes, and old entries are not used
+_FORMAT = "2"  # of what is stored; raise it when parsing changes, and old entries are not used
 _ENDS = 1 << 16
-_HEADER = 1 << 14  # more than the description of an entry takes
+_HEADER = 1 << 14  # more than the description of an entry takes, but for its checksums
+_BLOCK = 1 << 22  # bytes that have a checksum of their own
 _DEFAULT_LIMIT = 20 << 30
+_VERIFIED = ".verified"
 
 
 @dataclass(frozen=True)
@@ -88,31 +98,46 @@ def folder() -> Path:
 
 def get(key: Key) -> tuple[list[str], NDArray[np.float32], dict[str, str]] | None:
     """Map what was stored under `key`; None if there is nothing, or it is stale or damaged."""
+    entry = key.entry
     try:
-        stored = tensors.metadata(key.entry)
+        state = _state(entry)
+        stored = tensors.metadata(entry)
         if any(stored.get(field) != value for field, value in key.describe().items()):
             return None
-        words, vectors, stored = tensors.read(key.entry)
-        if stored["check"] != _check(words, vectors):
+        words, vectors, stored = tensors.read(entry)
+        verified = _verified(entry) == state
+        if not verified and stored["checksums"] != _checksums(words, vectors, stored):
             return None
-        os.utime(key.entry)
+        if _state(entry) != state:  # another process has replaced it
+            return None
     except (OSError, WordbiasError, KeyError):
         return None
+    with suppress(OSError, WordbiasError):  # a folder that may only be read is of use all the same
+        if verified:
+            os.utime(_note(entry))  # when it was last used; the entry itself stays untouched
+        else:
+            _verify(entry, state)
     return words, vectors, stored
 
 
 def put(key: Key, words: Sequence[str], vectors: NDArray[np.float32], kept: dict[str, str]) -> None:
     """Store an embedding; a full disk or a read-only folder is no failure, only no cache."""
-    described = {**kept, **key.describe(), "check": _check(words, vectors)}
-    size = vectors.nbytes + len(tensors.join_words(words)) + _HEADER
+    described = {**kept, **key.describe()}
+    described["checksums"] = _checksums(words, vectors, described)
+    size = vectors.nbytes + len(tensors.join_words(words)) + _HEADER + len(described["checksums"])
     if size > limit():
         return
     try:
         folder().mkdir(parents=True, exist_ok=True)
-        key.entry.unlink(missing_ok=True)
+        _remove(key.entry)
         shrink(limit() - size)
         with replacing(key.entry) as file:
             tensors.write(file, words, vectors, described)
+            file.flush()
+            written = os.fstat(file.fileno())
+        state = _state(key.entry)  # the name that it got changed its change time
+        if state.startswith(_state_of(written, change=False)):
+            _verify(key.entry, state)
     except (OSError, WordbiasError) as error:
         import click
 
@@ -130,21 +155,27 @@ def entries() -> list[Entry]:
             if not path.exists():  # another process has removed it
                 continue
             source, stat = "(damaged)", path.lstat()
-        found.append(Entry(path, stat.st_size, source, stat.st_mtime))
+        used = stat.st_mtime
+        with suppress(OSError):  # there is no note
+            used = max(used, _note(path).stat().st_mtime)
+        found.append(Entry(path, stat.st_size, source, used))
     return sorted(found, key=lambda entry: -entry.used)
 
 
 def shrink(size: int) -> list[Entry]:
     """Remove the least recently used entries until at most `size` bytes remain.
 
-    Half entries that killed processes left a day ago or earlier go, too.
+    Half entries that killed processes left a day ago or earlier go, too, and notes without entry.
     """
     remove_abandoned(folder(), "*")
+    for note in folder().glob(f"*{_VERIFIED}"):
+        if not note.with_name(note.name.removesuffix(_VERIFIED)).exists():
+            note.unlink(missing_ok=True)
     removed, total = [], 0
     for entry in entries():
         total += entry.size
         if total > size:
-            entry.path.unlink(missing_ok=True)
+            _remove(entry.path)
             removed.append(entry)
     return removed
 
@@ -170,7 +201,55 @@ def age(entry: Entry) -> float:
     return (time.time() - entry.used) / 86400
 
 
-def _check(words: Sequence[str], vectors: NDArray[Any]) -> str:
-    """Return a checksum that sees damage without reading a matrix of gigabytes."""
-    some = np.ascontiguousarray(vectors[:: max(1, len(vectors) // 256)])
-    return f"{zlib.crc32(tensors.join_words(words)):08x}{zlib.crc32(some.data):08x}"
+def _checksums(
+    words: Sequence[str], vectors: NDArray[np.float32], described: Mapping[str, str]
+) -> str:
+    """Return a checksum of the description, of the words and of each block of the vectors."""
+    about = repr(sorted(item for item in described.items() if item[0] != "checksums"))
+    parts = chain(
+        [about.encode("utf-8", "surrogateescape"), tensors.join_words(words)], _blocks(vectors)
+    )
+    return " ".join(f"{crc:08x}" for crc in ordered_map(_crc, parts))
+
+
+def _crc(data: Any) -> int:
+    return zlib.crc32(data)
+
+
+def _blocks(vectors: NDArray[np.float32]) -> Iterator[memoryview]:
+    rows = max(1, _BLOCK // max(1, vectors[:1].nbytes))
+    for start in range(0, len(vectors), rows):
+        yield np.ascontiguousarray(vectors[start : start + rows]).data.cast("B")
+
+
+def _note(entry: Path) -> Path:
+    """Return the file that says which state of an entry was found whole."""
+    return entry.with_name(entry.name + _VERIFIED)
+
+
+def _verified(entry: Path) -> str:
+    """Return the state of an entry that was found whole; empty if none was."""
+    try:
+        return _note(entry).read_text("ascii")
+    except (OSError, ValueError):
+        return ""
+
+
+def _verify(entry: Path, state: str) -> None:
+    """Note that an entry was found whole."""
+    with replacing(_note(entry)) as file:
+        file.write(state.encode("ascii"))
+
+
+def _state(entry: Path) -> str:
+    return _state_of(entry.stat())
+
+
+def _state_of(stat: os.stat_result, *, change: bool = True) -> str:
+    changed = f"{stat.st_ctime_ns}" if change else ""
+    return f"{stat.st_ino} {stat.st_size} {stat.st_mtime_ns} {changed}"
+
+
+def _remove(entry: Path) -> None:
+    entry.unlink(missing_ok=True)
+    _note(entry).unlink(missing_ok=True)

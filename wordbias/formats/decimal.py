@@ -42,6 +42,7 @@ def parse_decimals(
     starts: NDArray[np.intp],
     ends: NDArray[np.intp],
     bad: list[BadNumber] | None = None,
+    a_row: int = 1,
 ) -> NDArray[np.float32]:
     """Parse the numbers ``buffer[starts[i]:ends[i]]``.
 
@@ -56,7 +57,9 @@ def parse_decimals(
     starts, ends
         Half-open bounds of the numbers, shape ``(n,)``.
     bad
-        Collects what is no number, whose value is then 0; without it the first one is raised.
+        Collects what is no number; without it the first one is raised.
+    a_row
+        Numbers of a row; behind its first bad one the others are not looked at.
 
     Returns
     -------
@@ -76,13 +79,14 @@ def parse_decimals(
         if not fast.all():
             slow += (np.flatnonzero(~fast) + i).tolist()
     for i in slow:
+        if bad and bad[-1].index // a_row == i // a_row:
+            continue
         try:
             result[i] = _parse_slowly(buffer[starts[i] : ends[i]].tobytes(), i)
         except BadNumber as error:
             if bad is None:
                 raise
             bad.append(error)
-            result[i] = 0
     return result
 
 

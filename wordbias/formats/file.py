@@ -30,6 +30,8 @@ class Tally:
         Bad rows that were dropped.
     first_problem
         Where and what the first of them was.
+    duplicates
+        Good rows that were not written, because their word had come before.
     sha256
         Of the file on disk, once it was read to its end; empty before.
     """
@@ -37,6 +39,7 @@ class Tally:
     rows: int = 0
     skipped: int = 0
     first_problem: str = ""
+    duplicates: int = 0
     sha256: str = field(default="", repr=False)
 
 
@@ -106,7 +109,7 @@ class VectorFile:
 
         def work(job: Any) -> tuple[Block, T | None]:
             block = room.parse(job, self.layout.dim)
-            return block, (function(block) if skip_bad or not block.problems else None)
+            return block, (function(block) if skip_bad or not block.bad else None)
 
         for block, result in ordered_map(work, room.jobs(self.source, self.layout, what, digest)):
             self.check(block, tally, skip_bad)
@@ -117,16 +120,16 @@ class VectorFile:
 
     def check(self, block: Block, tally: Tally, skip_bad: bool = False) -> None:
         """Raise the first problem of a block, or count them."""
-        if not block.problems:
+        if block.problem is None:
             return
-        place, message = block.problems[0]
+        place, message = block.problem
         unit, first = ("line", self.layout.first_line) if self.layout.is_text else ("word", 1)
         where = first + tally.rows + tally.skipped + place
         problem = f"{self.source.name}: {unit} {where}: {message}"
         if not skip_bad:
             raise WordbiasError(f"{problem}; drop such rows with --skip-bad")
         tally.first_problem = tally.first_problem or problem
-        tally.skipped += len(block.problems)
+        tally.skipped += block.bad
 
     def check_count(self, tally: Tally) -> None:
         """Hold the rows that were met against what the header promises."""

@@ -19,8 +19,8 @@ def check_rows(words: Sequence[bytes], rows: NDArray[np.float32], kind: Kind) ->
     ------
     WordbiasError
         At a nan or an infinity; at a word with a line feed; in word2vec binary, which ends a word
-        at its first space, at a word with a space; in text, where the numbers end a line, at a
-        word whose last part is a number.
+        at its first space, at a word with a space; in text, at a word that begins with a space or,
+        since the numbers end a line, whose last part is a number.
     """
     finite = np.isfinite(rows).all(axis=1)
     if not finite.all():
@@ -37,6 +37,8 @@ def check_rows(words: Sequence[bytes], rows: NDArray[np.float32], kind: Kind) ->
             _refuse(word, "has a space in it, which ends a word in word2vec binary", _TEXT)
     if kind in ("glove", "word2vec"):
         for word in spaced:
+            if word.startswith(b" "):
+                _refuse(word, "begins with a space, which no line of text does", _OTHER_FORMAT)
             if is_decimal(word.rpartition(b" ")[2]):
                 _refuse(word, "ends in a number, which text would take for a value", _OTHER_FORMAT)
 

@@ -18,6 +18,8 @@ _HEAD = 1 << 18
 _HEADER = re.compile(rb"[ \t]*(\d{1,99})[ \t]+(\d{1,99})[ \t]*\r?\n")
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _LARGEST = 1 << 20
+_FIRST_ROW = 24 << 20  # bytes; a row of a million values has about ten a value
+_SHORTEST, _TIMES = 1 << 20, 64  # a row is at most so long, or so many times the first row
 _VOTERS = 8
 _FASTTEXT_MAGIC = b"\xba\x16\x4f\x2f"
 BOM = b"\xef\xbb\xbf"
@@ -43,6 +45,8 @@ class Layout:
     mend
         Replacements that make every line ``word v1 … vd\\n``: Windows line ends, tabs, trailing
         spaces, where the first line has them.
+    first_row
+        Bytes of the first row, where rows are lines.
     """
 
     kind: Kind
@@ -50,6 +54,12 @@ class Layout:
     count: int | None = None
     skip: int = 0
     mend: tuple[tuple[bytes, bytes], ...] = ()
+    first_row: int = 0
+
+    @property
+    def longest(self) -> int:
+        """Bytes that a line has at most."""
+        return max(_SHORTEST, _TIMES * self.first_row)
 
     @property
     def is_text(self) -> bool:
@@ -93,14 +103,34 @@ def detect(source: Source) -> Layout:
         raise WordbiasError(
             f"{source.name}: the header promises {dim} values a word; no embedding has so many"
         )
-    rows = head[header.end() :]
-    if not _looks_like_text(rows, dim, count):
+    if not _looks_like_text(head[header.end() :], dim, count):
         return Layout("word2vec-binary", dim, count, header.end())
-    return Layout("word2vec", dim, count, header.end(), _mending(rows))
+    rows = _rows(source, head, header.end())
+    return Layout("word2vec", dim, count, header.end(), _mending(rows), _length(rows))
+
+
+def _rows(source: Source, head: bytes, start: int) -> bytes:
+    """Return the first rows of text, at least one of them whole.
+
+    Raises
+    ------
+    WordbiasError
+        If the first is longer than any embedding's.
+    """
+    if head.find(b"\n", start) < 0 and len(head) == _HEAD:
+        head = source.head(_FIRST_ROW)
+        if head.find(b"\n", start) < 0 and len(head) == _FIRST_ROW:
+            raise source.too_long(1 + head.count(b"\n"), _FIRST_ROW)
+    return head[start:]
+
+
+def _length(rows: bytes) -> int:
+    end = rows.find(b"\n")
+    return len(rows) if end < 0 else end
 
 
 def _headless(source: Source, head: bytes, skip: int) -> Layout:
-    rows = head[skip:]
+    rows = head[skip:] if _BINARY.search(head) else _rows(source, head, skip)
     mend = _mending(rows)
     pieces = rows.split(b"\n", _VOTERS)
     lines = [mended(line + b"\n", mend)[:-1] for line in pieces[:-1] or pieces]
@@ -111,7 +141,11 @@ def _headless(source: Source, head: bytes, skip: int) -> Layout:
         raise WordbiasError(
             f"{source.name}: is not an embedding: {_EXPECTED}; it begins with {found}"
         )
-    return Layout("glove", dim, None, skip, mend)
+    if dim > _LARGEST:
+        raise WordbiasError(
+            f"{source.name}: line 1 has {dim} values; no embedding has so many a word"
+        )
+    return Layout("glove", dim, None, skip, mend, _length(rows))
 
 
 def _vote(lines: list[bytes]) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from wordbias.formats.decimal import PAD, BadNumber, is_decimal, parse_decimals
 
 _SPACE, _NEWLINE = ord(" "), ord("\n")
+LONGEST_WORD = 1 << 16
+"""Bytes that a word has at most."""
 
 
 class Problem(NamedTuple):
@@ -22,19 +24,23 @@ class Problem(NamedTuple):
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive rows of an embedding: `words` as bytes, `rows` of shape ``(len(words), d)``."""
+    """Consecutive rows of an embedding: `words` as bytes, `rows` of shape ``(len(words), d)``.
+
+    Of rows that cannot be used it has how many there are, `bad`, and what the first of them is.
+    """
 
     words: list[bytes]
     rows: NDArray[np.float32]
-    problems: list[Problem] = field(default_factory=list)
+    bad: int = 0
+    problem: Problem | None = None
 
 
 def parse_block(text: bytes, dim: int) -> Block:
     """Parse whole lines of text, each ended by a line feed.
 
     The last `dim` fields of a line are its values and all before them is the word, so that a
-    token may contain spaces (``. . .`` in GloVe 840B). Only the space and the line feed separate:
-    U+0085 and U+00A0 are words.
+    token may contain spaces (``. . .`` in GloVe 840B), but not begin with one. Only the space and
+    the line feed separate: U+0085 and U+00A0 are words.
 
     Parameters
     ----------
@@ -46,7 +52,7 @@ def parse_block(text: bytes, dim: int) -> Block:
     Returns
     -------
     Block
-        The good rows in order; lines that are not usable are in `problems`.
+        The good rows in order; how many lines cannot be used, and what the first of them is.
     """
     if not text:
         return Block([], np.empty((0, dim), np.float32))
@@ -54,27 +60,40 @@ def parse_block(text: bytes, dim: int) -> Block:
     split = _split(buffer, dim)
     begin, end = (split.starts - PAD).tolist(), (split.bounds[:, 0] - PAD).tolist()
     words = [text[a:b] for a, b in zip(begin, end, strict=True)]
-    unusable = _long_lines(words, split.fields, dim)
-    bad: list[BadNumber] = []
+    numbers: list[BadNumber] = []
     starts, ends = split.bounds[:, :-1] + 1, split.bounds[:, 1:]
-    values = parse_decimals(buffer, starts.ravel(), ends.ravel(), bad)
-    for error in bad:
-        row, column = divmod(error.index, dim)
-        unusable.setdefault(row, f"column {column + 2}: {error}")
-    problems = [Problem(int(split.lines[row]), message) for row, message in unusable.items()]
-    return _good_rows(
-        words, values.reshape(-1, dim), unusable, sorted([*split.problems, *problems])
-    )
+    values = parse_decimals(buffer, starts.ravel(), ends.ravel(), numbers, a_row=dim)
+    unusable = {error.index // dim: error for error in numbers}
+    wrong = sorted({*unusable, *_bad_words(words, split.fields, dim)})
+    bad = len(wrong) + len(split.short)
+    if not bad:
+        return Block(words, values.reshape(-1, dim))
+    firsts = [int(split.lines[row]) for row in wrong[:1]] + [int(i) for i in split.short[:1]]
+    place = min(firsts)
+    if wrong and place == firsts[0]:
+        row = wrong[0]
+        message = _about(words[row], int(split.fields[row]), dim, unusable.get(row))
+    else:
+        message = f"expected {dim} values, found {max(int(split.few[0]) - 1, 0)}"
+    if wrong:
+        dropped = set(wrong)
+        words = [word for row, word in enumerate(words) if row not in dropped]
+    rows = np.delete(values.reshape(-1, dim), wrong, axis=0)
+    return Block(words, rows, bad, Problem(place, message))
 
 
 class _Split(NamedTuple):
-    """Lines with enough fields: where each starts, and the `dim + 1` gaps around its values."""
+    """Lines with enough fields: where each starts, and the `dim + 1` gaps around its values.
+
+    `short` are the places of the other lines, `few` how many fields these have.
+    """
 
     starts: NDArray[np.intp]
     bounds: NDArray[np.intp]
     fields: NDArray[np.intp]
     lines: NDArray[np.intp]
-    problems: list[Problem]
+    short: NDArray[np.intp]
+    few: NDArray[np.intp]
 
 
 def _split(buffer: NDArray[np.uint8], dim: int) -> _Split:
@@ -87,35 +106,31 @@ def _split(buffer: NDArray[np.uint8], dim: int) -> _Split:
     fields = np.diff(line_ends, prepend=-1)
     starts = np.append(PAD, gaps[line_ends[:-1]] + 1)
     short = np.flatnonzero(fields <= dim)
-    problems = [
-        Problem(i, f"expected {dim} values, found {max(int(fields[i]) - 1, 0)}")
-        for i in short.tolist()
-    ]
     good = np.flatnonzero(fields > dim)
     bounds = gaps[line_ends[good, None] + np.arange(-dim, 1)]
-    return _Split(starts[good], bounds, fields[good], good, problems)
+    return _Split(starts[good], bounds, fields[good], good, short, fields[short])
 
 
-def _long_lines(words: list[bytes], fields: NDArray[np.intp], dim: int) -> dict[int, str]:
-    """Tell words that contain spaces from lines with too many values."""
-    found = {}
-    for row in np.flatnonzero(fields > dim + 1).tolist():
-        if is_decimal(words[row].rpartition(b" ")[2]):
-            values = dim + _trailing_numbers(words[row])
-            found[row] = f"expected {dim} values, found {values}"
-    return found
+def _bad_words(words: list[bytes], fields: NDArray[np.intp], dim: int) -> list[int]:
+    """Find the rows of words that begin with a space, end in one more value, or have no end."""
+    found = [
+        row
+        for row in np.flatnonzero(fields > dim + 1).tolist()
+        if words[row].startswith(b" ") or is_decimal(words[row].rpartition(b" ")[2])
+    ]
+    return found + [row for row, word in enumerate(words) if len(word) > LONGEST_WORD]
 
 
-def _good_rows(
-    words: list[bytes],
-    rows: NDArray[np.float32],
-    unusable: dict[int, str],
-    problems: list[Problem],
-) -> Block:
-    if unusable:
-        keep = [i for i in range(len(words)) if i not in unusable]
-        words, rows = [words[i] for i in keep], rows[keep]
-    return Block(words, rows, problems)
+def _about(word: bytes, fields: int, dim: int, number: BadNumber | None) -> str:
+    """Say what is wrong with a row."""
+    if len(word) > LONGEST_WORD:
+        return f"its word is {len(word):,} bytes long, more than {LONGEST_WORD:,}"
+    if fields > dim + 1 and word.startswith(b" "):
+        return "begins with a space, expected a word there"
+    if fields > dim + 1 and is_decimal(word.rpartition(b" ")[2]):
+        return f"expected {dim} values, found {dim + _trailing_numbers(word)}"
+    assert number is not None
+    return f"column {number.index % dim + 2}: {number}"
 
 
 def _trailing_numbers(word: bytes) -> int:

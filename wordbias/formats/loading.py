@@ -90,16 +90,24 @@ def load(
     file = VectorFile.open(name)
     if not file.layout.is_rows:
         return _load_whole(file, allow_pickle)
+    if cache and (hit := cached(file, skip_bad)) is not None:
+        return hit
     key = parse_cache.Key.of(file.source, skip_bad) if cache else None
-    if key is not None and (hit := parse_cache.get(key)) is not None:
-        words, vectors, kept = hit
-        with suppress(KeyError, ValueError):  # what it says of itself is damaged
-            return Loaded(words, vectors, _info_from(kept, file), file.source.stem)
     loaded = _load_rows(file, skip_bad)
     if key is not None and key == parse_cache.Key.of(file.source, skip_bad):
         kept = {field: str(value) for field, value in asdict(loaded.info).items()}
         parse_cache.put(key, loaded.words, loaded.vectors, kept)
     return loaded
+
+
+def cached(file: VectorFile, skip_bad: bool = False) -> Loaded | None:
+    """Map what the cache has of a file of rows; None if there is nothing, or it is damaged."""
+    hit = parse_cache.get(parse_cache.Key.of(file.source, skip_bad))
+    if hit is not None:
+        words, vectors, kept = hit
+        with suppress(KeyError, ValueError):  # what it says of itself is damaged
+            return Loaded(words, vectors, _info_from(kept, file), file.source.stem)
+    return None
 
 
 def first_of_each(words: list[str]) -> NDArray[np.intp] | None:
@@ -148,7 +156,8 @@ def guess_rows(file: VectorFile) -> int:
     What a header promises is not trusted with memory.
     """
     head = file.source.head()
-    text, binary = len(head) / max(1, head.count(b"\n")), 4 * file.layout.dim + 2
+    lines, binary = head.count(b"\n"), 4 * file.layout.dim + 2
+    text = len(head) / lines if lines else max(len(head), file.layout.first_row)
     row = text if file.layout.is_text else binary
     guess = max(16, int(file.source.path.stat().st_size / row * 1.1))
     return min(guess, file.layout.count or guess)

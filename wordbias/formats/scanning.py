@@ -75,7 +75,7 @@ def _sparse_blocks(file: VectorFile, picked: _Picked, tally: Tally) -> Iterator[
     for job in room.jobs(file.source, file.layout, _what(file)):
         if picked.head > 0:
             block = room.parse(job, dim)
-            rows = len(block.words) + len(block.problems)
+            rows = len(block.words) + block.bad
         else:
             block, rows = few(job, dim, picked)
         file.check(block, tally)
@@ -89,16 +89,22 @@ def _few_lines(job: bytes, dim: int, picked: _Picked) -> tuple[Block, int]:
     beginnings = picked.beginnings
     few = [i for i, line in enumerate(lines) if line[: line.find(b" ")] in beginnings]
     block = parse_block(b"".join([lines[i] + b"\n" for i in few]), dim)
-    problems = [Problem(few[place], message) for place, message in block.problems]
-    return Block(block.words, block.rows, problems), len(lines)
+    return _placed(block, few), len(lines)
 
 
 def _few_words(job: BinaryJob, dim: int, picked: _Picked) -> tuple[Block, int]:
     few = [i for i, word in enumerate(job.words) if word in picked.wanted]
     values = np.frombuffer(job.values, "<f4").reshape(-1, dim)[few]
     block = binary.parse(BinaryJob([job.words[i] for i in few], values.tobytes()), dim)
-    problems = [Problem(few[place], message) for place, message in block.problems]
-    return Block(block.words, block.rows, problems), len(job.words)
+    return _placed(block, few), len(job.words)
+
+
+def _placed(block: Block, few: list[int]) -> Block:
+    """Say where in its job the first bad row of a few is."""
+    if block.problem is None:
+        return block
+    place, message = block.problem
+    return Block(block.words, block.rows, block.bad, Problem(few[place], message))
 
 
 def _what(file: VectorFile) -> str:

@@ -19,6 +19,7 @@ from typing import IO, Any
 from wordbias.errors import WordbiasError
 from wordbias.formats.digest import Digest
 from wordbias.formats.members import choose_member
+from wordbias.lines import bounded_lines
 from wordbias.progress import Bar, progress
 
 DECOMPRESSION_ERRORS = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile)
@@ -135,18 +136,47 @@ class Source:
         if digest is not None and self.compression:
             digest.read(self.path)
 
-    def lines(self, what: str, digest: Digest | None = None) -> Iterator[bytes]:
-        """Yield the decompressed bytes in chunks of whole lines; the last gets its line feed."""
-        rest = b""
+    def lines(self, what: str, longest: int, digest: Digest | None = None) -> Iterator[bytes]:
+        """Yield the decompressed bytes in chunks of whole lines; the last gets its line feed.
+
+        Raises
+        ------
+        WordbiasError
+            While a line of more than `longest` bytes is read, with its number.
+        """
+        held: list[bytes] = []
+        size, line = 0, 1
         for chunk in self.chunks(what, digest):
-            end = chunk.rfind(b"\n") + 1
+            first, end = chunk.find(b"\n"), chunk.rfind(b"\n") + 1
+            if held or not end:
+                size += first if end else len(chunk)
+                if size > longest:
+                    raise self.too_long(line, longest)
             if not end:
-                rest += chunk
+                held.append(chunk)
                 continue
-            yield rest + chunk[:end]
-            rest = chunk[end:]
-        if rest:
+            line += chunk.count(b"\n")
+            yield b"".join([*held, chunk[:end]])
+            held = [chunk[end:]]
+            size = len(held[0])
+        if rest := b"".join(held):
             yield rest + b"\n"
+
+    def text_lines(self, what: str) -> Iterator[bytes]:
+        """Yield the lines of a text, with their ends, with progress; see `bounded_lines`."""
+        with self._opened() as (file, raw), progress(what, self.path.stat().st_size) as bar:
+            counted = _position(raw, bar)
+            for i, line in enumerate(bounded_lines(file, self.name)):
+                if i % 1024 == 0:
+                    counted()
+                yield line
+
+    def too_long(self, line: int, longest: int) -> WordbiasError:
+        """Return the error of a line of more than `longest` bytes."""
+        return WordbiasError(
+            f"{self.name}: line {line}: is over {longest:,} bytes long, where one word and its "
+            "values were expected; is that a file of vectors, with a line for each word?"
+        )
 
 
 def _position(raw: IO[bytes], bar: Bar) -> Any:

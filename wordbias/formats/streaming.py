@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
-from wordbias.formats import binary, text
+from wordbias.formats import binary, tensors, text
 from wordbias.formats.atomic import compressing, replacing
 from wordbias.formats.file import Tally, VectorFile
 from wordbias.formats.holding import check_rows
@@ -19,6 +19,7 @@ from wordbias.formats.lines import Block
 
 RowFormat = Literal["glove", "word2vec", "word2vec-binary"]
 ROW_FORMATS: tuple[RowFormat, ...] = ("glove", "word2vec", "word2vec-binary")
+StreamFormat = RowFormat | Literal["safetensors"]
 BlockMap = Callable[[Block], NDArray[np.float32]]
 
 
@@ -27,7 +28,7 @@ def stream(
     output: str | os.PathLike[str],
     transform: BlockMap,
     *,
-    to: RowFormat,
+    to: StreamFormat,
     rows: int,
     dim: int,
     skip_bad: bool = False,
@@ -35,8 +36,9 @@ def stream(
 ) -> Tally:
     """Transform every row of a file and write it under another name, or under its own.
 
-    Order, duplicates and odd tokens stay as they are. The output takes its name only when it is
-    complete. Memory does not grow with the file.
+    Order, duplicates and odd tokens stay as they are; but safetensors, which has one row for each
+    word, gets the first of its rows. The output takes its name only when it is complete. Memory
+    does not grow with the file, but for the words of safetensors.
 
     Parameters
     ----------
@@ -63,20 +65,30 @@ def stream(
         See `VectorFile.map`, `replacing` and `check_rows`.
     """
 
-    def work(block: Block) -> bytes:
-        with np.errstate(over="ignore", invalid="ignore"):  # refused with its word, by `encode`
-            rows = transform(block)
+    def changed(block: Block) -> NDArray[np.float32]:
+        with np.errstate(over="ignore", invalid="ignore"):  # refused with its word
+            rows = np.ascontiguousarray(transform(block))
         try:
-            return encode(block.words, np.ascontiguousarray(rows), to)
+            check_rows(block.words, rows, to)
         except WordbiasError as error:
             raise WordbiasError(f"{file.source.name}: {error}") from None
+        return rows
 
     tally = Tally()
+    what = f"writing {os.path.basename(output)}"
     with replacing(output) as raw:
-        with compressing(raw, os.fspath(output)) as out:
-            what = f"writing {os.path.basename(output)}"
-            encoded = file.map(work, tally, what=what, skip_bad=skip_bad)
-            write_rows(out, encoded, to, rows, dim)
+        if to == "safetensors":
+            pairs = file.map(lambda b: (b.words, changed(b)), tally, what=what, skip_bad=skip_bad)
+            _, tally.duplicates = tensors.write_rows(raw, pairs, dim)
+        else:
+            with compressing(raw, os.fspath(output)) as out:
+                parts = file.map(
+                    lambda b: _encoder(to)(b.words, changed(b)),
+                    tally,
+                    what=what,
+                    skip_bad=skip_bad,
+                )
+                write_rows(out, parts, to, rows, dim)
         if finish is not None:
             finish(tally)
     return tally
@@ -85,8 +97,11 @@ def stream(
 def encode(words: list[bytes], rows: NDArray[np.float32], to: RowFormat) -> bytes:
     """Format rows; refuse what the format cannot hold."""
     check_rows(words, rows, to)
-    encoded: bytes = (binary if to == "word2vec-binary" else text).encode(words, rows)
-    return encoded
+    return _encoder(to)(words, rows)
+
+
+def _encoder(to: RowFormat) -> Callable[[list[bytes], NDArray[np.float32]], bytes]:
+    return binary.encode if to == "word2vec-binary" else text.encode
 
 
 def write_rows(

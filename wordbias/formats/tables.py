@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import bz2
 import csv
 import gzip
 import json
 import lzma
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from wordbias.errors import WordbiasError
 from wordbias.formats.foreign import refuse_foreign
 from wordbias.formats.spelling import is_half
+from wordbias.lines import OPENERS, bounded_lines
 
 PLAIN = "text"
 """What the only column of a file without columns is called."""
-_OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _CSV_ENDS = "the file ends within quotation marks"
 _KINDS = {".tsv": "tsv", ".tab": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
@@ -44,7 +43,7 @@ class Line(NamedTuple):
 def kind_of(file: Path) -> str:
     """Return ``tsv``, ``csv``, ``jsonl`` or ``plain``, as the suffix says (but for .gz etc.)."""
     suffixes = [suffix.lower() for suffix in file.suffixes]
-    if suffixes and suffixes[-1] in _OPENERS:
+    if suffixes and suffixes[-1] in OPENERS:
         suffixes.pop()
     return _KINDS.get(suffixes[-1] if suffixes else "", "plain")
 
@@ -93,8 +92,8 @@ def numbered_lines(file: Path) -> Iterator[tuple[int, str]]:
 def _raw(file: Path) -> Iterator[tuple[int, bytes]]:
     try:
         stream: IO[bytes]
-        with _OPENERS.get(file.suffix.lower(), open)(file, "rb") as stream:
-            yield from enumerate(stream, 1)
+        with OPENERS.get(file.suffix.lower(), open)(file, "rb") as stream:
+            yield from enumerate(bounded_lines(stream, file), 1)
     except (gzip.BadGzipFile, EOFError, lzma.LZMAError, zlib.error) as error:
         raise WordbiasError(f"{file}: cannot be read: {error}; fetch it again") from None
     except OSError as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from wordbias.errors import WordbiasError
 from wordbias.formats.spelling import as_bytes, as_text
 
+_HEADER = 248  # what any number of words and values fits in, so that it can be written last
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I32": "<i4", "U8": "u1"}
 
 
@@ -42,14 +43,65 @@ def write(
     """
     blob = join_words(words)
     code = {4: "F32", 2: "F16"}[vectors.dtype.itemsize]
-    tensors = {"vectors": (code, vectors.shape), "words": ("U8", (len(blob),))}
-    file.write(header_of(tensors, metadata or {}))
+    file.write(_embedding_header(code, vectors.shape, len(blob), metadata or {}))
     file.write(np.ascontiguousarray(vectors).data)
     file.write(blob)
 
 
+def write_rows(
+    file: IO[bytes], blocks: Iterable[tuple[Sequence[bytes], NDArray[np.float32]]], dim: int
+) -> tuple[int, int]:
+    """Write an embedding block by block; of a word that comes again the first row is kept.
+
+    What comes out is what `write` makes of the same words.
+
+    Parameters
+    ----------
+    file
+        Open for binary writing, at its beginning; it must be possible to go back there.
+    blocks
+        Words and their rows, shape ``(n, dim)``.
+    dim
+        Values of a row.
+
+    Returns
+    -------
+    rows, duplicates
+        How many were written, and how many left out.
+    """
+    file.write(_embedding_header("F32", (0, dim), 0, {}))
+    seen: set[bytes] = set()
+    blob = bytearray()
+    duplicates = 0
+    for words, rows in blocks:
+        fresh = []
+        for i, word in enumerate(words):
+            if word not in seen:
+                seen.add(word)
+                fresh.append(i)
+                blob += word
+                blob += b"\n"
+        duplicates += len(words) - len(fresh)
+        chosen = rows if len(fresh) == len(words) else rows[fresh]
+        file.write(np.ascontiguousarray(chosen, np.float32).data)
+    del blob[-1:]
+    file.write(blob)
+    file.seek(0)
+    file.write(_embedding_header("F32", (len(seen), dim), len(blob), {}))
+    return len(seen), duplicates
+
+
+def _embedding_header(
+    code: str, shape: tuple[int, ...], words: int, metadata: Mapping[str, str]
+) -> bytes:
+    """Return the header of an embedding, as long as that of one of any size."""
+    return header_of({"vectors": (code, shape), "words": ("U8", (words,))}, metadata, _HEADER)
+
+
 def header_of(
-    tensors: Mapping[str, tuple[str, tuple[int, ...]]], metadata: Mapping[str, str]
+    tensors: Mapping[str, tuple[str, tuple[int, ...]]],
+    metadata: Mapping[str, str],
+    least: int = 0,
 ) -> bytes:
     """Return the beginning of a file that holds these tensors, one after another.
 
@@ -59,6 +111,8 @@ def header_of(
         Type (``F32``, ``I32``, …) and shape of each, by name, in the order they will be written.
     metadata
         Strings to keep beside them.
+    least
+        Bytes that the header takes at least, the rest of them spaces.
     """
     header: dict[str, Any] = {"__metadata__": dict(metadata)}
     end = 0
@@ -66,7 +120,7 @@ def header_of(
         start, end = end, end + math.prod(shape) * np.dtype(_DTYPES[code]).itemsize
         header[name] = {"dtype": code, "shape": list(shape), "data_offsets": [start, end]}
     text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
+    text += b" " * max(least - len(text), -len(text) % 8)
     return len(text).to_bytes(8, "little") + text
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from wordbias.errors import WordbiasError
 from wordbias.formats.digest import Digest
 from wordbias.formats.layout import Layout, mended
 from wordbias.formats.lines import Block, parse_block
@@ -17,13 +18,31 @@ from wordbias.formats.source import Source
 def jobs(
     source: Source, layout: Layout, what: str, digest: Digest | None = None
 ) -> Iterator[bytes]:
-    """Cut the file into jobs: about half a megabyte of whole lines."""
-    skip = layout.skip
-    for text in source.lines(what, digest):
+    """Cut the file into jobs: about half a megabyte of whole lines.
+
+    Empty lines at its end are left out; elsewhere they stay, and are rows that cannot be used.
+
+    Raises
+    ------
+    WordbiasError
+        While a line is read that is longer than `Layout.longest`, or as many empty lines.
+    """
+    skip, empty, size = layout.skip, 0, 0
+    for text in source.lines(what, layout.longest, digest):
         clean = mended(text[skip:], layout.mend)
-        if clean:  # the first chunk can be a header alone
-            yield clean
         skip = 0
+        last = len(clean.rstrip(b" \t\r\n"))
+        rows = clean[: clean.find(b"\n", last) + 1] if last else b""
+        if rows:
+            yield b"\n" * empty + rows
+            empty = size = 0
+        empty += clean.count(b"\n", len(rows))
+        size += len(clean) - len(rows)
+        if size > layout.longest:
+            raise WordbiasError(
+                f"{source.name}: over {layout.longest:,} bytes of empty lines follow each other; "
+                "is that a file of vectors, with a line for each word?"
+            )
 
 
 def parse(job: bytes, dim: int) -> Block:

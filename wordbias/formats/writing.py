@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeGuard, get_args
@@ -19,7 +19,13 @@ from wordbias.formats.holding import check_rows
 from wordbias.formats.layout import Kind
 from wordbias.formats.source import Source
 from wordbias.formats.spelling import as_bytes
-from wordbias.formats.streaming import ROW_FORMATS, RowFormat, encode, write_rows
+from wordbias.formats.streaming import (
+    ROW_FORMATS,
+    RowFormat,
+    StreamFormat,
+    encode,
+    write_rows,
+)
 from wordbias.optional import need
 from wordbias.progress import counted
 from wordbias.threads import ordered_map
@@ -30,6 +36,7 @@ _SUFFIX: dict[str, Kind] = {
     ".safetensors": "safetensors",
     ".kv": "gensim",
 }
+_ROWS = 4096
 _PACKED = (".gz", ".bz2", ".xz", ".zip")
 WRITABLE: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind != "fasttext")
 
@@ -97,9 +104,55 @@ def check_output(output: str | os.PathLike[str], kind: Kind) -> None:
         raise WordbiasError(f"{path}: {kind} files are written uncompressed; drop {path.suffix}")
 
 
+def is_streamed(kind: Kind) -> TypeGuard[StreamFormat]:
+    """Whether a format can be written while what goes into it is read."""
+    return kind == "safetensors" or is_row_format(kind)
+
+
 def is_row_format(kind: Kind) -> TypeGuard[RowFormat]:
-    """Whether a format is written row by row, and so can be streamed."""
+    """Whether a format is written row by row, from its beginning to its end."""
     return kind in ROW_FORMATS
+
+
+def save_changed(
+    output: str | os.PathLike[str],
+    words: Sequence[str],
+    vectors: NDArray[np.float32],
+    change: Callable[[NDArray[np.float32]], NDArray[np.float32]],
+    dim: int,
+) -> None:
+    """Write changed vectors as safetensors, block by block, with one block of them in memory.
+
+    Parameters
+    ----------
+    output
+        The file; see `save`.
+    words, vectors
+        `n` distinct words and their vectors, which may be mapped into memory.
+    change
+        What is made of the rows of a block, called in several threads.
+    dim
+        Values that a row has then.
+
+    Raises
+    ------
+    WordbiasError
+        See `save`.
+    """
+    check_output(output, "safetensors")
+
+    def work(start: int) -> tuple[list[bytes], NDArray[np.float32]]:
+        part = slice(start, start + _ROWS)
+        with np.errstate(over="ignore", invalid="ignore"):  # refused with its word
+            rows = change(vectors[part])
+        chosen = [as_bytes(word) for word in words[part]]
+        check_rows(chosen, rows, "safetensors")
+        return chosen, rows
+
+    with replacing(output) as file:
+        blocks = ordered_map(work, range(0, len(words), _ROWS))
+        what, count = f"writing {Path(output).name}", -(-len(words) // _ROWS)
+        tensors.write_rows(file, counted(blocks, what, count), dim)
 
 
 def _save_rows(

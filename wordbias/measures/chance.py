@@ -283,7 +283,7 @@ def _means(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
     """Take MIDB and direct bias along all nulls in two passes over the vocabulary."""
     x = panel.original_vectors
     found = _midb(x, [null.subspace for null in nulls])
-    on_unit = _midb(unit(x), [null.unit_subspace for null in nulls])
+    on_unit = _midb(x, [null.unit_subspace for null in nulls], by_length=False)
     found["midb-unit", ""] = on_unit["midb", ""]
     found["direct-bias", ""] = _direct_bias(x, [null.axis for null in nulls])
     found["direct-bias-pca", ""] = _direct_bias(x, [null.component for null in nulls])
@@ -301,7 +301,9 @@ def _in_span(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
     return {("difference-in-span", ""): np.array(shares)}
 
 
-def _midb(x: NDArray[np.float32], subspaces: Sequence[Subspace | None]) -> dict[Key, Float]:
+def _midb(
+    x: NDArray[np.float32], subspaces: Sequence[Subspace | None], *, by_length: bool = True
+) -> dict[Key, Float]:
     known = [i for i, one in enumerate(subspaces) if one is not None]
     weighted = [one.basis * one.weights[:, None] for one in subspaces if one is not None]
     names = ("midb", "midb-abs", "midb-rms")
@@ -311,7 +313,7 @@ def _midb(x: NDArray[np.float32], subspaces: Sequence[Subspace | None]) -> dict[
         starts = np.cumsum([0, *(len(one) for one in weighted[:-1])])
         sums[:, known] = 0
         for block in blocks(x):
-            along = block @ rows
+            along = (block if by_length else _unit(block)) @ rows
             total = np.add.reduceat(along, starts, axis=1)
             squares = np.add.reduceat(along**2, starts, axis=1)
             parts = (total.sum(0), np.abs(total).sum(0), squares.sum(0))
@@ -321,6 +323,12 @@ def _midb(x: NDArray[np.float32], subspaces: Sequence[Subspace | None]) -> dict[
     return {(name, ""): values for name, values in zip(names, means, strict=True)}
 
 
+def _unit(block: Float) -> Float:
+    norm = np.linalg.norm(block, axis=1, keepdims=True)
+    scaled: Float = block / np.where(norm == 0, 1, norm)
+    return scaled
+
+
 def _direct_bias(x: NDArray[np.float32], axes: Sequence[Float | None]) -> Float:
     known = [i for i, axis in enumerate(axes) if axis is not None]
     found = np.full(len(axes), np.nan)
@@ -328,8 +336,7 @@ def _direct_bias(x: NDArray[np.float32], axes: Sequence[Float | None]) -> Float:
         g = np.stack([axis / np.linalg.norm(axis) for axis in axes if axis is not None], axis=1)
         found[known] = 0
         for block in blocks(x):
-            norm = np.linalg.norm(block, axis=1, keepdims=True)
-            found[known] += np.abs(block @ g / np.where(norm == 0, 1, norm)).sum(0)
+            found[known] += np.abs(_unit(block) @ g).sum(0)
     values: Float = found / len(x)
     return values
 

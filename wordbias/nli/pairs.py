@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import hashlib
 import json
 import lzma
@@ -12,12 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from sys import intern
-from typing import IO, Any, Protocol
+from typing import IO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
+from wordbias.lines import OPENERS, bounded_lines
 from wordbias.nli.tokens import tokenise
 
 LABELS = ("neutral", "entailment", "contradiction")
@@ -25,7 +24,6 @@ LABELS = ("neutral", "entailment", "contradiction")
 UNDECIDED = "-"
 Tokens = tuple[str, ...]
 
-_OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _NUMBER = {label: i for i, label in enumerate(LABELS)}
 _HEADERS = (("label", "premise", "hypothesis"), ("gold_label", "sentence1", "sentence2"))
 
@@ -125,8 +123,8 @@ def labelled_rows(file: Path, digest: _Hash) -> Iterator[tuple[str, str, str]]:
 def _lines(file: Path) -> Iterator[tuple[int, bytes]]:
     try:
         stream: IO[bytes]
-        with _OPENERS.get(file.suffix.lower(), open)(file, "rb") as stream:
-            yield from enumerate(stream, 1)
+        with OPENERS.get(file.suffix.lower(), open)(file, "rb") as stream:
+            yield from enumerate(bounded_lines(stream, file), 1)
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise WordbiasError(f"{file}: cannot be read: {reason}") from None

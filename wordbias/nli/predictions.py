@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
+from wordbias.lines import read_bounded
 from wordbias.nli.test_sets import Pair, TestSet
 
 Float32 = NDArray[np.float32]
@@ -120,7 +121,7 @@ class Predictions:
 
 def _read(file: Path) -> bytes:
     try:
-        return file.read_bytes()
+        return read_bounded(file)
     except OSError as error:
         raise WordbiasError(f"{file}: cannot be read: {error.strerror}") from None
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from wordbias.errors import WordbiasError
 from wordbias.formats.foreign import refuse_foreign
+from wordbias.lines import read_bounded
 from wordbias.probes.representations import Column
 from wordbias.wordlists.names import names
 from wordbias.wordlists.resolve import resolve
@@ -92,7 +93,7 @@ class LabelledVocabulary:
 def _lines(path: Path) -> list[str]:
     """Return the lines of a UTF-8 file, without the empty end."""
     try:
-        data = path.read_bytes()
+        data = read_bounded(path)
     except OSError as error:
         raise WordbiasError(f"{path}: cannot be read: {error.strerror or error}") from None
     refuse_foreign(path, data.partition(b"\n")[0])

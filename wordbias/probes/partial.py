@@ -15,7 +15,7 @@ from typing import IO, Any
 import numpy as np
 
 from wordbias.errors import WordbiasError
-from wordbias.formats.atomic import replacing
+from wordbias.formats.atomic import rename, replacing, sync_file
 from wordbias.probes.provenance import check_same
 from wordbias.probes.representations import Representations
 from wordbias.probes.storage import header
@@ -76,7 +76,9 @@ class Partial:
 
     def finish(self, target: Path) -> None:
         """Give the file its name."""
-        os.replace(self.path, target)
+        with self.path.open("r+b") as file:
+            sync_file(file)
+        rename(self.path, target)
         self.note.unlink(missing_ok=True)
 
     def remove(self) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from wordbias.errors import WordbiasError
+from wordbias.lines import read_bounded
 
 SCORED = r"(^|[\t ,])[-+]?\d*\.?\d+([eE][-+]?\d+)?([\t ,\r]|$)"
 CATEGORY = r"[A-Z]+_[A-Z]+"
@@ -26,7 +27,7 @@ def read_lines(file: Path) -> list[Line]:
     Blank lines and those that start with ``#`` say nothing.
     """
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        text = read_bounded(file).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise WordbiasError(f"{file}: cannot be read as a test set: {reason}") from None

@@ -8,7 +8,6 @@ of, and asks for the rest with ``Range`` and ``If-Range`` (RFC 9110, sections 13
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple
 
 from wordbias import __version__
 from wordbias.errors import Interrupted, WordbiasError
+from wordbias.formats.atomic import rename, sync_file
 from wordbias.optional import need
 from wordbias.progress import progress
 from wordbias.resources.answers import (
@@ -88,7 +88,9 @@ class Resuming:
                         raise WordbiasError(self._broken(url, error)) from None
                 finally:
                     self._drop_empty()
-        os.replace(self.part, output_file)
+        with self.part.open("r+b") as file:
+            sync_file(file)
+        rename(self.part, Path(output_file))
         self._note_file.unlink(missing_ok=True)
 
     def _drop_empty(self) -> None:

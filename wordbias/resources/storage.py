@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import overload
 
 from wordbias.errors import WordbiasError
+from wordbias.formats.atomic import rename, sync_folder
 from wordbias.resources.catalogue import Resource, catalogue, resembling
 
 _RECORD = ".fetched.json"
@@ -143,9 +144,10 @@ def replacing_folder(resource: Resource) -> Iterator[Path]:
     try:
         new.mkdir(parents=True)
         yield new
+        sync_folder(new)
         if home.exists():
             os.replace(home, old)
-        os.replace(new, home)
+        rename(new, home)
     finally:
         for leftover in (new, old):
             shutil.rmtree(leftover, ignore_errors=True)

@@ -4,9 +4,11 @@ import tomllib
 from collections.abc import Iterable
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import Any
 
 from wordbias.errors import WordbiasError
+from wordbias.lines import read_bounded
 
 _DEEPEST = 20
 _KINDS = {
@@ -27,7 +29,8 @@ def packaged(name: str) -> Traversable:
 def read_text(file: Traversable) -> str:
     """Return the text of a UTF-8 file, with or without a byte-order mark."""
     try:
-        return file.read_bytes().decode("utf-8-sig")
+        data = read_bounded(file) if isinstance(file, Path) else file.read_bytes()
+        return data.decode("utf-8-sig")
     except FileNotFoundError:
         problem = "no such file; check the path"
     except (IsADirectoryError, NotADirectoryError):

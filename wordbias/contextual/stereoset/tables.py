@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import bz2
 import csv
-import gzip
 import hashlib
 import io
 import lzma
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from wordbias.errors import WordbiasError
-
-_OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+from wordbias.lines import OPENERS, read_bounded
 
 
 class Source(NamedTuple):
@@ -36,8 +33,7 @@ def read_text(path: str | Path) -> Source:
     """
     file = Path(path)
     try:
-        with _OPENERS.get(file.suffix.lower(), open)(file, "rb") as stream:
-            data: bytes = stream.read()
+        data = read_bounded(file, OPENERS.get(file.suffix.lower(), open))
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise WordbiasError(f"{path}: cannot be read: {reason}") from None

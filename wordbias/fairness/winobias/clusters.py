@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from wordbias.errors import WordbiasError
 from wordbias.fairness.winobias.sentences import Sentence, Span
+from wordbias.lines import read_bounded
 
 Unit = Literal["characters", "tokens"]
 UNITS: tuple[Unit, ...] = ("characters", "tokens")
@@ -73,7 +74,7 @@ def load_clusters(
     """
     file = Path(path)
     try:
-        raw = file.read_bytes()
+        raw = read_bounded(file)
     except OSError as error:
         raise WordbiasError(f"{file}: cannot be read: {error.strerror}") from None
     given = _lines(file, raw) if file.suffix.lower() in (".jsonl", ".ndjson") else _whole(file, raw)

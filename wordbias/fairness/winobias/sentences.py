@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wordbias.errors import WordbiasError
+from wordbias.lines import read_bounded
 
 Span = tuple[int, int]
 """First character, from 0, and the one behind the last."""
@@ -121,7 +122,7 @@ def _sentences(file: Path) -> Iterator[Sentence]:
     name = _NAME.fullmatch(file.name)
     side, kind, split = name.groups() if name else ("", "", "")
     try:
-        lines = file.read_text(encoding="utf-8-sig").split("\n")
+        lines = read_bounded(file).decode("utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise WordbiasError(f"{file}: cannot be read: {error}") from None
     known: set[int] = set()

@@ -1,0 +1,102 @@
+"""Lines of text tables and of JSON lines, of which none may be longer than so many bytes.
+
+A line that is too long is refused while it is read: what does not end after a few megabytes is
+looked through for its end before it is read whole.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+from collections.abc import Callable, Iterator
+from typing import IO, Any
+
+from wordbias.errors import WordbiasError
+
+LONGEST = 64_000_000
+"""Bytes of a line, unless `set_longest_line` says otherwise."""
+OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+"""What opens a file by its suffix; `open` opens the others."""
+_HELD = 1 << 22
+_STEP = 1 << 18
+_longest = LONGEST
+
+
+def set_longest_line(size: int | None) -> None:
+    """Set how many bytes a line may have, for the whole process; None means `LONGEST`."""
+    global _longest
+    _longest = LONGEST if size is None else size
+
+
+def read_bounded(path: str | os.PathLike[str], opener: Callable[..., Any] = open) -> bytes:
+    """Read a whole file, with one of `OPENERS` if it is compressed.
+
+    Raises
+    ------
+    WordbiasError
+        If one of its lines is too long.
+    OSError, EOFError, zlib.error, lzma.LZMAError
+        If it cannot be read.
+    """
+    with opener(path, "rb") as stream:
+        if not stream.seekable():  # a pipe
+            return b"".join(bounded_lines(stream, path))
+        _look_through(stream, path)
+        stream.seek(0)
+        data: bytes = stream.read()
+        return data
+
+
+def bounded_lines(stream: IO[bytes], name: str | os.PathLike[str]) -> Iterator[bytes]:
+    """Yield the lines of a file, with their ends; the last may have none.
+
+    Parameters
+    ----------
+    stream
+        Open for reading bytes.
+    name
+        What messages call it.
+
+    Raises
+    ------
+    WordbiasError
+        If a line is too long.
+    """
+    number, held = 0, _HELD if stream.seekable() else _longest + 2
+    while line := stream.readline(held):
+        number += 1
+        if len(line) == _HELD and not line.endswith(b"\n"):
+            start = stream.tell() - len(line)
+            size = len(line)
+            del line  # the caller's memory is for lines that end
+            while part := stream.readline(_STEP):
+                size += len(part)
+                check_length(size - part.endswith(b"\n"), number, name)
+                if part.endswith(b"\n"):
+                    break
+            stream.seek(start)
+            line = stream.readline(size)
+        check_length(len(line) - line.endswith(b"\n"), number, name)
+        yield line
+
+
+def _look_through(stream: IO[bytes], name: str | os.PathLike[str]) -> None:
+    """Refuse lines that are too long, holding none."""
+    number, size = 1, 0
+    while part := stream.readline(_STEP):
+        ended = part.endswith(b"\n")
+        size += len(part) - ended
+        check_length(size, number, name)
+        if ended:
+            number, size = number + 1, 0
+
+
+def check_length(size: int, number: int, name: str | os.PathLike[str]) -> None:
+    """Refuse a record that begins at line `number` and has `size` bytes, if that is too long."""
+    if size > _longest:
+        raise WordbiasError(
+            f"{os.fspath(name)}: line {number}: is over {_longest:,} bytes long; is that a text "
+            "with a record on each line? A higher limit can be given with --longest-line"
+        )
