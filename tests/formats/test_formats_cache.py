@@ -400,7 +400,7 @@ def test_cache_lists_what_it_holds(cli: Any, three: list[Path], cache_folder: Pa
     assert (done.code, done.err) == (0, "")
     assert "3 entries" in done.out
     assert str(cache_folder) in done.out
-    places = [done.out.index(str(path)) for path in three]
+    places = [done.out.index(path.name) for path in three]  # a long path is wrapped
     assert places[0] < places[2] < places[1], "the most recently used comes first"
 
 

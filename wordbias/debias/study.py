@@ -129,6 +129,7 @@ def study(
         weights are removed.
     """
     dims, center, seed = settings.dims, settings.center, settings.seed
+    levels = _chance(embedding, vocabulary, attribute, settings)
     part = embedding.subset([*vocabulary, *sorted(listed_words(attribute))])
     groups = find_groups(part, attribute)
     check_dims(dims, part.dim)
@@ -152,7 +153,7 @@ def study(
         removal=removed_row(embedding.name, projection, vectors, center),
         measured=effect(part, after, vocabulary, attribute, dims=dims, center=center, seed=seed),
         settings=settings,
-        chance=_chance(embedding, vocabulary, attribute, settings),
+        chance=levels,
     )
 
 
