@@ -90,6 +90,15 @@ def test_compare_reads_the_rows(cli: Run, found: Run, small: Path, tmp_path: Pat
     assert ("midb-abs[d=4, not centred] (before)", "direct-bias[c=1] (before)") in pairs
 
 
+def test_what_takes_minutes_is_said_before(cli: Run, small: Path) -> None:
+    done = cli("audit", "--skip", QUICK, "--format", "json")
+    assert "minutes" not in done.err  # gipe is skipped
+    kept = ",".join(part for part in QUICK.split(",") if part != "gipe")
+    first = cli("audit", "--skip", kept, "--format", "json").err.splitlines()[0]
+    assert first == "note: gipe may take minutes; --skip gipe leaves it out"
+    assert "minutes" not in cli("audit", small, "--skip", kept, "--format", "json").err
+
+
 def test_markdown_on_stdout(cli: Run, small: Path) -> None:
     done = cli("audit", small, "--skip", QUICK, "--format", "md", "--quiet")
     assert (done.code, done.err) == (0, "")

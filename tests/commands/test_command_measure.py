@@ -317,6 +317,23 @@ def test_single_words_come_alone(rows: Run, file: Path, few: Embedding) -> None:
         assert "towards" not in row
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("--only midb --direction pca", "--direction is for clustering, recoverability, sembias"),
+        ("--only midb --isolated-zero", "--isolated-zero is for gipe, and only midb is asked for"),
+        ("--only gipe --dims 2", "--dims is for midb, --words and --direction names, and only"),
+        ("--only direct-bias --center", "--center is for midb, --words and --direction names"),
+        ("--only midb --sembias x", "--sembias is for sembias, and only midb is asked for"),
+        ("--words nurse --direction pca", "and only single words is asked for"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(cli: Run, arguments: str, said: str) -> None:
+    done = cli("measure", *arguments.split())
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+
+
 def test_of_single_words_no_lean_is_claimed_as_published(cli: Run, file: Path) -> None:
     for option in ("--as-published", "--center"):
         done = cli("measure", file, "--words", "she,he,jessica,nurse", option)

@@ -405,6 +405,17 @@ def test_more_components_than_the_words_span_are_refused(cli: Run, tmp_path: Pat
     )
 
 
+@pytest.mark.parametrize("name", ["x.json", "x.csv.gz", "x.parquet", "x.npy"])
+def test_a_suffix_of_something_else_is_refused(cli: Run, tmp_path: Path, name: str) -> None:
+    done = cli("misp", "-o", tmp_path / name)
+    assert (done.code, done.out) == (1, "")
+    suffix = "." + name.split(".")[1]
+    assert f"vectors are not written as {suffix}; expected one of .txt, .vec" in done.err
+    assert not list(tmp_path.iterdir())
+    for kept in ("plain", "glove.300d"):
+        assert cli("misp", "-o", tmp_path / kept, "--no-chance").code == 0
+
+
 def test_a_failed_run_writes_nothing(cli: Run, tmp_path: Path) -> None:
     done = cli("misp", "--weights", "0.5", "-o", tmp_path / "out.txt")
     assert done.code == 1

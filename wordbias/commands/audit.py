@@ -22,7 +22,7 @@ from wordbias.commands.options import (
     vocabulary_options,
 )
 from wordbias.commands.report import check_output, named_format, publish
-from wordbias.report.audit import PARTS, Audited, audit, make_stages
+from wordbias.report.audit import PARTS, Audited, audit, make_stages, slow_parts
 from wordbias.report.document import Document
 from wordbias.results import Report
 
@@ -83,6 +83,10 @@ def command(to: str | None, quiet: bool, **given: Any) -> None:
     to = to or named_format(asked.output, FORMATS)
     plan, subjects = asked.plan(), asked.subjects(quiet)
     panels = asked.panels(subjects)
+    if slow := slow_parts(panels, plan):
+        them = "it" if len(slow) == 1 else "them"
+        said = f"{' and '.join(slow)} may take minutes; --skip {','.join(slow)} leaves {them} out"
+        note(said, quiet)
     found = audit(make_stages(panels, misp=plan.asks("misp")), plan)
     names = [panel.embedding.name for panel in panels]
     publish([Document.of(_report(found, subjects, names, asked.seed).to_dict())], to, target)

@@ -79,6 +79,7 @@ def command(to: str, quiet: bool, **given: Any) -> None:
       wordbias measure --attribute ethnicity:white,black --direction means
     """
     asked = Asked(**given)
+    asked.check()
     subjects = asked.subjects(quiet)
     attribute, words = Attribute.load(asked.attribute_file), asked.given()
     panels = asked.panels(subjects, attribute, words)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import click
+
 from wordbias.commands.inputs import Reading
 from wordbias.commands.measure_inputs import Subjects
-from wordbias.commands.options import note
+from wordbias.commands.options import given_on_the_command_line, note, option_of
 from wordbias.debias.diagnosis import fit_cautions
 from wordbias.measures.apart import panel_rows
 from wordbias.measures.means import leaning_words, word_rows
@@ -45,6 +47,31 @@ class Asked:
     jobs: int | None
     backend: str
     seed: int
+
+    def check(self) -> None:
+        """Refuse options that would do nothing with the measures that are asked for."""
+        single = self.words is not None or self.extremes is not None
+        families = set(self.families(instead=single))
+        along = families & {"clustering", "recoverability", "sembias", "gipe"}
+        subspace = "midb" in families or single or (along and self.recipe == "names")
+        uses = {
+            "recipe": (bool(along) or self.extremes is not None, "clustering, recoverability, "
+                       "sembias and gipe"),
+            "isolated_zero": ("gipe" in families, "gipe"),
+            "sembias_file": ("sembias" in families, "sembias"),
+            "dims": (bool(subspace), "midb, --words and --direction names"),
+            "center": (bool(subspace), "midb, --words and --direction names"),
+        }  # fmt: skip
+        for name, (used, by) in uses.items():
+            if given_on_the_command_line(name) and not used:
+                asked = ", ".join(sorted(families)) or "single words"
+                raise click.UsageError(
+                    f"{option_of(name)} is for {by}, and only {asked} is asked for"
+                )
+
+    def families(self, *, instead: bool) -> Sequence[str]:
+        """Return the measures asked for; by default all, or none where single words are."""
+        return self.only if self.only is not None else () if instead else FAMILIES
 
     def subjects(self, quiet: bool) -> Subjects:
         """Open the embeddings."""
@@ -99,11 +126,10 @@ class Asked:
         return [f"{name}: {text}" if len(panels) > 1 else text for name, text in said]
 
     def rows(self, panels: Sequence[Panel], *, instead: bool) -> list[Row]:
-        """Take the measures asked for; by default all, or none where single words are `instead`."""
-        families = self.only if self.only is not None else () if instead else FAMILIES
+        """Take the measures asked for."""
         return panel_rows(
             panels,
-            families,
+            self.families(instead=instead),
             sembias=SemBias.load(located(self.sembias_file)) if self.sembias_file else None,
             chance=self.chance,
             isolated=0.0 if self.isolated_zero or self.as_published else 1.0,

@@ -203,6 +203,18 @@ seed_option = click.option(
 )
 
 
+def given_on_the_command_line(name: str) -> bool:
+    """Say whether the caller wrote a parameter, rather than that it has its default."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source is click.core.ParameterSource.COMMANDLINE
+
+
+def option_of(name: str) -> str:
+    """Return what a parameter of the command is called on the command line."""
+    parameters = click.get_current_context().command.params
+    return next(one.opts[-1] for one in parameters if one.name == name)
+
+
 def given_arguments() -> dict[str, Any]:
     """Return what the command was called with, for its report."""
     given = click.get_current_context().params

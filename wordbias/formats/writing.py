@@ -44,8 +44,13 @@ WRITABLE: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind != "f
 def output_format(output: str | os.PathLike[str], read: Kind | None = None) -> Kind:
     """Decide the format of a file to be written: by its suffix, or as the input was.
 
-    ``.txt`` is text, with a header if the input had one; ``.vec`` is word2vec text. A suffix that
-    says nothing means the format of the input, `read`.
+    ``.txt`` is text, with a header if the input had one; ``.vec`` is word2vec text. Without a
+    suffix, or with one that has digits (``glove.300d``), it is the format of the input, `read`.
+
+    Raises
+    ------
+    WordbiasError
+        If the suffix is that of something else, such as ``.json``.
     """
     path = Path(output)
     if path.suffix.lower() in _PACKED:
@@ -55,6 +60,12 @@ def output_format(output: str | os.PathLike[str], read: Kind | None = None) -> K
         return _SUFFIX[suffix]
     if suffix == ".txt":
         return "word2vec" if read == "word2vec" else "glove"
+    if suffix.removeprefix(".").isalpha():
+        known = ", ".join([".txt", *_SUFFIX])
+        raise WordbiasError(
+            f"{output}: vectors are not written as {suffix}; expected one of {known}, text also "
+            "packed (.gz, .bz2, .xz, .zip), or no suffix for the format of the input"
+        )
     return read if read in WRITABLE else "glove"
 
 

@@ -8,6 +8,7 @@ from wordbias.report.audit.plan import PARTS as PARTS
 from wordbias.report.audit.plan import Plan as Plan
 from wordbias.report.audit.running import Audited as Audited
 from wordbias.report.audit.running import audit as audit
+from wordbias.report.audit.running import slow_parts as slow_parts
 from wordbias.report.audit.stages import make_stages as make_stages
 
-__all__ = ["PARTS", "Audited", "Plan", "audit", "make_stages"]
+__all__ = ["PARTS", "Audited", "Plan", "audit", "make_stages", "slow_parts"]

@@ -9,6 +9,7 @@ from wordbias.errors import WordbiasError
 from wordbias.measures.associations import measure_queries
 from wordbias.measures.chance import Values, chance, with_chance
 from wordbias.measures.gipe import find_neighbourhood
+from wordbias.measures.panel import Panel
 from wordbias.measures.permutation import Alternative
 from wordbias.measures.table import FAMILIES, table_rows
 from wordbias.measures.weat import Settings as WeatSettings
@@ -50,7 +51,8 @@ def audit(stages: Sequence[Stages], plan: Plan) -> Audited:
     rows: list[Row] = []
     notes = [*_not_given(plan), *(note for one in stages for note in _about(one, plan))]
     asked = {name: part for name, part in _PARTS.items() if _wanted(name, plan)}
-    with progress("audit", len(asked) * len(stages), "part") as bar:
+    shares = {name: _SHARES.get(name, 1) for name in asked}
+    with progress("audit", sum(shares.values()) * len(stages), "%") as bar:
         for one in stages:
             for name, part in asked.items():
                 bar.set_postfix_str(name)
@@ -58,8 +60,21 @@ def audit(stages: Sequence[Stages], plan: Plan) -> Audited:
                     rows += part(one, plan)
                 except WordbiasError as error:
                     notes.append(f"{one.name}: {name} was not measured: {error}")
-                bar.update(1)
+                bar.update(shares[name])
     return Audited(rows, [*notes, *_of_model(stages, plan, rows)])
+
+
+_SHARES = {"gipe": 35, "quality": 35, "mab": 12, "clustering": 6, "recoverability": 6, "weat": 3}
+"""About how the time is shared out, for the estimate; the other parts take 1 each."""
+_MANY = 20_000
+"""Words beyond which some parts take minutes."""
+
+
+def slow_parts(panels: Sequence[Panel], plan: Plan) -> list[str]:
+    """Return the parts that take minutes on vectors of this many words."""
+    if max(len(panel.embedding) for panel in panels) <= _MANY:
+        return []
+    return [name for name in ("gipe", "quality") if _wanted(name, plan)]
 
 
 def _wanted(name: str, plan: Plan) -> bool:
