@@ -152,8 +152,8 @@ def test_bad_input(folder: str, bios: Biographies, tmp_path: Path) -> None:
         tune(READING.load(folder), bios, bios, RECIPE, long)
     with pytest.raises(WordbiasError, match="no such folder"):
         READING.load(str(tmp_path / "none"))
-    with pytest.raises(WordbiasError, match="pooling 'last'"):
-        Live(READING.load(folder), replace(READING, pooling="last")).vectors([bios])
+    with pytest.raises(WordbiasError, match="pooling 'lst'"):
+        Live(READING.load(folder), replace(READING, pooling="lst")).vectors([bios])
 
 
 def test_tokenizer_of_the_tests_knows_the_words(folder: str, bios: Biographies) -> None:

@@ -82,7 +82,7 @@ def test_what_is_printed_is_about_its_groups_and_nothing_gendered(
     said = text.replace("SemBias asks about gender, and the attribute is", "")
     assert said != text
     assert not GENDERED.search(said)
-    words = cli("measure", small, "--attribute", attribute, "--words", "table", *only[2:])
+    words = cli("measure", small, "--attribute", attribute, "--words", "table")
     said = f"a lean towards {first} or {second} is claimed"
     assert said in " ".join(words.out.split())
     done = cli("misp", small, "--attribute", attribute)

@@ -83,11 +83,12 @@ def command(to: str | None, quiet: bool, **given: Any) -> None:
     to = to or named_format(asked.output, FORMATS)
     plan, subjects = asked.plan(), asked.subjects(quiet)
     panels = asked.panels(subjects)
+    stages = make_stages(panels, misp=plan.asks("misp"))
     if slow := slow_parts(panels, plan):
         them = "it" if len(slow) == 1 else "them"
         said = f"{' and '.join(slow)} may take minutes; --skip {','.join(slow)} leaves {them} out"
         note(said, quiet)
-    found = audit(make_stages(panels, misp=plan.asks("misp")), plan)
+    found = audit(stages, plan)
     names = [panel.embedding.name for panel in panels]
     publish([Document.of(_report(found, subjects, names, asked.seed).to_dict())], to, target)
     for said in found.notes:
