@@ -32,7 +32,8 @@ class Reading:
     max_tokens
         Tokens that a text is cut to, special ones included.
     pooling
-        ``first``, as published, or ``mean``: which tokens of the last layer are the text's vector.
+        ``first``, as published, ``mean`` or, of a causal model, ``last``: which tokens of the last
+        layer are the text's vector.
     half
         Multiply matrices in bfloat16; parameters stay as they are.
     device

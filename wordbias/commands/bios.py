@@ -75,7 +75,7 @@ _reading = stacked(
     ),
     click.option(
         "--pooling",
-        type=click.Choice(("first", "mean")),
+        type=click.Choice(("first", "mean", "last")),
         default="first",
         show_default=True,
         help="Which tokens of the last layer make a text's vector.",
