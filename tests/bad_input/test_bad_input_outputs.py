@@ -21,7 +21,16 @@ from wordbias.formats.source import Source
 
 Refused = Callable[..., str]
 OLD = b"what was here before"
-FORMATS = ["o.txt", "o.vec", "o.bin", "o.txt.gz", "o.vec.bz2", "o.txt.xz", "o.txt.zip", "o.safetensors"]
+FORMATS = [
+    "o.txt",
+    "o.vec",
+    "o.bin",
+    "o.txt.gz",
+    "o.vec.bz2",
+    "o.txt.xz",
+    "o.txt.zip",
+    "o.safetensors",
+]
 ALL_FORMATS = [*FORMATS, "o.kv"]
 
 

@@ -502,7 +502,7 @@ def test_the_table_of_two_has_a_line_a_measure(
     lines = [line for line in done.out.splitlines() if re.match("  (SemBias|GIPE|direct)", line)]
     assert len(lines) == len({re.split("  +", line.strip())[0] for line in lines}) == 2 + 6 + 3
     for line in lines:
-        if "direct bias, PCA" not in line:
+        if "direct bias (PCA)" not in line:
             assert line.count("–") == 1
         assert re.search(" (0|0.5|lower|higher)$", line)
 

@@ -33,10 +33,9 @@ def test_the_built_in_attributes_of_first_names_say_so() -> None:
 @pytest.mark.parametrize("names", [(3, 2), (9, 100), (100, 9)])
 def test_fewer_than_ten_are_refused(names: tuple[int, int]) -> None:
     emb, gender = _with_names(*names), Attribute.load()
-    side = 0 if names[0] < 10 else 1
     said = (
-        f"first names of group {gender.groups[side]}: {names[side]} of 100 words found "
-        r"\(at least 10 needed\).*wordbias debias hard.*--attribute FILE"
+        f"{names[0]} of 100 female and {names[1]} of 100 male first names found "
+        r"\(at least 10 of each group needed\).*wordbias debias hard.*--attribute FILE"
     )
     for method in ("misp", "mhd"):
         with pytest.raises(WordbiasError, match=said):
@@ -46,7 +45,7 @@ def test_fewer_than_ten_are_refused(names: tuple[int, int]) -> None:
             find_direction(emb, gender, recipe)
     rows = {row.measure: row for row in table_rows(make_panels([emb], None, gender)[0], ["midb"])}
     assert rows["midb"].value is None
-    assert "(at least 10 needed)" in rows["midb"].details["reason"]
+    assert "(at least 10 of each group needed)" in rows["midb"].details["reason"]
 
 
 def test_ten_are_enough_and_below_thirty_there_is_a_note() -> None:

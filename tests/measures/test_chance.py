@@ -203,8 +203,19 @@ def test_every_direction_has_a_null(panel: Panel, recipe: str, tmp_path: Path) -
 def test_the_published_subspace_is_its_own_chance(panel: Panel) -> None:
     """Centred, it is variation within the groups, which is what the nulls are fitted to."""
     published = replace(panel, center=True)
-    (row,) = (r for r in panel_rows([published], ["midb"]) if r.measure == "midb-abs")
-    assert not row.details["beyond_chance"]
+    rows = panel_rows([published], ["midb"])
+    assert all("chance" in row.details and "beyond_chance" not in row.details for row in rows)
+    (row,) = (row for row in rows if row.measure == "midb-abs")
+    assert row.details["chance_low"] <= row.value <= row.details["chance_high"]
+
+
+def test_groups_of_a_few_words_are_not_dealt(sample: Embedding) -> None:
+    """Two and two words can be dealt in three ways, mirror images aside."""
+    tiny = Attribute("size", ("big", "small"), (("big", "huge"), ("small", "tiny")))
+    (panel,) = make_panels([sample], None, tiny, dims=2, recipe="means")
+    null = draw_nulls(panel, 20)[0]
+    assert (null.subspace, null.direction) == (None, None)
+    assert draw_nulls(panel, 3)[0].subspace is not None
 
 
 def test_without_groups_or_pairs_the_rest_is_still_measured() -> None:

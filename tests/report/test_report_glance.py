@@ -70,7 +70,7 @@ def test_the_section_has_the_queries_of_its_attribute_first_and_the_others_apart
     assert "about gender" in first.title
     assert [line[list(first.columns).index("reading")] for line in first.cells] == [
         "",
-        "depends on the attribute words",
+        "depends on the words chosen",
     ]
     assert first.note == "it depends"
     about = list(second.columns).index("about")

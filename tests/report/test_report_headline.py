@@ -171,4 +171,4 @@ def test_controls_alone_are_no_finding_about_people() -> None:
 
 def test_a_p_that_depends_on_the_attribute_words_says_so() -> None:
     said = headline([weat("weat7", "gender", low=-0.4, reading="it depends")])
-    assert "p = 0.01 with the attribute words as given" in said[0]
+    assert "p = 0.01 with the words as given" in said[0]

@@ -15,11 +15,11 @@ from wordbias.wordlists import Attribute
 
 _MEASURES = {
     "midb": "MIDB",
-    "midb-abs": "MIDB, mean of |·|",
-    "midb-rms": "MIDB, RMS of components",
-    "midb-unit": "MIDB, unit length",
+    "midb-abs": "MIDB (mean of |·|)",
+    "midb-rms": "MIDB (RMS of components)",
+    "midb-unit": "MIDB (unit length)",
     "direct-bias": "direct bias",
-    "direct-bias-pca": "direct bias, PCA",
+    "direct-bias-pca": "direct bias (PCA)",
     "clustering-accuracy": "clustering, accuracy",
     "clustering-v": "clustering, v-measure",
     "recoverability-linear-svm": "recoverability, linear SVM",

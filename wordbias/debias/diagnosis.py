@@ -137,10 +137,15 @@ def about_removal(row: Row) -> list[str]:
     share, published = row.value, row.details.get("published")
     if share is None:
         return []
-    beside = "" if published is None else f"; the published variant {published:.0%}"
+    beside = "" if published is None else f"; the published variant {_percent(published)}"
     if row.details["centred"] and share == published:
         beside = ", as published: the differences are centred"
-    return [f"Removed {share:.0%} of the difference between the groups{beside}."]
+    return [f"Removed {_percent(share)} of the difference between the groups{beside}."]
+
+
+def _percent(share: float) -> str:
+    """Write a share; one that is nearly all of it with one more digit."""
+    return f"{share:.1%}" if 0.99 < share < 1 else f"{share:.0%}"
 
 
 def removed_row(
@@ -191,7 +196,7 @@ def cautions(found: Components, attribute: Attribute, groups: Groups) -> list[st
         said.append(
             f"these components hold {found.share:.0%} of the difference between the groups: "
             "they describe variation within the groups (among their words) more than that "
-            "difference; without --center or --as-published it is kept"
+            "difference; without --center or --as-published they contain it"
         )
     noisy = ", ".join(f"g{i + 1}" for i, share in enumerate(found.stability) if share < STABLE)
     if noisy:

@@ -89,8 +89,8 @@ def fit(
     center
         Centre the differences f − m, as the paper's PCA of one side does, so that the difference
         between the groups drops out and hardly any of it is removed; see `Subspace.from_groups`.
-        By default it is kept. Not for more than two groups, whose means are what is left to
-        compare.
+        By default it is among the components. Not for more than two groups, whose means are what
+        is left to compare.
     hard
         Project the components out whole: MHD, the paper's control.
     weights

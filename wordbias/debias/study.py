@@ -27,7 +27,7 @@ _SHOULD_FALL = {
     "midb-abs": "MIDB (mean of |·|)",
     "midb-rms": "MIDB (RMS)",
     "direct-bias": "direct bias",
-    "direct-bias-pca": "direct bias (PCA of pairs)",
+    "direct-bias-pca": "direct bias (PCA)",
 }
 _LEAST = 0.01
 """Part of its value that a measure must lose to be called fallen."""

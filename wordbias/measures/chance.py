@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,7 +89,8 @@ def draw_nulls(panel: Panel, draws: int = DRAWS) -> list[Null]:
     ----------
     panel
         Its original, vocabulary, attribute, direction, `dims`, `center` and seed are used. Each
-        kind of draw has random numbers of its own, so that none depends on what else is drawn.
+        kind of draw has random numbers of its own, so that none depends on what else is drawn. The
+        words of groups that are too small to be dealt in so many ways are not.
     draws
         How many.
     """
@@ -101,6 +103,7 @@ def draw_nulls(panel: Panel, draws: int = DRAWS) -> list[Null]:
         list(resolve_pairs(words, panel.original).found) for words in (axis_pair, attribute.pairs)
     )
     size, raw, on_unit = _within_groups(panel)
+    few = comb(len(raw), size) < 2 * draws  # deals that differ, each with its mirror image
     found = []
     for _ in range(draws):
         deal = of_groups.permutation(len(raw))
@@ -109,13 +112,14 @@ def draw_nulls(panel: Panel, draws: int = DRAWS) -> list[Null]:
         others = _random_pairs(panel, pairs, of_pairs)
         component = None if others is None else _fitted(partial(Subspace.from_pairs, *others))
         null = Null(
-            _of_groups(panel, groups),
-            _of_groups(panel, unit_groups),
+            None if few else _of_groups(panel, groups),
+            None if few else _of_groups(panel, unit_groups),
             axis[0][0] - axis[1][0] if axis else None,
             component.basis[0] if component else None,
             None,
         )
-        found.append(null._replace(direction=_direction(panel, null, groups, of_file)))
+        dealt = None if few else groups
+        found.append(null._replace(direction=_direction(panel, null, dealt, of_file)))
     return found
 
 
@@ -157,7 +161,8 @@ def with_chance(rows: Sequence[Row], values: Values) -> list[Row]:
     """Put beside rows what chance gives: the mean over the draws, their range, and a verdict.
 
     A value is beyond chance if it lies outside the range of all draws; where lower is better, if it
-    lies above it.
+    lies above it. Of MIDB along centred differences that is not said: the published subspace is
+    variation within the groups, which is what the nulls are.
     """
     return [_row(row, values[key]) if (key := key_of(row)) in values else row for row in rows]
 
@@ -174,7 +179,8 @@ def _row(row: Row, values: Float) -> Row:
     known = values[np.isfinite(values)]
     low, high = float(known.min()), float(known.max())
     said: dict[str, Any] = {"chance": float(known.mean()), "chance_low": low, "chance_high": high}
-    if row.value is not None:
+    own_chance = row.details.get("centred") and row.measure.startswith("midb")
+    if row.value is not None and not own_chance:
         below = row.value < low and row.details.get("better") != "lower"
         said["beyond_chance"] = bool(row.value > high or below)
     return replace(row, details={**row.details, **said})
@@ -242,7 +248,7 @@ def _like(rows: NDArray[np.intp], row: int) -> NDArray[np.intp]:
 
 
 def _direction(
-    panel: Panel, null: Null, groups: tuple[Float, Float], rng: np.random.Generator
+    panel: Panel, null: Null, groups: tuple[Float, Float] | None, rng: np.random.Generator
 ) -> Subspace | None:
     """Return what stands in for the panel's direction, by the recipe of that."""
     true = panel.original_direction.subspace
@@ -251,7 +257,7 @@ def _direction(
     if panel.recipe == "names":
         return null.subspace
     if panel.recipe == "means":
-        return _fitted(lambda: Subspace.from_means(groups))
+        return None if groups is None else _fitted(partial(Subspace.from_means, groups))
     if panel.recipe in RECIPES:
         vector = null.component if panel.recipe == "pca" else null.axis
         return None if vector is None else Subspace.from_direction(vector)

@@ -25,8 +25,8 @@ from wordbias.results import Row
 from wordbias.wordlists.queries import FoundQuery, Query
 
 READING = (
-    "p takes the attribute words as given; the interval draws them again and includes 0: the "
-    "result depends on which attribute words were chosen"
+    "p takes all words as given; the interval draws the words of all four sets again and includes "
+    "0: with other words of the same kinds the result could be otherwise"
 )
 """What it means that p is below `SMALL` and the interval includes 0."""
 SMALL = 0.05
@@ -126,9 +126,9 @@ def weat(embedding: Embedding, query: Query, settings: Settings | None = None) -
     -------
     list of Row
         One, whose value is d. `low` and `high` are the middle 95 % of `resampled_effect_sizes`.
-        They vary the attribute words too, which the p-value takes as given, so that a small p can
-        stand beside an interval with 0 in it: then the result depends on which attribute words were
-        chosen, and the row has a `reading` that says so. Of sets as small as the usual eight words
+        They draw the words of all four sets again, which the p-value takes as given, so that a
+        small p can stand beside an interval with 0 in it: then the result depends on which words
+        were chosen, and the row has a `reading` that says so. Of sets as small as the usual eight words
         they say no more than that: a word drawn twice lowers the deviation and pushes values
         outward, up to the largest possible (2√((N−1)/N) for equal sets and ``ddof=1``), and words
         listed in pairs (he, she) are not drawn in pairs. Below about five words a set they are

@@ -104,7 +104,10 @@ def _removed(subject: str, rows: Sequence[Found]) -> list[str]:
 def _changed(lines: Sequence[Line]) -> list[str]:
     compared = [line for line in lines if change(line) != UNKNOWN]
     built_in = [line for line in compared if _by_construction(line)]
-    said = [f"MISP took {_step(line)} {_of_construction(line)}." for line in built_in]
+    said = [
+        f"MISP took {_step(line)}, each stage along its own components, {_of_construction(line)}."
+        for line in built_in
+    ]
     others = [line for line in compared if line not in built_in]
     groups = {
         "improved": [_step(line) for line in others if change(line) == IMPROVED],
@@ -183,7 +186,8 @@ def _counts(rows: Sequence[Found]) -> list[str]:
 
 def _title(line: Line) -> str:
     family = BY_MEASURE[line.measure]
-    named = {"mab": "marked attribute bias"}.get(family.key, family.short)
+    own = {"mab": "marked attribute bias", "midb": "MIDB (mean of |·|)"}
+    named = own.get(family.key, family.short)
     named = named if not named[1:].islower() else named[:1].lower() + named[1:]
     parts = line.variant.split(", ")
     which = {"weat": f" of {parts[-1]}", "mab": f" of {parts[0]}"}
@@ -196,7 +200,7 @@ def _with_value(line: Line, row: Found) -> str:
     low, high = row.get("chance_low"), row.get("chance_high")
     if is_number(low) and is_number(high):
         neutral += f", chance {minus(number(low, 3))} to {minus(number(high, 3))}"
-    p += " with the attribute words as given" if p and row.get("reading") else ""
+    p += " with the words as given" if p and row.get("reading") else ""
     return f"{_title(line)} ({_number(row)}{neutral}{p})"
 
 

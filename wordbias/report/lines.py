@@ -156,7 +156,7 @@ def value_text(row: Found | None, digits: int = 3) -> str:
 
 
 CHANCE = (
-    "Chance: the mean and range of the same measure on the vectors before, along axes that do not "
+    "chance: the mean and range of the same measure on the vectors before, along axes that do not "
     "mean the attribute"
 )
 

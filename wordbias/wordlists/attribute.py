@@ -116,19 +116,23 @@ def resolve_groups(
     WordbiasError
         With the counts, and what else there is, if fewer are found.
     """
-    least, remedy = 2, "give words this embedding has with --attribute FILE"
-    if attribute.first_names:
-        least = FEWEST_NAMES
-        remedy = (
-            "so few names do not tell the groups apart; take definitional pairs (wordbias debias "
-            "hard, wordbias measure --direction pca) or groups of your own (--attribute FILE)"
-        )
-    kind = "first names of group" if attribute.first_names else "group"
-    named = f"{what}: {kind}" if what else kind
-    return [
-        resolve(words, vocabulary, f"{named} {group}").at_least(least, remedy)
+    named = f"{what}: group" if what else "group"
+    found = [
+        resolve(words, vocabulary, f"{named} {group}")
         for group, words in zip(attribute.groups, attribute.members, strict=True)
     ]
+    if attribute.first_names and min(len(group.found) for group in found) < FEWEST_NAMES:
+        counts = " and ".join(
+            f"{len(group.found)} of {len(group.asked)} {name}"
+            for name, group in zip(attribute.groups, found, strict=True)
+        )
+        raise WordbiasError(
+            f"{what + ': ' if what else ''}{counts} first names found (at least {FEWEST_NAMES} of "
+            "each group needed); so few do not tell the groups apart: take definitional pairs "
+            "(wordbias debias hard, wordbias measure --direction pca) or groups of your own "
+            "(--attribute FILE)"
+        )
+    return [group.at_least(2) for group in found]
 
 
 def other_than_gender(path: str | Path | None) -> Attribute | None:

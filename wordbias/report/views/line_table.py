@@ -106,7 +106,7 @@ def _reading(line: Line) -> str:
     """Say what p and the interval mean together, and at which stage if not at every one."""
     stages = list(_read(line))
     when = f"{', '.join(stages)}: " if stages and len(stages) < len(line.stages) else ""
-    return f"{when}depends on the attribute words" if stages else ""
+    return f"{when}depends on the words chosen" if stages else ""
 
 
 def _read(line: Line) -> dict[str, Found]:
