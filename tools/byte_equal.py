@@ -32,22 +32,24 @@ def main() -> None:
         kept = []
         for i, commit in enumerate((given.first, given.second)):
             kept.append(Path(folder) / f"kept{i}")
-            _run(commit, Path(folder) / f"tree{i}", kept[i])
-        told = list(_differences(*kept, given.names or ["*"]))
+            _run(commit, Path(folder) / f"tree{i}", kept[i], given.names or ["*"])
+        told = list(_differences(*kept))
     print("\n".join(told) or "equal, byte for byte")
     sys.exit(bool(told))
 
 
-def _run(commit: str, tree: Path, kept: Path) -> None:
+def _run(commit: str, tree: Path, kept: Path, patterns: list[str]) -> None:
     """Check a commit out, run its calls, keep what they give, and remove it."""
     _git("worktree", "add", "--detach", "--quiet", str(tree), commit)
     try:
-        if not (tree / "tests" / "golden").is_dir():
-            sys.exit(f"{commit} has no golden calls: choose a later commit")
+        known = sorted(path.stem for path in tree.glob("tests/golden/expected/*.json"))
+        names = [name for name in known if any(fnmatch.fnmatch(name, one) for one in patterns)]
+        if not names:
+            sys.exit(f"{commit} has no golden call {', '.join(patterns)}")
         environment = {"PYTHONPATH": str(tree), "WORDBIAS_KEEP_GOLDEN": str(kept)}
         test = "tests/golden/test_golden.py::test_a_call_gives_what_it_gave"
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test],
+            [sys.executable, "-m", "pytest", "-q", *(f"{test}[{name}]" for name in names)],
             cwd=tree,
             env={**os.environ, **environment},
             check=False,
@@ -64,25 +66,19 @@ def _git(*words: str) -> None:
         sys.exit(done.returncode)
 
 
-def _differences(first: Path, second: Path, patterns: list[str]) -> Iterator[str]:
+def _differences(first: Path, second: Path) -> Iterator[str]:
     """Yield a line for every output that is not the same."""
-    ours, theirs = _contents(first, patterns), _contents(second, patterns)
-    if not ours and not theirs:
-        yield f"no golden call {', '.join(patterns)}"
+    ours, theirs = _contents(first), _contents(second)
     for name in sorted({*ours, *theirs}):
         if name not in ours or name not in theirs:
             yield f"only at the {'first' if name in ours else 'second'} commit: {name}"
-        elif ours[name].read_bytes() != theirs[name].read_bytes():
+        elif ours[name] != theirs[name]:
             yield f"differs: {name}"
 
 
-def _contents(folder: Path, patterns: list[str]) -> dict[str, Path]:
-    return {
-        path.relative_to(folder).as_posix(): path
-        for path in folder.rglob("*")
-        if path.is_file()
-        and any(fnmatch.fnmatch(path.relative_to(folder).parts[0], one) for one in patterns)
-    }
+def _contents(folder: Path) -> dict[str, bytes]:
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
 
 if __name__ == "__main__":

@@ -204,7 +204,11 @@ _EMBEDDINGS = (
     ),
     Call("debias-bam-json", "debias bam glove.txt --format json -o out.safetensors"),
     Call("debias-oscar-json", "debias oscar glove.txt --format json -o out.safetensors"),
-    Call("debias-half-sibling-json", "debias half-sibling glove.txt --format json -o out.txt"),
+    Call(
+        "debias-half-sibling-json",
+        "debias half-sibling glove.txt --format json -o out.txt",
+        trained=True,
+    ),
     Call(
         "debias-ran-json",
         "debias ran glove.txt --words words.txt --iterations 3 --format json -o out.safetensors",
@@ -271,7 +275,8 @@ _INFERENCE = (
     Call("mab-eval-json", "mab-eval --lists lists/ --draws 200 --format json", trained=True),
     Call(
         "mab-eval-table",
-        "mab-eval --lists lists/ --set all --words --draws 200",
+        "mab-eval glove.txt --model glove.nli.safetensors --lists lists/ --set all --words"
+        " --draws 200",
         trained=True,
     ),
     Call(

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+import wordbias
+
 ZERO = float(np.finfo(np.float32).eps)
 """What is left of 0 in single precision."""
 LONG, SHOWN = 40, 4
@@ -50,6 +52,23 @@ def masked(value: Any) -> Any:
     return value
 
 
+_TIMES = (
+    (re.compile(r'("seconds": ?)[0-9.e+-]+'), r"\g<1>0"),
+    (re.compile(r'("texts-per-second",\s*"value": ?)[0-9.e+-]+'), r"\g<1>0"),
+    (re.compile(r"(  seconds  texts/s\n.*?) +\S+ +\S+\n"), r"\1 <seconds> <rate>\n"),
+)
+
+
+def without_times(said: str, folder: Path) -> str:
+    """Replace in what was printed how long it took, and where it ran."""
+    places = {str(folder): "<folder>", str(Path(wordbias.__file__).parent): "<package>"}
+    for place, instead in places.items():
+        said = said.replace(json.dumps(place)[1:-1], instead).replace(place, instead)
+    for pattern, instead in _TIMES:
+        said = pattern.sub(instead, said)
+    return said
+
+
 # what a call gave
 
 
@@ -67,10 +86,10 @@ def record(line: str, code: int, out: str, err: str, folder: Path, made: list[Pa
     made
         The files that it wrote there.
     """
-    found = {"call": f"wordbias {line}", "exit": code, "stdout": text(out), "stderr": lines(err)}
+    found = {"call": f"wordbias {line}", "exit": code, "stdout": text(without_times(out, folder))}
+    found["stderr"] = lines(without_times(err, folder))
     found["files"] = {path.relative_to(folder).as_posix(): file(path) for path in made}
-    whole = json.loads(json.dumps(found).replace(json.dumps(str(folder))[1:-1], "<folder>"))
-    return masked(whole)
+    return masked(json.loads(without_times(json.dumps(found), folder)))
 
 
 def text(said: str) -> Any:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,16 +13,13 @@ from typing import Any
 
 import pytest
 from calls import CALLS, COMMANDS, MAKERS, Call
-from records import differences, masked, record, stored, visible
+from records import differences, masked, record, stored, visible, without_times
 
 EXPECTED = Path(__file__).parent / "expected"
 WRITE = "WORDBIAS_WRITE_GOLDEN"
 """Set by tools/golden.py: write what differs."""
 KEEP = "WORDBIAS_KEEP_GOLDEN"
 """Set by tools/byte_equal.py: a folder for everything that the calls print and write."""
-
-
-SECONDS = re.compile(rb'("seconds": ?)[0-9.e-]+')
 
 
 @pytest.fixture(scope="session")
@@ -45,7 +43,13 @@ def provide(name: str, store: Path, folder: Path) -> None:
     """Put a file or folder that a call needs into the folder where it runs."""
     made = store / name.rstrip("/")
     if not made.exists():
-        MAKERS[name](made)
+        nowhere = io.StringIO()
+        with (
+            contextlib.chdir(store),
+            contextlib.redirect_stdout(nowhere),
+            contextlib.redirect_stderr(nowhere),
+        ):
+            MAKERS[name](Path(made.name))
     (shutil.copytree if made.is_dir() else shutil.copy)(made, folder / made.name)
 
 
@@ -96,12 +100,13 @@ def keep(call: Call, done: Any, folder: Path, made: list[Path]) -> None:
     to = Path(os.environ[KEEP]) / call.name
     to.mkdir(parents=True)
     for name in ("code", "out", "err"):
-        said = str(getattr(done, name)).replace(str(folder), "<folder>")
+        said = without_times(str(getattr(done, name)), folder)
         (to / name).write_text(said, encoding="utf-8", newline="")
     for path in made:
         copy = to / "files" / path.relative_to(folder)
         copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_bytes(SECONDS.sub(rb"\1", path.read_bytes()))
+        said = path.read_bytes().decode(errors="surrogateescape")
+        copy.write_bytes(without_times(said, folder).encode(errors="surrogateescape"))
 
 
 def test_every_command_is_called_and_every_file_is_of_a_call() -> None:
@@ -161,6 +166,15 @@ def test_masks_hide_hashes_dates_and_versions_alone() -> None:
     said = f"{'0a' * 32} 2026-01-02T03:04:05Z 0.1.0 0.25 1,500 word"
     assert masked(said) == "<hash> <date> <version> 0.25 1,500 word"
     assert masked({"sha256": "x", "rows": [1]}) == {"sha256": "<hash>", "rows": [1]}
+
+
+def test_how_long_it_took_and_where_is_left_out(tmp_path: Path) -> None:
+    said = f"{tmp_path}/a\n  dim  seconds  texts/s\n   16      0.4      525\n  2 texts\n"
+    left = "<folder>/a\n  dim  seconds  texts/s\n   16 <seconds> <rate>\n  2 texts\n"
+    assert without_times(said, tmp_path) == left
+    row = '{"measure": "texts-per-second",\n "value": 69.4, "seconds": 2.1e-02, "n": 6}'
+    left = '{"measure": "texts-per-second",\n "value": 0, "seconds": 0, "n": 6}'
+    assert without_times(row, tmp_path) == left
 
 
 def test_a_page_is_what_a_reader_sees() -> None:
