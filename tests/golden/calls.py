@@ -1,0 +1,450 @@
+"""The golden calls: what is typed, which files it needs, what else must be installed.
+
+Names of files are those that `stand_ins.STAND_INS` or `INPUTS` below make. A call runs in a folder
+of its own that holds copies of them, with ``--threads 1``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import stand_ins
+
+from wordbias.cli import SECTIONS, run
+
+COMMANDS = tuple(name for section in SECTIONS.values() for name in section)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of the command line.
+
+    Attributes
+    ----------
+    name
+        Of the call and of the file that holds what it gave.
+    line
+        What is typed behind ``wordbias``.
+    needs
+        Packages without which it is skipped.
+    trained
+        Whether its numbers come from training or from an encoder: they are compared within 1e-3.
+    """
+
+    name: str
+    line: str
+    needs: tuple[str, ...] = ()
+    trained: bool = False
+
+    @property
+    def words(self) -> list[str]:
+        """The arguments of the call."""
+        words = shlex.split(self.line)
+        alone = {"--help", "--version"} & {*words} or words[0] not in COMMANDS
+        return words if alone else [*words, "--threads", "1"]
+
+    @property
+    def inputs(self) -> list[str]:
+        """The files and folders that are made before it runs."""
+        return [word for word in shlex.split(self.line) if word in MAKERS]
+
+
+# files that a call of another command, or nobody, has written
+
+
+def _silently(*words: object) -> None:
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        assert run([*map(str, words), "--threads", "1", "-q"]) == 0, words
+
+
+def _vectors(folder: Path) -> Path:
+    path = folder / "vectors-for-inputs.txt"
+    stand_ins.vectors(path)
+    return path
+
+
+def fitted(path: Path) -> None:
+    """Fit two methods and keep what was fitted."""
+    _silently("debias", "hard,misp", _vectors(path.parent), "--save-transform", path)
+
+
+def measured(path: Path) -> None:
+    """Write rows of three embeddings, as measure prints them."""
+    rows = [
+        {"subject": name, "measure": measure, "value": value, "n": 100, "stage": "embedding"}
+        for name, values in {
+            "a.txt": (0.5, 0.9, 0.11),
+            "b.txt": (0.3, 0.7, 0.08),
+            "c.txt": (0.1, 0.8, 0.02),
+            "d.txt": (0.2, 0.6, 0.05),
+        }.items()
+        for measure, value in zip(("midb", "clustering", "direct-bias"), values, strict=True)
+    ]
+    path.write_text(json.dumps({"command": "measure", "rows": rows}) + "\n", encoding="utf-8")
+
+
+def tested(path: Path) -> None:
+    """Write what weat prints as JSON."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):
+        assert run(["weat", "--query", "weat6,weat7", "--format", "json", "--threads", "1"]) == 0
+    path.write_text(said.getvalue(), encoding="utf-8")
+
+
+def adapter(path: Path) -> None:
+    """Fit projections of the small NLI encoder."""
+    model = path.with_name("encoder-for-adapter")
+    stand_ins.nli_encoder(model)
+    _silently("project", model, "-o", path)
+
+
+def gn_glove(path: Path) -> None:
+    """Write vectors whose last coordinate is one for men's words and minus one for women's."""
+    path.write_text(
+        "".join(
+            f"{word} {i % 3 / 10 + 0.1:.1f} {i % 5 / 10 - 0.2:.1f} {i % 7 / 10:.1f} {side}\n"
+            for i, (word, side) in enumerate(_SIDES.items())
+        ),
+        encoding="utf-8",
+    )
+
+
+MEN = "he man boy father son king uncle brother male himself his john"
+WOMEN = "she woman girl mother daughter queen aunt sister female herself her mary"
+THINGS = "the table house doctor nurse car"
+_SIDES = {
+    **dict.fromkeys(MEN.split(), 1.0),
+    **dict.fromkeys(WOMEN.split(), -1.0),
+    **dict.fromkeys(THINGS.split(), 0.01),
+}
+
+
+def texts(path: Path) -> None:
+    """Write ten short texts about people."""
+    path.write_text(
+        "text\tprofession\tgender\n"
+        "She is a nurse and her mother was one too.\tnurse\tF\n"
+        "He is a nurse; his father was not.\tnurse\tM\n"
+        "Mary says that she sings.\tsinger\tF\n"
+        "The king and the queen met her.\tsinger\tF\n"
+        "He himself drove the car.\tsinger\tM\n"
+        "Ms. Hill works for herself.\tnurse\tF\n",
+        encoding="utf-8",
+    )
+
+
+def broken(path: Path) -> None:
+    """Write vectors whose third line is short of a number."""
+    path.write_text("he 0.1 0.2 0.3\nshe 0.1 0.3 0.3\nman 0.1 0.2\n", encoding="utf-8")
+
+
+def few_words(path: Path) -> None:
+    """Write words to debias, one a line."""
+    path.write_text("nurse\ndoctor\nteacher\nsecretary\n", encoding="utf-8")
+
+
+INPUTS: dict[str, Callable[[Path], None]] = {
+    "broken.txt": broken,
+    "fitted.safetensors": fitted,
+    "gn.txt": gn_glove,
+    "nli.adapter": adapter,
+    "rows.json": measured,
+    "texts.tsv": texts,
+    "weat.json": tested,
+    "words.txt": few_words,
+}
+MAKERS = {**stand_ins.STAND_INS, **INPUTS}
+
+# the calls
+
+ENCODER = ("torch", "transformers")
+_HELP = (
+    Call("version", "--version"),
+    Call("help", "--help"),
+    *(Call(f"help-{name}", f"{name} --help") for name in COMMANDS),
+)
+_EMBEDDINGS = (
+    Call("misp-sample-json", "misp --format json"),
+    Call("misp-sample-table", "misp"),
+    Call("misp-file-table", "misp glove.txt -o out.txt --no-chance"),
+    Call("misp-published-csv", "misp glove.txt --as-published --dims 2 --format csv"),
+    Call("misp-religion-latex", "misp --attribute religion:christian,muslim --format latex"),
+    Call("misp-hard-md", "misp glove.txt --hard --dims 2 --format md"),
+    Call(
+        "debias-measure-json",
+        "debias hard,misp glove.txt --measure --only midb,direct-bias --format json",
+    ),
+    Call("debias-misp-table", "debias misp glove.txt -o out.safetensors"),
+    Call("debias-mhd-json", "debias mhd glove.txt --center --format json -o out.safetensors"),
+    Call("debias-hard-json", "debias hard:as-published glove.txt --format json -o out.vec"),
+    Call(
+        "debias-multi-hard-json",
+        "debias multi-hard glove.txt --attribute religion --format json -o out.safetensors",
+    ),
+    Call(
+        "debias-double-hard-json",
+        "debias double-hard glove.txt --candidates 2 --format json -o out.safetensors",
+        trained=True,
+    ),
+    Call(
+        "debias-inlp-json",
+        "debias inlp glove.txt --per-class 100 --iterations 2 --format json -o out.safetensors",
+        trained=True,
+    ),
+    Call(
+        "debias-leace-json",
+        "debias leace glove.txt --per-class 200 --format json -o out.safetensors",
+        ("torch", "concept_erasure"),
+    ),
+    Call("debias-bam-json", "debias bam glove.txt --format json -o out.safetensors"),
+    Call("debias-oscar-json", "debias oscar glove.txt --format json -o out.safetensors"),
+    Call(
+        "debias-half-sibling-json",
+        "debias half-sibling glove.txt --format json -o out.txt",
+        trained=True,
+    ),
+    Call(
+        "debias-ran-json",
+        "debias ran glove.txt --words words.txt --iterations 3 --format json -o out.safetensors",
+        trained=True,
+    ),
+    Call(
+        "debias-gender-preserving-json",
+        "debias gender-preserving glove.txt --pretrain-epochs 1 --epochs 1 --format json"
+        " -o out.safetensors",
+        ("torch",),
+        trained=True,
+    ),
+    Call("debias-gn-glove-json", "debias gn-glove gn.txt --drop-last --format json -o out.txt"),
+    Call("apply-json", "apply fitted.safetensors glove.txt -o out.txt --format json"),
+    Call("apply-table", "apply fitted.safetensors glove.txt -o out.bin"),
+    Call(
+        "measure-json",
+        "measure glove.txt --only midb,direct-bias,clustering,recoverability --format json",
+        trained=True,
+    ),
+    Call("measure-table", "measure glove.txt debiased.txt --original glove.txt --only midb"),
+    Call(
+        "measure-gipe-sembias-json",
+        "measure glove.txt debiased.txt --original glove.txt --only gipe,sembias"
+        " --sembias SemBias --format json",
+    ),
+    Call("measure-words-json", "measure glove.txt --words nurse,doctor --extremes 3 --format json"),
+    Call(
+        "measure-religion-jsonl",
+        "measure --attribute religion:christian,muslim --only midb,direct-bias --format jsonl",
+    ),
+    Call("weat-table", "weat"),
+    Call(
+        "weat-measures-json",
+        "weat glove.txt --query weat6,weat7 --measures weat,rnd,rnsb,mac,ect,ripa --format json",
+        trained=True,
+    ),
+    Call(
+        "weat-age-md",
+        "weat --attribute age --attributes pleasant,unpleasant --two-sided --holm --format md",
+    ),
+    Call("quality-json", "quality glove.txt debiased.txt --sets test_sets/ --format json"),
+    Call("quality-table", "quality glove.txt --sets test_sets/ --oov mean --method mul"),
+    Call("convert-word2vec", "convert glove.txt out.vec"),
+    Call("convert-safetensors", "convert vectors.bin out.safetensors"),
+    Call(
+        "audit-html",
+        "audit glove.txt --skip gipe,clustering,recoverability,mab --sets test_sets/ -o page.html",
+    ),
+    Call("audit-sample-md", "audit --skip gipe,clustering,recoverability,mab,weat -o page.md"),
+    Call(
+        "audit-json",
+        "audit glove.txt --skip gipe,clustering,recoverability,mab,map,neighbours -o page.json",
+    ),
+)
+_INFERENCE = (
+    Call(
+        "nli-train-json",
+        "nli-train glove.txt --train train.jsonl --dev dev.jsonl --test test.jsonl --epochs 1"
+        " --hidden 8 -o model.safetensors --format json",
+        ("torch",),
+        trained=True,
+    ),
+    Call("mab-eval-json", "mab-eval --lists lists/ --draws 200 --format json", trained=True),
+    Call(
+        "mab-eval-table",
+        "mab-eval glove.txt --model glove.nli.safetensors --lists lists/ --set all --words"
+        " --draws 200",
+        trained=True,
+    ),
+    Call(
+        "mab-eval-predictions-json",
+        "mab-eval --predictions mine.csv --set explicit --draws 200 --format json",
+    ),
+    Call(
+        "mab-study-json",
+        "mab-study glove.txt debiased.txt --train train.jsonl --dev dev.jsonl --epochs 1"
+        " --seeds 0 --only midb,direct-bias --jobs 1 -o study --format json",
+        ("torch",),
+        trained=True,
+    ),
+    Call("mab-build-json", "mab-build --lists lists/ -o sets --format json"),
+    Call("mab-build-religion-table", "mab-build --attribute religion:jewish,muslim -o sets"),
+)
+_ENCODERS = (
+    Call(
+        "encode-json",
+        "encode roberta-base texts.tsv -o out.safetensors --format json",
+        ENCODER,
+        trained=True,
+    ),
+    Call(
+        "encode-mean-table",
+        "encode roberta-base texts.tsv --pooling mean --layers 0,2 --where gender=F --limit 2"
+        " -o out.safetensors",
+        ENCODER,
+        trained=True,
+    ),
+    Call(
+        "probe-json",
+        "probe bios.safetensors --labels gender --epochs 2 --fractions 50,100 --seeds 0"
+        " --layers 3 --format json",
+        ENCODER,
+        trained=True,
+    ),
+    Call(
+        "probe-sample-table",
+        "probe --epochs 2 --fractions 50,100 --seeds 0,1",
+        trained=True,
+    ),
+    Call(
+        "probe-accuracy-csv",
+        "probe bios.safetensors --labels gender --accuracy --epochs 2 --seeds 0 --layers 3"
+        " --format csv",
+        ENCODER,
+        trained=True,
+    ),
+    Call(
+        "ceat-json",
+        "ceat roberta-base --sentences sentences.txt.gz --stimuli 6 --draws 200 --format json",
+        ENCODER,
+        trained=True,
+    ),
+    Call(
+        "ceat-published-table",
+        "ceat roberta-base --sentences sentences.txt.gz --stimuli 6 --draws 100 --as-published",
+        ENCODER,
+        trained=True,
+    ),
+    Call(
+        "stereoset-json",
+        "stereoset minilm-nsp --data gsss_dev.csv --share 0.5 -o scores.csv --format json",
+        ENCODER,
+        trained=True,
+    ),
+    Call("stereoset-table", "stereoset minilm-nsp --data gsss_dev.csv", ENCODER, trained=True),
+    Call(
+        "nli-fairness-json", "nli-fairness --lists lists/ -o jobs.csv --format json", trained=True
+    ),
+    Call(
+        "nli-fairness-adapter-table",
+        "nli-fairness minilm-nli --lists lists/ --snli snli_test.tsv.gz --adapter nli.adapter"
+        " --setting L11-11101",
+        ENCODER,
+        trained=True,
+    ),
+    Call("project-json", "project minilm-nli -o out.adapter --format json", ENCODER, trained=True),
+    Call(
+        "project-export-table",
+        "project minilm-nli -o out.adapter --setting L12-110 --export folded",
+        ENCODER,
+        trained=True,
+    ),
+    Call(
+        "sweep-json",
+        "sweep minilm-nsp --stereoset gsss_dev.csv --nli minilm-nli --snli snli_test.tsv.gz"
+        " --lists lists/ --share 0.5 --no-repair -o table7.csv --jobs 1 --format json",
+        ENCODER,
+        trained=True,
+    ),
+    Call(
+        "fine-tune-json",
+        "fine-tune bert-base-cased --task nli --train snli_train.tsv.gz --dev snli_dev.tsv.gz"
+        " --limit 32 --epochs 1 --batch 16 --every 1 -o out --format json",
+        (*ENCODER, "accelerate"),
+        trained=True,
+    ),
+)
+_CLASSIFIERS = (
+    Call(
+        "fairness-json",
+        "fairness predictions.csv --label y --predicted r --group z --train train.csv"
+        " --draws 100 --format json",
+    ),
+    Call(
+        "fairness-table",
+        "fairness predictions.csv --label y --predicted r --group z --classes --draws 100",
+    ),
+    Call(
+        "bios-json",
+        "bios --data bios.tsv --model bert-base-cased --strategies none --limit 300"
+        " --seeds 0 --epochs 1 --retrain-epochs 1 --draws 20 --max-tokens 32 --no-baselines"
+        " --jobs 1 -o study --format json",
+        ENCODER,
+        trained=True,
+    ),
+    Call("winobias-json", "winobias winobias/ --masked masked.tsv --format json"),
+    Call("winobias-table", "winobias winobias/ --sentences sentences.jsonl"),
+)
+_MANY = (
+    Call("compare-json", "compare rows.json --format json"),
+    Call("compare-table", "compare rows.json --method spearman --only midb,clustering"),
+    Call("report-html", "report weat.json rows.json -o page.html"),
+    Call("report-md", "report weat.json -o page.md"),
+)
+_DATA = (
+    Call("fetch-json", "fetch --format json"),
+    Call("fetch-about-table", "fetch sembias glove-wiki-gigaword-100 --about"),
+    Call("rewrite-scrub-json", "rewrite scrub texts.tsv -o out.tsv --format json"),
+    Call(
+        "rewrite-subsample-table",
+        "rewrite subsample texts.tsv -o out.tsv --label profession --group gender",
+    ),
+    Call("rewrite-swap-csv", "rewrite swap texts.tsv -o out.tsv --swap-names --format csv"),
+    Call(
+        "rewrite-extra-scrub-json",
+        "rewrite scrub,extra-scrub bios.tsv -o out.tsv --group gender --rounds 1 --format json",
+        trained=True,
+    ),
+    Call("lists-json", "lists --format json"),
+    Call("lists-religion-table", "lists --attribute religion"),
+    Call("cache-json", "cache --format json"),
+    Call("cache-table", "cache --limit 5GB"),
+)
+_ERRORS = (
+    Call("error-no-file", "misp nowhere.txt"),
+    Call("error-short-row", "misp broken.txt"),
+    Call("error-no-attribute", "misp --attribute nowhere"),
+    Call("error-no-column", "fairness predictions.csv --label y --predicted r --group gender"),
+    Call("error-no-query", "weat --query 99"),
+    Call("error-other-vectors", "apply fitted.safetensors gn.txt -o out.txt"),
+    Call("error-gn-glove", "debias gn-glove glove.txt -o out.txt"),
+    Call("usage-no-command", "mips"),
+    Call("usage-no-option", "misp --dim 2"),
+    Call("usage-out-of-range", "misp --dims 0"),
+    Call("error-no-method", "debias soft glove.txt"),
+    Call("usage-no-argument", "encode"),
+    Call("usage-hard-and-weights", "misp --hard --weights 1,0.5"),
+)
+CALLS = (
+    *_HELP,
+    *_EMBEDDINGS,
+    *_INFERENCE,
+    *_ENCODERS,
+    *_CLASSIFIERS,
+    *_MANY,
+    *_DATA,
+    *_ERRORS,
+)

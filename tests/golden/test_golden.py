@@ -1,0 +1,182 @@
+"""Every golden call gives what it gave: see tools/golden.py for changes on purpose."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from calls import CALLS, COMMANDS, MAKERS, Call
+from records import differences, masked, record, stored, visible, without_times
+
+EXPECTED = Path(__file__).parent / "expected"
+WRITE = "WORDBIAS_WRITE_GOLDEN"
+"""Set by tools/golden.py: write what differs."""
+KEEP = "WORDBIAS_KEEP_GOLDEN"
+"""Set by tools/byte_equal.py: a folder for everything that the calls print and write."""
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of files that calls need, each made once."""
+    return tmp_path_factory.mktemp("inputs")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Go to an empty folder, with an empty cache and no data in it."""
+    made = tmp_path / "run"
+    made.mkdir()
+    monkeypatch.chdir(made)
+    monkeypatch.setenv("WORDBIAS_CACHE", str(made / "cache"))
+    monkeypatch.setenv("WORDBIAS_DATA", str(made / "data"))
+    return made
+
+
+def provide(name: str, store: Path, folder: Path) -> None:
+    """Put a file or folder that a call needs into the folder where it runs."""
+    made = store / name.rstrip("/")
+    if not made.exists():
+        nowhere = io.StringIO()
+        with (
+            contextlib.chdir(store),
+            contextlib.redirect_stdout(nowhere),
+            contextlib.redirect_stderr(nowhere),
+        ):
+            MAKERS[name](Path(made.name))
+    (shutil.copytree if made.is_dir() else shutil.copy)(made, folder / made.name)
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def in_a_model(path: Path) -> bool:
+    """Say whether a file is what transformers writes with a model, but for its arrays."""
+    beside = path.with_name("config.json").exists()
+    return beside and path.name not in ("model.safetensors", "training.json")
+
+
+@pytest.mark.parametrize("call", CALLS, ids=[call.name for call in CALLS])
+def test_a_call_gives_what_it_gave(
+    call: Call, cli: Callable[..., Any], store: Path, folder: Path
+) -> None:
+    for package in call.needs:
+        pytest.importorskip(package)
+    for name in call.inputs:
+        provide(name, store, folder)
+    given = files(folder)
+    done = cli(*call.words)
+    made = [
+        path
+        for path in files(folder)
+        if path not in given
+        and not in_a_model(path)
+        and path.relative_to(folder).parts[0] not in ("cache", "data")
+    ]
+    if os.environ.get(KEEP):
+        keep(call, done, folder, made)
+        return
+    found = record(call.line, done.code, done.out, done.err, folder, made)
+    path = EXPECTED / f"{call.name}.json"
+    expected = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    apart = list(differences(expected, found, call.trained))
+    if os.environ.get(WRITE):
+        if apart:
+            path.write_text(stored(found) + "\n", encoding="utf-8", newline="\n")
+        return
+    more = f"\nOn purpose? Then: python tools/golden.py {call.name}"
+    assert not apart, "\n".join(apart[:20]) + more
+
+
+def keep(call: Call, done: Any, folder: Path, made: list[Path]) -> None:
+    """Write down what a call printed, and copy what it wrote."""
+    to = Path(os.environ[KEEP]) / call.name
+    to.mkdir(parents=True)
+    for name in ("code", "out", "err"):
+        said = without_times(str(getattr(done, name)), folder)
+        (to / name).write_text(said, encoding="utf-8", newline="")
+    for path in made:
+        copy = to / "files" / path.relative_to(folder)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        said = path.read_bytes().decode(errors="surrogateescape")
+        copy.write_bytes(without_times(said, folder).encode(errors="surrogateescape"))
+
+
+def test_every_command_is_called_and_every_file_is_of_a_call() -> None:
+    names = [call.name for call in CALLS]
+    assert len(names) == len({*names})
+    assert sorted(path.stem for path in EXPECTED.iterdir()) == sorted(names)
+    for command in COMMANDS:
+        assert f"help-{command}" in names
+        called = [call for call in CALLS if call.line.split()[0] == command]
+        assert any("json" in call.line for call in called) or command in ("convert", "report")
+
+
+def test_the_files_are_small() -> None:
+    sizes = [path.stat().st_size for path in EXPECTED.iterdir()]
+    assert max(sizes) < 300_000
+    assert sum(sizes) < 3_000_000
+
+
+SAID = {"value": 0.5, "n": 100, "text": "n = 100, p = 0.0312 of 1,500"}
+
+
+@pytest.mark.parametrize(
+    ("change", "trained", "differs"),
+    [
+        ({}, False, False),
+        ({"value": 0.5 + 1e-8}, False, False),
+        ({"value": 0.5001}, False, True),
+        ({"value": 0.5001}, True, False),
+        ({"value": 0.51}, True, True),
+        ({"value": None}, True, True),
+        ({"n": 101}, True, True),
+        ({"n": True}, True, True),
+        ({"text": "n = 101, p = 0.0312 of 1,500"}, True, True),
+        ({"text": "n = 100, p = 0.0313 of 1,500"}, False, False),
+        ({"text": "n = 100, p = 0.0314 of 1,500"}, True, True),
+        ({"text": "n = 100, p = 0.031 of 1,500"}, False, True),
+        ({"text": "N = 100, p = 0.0312 of 1,500"}, True, True),
+        ({"more": 1}, True, True),
+    ],
+)
+def test_what_counts_as_a_difference(change: dict[str, Any], trained: bool, differs: bool) -> None:
+    assert any(differences(SAID, {**SAID, **change}, trained)) == differs
+
+
+def test_the_order_of_keys_and_the_number_of_lines_count() -> None:
+    assert any(differences(SAID, dict(reversed(SAID.items())), True))
+    assert any(differences(["a"], ["a", "b"], True))
+    assert any(differences(["a", "b"], ["b", "a"], True))
+
+
+def test_what_is_stored_is_read_again() -> None:
+    value = {"a": [{"b": 0.1, "c": "é" * 400}, [], {}], "d": list(range(200)), "e": None}
+    assert json.loads(stored(value)) == value
+
+
+def test_masks_hide_hashes_dates_and_versions_alone() -> None:
+    said = f"{'0a' * 32} 2026-01-02T03:04:05Z 0.1.0 0.25 1,500 word"
+    assert masked(said) == "<hash> <date> <version> 0.25 1,500 word"
+    assert masked({"sha256": "x", "rows": [1]}) == {"sha256": "<hash>", "rows": [1]}
+
+
+def test_how_long_it_took_and_where_is_left_out(tmp_path: Path) -> None:
+    said = f"{tmp_path}/a\n  dim  seconds  texts/s\n   16      0.4      525\n  2 texts\n"
+    left = "<folder>/a\n  dim  seconds  texts/s\n   16 <seconds> <rate>\n  2 texts\n"
+    assert without_times(said, tmp_path) == left
+    row = '{"measure": "texts-per-second",\n "value": 69.4, "seconds": 2.1e-02, "n": 6}'
+    left = '{"measure": "texts-per-second",\n "value": 0, "seconds": 0, "n": 6}'
+    assert without_times(row, tmp_path) == left
+
+
+def test_a_page_is_what_a_reader_sees() -> None:
+    page = "<style>p {}</style><p>One <b>two</b></p><script>let x = 1</script>"
+    assert visible(page) == ["One", "two"]
