@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wordbias import Attribute, Embedding
-from wordbias.debias.words import listed_words
+from wordbias.methods.words import listed_words
 from wordbias.vocabulary import choose_vocabulary
 
 RAN_WORDS = 2048
@@ -45,7 +45,7 @@ loaded = Embedding.load(sys.argv[1])
 emb = loaded.with_vectors(np.array(loaded.vectors))
 given = json.load(open(sys.argv[2]))
 def run(name, **settings):
-    method = import_module("wordbias.debias." + name)
+    method = import_module("wordbias.methods." + name)
     method.fit(emb.subset([*emb.words[:2000], *given["listed"]]))  # imports
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     t = time.perf_counter()
@@ -59,9 +59,9 @@ RAN = """
 import json, sys, time
 import numpy as np
 from wordbias import Attribute, Embedding
-from wordbias.debias.ran.descent import minimise
-from wordbias.debias.ran.objective import Objective
-from wordbias.debias.ran.sets import repulsion_sets
+from wordbias.methods.ran.descent import minimise
+from wordbias.methods.ran.objective import Objective
+from wordbias.methods.ran.sets import repulsion_sets
 from wordbias.measures.blocks import unit
 from wordbias.measures.direction import find_direction
 from wordbias.progress import set_quiet
@@ -84,8 +84,8 @@ import numpy as np
 import scipy.linalg
 from sklearn.svm import LinearSVC
 from wordbias import Attribute, Embedding
-from wordbias.debias.classes import labelled_words
-from wordbias.debias.nullspace import learn
+from wordbias.methods.classes import labelled_words
+from wordbias.methods.nullspace import learn
 emb = Embedding.load(sys.argv[1])
 found = labelled_words(emb, Attribute.load(), classes=3, per_class=7500)
 x = found.vectors(emb)

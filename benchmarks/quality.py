@@ -25,7 +25,7 @@ from pathlib import Path
 OURS = """
 import sys, time
 from wordbias import Embedding
-from wordbias.quality import Settings, find_sets, quality
+from wordbias.word_tasks import Settings, find_sets, quality
 embedding = Embedding.load(sys.argv[1])
 t = time.perf_counter()
 rows = quality(embedding, find_sets(sys.argv[2]), Settings(method=sys.argv[3]))

@@ -60,7 +60,7 @@ Embedding.load(sys.argv[1])["she"]
 IN_MEMORY = """
 import sys, time
 from wordbias import Embedding
-from wordbias.debias import misp, transform_rows
+from wordbias.methods import misp, transform_rows
 embedding = Embedding.load(sys.argv[1])
 fitted = misp.fit(embedding)
 vectors = embedding.vectors.copy()

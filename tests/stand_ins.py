@@ -20,7 +20,7 @@ import tiny_encoders
 import wordbias.data
 import wordbias.wordlists
 from wordbias import Embedding
-from wordbias.bios.synthetic import synthetic
+from wordbias.biographies.synthetic import synthetic
 from wordbias.cli import run
 from wordbias.contextual.sentence_pairs import sentence_pairs
 from wordbias.nli.test_sets import build

@@ -15,7 +15,7 @@ import pytest
 
 from wordbias import completion
 from wordbias.cli import SECTIONS, cli
-from wordbias.debias.methods import METHODS
+from wordbias.methods.methods import METHODS
 from wordbias.resources import catalogue
 from wordbias.resources.catalogue import Resource
 from wordbias.wordlists.built_in import ATTRIBUTES

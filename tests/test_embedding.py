@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from wordbias import Attribute, Embedding, WordbiasError, misp
-from wordbias.debias.misp import fit
+from wordbias.methods.misp import fit
 
 WORDS = ["she", "he", "table"]
 VECTORS = [[1.0, 2], [3, 4], [5, 6]]

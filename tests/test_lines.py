@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 
 from wordbias import lines
 from wordbias.errors import WordbiasError
-from wordbias.fairness.records import RecordFile
 from wordbias.formats.tables import read_lines
 from wordbias.lines import bounded_lines, read_bounded, set_longest_line
 from wordbias.nli.pairs import load_pairs
+from wordbias.outcomes.records import RecordFile
 from wordbias.probes.labels import read_labels
-from wordbias.quality.lines import read_lines as read_test_set
 from wordbias.rows import read_source
+from wordbias.word_tasks.lines import read_lines as read_test_set
 from wordbias.wordlists import wordlist
 
 

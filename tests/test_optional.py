@@ -52,7 +52,7 @@ def test_a_run_loads_none_of_the_extras() -> None:
     assert _loaded(run) <= {"numpy"}
 
 
-@pytest.mark.parametrize("name", [*wordbias._HOME, *wordbias._ROOMS])
+@pytest.mark.parametrize("name", [*wordbias._HOME, *wordbias._PACKAGES])
 def test_lazy_names_lead_to_their_home(name: str) -> None:
     value = getattr(wordbias, name)
     assert name in dir(wordbias)

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
 from wordbias.data import sample_path
-from wordbias.debias.misp import Projection
 from wordbias.errors import WordbiasError
 from wordbias.measures import direct_bias, midb, midb_of_words
+from wordbias.methods.misp import Projection
 from wordbias.principal import orient
 from wordbias.subspace import Subspace
 

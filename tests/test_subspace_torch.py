@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wordbias.debias.misp import Projection
+from wordbias.methods.misp import Projection
 from wordbias.subspace import Subspace
 
 torch = pytest.importorskip("torch", reason="the extra `torch` is not installed")

@@ -19,7 +19,7 @@ import click
 
 from wordbias.cli import SECTIONS, cli
 from wordbias.commands.rewrite_plan import METHODS as REWRITING
-from wordbias.debias.methods import METHODS as DEBIASING
+from wordbias.methods.methods import METHODS as DEBIASING
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "docs" / "cli.md"

@@ -23,12 +23,12 @@ from wordbias.contextual.stereoset.crows_pairs import load_crows_pairs
 from wordbias.contextual.stereoset.gsss import load_gsss
 from wordbias.contextual.stereoset.original import load_stereoset
 from wordbias.errors import WordbiasError
-from wordbias.fairness.winobias.sentences import Sentence, load_winobias
 from wordbias.measures.sembias import SemBias
 from wordbias.nli.pairs import load_pairs
+from wordbias.outcomes.winobias.sentences import Sentence, load_winobias
 from wordbias.probes.columns import Choice
 from wordbias.probes.texts import load_texts
-from wordbias.quality.sets import AnalogySet, read_set
+from wordbias.word_tasks.sets import AnalogySet, read_set
 
 DIGITS = 12
 """How much of a file's SHA-256 is printed."""

@@ -13,9 +13,9 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from typing import Any
 
-    from wordbias.debias.misp import misp as misp
     from wordbias.embedding import Embedding as Embedding
     from wordbias.errors import WordbiasError as WordbiasError
+    from wordbias.methods.misp import misp as misp
     from wordbias.subspace import Subspace as Subspace
     from wordbias.wordlists import Attribute as Attribute
 
@@ -24,9 +24,18 @@ _HOME = {
     "Embedding": "wordbias.embedding",
     "Subspace": "wordbias.subspace",
     "WordbiasError": "wordbias.errors",
-    "misp": "wordbias.debias.misp",
+    "misp": "wordbias.methods.misp",
 }
-_ROOMS = ("debias", "fairness", "formats", "measures", "nli", "probes", "quality", "wordlists")
+_PACKAGES = (
+    "formats",
+    "measures",
+    "methods",
+    "nli",
+    "outcomes",
+    "probes",
+    "word_tasks",
+    "wordlists",
+)
 
 __all__ = ["Attribute", "Embedding", "Subspace", "WordbiasError", "__version__", "misp"]
 
@@ -34,10 +43,10 @@ __all__ = ["Attribute", "Embedding", "Subspace", "WordbiasError", "__version__",
 def __getattr__(name: str) -> "Any":
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), name)
-    if name in _ROOMS:
+    if name in _PACKAGES:
         return importlib.import_module(f"wordbias.{name}")
     raise AttributeError(f"module 'wordbias' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_ROOMS])
+    return sorted([*__all__, *_PACKAGES])

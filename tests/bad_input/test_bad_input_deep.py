@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from wordbias.report.document import read_documents
+from wordbias.pages.document import read_documents
 
 Run = Callable[..., Any]
 PARTS = ".".join(["a"] * 5_000)

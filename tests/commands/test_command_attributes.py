@@ -235,7 +235,7 @@ def test_german_vectors_in_lower_case_do_as_well(cli: Run, tmp_path: Path) -> No
 
 
 def test_german_hard_debiasing_takes_the_stereotype_off_its_side() -> None:
-    from wordbias.debias.methods import fit_chain
+    from wordbias.methods.methods import fit_chain
 
     emb, gender = _german(), Attribute.load("gender-de")
     done = fit_chain("hard", emb, gender)[1]

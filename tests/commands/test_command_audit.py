@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from wordbias import Embedding
-from wordbias.debias.words import listed_words
-from wordbias.report.audit import PARTS
+from wordbias.methods.words import listed_words
+from wordbias.pages.audit import PARTS
 from wordbias.wordlists import Attribute, Templates, load_queries
 
 Run = Callable[..., Any]

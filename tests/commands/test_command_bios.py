@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 import tiny_encoders
 
-from wordbias.bios.biographies import Biographies
-from wordbias.bios.loading import load_biographies
-from wordbias.bios.synthetic import synthetic
+from wordbias.biographies.biographies import Biographies
+from wordbias.biographies.loading import load_biographies
+from wordbias.biographies.synthetic import synthetic
 from wordbias.threads import set_threads
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from wordbias.bios.encoding import Reading  # noqa: E402
-from wordbias.bios.plan import Plan, drawn  # noqa: E402
-from wordbias.bios.recipe import FROZEN, WHOLE  # noqa: E402
-from wordbias.bios.study import run  # noqa: E402
+from wordbias.biographies.encoding import Reading  # noqa: E402
+from wordbias.biographies.plan import Plan, drawn  # noqa: E402
+from wordbias.biographies.recipe import FROZEN, WHOLE  # noqa: E402
+from wordbias.biographies.study import run  # noqa: E402
 
 Cli = Callable[..., Any]
 SMALL = ["--limit", 300, "--draws", 20, "--max-tokens", 32, "--device", "cpu", "--seeds", "0"]
@@ -95,7 +95,7 @@ def test_json_is_what_the_library_gives(cli: Cli, encoder: str, tmp_path: Path) 
     assert report["inputs"]["biographies"]["n"] == 200
     assert report["inputs"]["model"]["path"] == encoder
 
-    from wordbias.bios.recipe import HEAD
+    from wordbias.biographies.recipe import HEAD
 
     plan = Plan(
         load_biographies(data),

@@ -13,12 +13,12 @@ import pytest
 
 from wordbias import Attribute, Embedding
 from wordbias.commands.debias import command
-from wordbias.debias.fitted import Chain
-from wordbias.debias.methods import METHODS, fit_chain, settings_of
-from wordbias.debias.origin import Origin
-from wordbias.debias.storage import load_chain, save_chain
-from wordbias.debias.words import listed_words
 from wordbias.errors import WordbiasError
+from wordbias.methods.fitted import Chain
+from wordbias.methods.methods import METHODS, fit_chain, settings_of
+from wordbias.methods.origin import Origin
+from wordbias.methods.storage import load_chain, save_chain
+from wordbias.methods.words import listed_words
 from wordbias.threads import blas_threads
 from wordbias.wordlists import WordSets
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wordbias.fairness.confusion import Confusion
-from wordbias.fairness.measuring import fairness_rows
+from wordbias.outcomes.confusion import Confusion
+from wordbias.outcomes.measuring import fairness_rows
 from wordbias.results import FORMATS
 
 Run = Callable[..., Any]

@@ -14,8 +14,8 @@ import pytest
 
 from wordbias import Embedding
 from wordbias.data import nli_sample_path, sample_path
-from wordbias.debias.words import listed_words
 from wordbias.formats.atomic import refuse_same
+from wordbias.methods.words import listed_words
 from wordbias.wordlists import Attribute
 
 Run = Callable[..., Any]

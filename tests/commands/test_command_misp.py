@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from wordbias import Attribute, Embedding
-from wordbias.debias.misp import fit
+from wordbias.methods.misp import fit
 
 Run = Callable[..., Any]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from wordbias.report.document import read_documents
-from wordbias.report.headline import headline
+from wordbias.pages.document import read_documents
+from wordbias.pages.headline import headline
 
 Run = Callable[..., Any]
 PREDICTIONS = "label,predicted,group\n" + "nurse,nurse,F\nnurse,doctor,M\n" * 5 + (

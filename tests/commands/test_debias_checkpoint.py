@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from wordbias import Attribute, Embedding
-from wordbias.debias.words import listed_words
+from wordbias.methods.words import listed_words
 
 pytest.importorskip("torch")
 
-from wordbias.debias.gender_preserving import training
+from wordbias.methods.gender_preserving import training
 
 Run = Callable[..., Any]
 QUICK = ("--pretrain-epochs", 2, "--epochs", 1, "--device", "cpu", "-q")

@@ -16,8 +16,8 @@ from wordbias.contextual.hooks import changing, recording
 from wordbias.contextual.interventions import Intervention, applied, of_heads
 from wordbias.contextual.places import Place
 from wordbias.contextual.sites import Site, sites
-from wordbias.debias.projection import Projection
 from wordbias.errors import WordbiasError
+from wordbias.methods.projection import Projection
 from wordbias.subspace import Subspace
 
 torch = pytest.importorskip("torch")

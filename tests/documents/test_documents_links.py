@@ -21,7 +21,7 @@ from fences import (
 
 import wordbias
 from wordbias.cli import SECTIONS, cli
-from wordbias.debias import METHODS
+from wordbias.methods import METHODS
 from wordbias.results import LIMITS
 
 GUIDES = ROOT / "docs"

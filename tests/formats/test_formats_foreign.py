@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordbias.bios.loading import load_biographies
+from wordbias.biographies.loading import load_biographies
 from wordbias.errors import WordbiasError
-from wordbias.fairness.predictions import load_columns
-from wordbias.fairness.records import RecordFile
 from wordbias.formats.foreign import is_web_page, refuse_foreign
 from wordbias.formats.tables import read_lines
+from wordbias.outcomes.predictions import load_columns
+from wordbias.outcomes.records import RecordFile
 
 NAMES = ("text", "profession", "gender")
 TABLE = "\t".join(NAMES) + "\nShe works.\tnurse\tF\nHe works.\tsurgeon\tM\n"

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wordbias.debias import misp as fit_module
 from wordbias.embedding import Embedding
 from wordbias.formats import Kind, VectorFile, cache, load, save
 from wordbias.formats.file import Tally
 from wordbias.formats.spelling import as_text
+from wordbias.methods import misp as fit_module
 
 DIMS = 4
 Check = Callable[..., None]

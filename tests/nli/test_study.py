@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from wordbias import Embedding, __version__
-from wordbias.debias.misp import fit
 from wordbias.errors import WordbiasError
+from wordbias.methods.misp import fit
 from wordbias.nli.keeping import kept
 from wordbias.nli.pairs import Pairs
 from wordbias.nli.study import Plan, with_permuted_weights

@@ -111,15 +111,15 @@ def resumed(path: Path) -> Any:
 
 
 def rewritten(path: Path) -> Any:
-    from wordbias.fairness.records import RecordFile
+    from wordbias.outcomes.records import RecordFile
 
     file = RecordFile.open(path)
     return [(record[file.text], record.line()) for record in file]
 
 
 def coreference(path: Path) -> Any:
-    from wordbias.fairness.winobias.clusters import load_clusters
-    from wordbias.fairness.winobias.sentences import Sentence
+    from wordbias.outcomes.winobias.clusters import load_clusters
+    from wordbias.outcomes.winobias.sentences import Sentence
 
     text = "The cook left as she could."
     one = Sentence(text, "cook", (0, 8), ((17, 20),), "F", "pro", 1, "dev", 1)
@@ -161,7 +161,7 @@ def header(path: Path) -> tuple[dict[str, Any], bytes]:
 
 
 def lines_of_study(path: Path) -> Any:
-    from wordbias.bios.lines import Lines
+    from wordbias.biographies.lines import Lines
 
     return Lines.open(path, {"rate": 0.1})
 
@@ -191,13 +191,13 @@ def unfinished(path: Path) -> Any:
 
 
 def gender_preserving(path: Path) -> Any:
-    from wordbias.debias.gender_preserving.checkpoint import Checkpoint
+    from wordbias.methods.gender_preserving.checkpoint import Checkpoint
 
     return Checkpoint(path, {"rate": 0.1}).read()
 
 
 def document(path: Path) -> Any:
-    from wordbias.report.document import read_documents
+    from wordbias.pages.document import read_documents
 
     return [found.to_dict() for found in read_documents(path)]
 
@@ -211,22 +211,22 @@ def kept_rows(path: Path) -> Any:
 load = call("formats:load", cache=False)
 vectors = call("probes.reading:load_vectors")
 adapter = call("contextual.adapter_files:read_adapter")
-transform = call("debias.storage:load_chain")
+transform = call("methods.storage:load_chain")
 nli_model = call("nli.files:Model.load")
 texts = call("probes.texts:load_texts")
-columns = call("fairness.predictions:load_columns", ["y", "p", "g"])
+columns = call("outcomes.predictions:load_columns", ["y", "p", "g"])
 pairs = call("nli.pairs:load_pairs")
 text_pairs = call("contextual.text_pairs:load_text_pairs")
 stereoset = call("contextual.stereoset.original:load_stereoset")
 stereoset_tables = call("contextual.stereoset.data:load_data")
-quality = call("quality.sets:read_set")
+quality = call("word_tasks.sets:read_set")
 attribute = call("wordlists.attribute:load_attribute")
 queries = call("wordlists.query_files:load_queries")
 wordlist = call("wordlists.text:wordlist")
 sentence_pairs = call("contextual.sentence_pairs:sentence_pairs")
-shares = call("fairness.shares:load_shares")
+shares = call("outcomes.shares:load_shares")
 source = call("rows:read_source")
-biographies = call("bios.loading:load_biographies")
+biographies = call("biographies.loading:load_biographies")
 classifier = folder(call("nli.hugging_face:Classifier.load", device="cpu"))
 encoder = folder(call("probes.encoder:Encoder.load", device="cpu"))
 
@@ -323,7 +323,7 @@ READERS = [
         "WinoBias",
         "pro_stereotyped_type1.txt.dev",
         seeds.winobias,
-        folder(call("fairness.winobias.sentences:load_winobias")),
+        folder(call("outcomes.winobias.sentences:load_winobias")),
     ),
     Reader("clusters", "c.json", seeds.CLUSTERS, coreference),
     Reader("clusters in jsonl", "c.jsonl", seeds.CLUSTERS_JSONL, coreference),
@@ -387,7 +387,7 @@ READERS = [
         shares,
         "winobias/occupational_female_precentage.json",
     ),
-    Reader("costs", "c.csv", seeds.COSTS, call("fairness.costs:load_costs", ["nurse", "surgeon"])),
+    Reader("costs", "c.csv", seeds.COSTS, call("outcomes.costs:load_costs", ["nurse", "surgeon"])),
     Reader("rows", "r.json", seeds.ROWS, source),
     Reader("rows, jsonl", "r.jsonl", seeds.ROWS_JSONL, source),
     Reader("rows, CSV", "r.csv", seeds.ROWS_CSV, source),

@@ -100,10 +100,10 @@ def subspace(path: Path) -> None:
 
 def transform(path: Path) -> None:
     from wordbias import Embedding
-    from wordbias.debias.fitted import Chain, Fitted, Replaced
-    from wordbias.debias.origin import Origin
-    from wordbias.debias.steps import Linear, Normalise, Shift
-    from wordbias.debias.storage import save_chain
+    from wordbias.methods.fitted import Chain, Fitted, Replaced
+    from wordbias.methods.origin import Origin
+    from wordbias.methods.steps import Linear, Normalise, Shift
+    from wordbias.methods.storage import save_chain
     from wordbias.results import Row
 
     steps = (Shift([1.0, 2, 3]), Linear(2 * np.eye(3)), Normalise())
@@ -129,7 +129,7 @@ def checkpoint(path: Path) -> None:
 
 
 def gender_preserving(path: Path) -> None:
-    from wordbias.debias.gender_preserving.checkpoint import Checkpoint, Snapshot
+    from wordbias.methods.gender_preserving.checkpoint import Checkpoint, Snapshot
 
     kept = Checkpoint(path, {"rate": 0.1})
     kept.offer(Snapshot({"x": matrix(3, 2)}, {"epoch": 1}))

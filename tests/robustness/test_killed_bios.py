@@ -12,7 +12,7 @@ import pytest
 import tiny_encoders
 from killing import command, finished, killed, replaced
 
-from wordbias.bios.synthetic import synthetic
+from wordbias.biographies.synthetic import synthetic
 
 pytest.importorskip("transformers")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")

@@ -13,11 +13,11 @@ from wordbias.commands.options import (
     reading_options,
     show,
 )
-from wordbias.debias.fitted import Chain
-from wordbias.debias.origin import Origin
-from wordbias.debias.storage import load_chain
-from wordbias.debias.transform import refuse_no_change
 from wordbias.formats.atomic import refuse_same
+from wordbias.methods.fitted import Chain
+from wordbias.methods.origin import Origin
+from wordbias.methods.storage import load_chain
+from wordbias.methods.transform import refuse_no_change
 from wordbias.results import Report
 
 _HEAD = 1000

@@ -22,8 +22,8 @@ from wordbias.commands.options import (
     vocabulary_options,
 )
 from wordbias.commands.report import check_output, named_format, publish
-from wordbias.report.audit import PARTS, Audited, audit, make_stages, slow_parts
-from wordbias.report.document import Document
+from wordbias.pages.audit import PARTS, Audited, audit, make_stages, slow_parts
+from wordbias.pages.document import Document
 from wordbias.results import Report
 
 OUTPUT = "wordbias-audit.html"

@@ -11,9 +11,9 @@ from wordbias.embedding import Embedding
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.sembias import SemBias
 from wordbias.nli.files import Model
-from wordbias.quality import find_sets
-from wordbias.report.audit import Plan
+from wordbias.pages.audit import Plan
 from wordbias.resources import located
+from wordbias.word_tasks import find_sets
 from wordbias.wordlists import Attribute, wordlist
 
 

@@ -170,10 +170,10 @@ def command(jobs: int | None, backend: str, holm: bool, to: str, quiet: bool, **
         note(f"{bios.path}: {dropped} dropped, the first: {bios.problem}", quiet)
     rows = study(plan, jobs, backend)
     if options.plot is not None:
-        from wordbias.report.compression_fairness import save_compression_fairness
+        from wordbias.pages.compression_fairness import save_compression_fairness
 
         save_compression_fairness(options.plot, rows)
-    from wordbias.bios.summary import summary_rows
+    from wordbias.biographies.summary import summary_rows
 
     report = Report(
         "bios",

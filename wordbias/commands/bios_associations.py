@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from wordbias.bios.association import INTRINSIC, Association
-from wordbias.bios.runs import AFTER, BEFORE, COMPRESSED, GAPS, Metric
-from wordbias.bios.summary import Summary
+from wordbias.biographies.association import INTRINSIC, Association
+from wordbias.biographies.runs import AFTER, BEFORE, COMPRESSED, GAPS, Metric
+from wordbias.biographies.summary import Summary
 from wordbias.commands.bios_cells import in_parts, reasons
 from wordbias.rendering import Table, how_many
 from wordbias.results import number
@@ -16,7 +16,7 @@ STAGES = {BEFORE: "before", AFTER: "after"}
 def association_tables(found: Summary) -> list[Table]:
     """Arrange squared correlations: over all runs, as Table 2, and within each strategy.
 
-    Where none is defined there is no table; `wordbias.bios.reading` says why.
+    Where none is defined there is no table; `wordbias.biographies.reading` says why.
     """
     made = [_over_all(found, x) for x in INTRINSIC if _defined(found, x)]
     defined = _defined(found, COMPRESSED)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from wordbias.bios.runs import Metric
-from wordbias.bios.significance import EXACT, LEVEL, NAME, too_few
-from wordbias.bios.strategies import OWN
-from wordbias.bios.summary import Cell, Summary
+from wordbias.biographies.runs import Metric
+from wordbias.biographies.significance import EXACT, LEVEL, NAME, too_few
+from wordbias.biographies.strategies import OWN
+from wordbias.biographies.summary import Cell, Summary
 from wordbias.rendering import Table
 from wordbias.results import number
 

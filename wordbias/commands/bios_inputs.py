@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wordbias.bios.biographies import Biographies
-from wordbias.bios.loading import Named, load_biographies
-from wordbias.bios.synthetic import synthetic
+from wordbias.biographies.biographies import Biographies
+from wordbias.biographies.loading import Named, load_biographies
+from wordbias.biographies.synthetic import synthetic
 from wordbias.commands.training_options import BFLOAT16
 from wordbias.errors import WordbiasError
-from wordbias.fairness.shares import load_shares, shares_for
 from wordbias.formats.atomic import refuse_same
 from wordbias.formats.folders import check_growing
 from wordbias.optional import need
+from wordbias.outcomes.shares import load_shares, shares_for
 from wordbias.probes.in_context.sentences import find_sentences, read_sentences
 from wordbias.resources import located
 from wordbias.workers import Workers
@@ -78,7 +78,7 @@ class Options:
                 what = "--shares" if option == "--share-column" else "--sentences"
                 raise WordbiasError(f"{option} names a column of {what}; give that file too")
         if self.plot is not None:
-            from wordbias.report.plots import check_plot
+            from wordbias.pages.plots import check_plot
 
             check_plot(self.plot)
         read = {"--data": self.data, "--sentences": self.sentences, "--shares": self.shares}
@@ -99,14 +99,14 @@ class Options:
             found = load_biographies(located(self.data), Named(*columns), skip_bad=self.skip_bad)
         if self.limit is None:
             return found
-        plan = need("wordbias.bios.plan", extra=_EXTRA, purpose=_PURPOSE)
+        plan = need("wordbias.biographies.plan", extra=_EXTRA, purpose=_PURPOSE)
         some: Biographies = plan.drawn(found, self.limit)
         return some
 
     def plan(self, bios: Biographies) -> Any:
         """Return the plan of the study."""
-        plans = need("wordbias.bios.plan", extra=_EXTRA, purpose=_PURPOSE)
-        encoding = need("wordbias.bios.encoding", extra=_EXTRA, purpose=_PURPOSE)
+        plans = need("wordbias.biographies.plan", extra=_EXTRA, purpose=_PURPOSE)
+        encoding = need("wordbias.biographies.encoding", extra=_EXTRA, purpose=_PURPOSE)
         recipe, retraining = self._recipes()
         half = self.precision == BFLOAT16
         made = plans.Plan(
@@ -129,7 +129,7 @@ class Options:
         return made if self.sentences is None else self._with_sentences(made)
 
     def _recipes(self) -> tuple[Any, Any]:
-        from wordbias.bios.recipe import FROZEN, HEAD, WHOLE
+        from wordbias.biographies.recipe import FROZEN, HEAD, WHOLE
 
         changes = {"epochs": self.epochs, "rate": self.rate, "batch": self.batch}
         again = {"epochs": self.retrain_epochs, "rate": self.retrain_rate}
@@ -157,5 +157,5 @@ class Options:
 
 def study(plan: Any, jobs: int | None, backend: str) -> Any:
     """Run the plan in so many processes; return the rows."""
-    room = need("wordbias.bios.study", extra=_EXTRA, purpose=_PURPOSE)
-    return room.run(plan, Workers(jobs, backend))
+    module = need("wordbias.biographies.study", extra=_EXTRA, purpose=_PURPOSE)
+    return module.run(plan, Workers(jobs, backend))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from wordbias.bios.biographies import Biographies
-from wordbias.bios.reading import reading
-from wordbias.bios.runs import (
+from wordbias.biographies.biographies import Biographies
+from wordbias.biographies.reading import reading
+from wordbias.biographies.runs import (
     ACCURATE,
     AFTER,
     BEFORE,
@@ -20,8 +20,8 @@ from wordbias.bios.runs import (
     REPRESENTATIVE,
     spread,
 )
-from wordbias.bios.strategies import ORIGINAL, OWN
-from wordbias.bios.summary import OF_VECTORS, Summary
+from wordbias.biographies.strategies import ORIGINAL, OWN
+from wordbias.biographies.summary import OF_VECTORS, Summary
 from wordbias.commands.bios_associations import PAPER, STAGES, association_tables, stages_of
 from wordbias.commands.bios_cells import by_strategy, drawn, note_of
 from wordbias.rendering import Table
@@ -53,7 +53,7 @@ def women_by_class(bios: Biographies) -> dict[str, float]:
 
 
 def tables(rows: Sequence[Row], *, frozen: bool = False, correct: bool = False) -> list[Table]:
-    """Arrange the rows of all jobs (of `wordbias.bios.study`).
+    """Arrange the rows of all jobs (of `wordbias.biographies.study`).
 
     Parameters
     ----------

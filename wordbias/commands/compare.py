@@ -25,7 +25,7 @@ from wordbias.commands.options import (
     show,
 )
 from wordbias.correlation import METHODS, correlations
-from wordbias.report.plots import save_comparison
+from wordbias.pages.plots import save_comparison
 from wordbias.results import Report
 
 

@@ -11,7 +11,7 @@ from wordbias.commands.inputs import Reading
 from wordbias.comparison import Comparison
 from wordbias.correlation import Correlation, Correlations
 from wordbias.formats.atomic import refuse_same
-from wordbias.report.plots import check_plot
+from wordbias.pages.plots import check_plot
 from wordbias.workers import Workers
 
 

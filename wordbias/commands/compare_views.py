@@ -8,8 +8,8 @@ from itertools import combinations
 
 from wordbias.comparison import Comparison
 from wordbias.correlation import Correlation, Correlations
+from wordbias.pages.plots import SYMBOLS
 from wordbias.rendering import Table, how_many
-from wordbias.report.plots import SYMBOLS
 from wordbias.results import Row, number
 
 _CELL = 8  # "-0.166" and two spaces

@@ -6,8 +6,8 @@ import click
 
 from wordbias.commands.inputs import Reading, open_subject
 from wordbias.commands.options import common_options, reading_options
-from wordbias.debias.transform import Identity
 from wordbias.formats import WRITABLE, Kind
+from wordbias.methods.transform import Identity
 from wordbias.rendering import how_many
 
 

@@ -21,8 +21,8 @@ from wordbias.commands.options import (
     split_names,
     vocabulary_options,
 )
-from wordbias.debias.methods import METHODS
 from wordbias.measures.table import FAMILIES
+from wordbias.methods.methods import METHODS
 
 _METHODS = "\n".join(
     f"  {name:18} {method.summary} ({method.paper})" for name, method in METHODS.items()

@@ -10,22 +10,22 @@ import click
 
 from wordbias.commands.inputs import Reading, Subject, open_subject
 from wordbias.commands.method_options import FILES, as_option, given_settings
-from wordbias.debias.fitted import Chain
-from wordbias.debias.methods import (
-    fit_chain,
-    head_of,
-    parse_methods,
-    refuse_unused,
-    wanted_by,
-)
-from wordbias.debias.origin import Origin
-from wordbias.debias.storage import save_chain
 from wordbias.embedding import Embedding
 from wordbias.formats.atomic import check_writable, refuse_same
 from wordbias.measures.apart import panel_rows
 from wordbias.measures.panel import make_panels
 from wordbias.measures.sembias import SemBias
 from wordbias.measures.table import FAMILIES
+from wordbias.methods.fitted import Chain
+from wordbias.methods.methods import (
+    fit_chain,
+    head_of,
+    parse_methods,
+    refuse_unused,
+    wanted_by,
+)
+from wordbias.methods.origin import Origin
+from wordbias.methods.storage import save_chain
 from wordbias.resources import located
 from wordbias.results import Row
 from wordbias.wordlists import Attribute, WordGroups, load_attribute, wordlist

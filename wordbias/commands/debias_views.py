@@ -8,9 +8,9 @@ from typing import Any
 from wordbias.commands.inputs import Subject
 from wordbias.commands.options import given_arguments
 from wordbias.commands.views import measures_tables
-from wordbias.debias.diagnosis import REMOVED, about_removal
-from wordbias.debias.fitted import Chain, Fitted, Reach
 from wordbias.embedding import Embedding
+from wordbias.methods.diagnosis import REMOVED, about_removal
+from wordbias.methods.fitted import Chain, Fitted, Reach
 from wordbias.rendering import Table
 from wordbias.results import Report, Row, number
 from wordbias.wordlists import Attribute, WordGroups

@@ -16,10 +16,10 @@ from wordbias.commands.options import (
     show,
     split_names,
 )
-from wordbias.fairness.confusion import Confusion
-from wordbias.fairness.measuring import fairness_rows
-from wordbias.fairness.metrics import DISTANCES
 from wordbias.measures.bootstrap import SAMPLES
+from wordbias.outcomes.confusion import Confusion
+from wordbias.outcomes.measuring import fairness_rows
+from wordbias.outcomes.metrics import DISTANCES
 from wordbias.rendering import how_many
 from wordbias.results import Report
 

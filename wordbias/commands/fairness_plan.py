@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from wordbias.fairness.confusion import Confusion, listed
-from wordbias.fairness.costs import load_costs
-from wordbias.fairness.measuring import EVALUATED
-from wordbias.fairness.metrics import Settings
-from wordbias.fairness.predictions import Columns, load_columns
-from wordbias.fairness.rates import Values
-from wordbias.fairness.shares import load_shares, shares_for, shares_of
+from wordbias.outcomes.confusion import Confusion, listed
+from wordbias.outcomes.costs import load_costs
+from wordbias.outcomes.measuring import EVALUATED
+from wordbias.outcomes.metrics import Settings
+from wordbias.outcomes.predictions import Columns, load_columns
+from wordbias.outcomes.rates import Values
+from wordbias.outcomes.shares import load_shares, shares_for, shares_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from wordbias.fairness.confusion import Confusion, listed
-from wordbias.fairness.measuring import (
+from wordbias.outcomes.confusion import Confusion, listed
+from wordbias.outcomes.measuring import (
     ACCURACY,
     ALL,
     CORRELATION,
@@ -14,8 +14,8 @@ from wordbias.fairness.measuring import (
     GAPS,
     SUM,
 )
-from wordbias.fairness.metrics import Settings
-from wordbias.fairness.predictions import Columns
+from wordbias.outcomes.metrics import Settings
+from wordbias.outcomes.predictions import Columns
 from wordbias.rendering import Table, how_many
 from wordbias.results import Row, number
 

@@ -10,9 +10,6 @@ from numpy.typing import NDArray
 
 from wordbias.commands.options import note
 from wordbias.data import sample_path
-from wordbias.debias.fitted import Chain, Reach
-from wordbias.debias.gender_preserving.checkpoint import forget
-from wordbias.debias.transform import Transform, transformed, width_after
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.formats import (
@@ -34,6 +31,9 @@ from wordbias.formats.lines import Block
 from wordbias.formats.spelling import as_text
 from wordbias.formats.streaming import BlockMap
 from wordbias.formats.writing import refuse_archive
+from wordbias.methods.fitted import Chain, Reach
+from wordbias.methods.gender_preserving.checkpoint import forget
+from wordbias.methods.transform import Transform, transformed, width_after
 from wordbias.rendering import how_many
 from wordbias.resources import located
 from wordbias.threads import blas_threads

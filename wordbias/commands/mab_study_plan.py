@@ -17,9 +17,9 @@ from wordbias.measures.table import FAMILIES
 from wordbias.nli.pairs import load_pairs
 from wordbias.nli.recipes import RECIPES
 from wordbias.optional import need
-from wordbias.quality import find_sets
 from wordbias.resources import located
 from wordbias.results import Row
+from wordbias.word_tasks import find_sets
 from wordbias.wordlists import Attribute
 from wordbias.workers import Workers
 

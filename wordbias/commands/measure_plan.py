@@ -10,12 +10,12 @@ import click
 from wordbias.commands.inputs import Reading
 from wordbias.commands.measure_inputs import Subjects
 from wordbias.commands.options import given_on_the_command_line, note, option_of
-from wordbias.debias.diagnosis import fit_cautions
 from wordbias.measures.apart import panel_rows
 from wordbias.measures.means import leaning_words, word_rows
 from wordbias.measures.panel import Panel
 from wordbias.measures.sembias import SemBias
 from wordbias.measures.table import FAMILIES
+from wordbias.methods.diagnosis import fit_cautions
 from wordbias.resources import located
 from wordbias.results import Row
 from wordbias.wordlists import Attribute, resolve, wordlist

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from wordbias.commands.options import stacked
-from wordbias.debias.methods import settings_of
+from wordbias.methods.methods import settings_of
 
 
 def _setting(name: str, help: str, **attributes: Any) -> Any:

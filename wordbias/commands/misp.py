@@ -21,9 +21,9 @@ from wordbias.commands.options import (
     vocabulary_options,
 )
 from wordbias.commands.views import components_table, effect_table, moved_line
-from wordbias.debias.study import Settings, Study, study
-from wordbias.debias.words import listed_words
 from wordbias.formats.atomic import refuse_same
+from wordbias.methods.study import Settings, Study, study
+from wordbias.methods.words import listed_words
 from wordbias.results import Report
 from wordbias.vocabulary import SIZE, choose_vocabulary
 from wordbias.wordlists import Attribute, candidates, wordlist

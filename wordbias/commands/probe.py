@@ -117,7 +117,7 @@ def command(to: str, quiet: bool, **given: Any) -> None:
         note(line, quiet)
     rows = [row for one in inputs for row in asked.rows(one)]
     if asked.plot is not None:
-        from wordbias.report.codes import save_codes
+        from wordbias.pages.codes import save_codes
 
         save_codes(asked.plot, rows)
     closing = (

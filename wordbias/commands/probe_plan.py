@@ -84,7 +84,7 @@ class Asked:
                 f"--device {self.device} is for --probe mlp; a linear probe is trained on the cpu"
             )
         if self.plot is not None:
-            from wordbias.report.plots import check_plot
+            from wordbias.pages.plots import check_plot
 
             check_plot(self.plot)
 

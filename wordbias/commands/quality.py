@@ -17,12 +17,12 @@ from wordbias.commands.options import (
 )
 from wordbias.commands.quality_views import quality_tables
 from wordbias.errors import WordbiasError
-from wordbias.quality import Settings, find_sets, quality
-from wordbias.quality.solving import Method
-from wordbias.quality.space import Oov
 from wordbias.rendering import how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row
+from wordbias.word_tasks import Settings, find_sets, quality
+from wordbias.word_tasks.solving import Method
+from wordbias.word_tasks.space import Oov
 
 _NO_SETS = (
     "no test sets: they are not part of wordbias; run: wordbias fetch men simlex-999 "

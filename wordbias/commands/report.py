@@ -10,13 +10,13 @@ import click
 from wordbias.commands.options import common_options
 from wordbias.errors import WordbiasError
 from wordbias.formats.atomic import check_writable, refuse_same, replacing
+from wordbias.pages.cleaning import rows_of
+from wordbias.pages.document import Document, read_documents
+from wordbias.pages.headline import headline
+from wordbias.pages.markdown import render_markdown
+from wordbias.pages.page import render_page
+from wordbias.pages.telling_apart import told_apart
 from wordbias.rendering import as_json, paragraph, terminal_width
-from wordbias.report.cleaning import rows_of
-from wordbias.report.document import Document, read_documents
-from wordbias.report.headline import headline
-from wordbias.report.markdown import render_markdown
-from wordbias.report.page import render_page
-from wordbias.report.telling_apart import told_apart
 
 OUTPUT = "wordbias-report.html"
 

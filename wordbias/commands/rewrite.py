@@ -21,8 +21,8 @@ from wordbias.commands.rewrite_options import check_output
 from wordbias.commands.rewrite_plan import METHODS, Plan, parse_methods
 from wordbias.commands.rewrite_usage import option_of, refuse_unused
 from wordbias.commands.rewrite_views import rewrite_report
-from wordbias.fairness.iterative_scrubbing import PER_ROUND, ROUNDS, SPLITS
-from wordbias.fairness.scrubbing import MASK
+from wordbias.outcomes.iterative_scrubbing import PER_ROUND, ROUNDS, SPLITS
+from wordbias.outcomes.scrubbing import MASK
 
 _LISTED = "\n".join(f"  {name:12} {summary}" for name, summary in METHODS.items())
 _HELP = f"""Rewrite the texts in DATA by METHODS, one or several with commas between, in order.

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from wordbias.errors import WordbiasError
-from wordbias.fairness.scrubbing import Scrubber, gendered_words, register
-from wordbias.fairness.swapping import Swapper
 from wordbias.formats.atomic import check_writable, refuse_same
 from wordbias.formats.tables import kind_of
+from wordbias.outcomes.scrubbing import Scrubber, gendered_words, register
+from wordbias.outcomes.swapping import Swapper
 from wordbias.wordlists import other_than_gender, wordlist
 from wordbias.wordlists.rewriting import swaps, words_saying
 

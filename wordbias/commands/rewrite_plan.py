@@ -14,12 +14,12 @@ from wordbias.commands.rewrite_options import (
     swapper,
 )
 from wordbias.errors import WordbiasError
-from wordbias.fairness.anonymising import PERSONS, Anonymiser, GivenSpans, SpacyFinder
-from wordbias.fairness.balancing import Balanced, balance
-from wordbias.fairness.extra_scrubbing import ExtraScrubber, find_words
-from wordbias.fairness.iterative_scrubbing import Found, Settings
-from wordbias.fairness.records import Record, RecordFile
-from wordbias.fairness.rewriting import AugmentStage, Stage, Tally, TextMethod, TextStage, rewrite
+from wordbias.outcomes.anonymising import PERSONS, Anonymiser, GivenSpans, SpacyFinder
+from wordbias.outcomes.balancing import Balanced, balance
+from wordbias.outcomes.extra_scrubbing import ExtraScrubber, find_words
+from wordbias.outcomes.iterative_scrubbing import Found, Settings
+from wordbias.outcomes.records import Record, RecordFile
+from wordbias.outcomes.rewriting import AugmentStage, Stage, Tally, TextMethod, TextStage, rewrite
 
 METHODS = {
     "scrub": "Mask gendered words, and on request names (De-Arteaga et al. 2019).",

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from wordbias.commands.rewrite_plan import Done
-from wordbias.fairness.balancing import Balanced
-from wordbias.fairness.iterative_scrubbing import Found
-from wordbias.fairness.rewriting import Tally
+from wordbias.outcomes.balancing import Balanced
+from wordbias.outcomes.iterative_scrubbing import Found
+from wordbias.outcomes.rewriting import Tally
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
 

@@ -110,7 +110,7 @@ def _report(asked: Asked) -> Report:
 
 def _write(entries: Sequence[Entry], asked: Asked) -> None:
     if asked.plot is not None:
-        from wordbias.report.strength_fairness import save_strength_fairness
+        from wordbias.pages.strength_fairness import save_strength_fairness
 
         save_strength_fairness(asked.plot, entries, asked.drop, relative=asked.relative)
     if asked.output is not None:

@@ -56,7 +56,7 @@ class Asked:
         """Refuse early what would fail after the work."""
         self._check_usage()
         if self.plot is not None:
-            from wordbias.report.plots import check_plot
+            from wordbias.pages.plots import check_plot
 
             check_plot(self.plot)
         if self.output is not None:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wordbias.debias.effect import Effect
-from wordbias.debias.study import Study
 from wordbias.measures.chance import CLASSIFIED, DRAWS, with_chance
+from wordbias.methods.effect import Effect
+from wordbias.methods.study import Study
 from wordbias.rendering import Table
 from wordbias.results import Row, number
 from wordbias.wordlists import Attribute

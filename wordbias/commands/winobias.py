@@ -15,8 +15,8 @@ from wordbias.commands.options import (
 )
 from wordbias.commands.winobias_plan import SHARES, Asked
 from wordbias.commands.winobias_views import closing, sentences_table, tables
-from wordbias.fairness.winobias.clusters import UNITS
 from wordbias.measures.bootstrap import SAMPLES
+from wordbias.outcomes.winobias.clusters import UNITS
 from wordbias.resources import located
 from wordbias.results import Report
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wordbias.fairness.metrics import Settings
-from wordbias.fairness.shares import load_shares
-from wordbias.fairness.winobias.clusters import Found, Unit, load_clusters
-from wordbias.fairness.winobias.masked import COLUMNS, masked_rows, sentence_lines
-from wordbias.fairness.winobias.measuring import classification_rows, f1_rows
-from wordbias.fairness.winobias.sentences import Sentence, load_winobias
 from wordbias.formats.atomic import check_writable, compressing, refuse_same, replacing
+from wordbias.outcomes.metrics import Settings
+from wordbias.outcomes.shares import load_shares
+from wordbias.outcomes.winobias.clusters import Found, Unit, load_clusters
+from wordbias.outcomes.winobias.masked import COLUMNS, masked_rows, sentence_lines
+from wordbias.outcomes.winobias.measuring import classification_rows, f1_rows
+from wordbias.outcomes.winobias.sentences import Sentence, load_winobias
 from wordbias.rendering import how_many
 from wordbias.results import Row
 

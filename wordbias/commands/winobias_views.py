@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from wordbias.commands.fairness_views import accuracy_table, sums_table
-from wordbias.fairness.metrics import Settings
-from wordbias.fairness.winobias.measuring import DIFFERENCE, F1, UNDECIDED
-from wordbias.fairness.winobias.sentences import ANTI, FEMALE, MALE, PRO, Sentence
+from wordbias.outcomes.metrics import Settings
+from wordbias.outcomes.winobias.measuring import DIFFERENCE, F1, UNDECIDED
+from wordbias.outcomes.winobias.sentences import ANTI, FEMALE, MALE, PRO, Sentence
 from wordbias.rendering import Table
 from wordbias.results import Row, number
 

@@ -10,21 +10,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from wordbias.debias import misp
 from wordbias.embedding import Embedding
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.alone import alone
 from wordbias.formats.folders import growing
 from wordbias.measures.sembias import SemBias
 from wordbias.measures.table import FAMILIES, check_families
+from wordbias.methods import misp
 from wordbias.nli.pairs import Pairs
 from wordbias.nli.recipes import FAST, Recipe
 from wordbias.nli.runs import Data
 from wordbias.nli.runs import plan as models_to_train
 from wordbias.nli.study_rows import rows_of, sets_of
 from wordbias.nli.trainer import train_all
-from wordbias.quality import AnalogySet, SimilaritySet
 from wordbias.results import Row
+from wordbias.word_tasks import AnalogySet, SimilaritySet
 from wordbias.wordlists import Attribute
 from wordbias.workers import Workers
 
@@ -48,7 +48,7 @@ class Plan:
     families, sembias
         Measures to be taken; see `wordbias.measures.table.table_rows`.
     quality
-        Test sets of similarity and analogies; see `wordbias.quality.find_sets`.
+        Test sets of similarity and analogies; see `wordbias.word_tasks.find_sets`.
     attribute
         Along which bias is measured, in vectors and in models.
     center

@@ -24,8 +24,8 @@ from wordbias.nli.runs import vocabulary_hash
 from wordbias.nli.scoring import accuracy, score_set
 from wordbias.nli.summary import over_seeds
 from wordbias.nli.test_sets import TestSet, build
-from wordbias.quality import quality
 from wordbias.results import Row
+from wordbias.word_tasks import quality
 
 if TYPE_CHECKING:
     from wordbias.nli.study import Plan

@@ -1,0 +1,235 @@
+"""Strategies: what each changes, what it leaves, and what models are measured on."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wordbias import WordbiasError
+from wordbias.biographies.biographies import Biographies
+from wordbias.biographies.loading import load_biographies
+from wordbias.biographies.splitting import DEV_SHARE, TEST_SHARE, Parts, split
+from wordbias.biographies.strategies import ORIGINAL, OWN, STRATEGIES, check_strategy, prepared
+from wordbias.biographies.synthetic import synthetic
+
+PRONOUN = re.compile(r"\b(he|she|him|her|his|hers|himself|herself|mr|mrs|ms)\b", re.IGNORECASE)
+BIOS = synthetic(800, seed=3)
+PARTS = split(BIOS, 5)
+
+
+def people(bios: Biographies) -> list[tuple[str, str, str, str]]:
+    names = bios.names or ("",) * len(bios)
+    columns = (bios.texts, names, bios.label_names(), bios.gender_names())
+    return list(zip(*columns, strict=True))
+
+
+def with_splits(*kinds: str) -> Biographies:
+    n = 12 * len(kinds)
+    return Biographies.of(
+        "made up",
+        [f"text {i}" for i in range(n)],
+        [("x", "y")[i % 2] for i in range(n)],
+        [("F", "F", "M", "M")[i % 4] for i in range(n)],
+        splits=[kinds[i // 12] for i in range(n)],
+    )
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_a_drawn_split_is_a_partition_with_the_shares_of_the_classes(seed: int) -> None:
+    parts = split(BIOS, seed)
+    assert sorted(person for part in parts for person in people(part)) == sorted(people(BIOS))
+    sizes = np.array([part.counts().sum(axis=1) for part in parts])
+    # scikit-learn gives each class its share, rounded down or up
+    expected = BIOS.counts().sum(axis=1) * TEST_SHARE
+    assert (np.abs(sizes[2] - expected) < 1).all()
+    rest = sizes[0] + sizes[1]
+    assert (np.abs(sizes[1] - rest * DEV_SHARE) < 1).all()
+    assert len(parts.test) == np.ceil(TEST_SHARE * len(BIOS))
+    assert len(parts.dev) == np.ceil(DEV_SHARE * rest.sum())
+    again = split(BIOS, seed)
+    assert [part.sha256 for part in parts] == [part.sha256 for part in again]
+
+
+def test_another_seed_draws_another_split() -> None:
+    assert split(BIOS, 6).test.sha256 != PARTS.test.sha256
+
+
+def test_the_split_of_the_file_is_kept_whatever_the_seed() -> None:
+    bios = with_splits("test", "train", "dev", "train")
+    for seed in (0, 1):
+        train, dev, test = split(bios, seed)
+        assert test.texts == bios.texts[:12]
+        assert dev.texts == bios.texts[24:36]
+        assert train.texts == bios.texts[12:24] + bios.texts[36:]
+
+
+def test_a_missing_development_part_is_drawn_of_the_training_part() -> None:
+    bios = with_splits("train", "test", "train")
+    train, dev, test = split(bios, 0)
+    assert test.texts == bios.texts[12:24]
+    assert len(dev) == np.ceil(DEV_SHARE * 24)
+    assert sorted(train.texts + dev.texts) == sorted(bios.texts[:12] + bios.texts[24:])
+    assert train.texts == tuple(t for t in bios.texts if t in train.texts)  # the file's order
+
+
+@pytest.mark.parametrize("kinds", [("dev", "train"), ("dev", "test")])
+def test_a_split_without_training_or_test_part(kinds: Sequence[str]) -> None:
+    lacking = "test" if "test" not in kinds else "train"
+    said = f"of 24 biographies none is for {lacking}: the column of splits says {', '.join(kinds)}"
+    with pytest.raises(WordbiasError, match=said):
+        split(with_splits(*kinds), 0)
+
+
+def test_a_class_too_small_to_be_split_is_named() -> None:
+    bios = Biographies.of("made up", "abcdef", "xxxxxy", "FMFMFM")
+    with pytest.raises(WordbiasError, match=r"made up: 25 % cannot be drawn of 6 .* y has 1: "):
+        split(bios, 0)
+
+
+@pytest.mark.parametrize("strategy", [*STRATEGIES, "scrub+subsample", "swap+oversample"])
+def test_tests_are_balanced_and_retraining_is_not(strategy: str) -> None:
+    made = prepared(PARTS, strategy, 2)
+    rewrites = strategy.startswith("scrub")
+    assert set(made.views) == ({OWN, ORIGINAL} if rewrites else {OWN})
+    for name, view in made.views.items():
+        counts = view.test.counts()
+        assert (counts[:, 0] == counts[:, 1]).all()
+        assert counts[:, 0].tolist() == PARTS.test.counts().min(axis=1).tolist()
+        for part, whole in zip(view, (PARTS.train, PARTS.dev, None, PARTS.test), strict=True):
+            if whole is not None:
+                assert part.labels.tolist() == whole.labels.tolist()
+                assert part.genders.tolist() == whole.genders.tolist()
+                assert (part.texts == whole.texts) == (name == ORIGINAL or not rewrites)
+        assert set(people(view.test)) <= set(people(view.probe))
+
+
+def test_every_strategy_is_tested_on_the_same_people() -> None:
+    tested = {prepared(PARTS, name, 2).views[OWN].test.names for name in STRATEGIES}
+    assert len(tested) == 1
+
+
+def test_none_changes_nothing() -> None:
+    made = prepared(PARTS, "none", 2)
+    assert made.train is PARTS.train
+    assert made.dev is PARTS.dev
+
+
+def test_subsampling_keeps_as_many_of_each_as_there_are_of_the_fewer() -> None:
+    made = prepared(PARTS, "subsample", 2)
+    for part, whole in ((made.train, PARTS.train), (made.dev, PARTS.dev)):
+        fewer = whole.counts().min(axis=1)
+        assert part.counts().T.tolist() == [fewer.tolist()] * 2
+        assert not Counter(people(part)) - Counter(people(whole))
+
+
+def test_oversampling_leaves_nobody_out_and_repeats_only_the_fewer() -> None:
+    made = prepared(PARTS, "oversample", 2)
+    for part, whole in ((made.train, PARTS.train), (made.dev, PARTS.dev)):
+        counts = whole.counts()
+        more = np.where(counts > 0, counts.max(axis=1, keepdims=True), 0)  # of nobody, nobody
+        assert part.counts().tolist() == more.tolist()
+        given, found = Counter(people(whole)), Counter(people(part))
+        assert not given - found
+        larger = {(label, "FM"[int(g)]) for label, g in enumerate(whole.counts().argmax(axis=1))}
+        for person in found - given:
+            assert (whole.classes.index(person[2]), person[3]) not in larger
+
+
+def test_balancing_draws_by_its_seed() -> None:
+    one, same, other = (prepared(PARTS, "subsample", seed).train for seed in (0, 0, 1))
+    assert one.sha256 == same.sha256 != other.sha256
+
+
+def test_scrubbing_takes_gendered_words_and_own_names() -> None:
+    made = prepared(PARTS, "scrub", 0)
+    own, original = made.views[OWN], made.views[ORIGINAL]
+    assert made.train.texts == own.original_train.texts
+    assert made.dev.texts == own.original_dev.texts
+    husbands = [text for text in original.probe.texts if "husband" in text]
+    assert husbands
+    assert original.probe.names is not None
+    for text, was, name in zip(
+        own.probe.texts, original.probe.texts, original.probe.names, strict=True
+    ):
+        assert not PRONOUN.search(text)
+        assert not set(re.findall(r"\w+", text)) & {"husband", "wife", *name.split()}
+        kept = [re.escape(part) for part in re.split(r"_", text)]
+        assert re.fullmatch(r"[^\W_]+".join(kept), was)
+
+
+def test_scrubbing_as_published_leaves_husbands() -> None:
+    texts = prepared(PARTS, "scrub-as-published", 0).train.texts
+    assert any("husband" in text for text in texts)
+    assert not any(PRONOUN.search(text) for text in texts)
+
+
+def test_without_names_only_gendered_words_are_scrubbed() -> None:
+    bios = Biographies.of("made up", ["Ann says her piece."] * 4, "xxyy", "FMFM")
+    made = prepared(Parts(bios, bios, bios), "scrub", 0)
+    assert set(made.train.texts) == {"Ann says _ piece."}
+
+
+def test_swapping_adds_everyone_with_the_other_gender() -> None:
+    made = prepared(PARTS, "swap", 0)
+    for part, whole in ((made.train, PARTS.train), (made.dev, PARTS.dev)):
+        n = len(whole)
+        assert people(part)[:n] == people(whole)
+        assert part.labels[n:].tolist() == whole.labels.tolist()
+        assert (part.genders[n:] == 1 - whole.genders).all()
+        assert (part.counts()[:, 0] == part.counts()[:, 1]).all()
+    words = [set(re.findall(r"\w+", text.lower())) for text in made.train.texts]
+    for here, there in zip(words, words[len(PARTS.train) :], strict=False):
+        assert ("she" in here) == ("he" in there)
+        assert ("husband" in here) == ("wife" in there)
+
+
+def test_joined_strategies_do_both() -> None:
+    made = prepared(PARTS, "scrub+subsample", 2)
+    alone = prepared(PARTS, "subsample", 2)
+    assert made.train.names == alone.train.names
+    assert not any(PRONOUN.search(text) for text in made.train.texts)
+    both = prepared(PARTS, "subsample+scrub", 2)
+    assert both.train.sha256 == made.train.sha256
+
+
+@pytest.mark.parametrize(
+    ("strategy", "said"),
+    [
+        ("scrubbing", "expected none, subsample, oversample, scrub, scrub-as-published, swap, or"),
+        ("", "found ''"),
+        ("scrub+", "found ''"),
+        ("subsample+oversample", "do not go together"),
+        ("scrub+scrub-as-published", "do not go together"),
+        ("none+scrub", "none alone"),
+        ("swap+swap", "do not go together"),
+    ],
+)
+def test_a_strategy_that_makes_no_sense(strategy: str, said: str) -> None:
+    with pytest.raises(WordbiasError, match=said):
+        check_strategy(strategy)
+    with pytest.raises(WordbiasError, match=said):
+        prepared(PARTS, strategy, 0)
+
+
+def test_what_cannot_be_balanced_is_told() -> None:
+    bios = Biographies.of("made up", "abcd", "xxyy", "FFMM")
+    with pytest.raises(WordbiasError, match=r"made up: no class has both women and men among 4"):
+        prepared(Parts(bios, bios, bios), "none", 0)
+
+
+def test_the_real_biographies(shared_data: Path) -> None:
+    bios = load_biographies(shared_data / "bios" / "bios_surgeon_nurse.tsv.gz")
+    parts = split(bios, 0)
+    assert [len(part) for part in parts] == [bios.splits.count(k) for k in ("train", "dev", "test")]
+    made = prepared(parts, "scrub+subsample", 0)
+    assert (np.diff(made.train.counts(), axis=1) == 0).all()
+    left = {word for text in made.train.texts for word in PRONOUN.findall(text)}
+    assert left <= {"MS"}  # the degree

@@ -1,0 +1,369 @@
+"""The summary of runs: against numpy, tables worked out by hand, and the published figures."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_up_runs import (
+    PUBLISHED,
+    PUBLISHED_COMPRESSION,
+    compression_rows,
+    gap_rows,
+    published_rows,
+    row,
+)
+from scipy import stats
+
+from wordbias.biographies.association import associated
+from wordbias.biographies.reading import MAIN, reading, restored_share
+from wordbias.biographies.runs import (
+    ACCURATE,
+    AFTER,
+    BEFORE,
+    CEAT,
+    COMPRESSED,
+    COMPRESSED_WITHIN,
+    GAPS,
+    KNOWING_CLASS,
+    REPRESENTATION,
+    RESTORED,
+    Runs,
+)
+from wordbias.biographies.summary import ALL_RUNS, R_SQUARED, Summary, summary_rows
+from wordbias.rendering import as_json
+from wordbias.results import Row
+
+TPR_S, FPR_S = GAPS[1], GAPS[3]
+NUMBERS = st.floats(-100, 100).map(lambda x: round(x, 3))
+SEEDS = 6
+
+
+def two_strategies(x: list[float], y: list[float], z: list[float]) -> list[Row]:
+    half = len(x) // 2
+    halves = {"none": slice(0, half), "scrub": slice(half, None)}
+    rows = list(compression_rows({name: x[part] for name, part in halves.items()}))
+    for stage, values in ((BEFORE, y), (AFTER, z)):
+        rows += gap_rows(TPR_S, stage, {name: values[part] for name, part in halves.items()})
+    return rows
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=8, max_size=8))
+def test_r_squared_is_that_of_numpy(triples: list[tuple[float, float, float]]) -> None:
+    x, y, z = (list(values) for values in zip(*triples, strict=True))
+    found = Summary.of(two_strategies(x, y, z))
+    differences = (np.array(z) - np.array(y)).tolist()
+    for stage, values in ((BEFORE, y), (AFTER, z), (RESTORED, differences)):
+        debiased = slice(4, None)
+        every = debiased if stage == RESTORED else slice(None)
+        for name, part in (("", every), ("none", slice(4)), ("scrub", debiased)):
+            one = found.association(COMPRESSED, TPR_S, stage, name)
+            a, b = x[part], values[part]
+            if min(np.ptp(a) / max(1e-9, max(map(abs, a))), np.ptp(b)) < 1e-3:
+                continue  # constant, or nearly
+            assert one.n == len(a)
+            assert one.r2 == pytest.approx(np.corrcoef(a, b)[0, 1] ** 2, abs=1e-9)
+            assert one.p == pytest.approx(stats.pearsonr(a, b).pvalue, abs=1e-9)
+
+
+def test_r_squared_of_a_table_worked_out_by_hand() -> None:
+    # x − 2.5 = −1.5, −.5, .5, 1.5; y − 2 = −1, −1, 1, 1: Sxy = 4, Sxx = 5, Syy = 4; R² = 16/20
+    found = Summary.of(two_strategies([1, 2, 3, 4], [1, 1, 3, 3], [4, 3, 2, 1]))
+    assert found.association(COMPRESSED, TPR_S, BEFORE).r2 == pytest.approx(0.8, abs=1e-12)
+    after = found.association(COMPRESSED, TPR_S, AFTER)
+    assert (after.r, after.r2) == (pytest.approx(-1), pytest.approx(1))
+    within = found.association(COMPRESSED, TPR_S, AFTER, "none")
+    assert (within.r2, within.n) == (None, 2)
+    assert within.reason == "2 runs have both, needed are 3"
+
+
+def test_a_constant_has_no_r_squared() -> None:
+    found = Summary.of(two_strategies([1, 2, 3, 4], [5, 5, 5, 5], [1, 2, 4, 3]))
+    one = found.association(COMPRESSED, TPR_S, BEFORE)
+    assert (one.r2, one.p) == (None, None)
+    assert one.reason == "TPR gap (S) is the same in all 4 runs"
+    assert found.association(COMPRESSED, FPR_S, BEFORE).reason == "0 runs have both, needed are 3"
+
+
+def test_runs_without_a_value_are_left_out_of_both() -> None:
+    rows = two_strategies([1, 2, 3, 9, 4, 5], [1, 1, 3, 9, 3, 2], [0] * 6)
+    undefined = [
+        Row(one.subject, one.measure, None, {**one.details, "reason": "because"})
+        if one.value == 9 and one.measure == "compression"
+        else one
+        for one in rows
+    ]
+    one = Summary.of(undefined).association(COMPRESSED, TPR_S, BEFORE)
+    assert one.n == 5
+    assert one.r == pytest.approx(np.corrcoef([1, 2, 3, 4, 5], [1, 1, 3, 3, 2])[0, 1])
+
+
+@given(st.lists(NUMBERS, min_size=2, max_size=10))
+def test_mean_and_deviation_are_those_of_numpy(values: list[float]) -> None:
+    cell = Summary.of(list(compression_rows({"none": values}))).cell(
+        COMPRESSED, "none", REPRESENTATION
+    )
+    assert cell.spread.n == len(values)
+    assert cell.spread.mean == pytest.approx(np.mean(values), abs=1e-9)
+    assert cell.spread.sd == pytest.approx(np.std(values, ddof=1), abs=1e-9)
+
+
+def test_one_seed_has_no_deviation_and_none_no_mean() -> None:
+    rows = [*compression_rows({"none": [2.0], "scrub": [None]}, reason="too few")]
+    found = Summary.of(rows)
+    assert found.cell(COMPRESSED, "none", REPRESENTATION).spread == (2.0, None, 1)
+    scrub = found.cell(COMPRESSED, "scrub", REPRESENTATION)
+    assert (scrub.spread, scrub.reason) == ((None, None, 0), "too few")
+    assert found.cell(TPR_S, "none", BEFORE).spread.n == 0
+
+
+def test_compression_within_classes_is_that_of_all_their_bits() -> None:
+    # 100 genders in 50 bits and 300 in 300: 400 in 350
+    rows = [
+        row("none", "compression", 7.0, 0),
+        row("none", "compression", 2.0, 0, part="nurse", n=100),
+        row("none", "compression", 1.0, 0, part="surgeon", n=300),
+        row("none", "compression", None, 0, part="poet", n=3, reason="too few"),
+        row("none", "codelength", 50.0, 0, part="nurse", n=100),
+    ]
+    runs = Runs.of(rows)
+    assert runs.column(COMPRESSED_WITHIN, "none", REPRESENTATION) == pytest.approx([400 / 350])
+    about = runs.details(COMPRESSED_WITHIN, "none", REPRESENTATION)
+    assert (about["classes_measured"], about["n"]) == (2, 400)
+    assert runs.column(COMPRESSED, "none", REPRESENTATION).tolist() == [7.0]
+
+
+def test_baselines_are_no_strategies_and_no_points() -> None:
+    values = {"pretrained": [9.0] * 3, "untrained": [8.0] * 3, "none": [1.0, 2.0, 4.0]}
+    rows = [*compression_rows(values), *gap_rows(TPR_S, BEFORE, {"none": [1.0, 2.0, 4.0]})]
+    found = Summary.of(rows)
+    assert found.runs.strategies == ("none",)
+    assert found.runs.baselines == ("pretrained", "untrained")
+    assert found.association(COMPRESSED, TPR_S, BEFORE).n == 3
+    assert found.cell(COMPRESSED, "untrained", REPRESENTATION).spread.mean == 8
+    assert found.cell(COMPRESSED, "untrained", REPRESENTATION).test is None
+
+
+def test_ceat_is_found_whatever_its_stimuli_are_called() -> None:
+    rows = [row("none", "ceat", 0.5, 0, part="weat6"), row("none", "compression", 2.0, 0)]
+    assert Summary.of(rows).cell(CEAT, "none", REPRESENTATION).spread.mean == 0.5
+
+
+def test_rows_of_something_else_are_left_out() -> None:
+    rows = [Row("a", "weat", 1.0), *compression_rows({"none": [2.0]})]
+    assert Summary.of(rows).runs.strategies == ("none",)
+
+
+def made(seeds: int, shift: float = 0.0) -> list[Row]:
+    rng = np.random.default_rng(8)
+    base = rng.normal(2, 0.1, seeds)
+    values = {"none": base.tolist(), "scrub": (base - 0.5).tolist(), "swap": base.tolist()}
+    rows = [*compression_rows(values), *gap_rows(TPR_S, BEFORE, values)]
+    other = {"scrub": (base - 0.4).tolist()}
+    return [*rows, *gap_rows(TPR_S, BEFORE, other, view="original"), *made_within(seeds)]
+
+
+def made_within(seeds: int) -> list[Row]:
+    return [row("none", "compression", 1.5, seed, part="nurse", n=50) for seed in range(seeds)]
+
+
+def test_stars_are_of_pairs_of_seeds_and_against_none() -> None:
+    found = Summary.of(made(SEEDS))
+    scrub, swap = (found.cell(TPR_S, name, BEFORE) for name in ("scrub", "swap"))
+    assert scrub.test is not None
+    assert swap.test is not None
+    assert scrub.test.p == 2 / 2**SEEDS
+    assert scrub.test.is_significant
+    assert swap.test.p == 1
+    assert found.cell(TPR_S, "none", BEFORE).test is None
+    original = found.cell(TPR_S, "scrub", BEFORE, "original").test
+    assert original is not None  # against none on the texts as they were, which are its own
+    assert original.p == 2 / 2**SEEDS
+
+
+def test_below_six_seeds_nothing_is_tested() -> None:
+    test = Summary.of(made(SEEDS - 1)).cell(TPR_S, "scrub", BEFORE).test
+    assert test is not None
+    assert test.p is None
+    assert "can have is 0.0625" in test.reason
+
+
+def test_the_correction_counts_the_tests_of_a_stage() -> None:
+    found = Summary.of(made(SEEDS), correct=True)
+    test = found.cell(TPR_S, "scrub", BEFORE).test
+    assert test is not None
+    assert test.p == 2 * 2 / 2**SEEDS  # of two strategies
+    assert not test.is_significant
+
+
+def test_rows_are_for_machines() -> None:
+    rows = summary_rows(made(SEEDS))
+    for one in rows:
+        told = json.loads(as_json(one.to_dict()))
+        assert told["better"] in ("lower", "neutral")
+        assert told["neutral"] == (1 if told.get("classes_measured") else 0)
+        assert told["seeds"] == list(range(SEEDS))
+        assert told["value"] is not None or told["reason"]
+        assert "seed" not in told  # which is what rows of jobs have
+    squares = {
+        (one.subject, *(one.details[key] for key in ("x", "x_set", "y", "set", "stage")))
+        for one in rows
+        if one.measure == R_SQUARED
+    }
+    assert {name for name, *_ in squares} == {ALL_RUNS, "none", "scrub", "swap"}
+    assert len(squares) == 4 * 3 * len(GAPS) * 3
+    mean = next(one for one in rows if one.measure == "tpr-gap" and one.subject == "scrub")
+    assert mean.details["p"] == 2 / 2**SEEDS
+    assert "sign-flip" in mean.details["test"]
+    assert Summary.of(rows).runs.strategies == ()  # they are not taken for runs
+
+
+def test_the_published_means_have_the_published_order() -> None:
+    """Tables 3 and 4: more R² after retraining for all metrics but the sum of FPR gaps (§4.3)."""
+    runs = Runs.of(published_rows())
+    for metric in GAPS:
+        before, after = (associated(runs, COMPRESSED, metric, s).r2 for s in (BEFORE, AFTER))
+        assert before is not None
+        assert after is not None
+        assert (after > before) == (metric != FPR_S)
+    found = Summary.of(published_rows())
+    order = sorted(PUBLISHED_COMPRESSION, key=lambda name: PUBLISHED_COMPRESSION[name])
+    said = ", ".join(f"{name} {PUBLISHED_COMPRESSION[name]:.3f}" for name in order)
+    assert f"from least to most: {said}." in reading(found)[0]
+    assert "larger after retraining than before for 8 of 9 metrics" in reading(found)[2]
+
+
+def test_what_the_published_retraining_brings_back() -> None:
+    found = Summary.of(published_rows())
+    before, after = ({k: v[2] for k, v in PUBLISHED[stage].items()} for stage in (BEFORE, AFTER))
+    for name in ("subsample", "oversample", "scrub"):
+        share = (after[name] - before[name]) / (before["none"] - before[name])
+        assert restored_share(found, MAIN, name) == pytest.approx(share)
+    assert restored_share(found, MAIN, "none") is None
+    said = reading(found)[1]
+    assert "subsample 71 % (1.598 → 2.164)" in said  # superficial
+    assert "oversample 182 % (2.145 → 2.593)" in said
+    assert "scrub −8 % (2.019 → 1.989)" in said  # absorbed
+    assert "of none (2.391)" in said
+
+
+def test_rewritten_texts_are_not_what_the_model_will_meet() -> None:
+    values = {"scrub": [1.0, 1.2]}
+    rows = [*gap_rows(TPR_S, BEFORE, values, view="original")]
+    rows += gap_rows(TPR_S, AFTER, {"scrub": [1.5, 1.9]}, view="original")
+    rows += [*gap_rows(TPR_S, BEFORE, values), *gap_rows(TPR_S, AFTER, values)]
+    (said,) = [line for line in reading(Summary.of(rows)) if "rewritten too" in line]
+    assert said.startswith("scrub: ")
+    assert "its TPR gap (S) is 1.100, and 1.700 after retraining on them" in said
+
+
+def test_a_strategy_that_took_nothing_off_has_nothing_to_bring_back() -> None:
+    values = {"none": [1.0], "scrub": [1.0], "swap": [1.5]}
+    rows = [row for stage in (BEFORE, AFTER) for row in gap_rows(TPR_S, stage, values)]
+    found = Summary.of(rows)
+    assert restored_share(found, TPR_S, "scrub") is None
+    assert restored_share(found, TPR_S, "swap") is None
+    assert not any("brings back" in line for line in reading(found))
+
+
+def restored_rows(slope: float) -> list[Row]:
+    """Return runs in which retraining adds to each sum of gaps in proportion to compression."""
+    rng = np.random.default_rng(1)
+    x = {name: (1 + i + rng.random(3)).tolist() for i, name in enumerate(("none", "a", "b", "c"))}
+    rows = list(compression_rows(x))
+    for metric in GAPS:
+        before = {name: rng.random(3).tolist() for name in x}
+        after = {
+            name: [b + slope * c for b, c in zip(before[name], x[name], strict=True)] for name in x
+        }
+        rows += [*gap_rows(metric, BEFORE, before), *gap_rows(metric, AFTER, after)]
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("slope", "answer", "r", "pairs"),
+    [
+        (0.5, "Yes, for all 6 sums (r > 0, p < .05)", "1.00, p", 3),
+        (-0.5, "No, the other way round for 6 (r < 0, p < .05)", "-", 0),
+    ],
+)
+def test_the_answer_follows_the_figures(slope: float, answer: str, r: str, pairs: int) -> None:
+    said = reading(Summary.of(restored_rows(slope)))[-1]
+    over = f"Over 9 runs on debiased data: TPR gap (S) r = {r}"
+    assert f"(after − before)? {answer}. {over}" in said
+    assert "Of 3 pairs of strategies that differ in both, the one" in said
+    assert f"by retraining in {pairs} (means over seeds)" in said
+
+
+def test_strategies_with_one_compression_are_in_no_order() -> None:
+    """As those of a frozen encoder, of which only scrubbing changes the vectors."""
+    x = {"none": [2.0, 3.0], "subsample": [2.0, 3.0], "oversample": [2.0, 3.0], "scrub": [1.0, 1.5]}
+    before = {name: [0.1, 0.2] for name in x} | {"none": [1.0, 1.5], "scrub": [0.5, 0.5]}
+    after = {name: [1.0, 1.5] for name in x} | {"scrub": [0.5, 0.6]}
+    rows = list(compression_rows(x))
+    for metric in GAPS:
+        rows += [*gap_rows(metric, BEFORE, before), *gap_rows(metric, AFTER, after)]
+    said = reading(Summary.of(rows))[-1]
+    assert "Of 2 pairs of strategies that differ in both" in said  # scrub with each of the others
+    assert "by retraining in 2 (means over seeds)" in said
+    alike = [one for one in rows if one.subject != "scrub"]
+    alike += [Row("swap", r.measure, r.value, r.details) for r in alike if r.subject == "subsample"]
+    assert "the same compression or gain alike" in reading(Summary.of(alike))[-1]
+
+
+def test_a_model_of_the_data_as_they_are_has_nothing_to_restore() -> None:
+    """Its runs would hide how the others go together: here they go together exactly."""
+    x = {"none": [9.0, 4.0], "a": [1.0, 2.0], "b": [3.0, 5.0]}
+    rows = list(compression_rows(x))
+    for metric in GAPS:
+        rows += [*gap_rows(metric, BEFORE, {name: [0.0, 0.0] for name in x})]
+        rows += [*gap_rows(metric, AFTER, {**x, "none": [0.0, 0.0]})]
+    found = Summary.of(rows).association(COMPRESSED, TPR_S, RESTORED)
+    assert (found.n, found.r) == (4, pytest.approx(1))
+    assert Summary.of(rows).association(COMPRESSED, TPR_S, AFTER).n == 6
+    alone = Summary.of([one for one in rows if one.subject == "none"] * 2)
+    assert alone.association(COMPRESSED, TPR_S, RESTORED).n == 0
+    assert reading(alone)[-1].endswith("The runs do not tell: 0 runs have both, needed are 3.")
+
+
+def test_where_retraining_changes_nothing_nothing_is_predicted() -> None:
+    said = reading(Summary.of(restored_rows(0.0)))[-1]
+    assert said.endswith("The runs do not tell: TPR gap (S) is the same in all 9 runs.")
+
+
+def test_too_few_runs_do_not_tell() -> None:
+    rows = two_strategies([1, 2], [1, 2], [2, 1])
+    said = reading(Summary.of(rows))
+    assert said[-1].endswith("The runs do not tell: 1 run has both, needed are 3.")
+
+
+def test_accuracy_is_a_metric_like_the_others() -> None:
+    rows = [row("none", "accuracy", 0.8, seed, stage=BEFORE) for seed in range(3)]
+    assert Summary.of(rows).cell(ACCURATE, "none", BEFORE).spread == (
+        pytest.approx(0.8),
+        pytest.approx(0, abs=1e-12),
+        3,
+    )
+
+
+def test_details_of_rows_are_kept() -> None:
+    about: dict[str, Any] = {"neutral": None, "better": "higher", "shares_from": "a file"}
+    rows = list(gap_rows(TPR_S, BEFORE, {"none": [1.0, 2.0]}, **about))
+    mean = next(one for one in summary_rows(rows) if one.measure == "tpr-gap")
+    assert mean.value == 1.5
+    assert mean.details["sd"] == pytest.approx(math.sqrt(0.5))
+    assert {key: mean.details[key] for key in about} == about
+
+
+def test_the_control_is_a_mean_over_runs() -> None:
+    rows = [row("none", "compression", 2.0, seed, control=1 + seed) for seed in range(3)]
+    rows += [row("none", "compression", 2.0, 0, part="nurse", control=None)]
+    runs = Runs.of(rows)
+    assert runs.every(KNOWING_CLASS, REPRESENTATION).tolist() == [1, 2, 3]
+    assert runs.column(COMPRESSED_WITHIN, "none", REPRESENTATION)[0] == 2

@@ -1,0 +1,306 @@
+"""The effect of a debiasing, recomputed by hand on a small embedding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from wordbias import Attribute, Embedding, misp
+from wordbias.methods.effect import Effect, effect
+from wordbias.results import Row
+
+Matrix = NDArray[np.float64]
+FIRST = [f"f{i}" for i in range(6)]
+SECOND = [f"m{i}" for i in range(5)]
+NEUTRAL = [f"w{i}" for i in range(25)]
+PAIRS = (("she", "he"), ("her", "his"), ("woman", "man"))
+MIDB = ("midb", "midb-abs", "midb-rms", "midb-unit")
+ALONG = (*MIDB, "direct-bias", "direct-bias-pca")
+CENTER = [True, False]
+ROUNDING = 1e3 * np.finfo(float).eps  # sums of fewer than 1000 terms in float64
+
+
+@pytest.fixture
+def attribute() -> Attribute:
+    return Attribute("gender", ("f", "m"), (tuple(FIRST), tuple(SECOND)), PAIRS, direction=PAIRS[0])
+
+
+@pytest.fixture
+def before() -> Embedding:
+    words = [*FIRST, *SECOND, *NEUTRAL, *(word for pair in PAIRS for word in pair)]
+    rng = np.random.default_rng(5)
+    spread = np.linspace(2, 0.5, 8)
+    vectors = rng.normal(size=(len(words), 8)) * spread + rng.normal(size=8)
+    return Embedding(words, vectors, "small")
+
+
+@pytest.fixture(params=CENTER, ids=["centred", "uncentred"])
+def center(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
+@pytest.fixture
+def after(before: Embedding, attribute: Attribute, center: bool) -> Embedding:
+    return misp(before, attribute, dims=3, center=center)
+
+
+@pytest.fixture
+def measured(before: Embedding, after: Embedding, attribute: Attribute, center: bool) -> Effect:
+    return effect(before, after, NEUTRAL, attribute, dims=3, center=center)
+
+
+def _by_hand(fitted_on: Embedding, measured_on: Embedding, center: bool) -> dict[str, float]:
+    """Every value along a lens, in plain loops over words and materialised differences."""
+
+    def vectors(emb: Embedding, words: list[str], unit: bool = False) -> Matrix:
+        rows = [emb[word].astype(float) for word in words]
+        return np.array([row / np.linalg.norm(row) if unit else row for row in rows])
+
+    def principal(unit: bool) -> tuple[Matrix, Matrix]:
+        f, m = vectors(fitted_on, FIRST, unit), vectors(fitted_on, SECOND, unit)
+        rows = np.array([a - b for a in f for b in m])
+        delta = rows.mean(0)
+        rows = rows - delta if center else rows
+        values, g = np.linalg.eigh(rows.T @ rows)
+        g = g[:, ::-1].T[:3]
+        return g * np.sign(g @ delta)[:, None], values[::-1][:3] / values.sum()
+
+    def weighted(unit: bool) -> Matrix:
+        g, a = principal(unit)
+        x = vectors(measured_on, NEUTRAL, unit)
+        return np.array([[a[i] * (g[i] @ w) for i in range(3)] for w in x])
+
+    def mean_cosine(direction: Matrix) -> float:
+        x = vectors(measured_on, NEUTRAL, unit=True)
+        return float(np.mean([abs(w @ direction) / np.linalg.norm(direction) for w in x]))
+
+    halves = np.array([(fitted_on[a].astype(float) - fitted_on[b]) / 2 for a, b in PAIRS])
+    plain, on_unit = weighted(unit=False), weighted(unit=True)
+    return {
+        "midb": plain.sum(1).mean(),
+        "midb-abs": np.abs(plain.sum(1)).mean(),
+        "midb-rms": np.sqrt((plain**2).sum(1).mean()),
+        "midb-unit": on_unit.sum(1).mean(),
+        "direct-bias": mean_cosine(fitted_on["she"].astype(float) - fitted_on["he"]),
+        "direct-bias-pca": mean_cosine(np.linalg.eigh(halves.T @ halves)[1][:, -1]),
+    }
+
+
+def _values(rows: list[Row], **details: str) -> dict[str, float | None]:
+    return {
+        row.measure: row.value
+        for row in rows
+        if row.measure in ALONG
+        and {key: row.details.get(key) for key in ("stage", "reference")}
+        == {"stage": None, "reference": None} | details
+    }
+
+
+def _assert_equal(got: dict[str, float | None], expected: dict[str, float], slack: float) -> None:
+    assert list(got) == list(ALONG)
+    for name, value in expected.items():
+        # midb-unit is measured on vectors of unit length that are rounded to float32
+        bound = 8 * 2**-24 if name == "midb-unit" else slack
+        assert got[name] == pytest.approx(value, abs=bound, rel=0), name
+
+
+def test_before(before: Embedding, center: bool, measured: Effect) -> None:
+    got = _values(measured.rows, stage="before")
+    _assert_equal(got, _by_hand(before, before, center), ROUNDING)
+
+
+def test_after_along_what_was_fitted_before(
+    before: Embedding, after: Embedding, center: bool, measured: Effect
+) -> None:
+    got = _values(measured.rows, stage="after", reference="before")
+    _assert_equal(got, _by_hand(before, after, center), ROUNDING)
+
+
+def test_after_along_what_is_fitted_anew(after: Embedding, center: bool, measured: Effect) -> None:
+    got = _values(measured.rows, stage="after", reference="self")
+    _assert_equal(got, _by_hand(after, after, center), ROUNDING)
+
+
+def test_the_two_references_differ(measured: Effect) -> None:
+    frozen = _values(measured.rows, stage="after", reference="before")
+    anew = _values(measured.rows, stage="after", reference="self")
+    assert all(frozen[name] != anew[name] for name in ("midb", "midb-rms", "direct-bias-pca"))
+
+
+def test_every_row_says_what_it_is(measured: Effect) -> None:
+    common = {"subject", "measure", "value", "stage", "neutral", "better", "n"}
+    for row in measured.rows:
+        found = row.to_dict()
+        extra = set(found) - common - {"centred"}
+        assert ("centred" in found) == row.measure.startswith("midb")
+        assert common <= set(found)
+        if row.measure == "neighbours-preserved":
+            assert extra == {"setting"}
+        elif row.measure == "displacement":
+            assert extra <= {"word"}
+        elif found["stage"] == "before":
+            assert extra == set()
+        else:
+            assert extra == {"reference"}
+        assert found["subject"] == "small"
+        assert found["n"] == (1 if "word" in extra else 25)
+    assert len(measured.rows) == 3 * 6 + 2 + 10
+
+
+@pytest.mark.parametrize(
+    ("measure", "neutral", "better"),
+    [
+        ("midb", 0, "neutral"),
+        ("midb-abs", 0, "lower"),
+        ("midb-rms", 0, "lower"),
+        ("midb-unit", 0, "neutral"),
+        ("direct-bias", 0, "lower"),
+        ("direct-bias-pca", 0, "lower"),
+        ("displacement", 0, "lower"),
+        ("neighbours-preserved", 1, "higher"),
+    ],
+)
+def test_every_measure_says_what_is_neutral_and_what_is_better(
+    measured: Effect, measure: str, neutral: float, better: str
+) -> None:
+    rows = [row for row in measured.rows if row.measure == measure]
+    assert rows
+    assert {(row.details["neutral"], row.details["better"]) for row in rows} == {(neutral, better)}
+
+
+def test_displacement_is_the_mean_and_the_most_moved_words_lead(
+    before: Embedding, after: Embedding, measured: Effect
+) -> None:
+    moved = {
+        word: float(
+            np.linalg.norm(after[word].astype(float) - before[word])
+            / np.linalg.norm(before[word].astype(float))
+        )
+        for word in NEUTRAL
+    }
+    whole, *words = (row for row in measured.rows if row.measure == "displacement")
+    assert whole.value == pytest.approx(np.mean(list(moved.values())), rel=ROUNDING)
+    ranked = sorted(moved, key=moved.__getitem__, reverse=True)[:10]
+    assert words == measured.most_moved
+    assert [row.details["word"] for row in words] == ranked
+    for row in words:
+        assert row.value == pytest.approx(moved[row.details["word"]], rel=ROUNDING)
+
+
+def test_neighbours_are_counted_among_the_vocabulary(
+    before: Embedding, after: Embedding, measured: Effect
+) -> None:
+    def nearest(emb: Embedding, word: str) -> set[str]:
+        def cosine(other: str) -> float:
+            a, b = emb[word].astype(float), emb[other].astype(float)
+            return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+
+        return set(sorted((w for w in NEUTRAL if w != word), key=cosine, reverse=True)[:10])
+
+    row = next(row for row in measured.rows if row.measure == "neighbours-preserved")
+    kept = [len(nearest(before, word) & nearest(after, word)) / 10 for word in NEUTRAL]
+    assert row.details["setting"] == "k=10"
+    assert row.value == pytest.approx(np.mean(kept), rel=ROUNDING)
+
+
+def test_nothing_done_changes_nothing(before: Embedding, attribute: Attribute) -> None:
+    rows = effect(before, before, NEUTRAL, attribute, dims=3).rows
+    stages = [
+        _values(rows, stage="before"),
+        _values(rows, stage="after", reference="before"),
+        _values(rows, stage="after", reference="self"),
+    ]
+    assert stages[0] == stages[1] == stages[2]
+    rest = {(row.measure, row.value) for row in rows if row.measure not in ALONG}
+    assert rest == {("displacement", 0), ("neighbours-preserved", 1)}
+
+
+def test_the_order_of_the_vocabulary_does_not_matter(
+    before: Embedding, after: Embedding, attribute: Attribute, center: bool, measured: Effect
+) -> None:
+    again = effect(before, after, NEUTRAL[::-1], attribute, dims=3, center=center)
+    for one, other in zip(measured.rows, again.rows, strict=True):
+        assert one.value == pytest.approx(other.value, rel=ROUNDING)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_permuted_and_mirrored_space_has_the_same_values(
+    before: Embedding,
+    after: Embedding,
+    attribute: Attribute,
+    center: bool,
+    measured: Effect,
+    seed: int,
+) -> None:
+    rng = np.random.default_rng(seed)
+    order, signs = rng.permutation(8), rng.choice([-1, 1], 8)  # a rotation without rounding
+
+    def turn(emb: Embedding) -> Embedding:
+        return emb.with_vectors(emb.vectors[:, order] * signs)
+
+    again = effect(turn(before), turn(after), NEUTRAL, attribute, dims=3, center=center)
+    for one, other in zip(measured.rows, again.rows, strict=True):
+        bound = 8 * 2**-24 if one.measure == "midb-unit" else ROUNDING
+        assert one.value == pytest.approx(other.value, abs=bound, rel=0)
+
+
+@pytest.fixture
+def reasons(before: Embedding, attribute: Attribute) -> Callable[..., dict[str, str]]:
+    def find(after: Embedding, attribute: Attribute = attribute) -> dict[str, str]:
+        rows = effect(before, after, NEUTRAL, attribute, dims=3).rows
+        assert all((row.value is None) == ("reason" in row.details) for row in rows)
+        anew = [row for row in rows if row.details.get("reference") == "self"]
+        assert [row.measure for row in anew] == list(ALONG)
+        return {row.measure: row.details["reason"] for row in anew if row.value is None}
+
+    return find
+
+
+def test_direct_bias_is_undefined_where_she_has_come_to_he(
+    before: Embedding, reasons: Callable[..., dict[str, str]]
+) -> None:
+    vectors = before.vectors.copy()
+    vectors[before.index["he"]] = vectors[before.index["she"]]
+    found = reasons(before.with_vectors(vectors))
+    assert found == {
+        "direct-bias": "undefined: ‖she − he‖ is 0.000 of their mean length, below 0.1"
+    }
+
+
+def test_everything_is_undefined_where_all_vectors_are_zero(
+    before: Embedding, reasons: Callable[..., dict[str, str]]
+) -> None:
+    found = reasons(before.with_vectors(np.zeros_like(before.vectors)))
+    assert set(found) == set(ALONG)
+    assert all(reason.startswith("undefined: ") for reason in found.values())
+
+
+def test_an_attribute_without_pairs_still_has_midb(
+    before: Embedding, reasons: Callable[..., dict[str, str]]
+) -> None:
+    bare = Attribute("age", ("f", "m"), (tuple(FIRST), tuple(SECOND)))
+    found = reasons(before, bare)
+    assert set(found) == {"direct-bias", "direct-bias-pca"}
+    assert found["direct-bias"].startswith("undefined: the attribute age has no pairs")
+    assert "the attribute age has no pairs" in found["direct-bias-pca"]
+
+
+def test_one_neutral_word_has_no_neighbours(before: Embedding, attribute: Attribute) -> None:
+    rows = effect(before, before, ["w0"], attribute, dims=3).rows
+    last = rows[-1]
+    assert (last.measure, last.value) == ("neighbours-preserved", None)
+    assert last.details["reason"] == "undefined: the vocabulary has a single word"
+
+
+def test_what_was_projected_out_whole_is_not_fitted_anew_on_rounding(
+    before: Embedding,
+) -> None:
+    """Two groups of two words span two dimensions; without them only float32 noise is left."""
+    few = Attribute("few", ("f", "m"), (tuple(FIRST[:2]), tuple(SECOND[:2])), PAIRS, (), PAIRS[0])
+    after = misp(before, few, dims=2, hard=True)
+    rows = effect(before, after, NEUTRAL, few, dims=2).rows
+    anew = [row for row in rows if row.details.get("reference") == "self"]
+    assert {row.measure for row in anew if row.value is None} == set(MIDB)

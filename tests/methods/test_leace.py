@@ -1,0 +1,397 @@
+"""LEACE: its theorems on real words, against its library and against its formula."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import fields
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+
+from wordbias import Attribute, Embedding, WordbiasError
+from wordbias.methods import inlp
+from wordbias.methods.classes import labelled_words
+from wordbias.methods.erasure import METHODS, Erasure, fit_erasure
+from wordbias.methods.fitted import Fitted
+from wordbias.methods.leace import fit
+from wordbias.methods.linear_probe import probe_rows
+from wordbias.methods.steps import Step
+from wordbias.threads import blas_threads
+
+Matrix = NDArray[np.float64]
+Integers = NDArray[np.intp]
+EPS = float(np.finfo(float).eps)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Threads that wait for each other make small products slow on a busy machine."""
+    with blas_threads(1):
+        yield
+
+
+with_library = pytest.mark.skipif(
+    importlib.util.find_spec("concept_erasure") is None,
+    reason="concept-erasure is not installed; it comes with the extra leace",
+)
+
+
+@cache
+def sample() -> Embedding:
+    return Embedding.sample()
+
+
+@cache
+def fitted(**options: Any) -> Fitted:
+    return fit(sample(), **options)
+
+
+@cache
+def _learned(classes: int, unbalanced: bool = False) -> tuple[Matrix, Integers]:
+    """The words that `fit` erases from; with half of the others than the first if unbalanced."""
+    words = labelled_words(sample(), Attribute.load(), classes=classes)
+    x, labels = words.vectors(sample())[words.learned], words.labels[words.learned]
+    if unbalanced:
+        keep = (labels == 0) | (np.arange(len(labels)) % 2 == 0)
+        x, labels = x[keep], labels[keep]
+    return x, labels
+
+
+def _erasure(found: Fitted) -> Erasure:
+    (step,) = found.steps
+    assert isinstance(step, Erasure)
+    return step
+
+
+def _covariance(x: Matrix) -> Matrix:
+    centred = x - x.mean(0)
+    return centred.T @ centred / len(x)
+
+
+def _rounding(x: Matrix) -> float:
+    """What rounding does to a row: whitening and back multiply it by the condition of Σ^½."""
+    values = np.linalg.eigvalsh(_covariance(x))
+    longest = float(np.linalg.norm(x, axis=1).max())
+    return 10 * x.shape[1] * EPS * float(np.sqrt(values[-1] / values[0])) * longest
+
+
+def _change(before: Matrix, after: Matrix) -> float:
+    """Mean squared distance by which rows moved."""
+    return float(((before - after) ** 2).sum(1).mean())
+
+
+@with_library
+@pytest.mark.parametrize("unbalanced", [False, True])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("method", METHODS)
+def test_the_classes_have_the_same_mean_afterwards(
+    method: str, classes: int, unbalanced: bool
+) -> None:
+    """What makes it impossible for a linear classifier to tell them apart."""
+    x, labels = _learned(classes, unbalanced)
+    erased = fit_erasure(x, labels, method)(x)
+    means = np.stack([erased[labels == label].mean(0) for label in range(classes)])
+    expected = np.tile(x.mean(0), (classes, 1))  # and the mean of all stays
+    np.testing.assert_allclose(means, expected, rtol=0, atol=_rounding(x))
+    before = np.stack([x[labels == label].mean(0) for label in range(classes)])
+    assert np.abs(before - expected).max() > 1e6 * _rounding(x)
+
+
+@with_library
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(
+    "model",
+    [
+        LogisticRegression(max_iter=10_000, tol=1e-10),
+        LinearSVC(dual=False, max_iter=10_000, tol=1e-10),
+    ],
+    ids=["logistic", "svm"],
+)
+def test_a_linear_classifier_learns_nothing_of_the_fitted_words(model: Any, classes: int) -> None:
+    """Its weights vanish, and it answers with the largest class, whatever the word.
+
+    LinearSVC regularises its intercept, which the mean of the words can replace: without it.
+    """
+    x, labels = _learned(classes, unbalanced=True)
+    largest = np.bincount(labels).max() / len(labels)
+    learned = model.fit(x - x.mean(0), labels)
+    size, right = np.linalg.norm(learned.coef_), learned.score(x - x.mean(0), labels)
+    assert right > 0.95
+    erased = fit_erasure(x, labels)(x) - x.mean(0)
+    nothing = model.fit(erased, labels)
+    assert np.linalg.norm(nothing.coef_) < 1e-6 * size
+    assert nothing.score(erased, labels) == pytest.approx(largest, abs=1e-15)
+
+
+@with_library
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("method", METHODS)
+def test_it_is_the_librarys_eraser(method: str, classes: int) -> None:
+    import torch
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        from concept_erasure import LeaceEraser
+    x, labels = _learned(classes)
+    z = torch.nn.functional.one_hot(torch.tensor(labels)).double()
+    eraser = LeaceEraser.fit(torch.tensor(x), z, method=method)
+    found = fit_erasure(x, labels, method)
+    rows = sample().vectors[:200].astype(float)
+    expected = eraser(torch.tensor(rows)).numpy()
+    np.testing.assert_allclose(found(rows), expected, rtol=0, atol=_rounding(x))
+    whole = np.eye(x.shape[1]) - found.left @ found.right
+    np.testing.assert_allclose(whole, eraser.P.numpy(), rtol=0, atol=_rounding(x))
+
+
+def _by_the_formula(x: Matrix, labels: Integers) -> Matrix:
+    """``I − W⁺ U Uᵀ W`` with a covariance shrunk towards tr(S)/p · I (Bodnar et al. 2014)."""
+    (n, p), s = x.shape, _covariance(x)
+    trace = float(np.trace(s))
+    alpha = 1 - trace**2 / n / (float((s**2).sum()) - trace**2 / p)
+    values, v = np.linalg.eigh(alpha * s + (1 - alpha) * trace / p * np.eye(p))
+    w, inverse = v * values**-0.5 @ v.T, v * values**0.5 @ v.T
+    centroids = np.stack([x[labels == label].mean(0) for label in range(labels.max() + 1)])
+    u, size, _ = np.linalg.svd(w @ (centroids - x.mean(0)).T, full_matrices=False)
+    u = u[:, size > 1e-9 * size[0]]
+    return np.eye(p) - inverse @ u @ u.T @ w
+
+
+@with_library
+@pytest.mark.parametrize("classes", [2, 3])
+def test_it_is_the_papers_formula(classes: int) -> None:
+    x, labels = _learned(classes)
+    found = fit_erasure(x, labels)
+    assert found.left.shape == found.right.T.shape == (100, classes - 1)
+    np.testing.assert_allclose(found.bias, x.mean(0), rtol=0, atol=_rounding(x))
+    expected = _by_the_formula(x, labels)
+    whole = np.eye(100) - found.left @ found.right
+    np.testing.assert_allclose(whole, expected, rtol=0, atol=_rounding(x))
+    np.testing.assert_allclose(whole @ whole, whole, rtol=0, atol=_rounding(x))
+
+
+@with_library
+@pytest.mark.parametrize("classes", [2, 3])
+def test_it_moves_words_less_than_other_erasures(classes: int) -> None:
+    """No less than the least possible, less than orthogonally, less than INLP until chance."""
+    x, labels = _learned(classes)
+    values, v = np.linalg.eigh(_covariance(x))
+    inverse = v * values**0.5 @ v.T
+    means = np.stack([x[labels == label].mean(0) for label in range(classes)]) - x.mean(0)
+    u = np.linalg.svd(v * values**-0.5 @ v.T @ means.T)[0][:, : classes - 1]
+    least = float(np.trace(inverse @ u @ u.T @ inverse))  # without shrinkage
+    found = {method: _change(x, fit_erasure(x, labels, method)(x)) for method in METHODS}
+    iterated = inlp.fit(sample(), classes=classes)
+    assert least * (1 - 1e-9) <= found["leace"] < found["orth"]
+    assert found["leace"] < _change(x, iterated(x))
+
+
+@with_library
+def test_the_length_of_the_vectors_does_not_matter() -> None:
+    x, labels = _learned(3)
+    one = fit_erasure(x, labels)
+    for scale in (1e-6, 1e6):
+        other = fit_erasure(scale * x, labels)
+        np.testing.assert_allclose(other(scale * x) / scale, one(x), rtol=0, atol=_rounding(x))
+
+
+@with_library
+@pytest.mark.parametrize("classes", [2, 3])
+def test_fit_erases_what_is_not_held_out_and_probes_what_is(classes: int) -> None:
+    found = fitted(classes=classes)
+    words = labelled_words(sample(), Attribute.load(), classes=classes)
+    x = words.vectors(sample())
+    assert found.name == "leace"
+    expected = fit_erasure(*_learned(classes))
+    for name in ("left", "right", "bias"):
+        np.testing.assert_array_equal(getattr(_erasure(found), name), getattr(expected, name))
+    assert list(found.found) == probe_rows("sample", x, found(x), words, words.learned)
+    value = {
+        (row.details["stage"], row.details["classifier"], row.details["set"]): row.value
+        for row in found.found
+    }
+    for classifier in ("svm", "logistic"):
+        assert value["after", classifier, "fitted"] == pytest.approx(1 / classes, abs=1e-15)
+        assert value["after", classifier, "test"] == pytest.approx(1 / classes, abs=1e-15)
+        assert value["after", classifier, "unseen"] < value["before", classifier, "unseen"]
+
+
+@with_library
+def test_an_embedding_is_erased_word_by_word() -> None:
+    step = _erasure(fitted())
+    after = fitted()(sample())
+    assert after.name == "sample.leace"
+    for word in ("she", "nurse", "table"):
+        w = sample()[word].astype(float)
+        expected = w - step.left @ (step.right @ (w - step.bias))
+        reach = np.abs(step.left) @ (np.abs(step.right) @ np.abs(w - step.bias)) + np.abs(w)
+        assert (np.abs(after[word] - expected) <= 4 * 100 * 2**-23 * reach).all()
+
+
+@with_library
+def test_the_seed_decides_who_is_held_out() -> None:
+    one, again, other = (fit(sample(), per_class=100, seed=seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(_erasure(one).left, _erasure(again).left)
+    assert one.found == again.found
+    assert not np.allclose(_erasure(one).left, _erasure(other).left)
+    settings = {"classes": 2, "per_class": 100, "seed": 1, "method": "leace"}
+    assert json.loads(json.dumps(one.settings)) == settings
+
+
+def _pushed_apart(spread: list[float]) -> tuple[Matrix, Integers]:
+    """Two classes with the same covariance, whose means differ by a hundredth of a deviation."""
+    half = np.random.default_rng(0).normal(size=(500, 3))
+    half = (half - half.mean(0)) @ np.linalg.inv(np.linalg.cholesky(_covariance(half))).T
+    x = np.stack([half, half])
+    x[1, :, 0] += 0.01
+    return x.reshape(1000, 3) * spread, np.repeat([0, 1], 500)
+
+
+@with_library
+def test_a_weak_difference_is_erased_as_well() -> None:
+    """A correlation of .005 with the class, below what the library leaves by default."""
+    x, labels = _pushed_apart([1, 2, 3])
+    erased = fit_erasure(x, labels)(x)
+    gap = erased[:500].mean(0) - erased[500:].mean(0)
+    np.testing.assert_allclose(gap, 0, rtol=0, atol=_rounding(x))
+
+
+@with_library
+def test_what_the_library_cannot_erase_is_no_silent_failure() -> None:
+    """Its shrinkage divides by how far the covariance is from the same in all directions."""
+    x, labels = _pushed_apart([1, 1, 1])
+    with pytest.raises(WordbiasError, match=r"left the means .* 1000 words apart.*whitened"):
+        fit_erasure(x, labels)
+    assert fit_erasure(x, labels, "orth").left.shape == (3, 1)
+
+
+@with_library
+def test_the_threads_of_torch_stay_as_they_are() -> None:
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        fit_erasure(*_learned(2))
+        assert torch.get_num_threads() == 3
+        with pytest.raises(WordbiasError):
+            fit_erasure(np.ones((4, 2)), np.arange(4) % 2)
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+
+
+@with_library
+def test_it_is_fitted_with_every_warning_an_error() -> None:
+    code = (
+        "import numpy as np; from wordbias.methods.erasure import fit_erasure; "
+        "x = np.random.default_rng(0).normal(size=(20, 3)); x.flags.writeable = False; "
+        "print(fit_erasure(x, np.arange(20) % 2).left.shape)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "(3, 1)\n"), done.stderr
+
+
+@with_library
+@pytest.mark.parametrize("method", METHODS)
+def test_equal_means_leave_nothing_to_erase(method: str) -> None:
+    x = np.tile(np.random.default_rng(0).normal(size=(20, 4)), (2, 1))
+    with pytest.raises(WordbiasError, match="40 words do not differ in their means"):
+        fit_erasure(x, np.repeat([0, 1], 20), method)
+
+
+@with_library
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 0])
+def test_vectors_without_a_length_are_refused(bad: float) -> None:
+    with pytest.raises(WordbiasError, match="10 vectors have the root mean square length"):
+        fit_erasure(np.full((10, 3), bad), np.arange(10) % 2)
+
+
+@with_library
+def test_constant_vectors_and_few_words_are_refused() -> None:
+    flat = sample().with_vectors(np.ones_like(sample().vectors))
+    with pytest.raises(WordbiasError, match="the axis of gender, which is undefined"):
+        fit(flat)
+    with pytest.raises(WordbiasError, match="3 words a class are too few"):
+        fit(sample(), per_class=3)
+
+
+def test_an_unknown_method_is_refused() -> None:
+    with pytest.raises(WordbiasError, match="method 'inlp': expected one of leace, orth"):
+        fit_erasure(np.eye(4), np.arange(4) % 2, "inlp")
+
+
+@pytest.mark.parametrize("missing", ["torch", "concept_erasure"])
+def test_without_the_library_it_says_what_to_install(
+    missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", ModuleType("torch"))
+    monkeypatch.setitem(sys.modules, missing, None)  # type: ignore[arg-type]
+    with pytest.raises(WordbiasError) as caught:
+        fit(sample(), per_class=20)
+    assert str(caught.value) == (
+        f"LEACE needs {missing}; install it with: pip install 'wordbias[leace]' "
+        "(in a checkout: pip install '.[leace]')"
+    )
+
+
+@pytest.fixture
+def step() -> Erasure:
+    rng = np.random.default_rng(0)
+    return Erasure(rng.normal(size=(5, 2)), rng.normal(size=(2, 5)), rng.normal(size=5))
+
+
+def test_a_step_is_made_of_its_fields(step: Erasure) -> None:
+    assert isinstance(step, Step)
+    assert step.kind == "erasure"
+    again = Erasure(**{part.name: getattr(step, part.name).tolist() for part in fields(step)})
+    x = np.random.default_rng(1).normal(size=(3, 5))
+    np.testing.assert_array_equal(again(x), step(x))
+    for name in ("left", "right", "bias"):
+        assert getattr(step, name).dtype == np.float64
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(step, name)[...] = 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(5,), (7, 5), (2, 3, 5), (0, 5)])
+def test_rows_of_any_shape_keep_their_type(
+    step: Erasure, dtype: Any, shape: tuple[int, ...]
+) -> None:
+    x = np.random.default_rng(2).normal(size=shape).astype(dtype)
+    x.flags.writeable = False
+    got = step(x)
+    assert (got.dtype, got.shape) == (dtype, shape)
+    for row, after in zip(x.reshape(-1, 5), got.reshape(-1, 5), strict=True):
+        move = step.left @ (step.right @ (row - step.bias))
+        np.testing.assert_allclose(after, row - move, rtol=0, atol=1e2 * np.finfo(dtype).eps)
+
+
+def test_the_bias_stays_where_it_is(step: Erasure) -> None:
+    np.testing.assert_array_equal(step(step.bias), step.bias)
+
+
+def test_rows_of_another_width_are_refused(step: Erasure) -> None:
+    with pytest.raises(WordbiasError, match=r"expected rows of 5 values, got shape \(3, 4\)"):
+        step(np.ones((3, 4)))
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "bias"),
+    [((5, 2), (3, 5), (5,)), ((5, 2), (2, 5), (4,)), ((5, 2), (5, 2), (5,))],
+)
+def test_factors_that_do_not_fit_are_refused(left: Any, right: Any, bias: Any) -> None:
+    with pytest.raises(WordbiasError, match="expected factors of shapes"):
+        Erasure(np.ones(left), np.ones(right), np.ones(bias))

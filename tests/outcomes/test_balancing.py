@@ -1,0 +1,156 @@
+"""Balancing: as many of each group in each class, nobody invented, the rest untouched."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wordbias.errors import WordbiasError
+from wordbias.outcomes.balancing import balance, copies
+from wordbias.outcomes.records import RecordFile
+from wordbias.outcomes.rewriting import rewrite
+
+CODES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=60)
+
+
+def tables(cells: list[tuple[int, int]], taken: np.ndarray) -> tuple[Counter, Counter]:
+    before = Counter(cells)
+    after = Counter(
+        cell for cell, n in zip(cells, taken.tolist(), strict=True) for _ in repeat(None, n)
+    )
+    return before, after
+
+
+@given(CODES, st.integers(0, 5))
+def test_subsampling_leaves_the_smallest_groups_size(
+    cells: list[tuple[int, int]], seed: int
+) -> None:
+    classes, groups = np.array(cells).T
+    taken = copies(classes, groups, "subsample", seed)
+    before, after = tables(cells, taken)
+    known = set(groups.tolist())
+    assert set(taken.tolist()) <= {0, 1}
+    for one in set(classes.tolist()):
+        smallest = min(before[one, group] for group in known)
+        assert [after[one, group] for group in known] == [smallest] * len(known)
+
+
+@given(CODES, st.integers(0, 5))
+def test_oversampling_fills_up_to_the_largest(cells: list[tuple[int, int]], seed: int) -> None:
+    classes, groups = np.array(cells).T
+    taken = copies(classes, groups, "oversample", seed)
+    before, after = tables(cells, taken)
+    assert taken.min() >= 1
+    for one, group in before:
+        largest = max(before[one, other] for other in range(3))
+        assert after[one, group] == largest
+        if before[one, group] == largest:
+            rows = (classes == one) & (groups == group)
+            assert set(taken[rows].tolist()) == {1}
+
+
+def test_every_example_is_as_likely_and_seeds_decide() -> None:
+    """Of 4 and 2, each of the 4 is kept half of the time: 400 draws, five standard deviations."""
+    classes, groups = np.zeros(6, int), np.array([0, 0, 0, 0, 1, 1])
+    kept = sum(copies(classes, groups, "subsample", seed) for seed in range(400))
+    assert np.abs(kept[:4] - 200).max() < 5 * np.sqrt(400 / 4)
+    assert kept[4:].tolist() == [400, 400]
+    drawn = sum(copies(classes, groups, "oversample", seed) for seed in range(400))
+    assert np.abs(drawn[4:] - 800).max() < 5 * np.sqrt(800 / 4)
+    again = copies(classes, groups, "subsample", 7)
+    assert (again == copies(classes, groups, "subsample", 7)).all()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> RecordFile:
+    rows = ["train\tnurse\tF\ta", "train\tnurse\tF\tb", "test\tnurse\tF\tc", "train\tnurse\tM\td"]
+    rows += ["train\tsurgeon\tM\te", "train\tsurgeon\tF\tf", "train\tdentist\tM\tg"]
+    path = tmp_path / "in.tsv"
+    path.write_text("split\tjob\tg\ttext\n" + "\n".join(rows))
+    return RecordFile.open(path, columns=["split", "job", "g"])
+
+
+def texts(path: Path) -> str:
+    return "".join(line[-1] for line in path.read_text().splitlines()[1:])
+
+
+def test_rows_that_are_not_asked_for_stay(file: RecordFile, tmp_path: Path) -> None:
+    out = tmp_path / "out.tsv"
+    done = balance(file, "subsample", "job", "g", where={"split": ("train",)}, seed=0)
+    rewrite(file, str(out), [done])
+    assert texts(out) in ("acdef", "bcdef")
+    assert done.before.tolist() == [[0, 1], [2, 1], [1, 1]]
+    assert done.after.tolist() == [[0, 0], [1, 1], [1, 1]]
+    assert done.empty() == ["dentist has no F"]
+    assert (done.tally.rows, done.tally.added) == (6, -2)
+
+
+def test_oversampled_rows_follow_each_other(file: RecordFile, tmp_path: Path) -> None:
+    out = tmp_path / "out.tsv"
+    done = balance(file, "oversample", "job", "g", seed=0)
+    rewrite(file, str(out), [done])
+    assert texts(out) == "abcdddefg"
+    assert done.after.tolist() == [[0, 1], [3, 3], [1, 1]]
+    assert done.tally.added == 2
+
+
+def test_a_group_with_one_value_only(file: RecordFile) -> None:
+    with pytest.raises(WordbiasError, match=r"column 'g': expected two groups.*only 'F'"):
+        balance(file, "subsample", "job", "g", where={"split": ("test",)}, seed=0)
+    with pytest.raises(WordbiasError, match="among those asked for, found no record"):
+        balance(file, "subsample", "job", "g", where={"split": ("dev",)}, seed=0)
+
+
+@settings(deadline=None, max_examples=20)
+@given(cells=CODES)
+def test_what_is_written_is_what_was_counted(
+    cells: list[tuple[int, int]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("balance")
+    path, out = folder / "in.csv", folder / "out.csv"
+    cells = [*cells, (0, 0), (0, 1)]
+    path.write_text("text,c,g\n" + "".join(f"{i},{c},{g}\n" for i, (c, g) in enumerate(cells)))
+    file = RecordFile.open(path, columns=["c", "g"])
+    done = balance(file, "oversample", "c", "g", seed=1)
+    written = rewrite(file, str(out), [done], shuffle=2)
+    found = Counter(tuple(line.split(",")[1:]) for line in out.read_text().splitlines()[1:])
+    assert written == done.after.sum() == found.total()
+    for i, one in enumerate(done.classes):
+        for j, group in enumerate(done.groups):
+            assert found[one, group] == done.after[i, j]
+
+
+class Counting(np.ndarray):
+    """An array that counts how many numbers are read in whatever is done with it."""
+
+    read = 0
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        Counting.read += sum(np.size(one) for one in inputs)
+        plain = [np.asarray(one) if isinstance(one, Counting) else one for one in inputs]
+        found = getattr(ufunc, method)(*plain, **options)
+        return found.view(Counting) if isinstance(found, np.ndarray) else found
+
+    def __array_function__(self, function: Any, types: Any, given: Any, options: Any) -> Any:
+        plain = [np.asarray(one) if isinstance(one, Counting) else one for one in given]
+        Counting.read += sum(np.size(one) for one in plain if isinstance(one, np.ndarray))
+        return function(*plain, **options)
+
+
+@pytest.mark.parametrize("how", ["subsample", "oversample"])
+def test_classes_cost_no_look_at_all_examples(how: Any) -> None:
+    def read(kinds: int) -> int:
+        rng = np.random.default_rng(0)
+        codes = [rng.integers(most, size=2_000).view(Counting) for most in (kinds, 2)]
+        Counting.read = 0
+        copies(*codes, how)
+        return Counting.read
+
+    assert read(400) <= read(20) + 2 * 400

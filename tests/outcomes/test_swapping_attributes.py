@@ -1,0 +1,98 @@
+"""Swapping and scrubbing along another attribute than gender."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wordbias import WordbiasError
+from wordbias.outcomes.swapping import Swapper
+from wordbias.wordlists import Attribute
+from wordbias.wordlists.rewriting import swaps_of, words_saying
+
+Run = Callable[..., Any]
+FAITHS = Attribute.load("religion:christian,muslim")
+AGE = Attribute.load("age")
+TEXT = "Her Christian priest, his MOSQUE and young elders; churches and Churchill."
+
+
+def test_words_become_their_counterparts_in_their_case() -> None:
+    swapped, done = Swapper.of(FAITHS)(TEXT)
+    assert swapped == "Her Muslim imam, his CHURCH and young elders; mosques and Churchill."
+    assert len(done) == 4
+    assert Swapper.of(AGE)("Young elders")[0] == "Old youngsters"
+
+
+@given(st.lists(st.sampled_from(sorted(swaps_of(AGE).words)), max_size=8))
+def test_swapping_twice_gives_the_text_back(words: list[str]) -> None:
+    known = swaps_of(AGE)
+    text = " ".join(word for word in words if word not in known.one_way)
+    swapper = Swapper.of(AGE)
+    assert swapper(swapper(text)[0])[0] == text
+
+
+def test_a_word_of_several_pairs_goes_with_its_first_counterpart() -> None:
+    other = Attribute("x", ("a", "b"), (("p", "q"), ("r", "s")), pairs=(("p", "r"), ("p", "s")))
+    known = swaps_of(other)
+    assert known.words == {"p": "r", "r": "p", "s": "p"}
+    assert known.one_way == {"s"}
+
+
+def test_without_pairs_nothing_can_be_swapped() -> None:
+    with pytest.raises(WordbiasError, match=r"ethnicity asian/black has no pairs .*\[pairs\]"):
+        Swapper.of(Attribute.load("ethnicity:asian,black"))
+
+
+def test_the_words_that_say_a_group_are_its_members_and_what_is_specific() -> None:
+    words = words_saying(AGE)
+    assert {"young", "pensioners", "childhood", "grandma"} <= words
+    names = words_saying(Attribute.load("ethnicity:white,black"))
+    assert "tyrone" in names
+    assert all(word == word.lower() for word in names)
+
+
+def rewritten(cli: Run, tmp_path: Path, method: str, *options: str) -> str:
+    data, output = tmp_path / "texts.txt", tmp_path / f"{method}.txt"
+    data.write_text(TEXT + "\n")
+    done = cli("rewrite", method, data, "-o", output, *options)
+    assert done.code == 0, done.err
+    return output.read_text().rstrip("\n")
+
+
+def test_the_command_takes_an_attribute(cli: Run, tmp_path: Path) -> None:
+    faiths = ("--attribute", "religion:christian,muslim")
+    assert rewritten(cli, tmp_path, "swap", *faiths) == Swapper.of(FAITHS)(TEXT)[0]
+    scrubbed = rewritten(cli, tmp_path, "scrub", *faiths)
+    assert scrubbed == "Her _ _, his _ and young elders; _ and Churchill."
+
+
+def test_gender_by_name_is_what_is_done_anyway(cli: Run, tmp_path: Path) -> None:
+    for method in ("swap", "scrub"):
+        plain = rewritten(cli, tmp_path, method)
+        assert rewritten(cli, tmp_path, method, "--attribute", "gender") == plain
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "code", "message"),
+    [
+        ("swap", ("--attribute", "ethnicity:white,black"), 1, "has no pairs of words to swap"),
+        ("swap", ("--attribute", "age", "--swap-names"), 2, "--swap-names are about gender"),
+        ("scrub", ("--attribute", "age", "--as-published"), 2, "--as-published and"),
+        ("anonymise", ("--attribute", "age", "--spacy", "m"), 2, "--attribute is for scrub and sw"),
+        ("swap", ("--attribute", "religion"), 1, "choose two of them, --attribute religion:jewish"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    method: str, options: tuple[str, ...], code: int, message: str, cli: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "texts.txt").write_text(TEXT)
+    output = tmp_path / "out.txt"
+    done = cli("rewrite", method, tmp_path / "texts.txt", "-o", output, *options)
+    assert done.code == code
+    assert message in done.err
+    assert not output.exists()

@@ -1,0 +1,236 @@
+"""Similarity and analogies: by hand, against gensim, and both ways with unknown words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import spearmanr
+
+from wordbias import Embedding
+from wordbias.errors import WordbiasError
+from wordbias.word_tasks import (
+    AnalogySet,
+    Settings,
+    SimilaritySet,
+    Space,
+    analogies,
+    answer,
+    find_sets,
+    quality,
+    read_set,
+    similarity,
+)
+from wordbias.word_tasks.space import UNKNOWN
+
+SMALL = Embedding(
+    ["man", "woman", "king", "queen", "Rome"],
+    [[1.0, 0, 0], [1, 1, 0], [1, 0, 1], [1, 1, 1], [0, 0, 5]],
+)
+PAIRS = SimilaritySet(
+    "own", (("man", "king"), ("woman", "Queen"), ("man", "rome")), (9.0, 5.0, 1.0)
+)
+UNSEEN = SimilaritySet(
+    "own", (*PAIRS.pairs, ("man", "zzx"), ("zzx", "zzy")), (*PAIRS.scores, 2.0, 3.0)
+)
+QUESTIONS = AnalogySet(
+    "own",
+    (
+        ("man", "woman", "king", "queen"),
+        ("Man", "Woman", "King", "Queen"),
+        ("man", "woman", "king", "zzx"),
+        ("zzx", "woman", "king", "queen"),
+    ),
+    ("", "", "", ""),
+)
+
+
+def _rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def _units() -> np.ndarray:
+    vectors = SMALL.vectors.astype(float)
+    units: np.ndarray = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return units
+
+
+def test_words_are_found_as_written_lower_cased_or_capitalised() -> None:
+    space = Space.of(Embedding(["us", "US", "rome", "Oslo"], np.eye(4)))
+    found = space.find(["us", "US", "Us", "Rome", "oslo", "city's", "us"])
+    assert found == {"us": 0, "US": 1, "Us": 0, "Rome": 2, "oslo": 3, "city's": UNKNOWN}
+
+
+def test_similarity_by_hand() -> None:
+    found = similarity(Space.of(SMALL), PAIRS, _rng())
+    cosines = [1 / np.sqrt(2), 2 / np.sqrt(6), 0]
+    assert found.value == pytest.approx(spearmanr(cosines, PAIRS.scores).statistic)
+    assert (found.n, found.asked, found.known, found.coverage) == (3, 3, 3, 1)
+    assert found.missing == ()
+
+
+def test_pairs_with_an_unknown_word_are_left_out_and_counted() -> None:
+    space = Space.of(SMALL)
+    found, plain = similarity(space, UNSEEN, _rng()), similarity(space, PAIRS, _rng())
+    assert (found.value, found.interval) == (plain.value, plain.interval)
+    assert (found.n, found.asked, found.known, found.coverage) == (3, 5, 3, 0.6)
+    assert found.missing == ("zzx", "zzy")
+
+
+def test_or_get_the_mean_vector_as_published() -> None:
+    mean = _units().mean(axis=0)
+    cosines = [1 / np.sqrt(2), 2 / np.sqrt(6), 0, mean[0], mean @ mean]
+    found = similarity(Space.of(SMALL), UNSEEN, _rng(), "mean")
+    assert found.value == pytest.approx(spearmanr(cosines, UNSEEN.scores).statistic)
+    assert (found.n, found.asked, found.known) == (5, 5, 3)
+
+
+def test_analogies_with_an_unknown_word_are_left_out_and_counted() -> None:
+    found = analogies(Space.of(SMALL), QUESTIONS)
+    assert found.counted.tolist() == found.right.tolist() == [True, True, False, False]
+    assert found.missing == ("zzx",)
+    accuracy = found.accuracy(range(4))
+    assert (accuracy.value, accuracy.n, accuracy.asked, accuracy.coverage) == (1.0, 2, 4, 0.5)
+    assert found.accuracy([2, 3]).value is None
+
+
+def test_or_count_as_wrong_if_the_answer_is_unknown() -> None:
+    found = analogies(Space.of(SMALL), QUESTIONS, "mean")
+    units = _units()
+    scores = units @ (units[1] - units.mean(axis=0) + units[2])
+    scores[[1, 2]] = -np.inf
+    assert found.right.tolist() == [True, True, False, scores.argmax() == 3]
+    assert found.accuracy(range(4)).value == found.right.sum() / 4
+    assert found.accuracy(range(4)).coverage == 0.5
+
+
+def test_a_question_asked_twice_counts_twice() -> None:
+    twice = AnalogySet("own", QUESTIONS.questions * 2, QUESTIONS.sections * 2)
+    assert analogies(Space.of(SMALL), twice).accuracy(range(8)).n == 4
+
+
+@pytest.mark.parametrize("measure", [similarity, analogies])
+def test_an_unknown_policy_is_refused(measure: Any) -> None:
+    given: tuple[Any, ...] = (PAIRS, _rng()) if measure is similarity else (QUESTIONS,)
+    with pytest.raises(WordbiasError, match="oov 'zero': expected one of skip, mean"):
+        measure(Space.of(SMALL), *given, oov="zero")
+
+
+def test_an_empty_embedding_is_refused() -> None:
+    with pytest.raises(WordbiasError, match="no words"):
+        Space.of(Embedding([], np.empty((0, 3))))
+
+
+def test_rows_say_what_is_undefined_and_why() -> None:
+    none = SimilaritySet("none", (("zzx", "zzy"),), (1.0,))
+    flat = SimilaritySet("flat", PAIRS.pairs, (1.0, 1.0, 1.0))
+    lost = AnalogySet("lost", QUESTIONS.questions[2:], ("", ""))
+    rows = quality(SMALL, [none, flat, lost])
+    assert [row.value for row in rows] == [None, None, None]
+    assert [row.details["reason"] for row in rows] == [
+        "undefined: 0 of 1 pairs have words of this embedding",
+        "undefined: all values are equal",
+        "undefined: 0 of 2 questions have words of this embedding",
+    ]
+
+
+def test_rows_hold_value_coverage_and_interval() -> None:
+    first, second = quality(SMALL, [UNSEEN, QUESTIONS], Settings("mean", "mul", seed=3), name="me")
+    assert (first.subject, first.measure, first.details["set"]) == ("me", "similarity", "own")
+    assert first.value is not None
+    assert -1 <= first.details["low"] <= first.value <= first.details["high"] <= 1
+    assert (first.details["n"], first.details["coverage"]) == (5, 0.6)
+    assert (second.measure, second.details["setting"]) == ("analogy", "mul")
+    assert {row.details["better"] for row in (first, second)} == {"higher"}
+    assert {row.details["oov"] for row in (first, second)} == {"mean"}
+
+
+@given(st.integers(0, 2**32))
+def test_rotation_and_scale_change_no_similarity(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    vectors = rng.normal(size=(20, 4))
+    rotation = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    words = [f"w{i}" for i in range(20)]
+    pairs = tuple((words[i], words[i + 1]) for i in range(19))
+    asked = SimilaritySet("own", pairs, tuple(rng.normal(size=19).tolist()))
+    one, other = (
+        similarity(Space.of(Embedding(words, x)), asked, _rng()).value
+        for x in (vectors, vectors @ rotation * rng.uniform(0.1, 50, (20, 1)))
+    )
+    assert one == pytest.approx(other, abs=0.01)  # two cosines equal in float32 may change places
+
+
+@pytest.mark.parametrize("file", ["MEN-TR-3k", "MTurk-287", "RG-65", "SIMLEX-999"])
+def test_similarity_is_gensims(shared_data: Path, file: str) -> None:
+    pytest.importorskip("gensim")
+    sample = Embedding.sample()
+    path = shared_data / "wordsim" / f"EN-{file}.txt"
+    _, expected, unknown = sample.to_gensim().evaluate_word_pairs(
+        str(path), restrict_vocab=len(sample)
+    )
+    asked = read_set(path)
+    assert isinstance(asked, SimilaritySet)
+    found = similarity(Space.of(sample), asked, _rng())
+    assert found.value == pytest.approx(expected.statistic, abs=1e-6)
+    assert found.coverage == pytest.approx(1 - unknown / 100)
+
+
+@pytest.fixture
+def some(shared_data: Path, tmp_path: Path) -> Path:
+    """Return the first forty of Google's questions of each section."""
+    kept, since = [], 0
+    for line in (shared_data / "analogy" / "questions-words.txt").read_text().splitlines():
+        since = 0 if line.startswith(":") else since + 1
+        if since <= 40:
+            kept.append(line)
+    path = tmp_path / "some.txt"
+    path.write_text("\n".join(kept))
+    return path
+
+
+def test_analogies_are_gensims(some: Path) -> None:
+    pytest.importorskip("gensim")
+    part = Embedding.sample().subset(Embedding.sample().words[:8000])
+    _, sections = part.to_gensim().evaluate_word_analogies(str(some), restrict_vocab=len(part))
+    asked = read_set(some)
+    assert isinstance(asked, AnalogySet)
+    found = analogies(Space.of(part), asked)
+    names = np.array(asked.sections)
+    for section in sections[:-1]:
+        accuracy = found.accuracy(np.flatnonzero(names == section["section"]).tolist())
+        right, wrong = len(section["correct"]), len(section["incorrect"])
+        assert accuracy.n == right + wrong
+        assert round((accuracy.value or 0) * accuracy.n) == right, section["section"]
+
+
+@pytest.mark.filterwarnings("ignore:Call to deprecated `init_sims`:DeprecationWarning")
+@pytest.mark.parametrize("method", ["add", "mul"])
+def test_answers_are_gensims_word_by_word(some: Path, method: Any) -> None:
+    pytest.importorskip("gensim")
+    part = Embedding.sample()
+    vectors = part.to_gensim()
+    solve = vectors.most_similar if method == "add" else vectors.most_similar_cosmul
+    asked = read_set(some)
+    assert isinstance(asked, AnalogySet)
+    questions = [[word.lower() for word in question[:3]] for question in asked.questions[::2]]
+    questions = [question for question in questions if all(word in part for word in question)]
+    expected = [solve(positive=[b, c], negative=[a], topn=1)[0][0] for a, b, c in questions]
+    rows = np.array([[part.index[word] for word in question] for question in questions])
+    assert len(expected) > 150
+    assert [part.words[i] for i in answer(Space.of(part), rows, method)] == expected
+
+
+def test_every_question_of_the_sample(shared_data: Path) -> None:
+    """Golden: what this package gave when it agreed with gensim, 12 563 questions."""
+    (google,) = find_sets(shared_data / "analogy" / "questions-words.txt")
+    rows = quality(Embedding.sample(), [google])
+    assert [(row.details["set"], row.details["n"]) for row in rows] == [
+        ("google-semantic", 4828),
+        ("google-syntactic", 7735),
+        ("google-total", 12563),
+    ]
+    assert [row.value for row in rows] == pytest.approx([0.6558, 0.6888, 0.6761], abs=5e-5)

@@ -1,0 +1,198 @@
+"""Labelled words for a learned subspace: those that lean most to each group, and neutral ones.
+
+Whoever learns a subspace needs words of known class. As Ravfogel et al. (2020, section 6.1) do it,
+the embedding labels them itself: by their cosine with the attribute's axis (she − he), or, where
+there are more groups or no axis, with what tells a group's mean from the others (see
+`wordbias.methods.leaning`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.embedding import Embedding
+from wordbias.errors import WordbiasError
+from wordbias.measures.blocks import lengths
+from wordbias.methods.leaning import leans, most_leaning
+from wordbias.vocabulary import neutral_vocabulary
+from wordbias.wordlists import Attribute, WordGroups
+
+CANDIDATES = 150_000
+"""Words, from the most frequent on, that are considered."""
+PER_CLASS = 7500
+SHARE = 0.05
+"""Of all candidates, what a class has at most by default: 7,500 of 150,000."""
+NEUTRAL_BELOW = 0.03
+HELD_OUT = 0.3
+FEWEST = 10
+NEUTRAL = "neutral"
+
+Integers = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledWords:
+    """Words with their classes, split into those to learn from, to stop by, and to test on.
+
+    Attributes
+    ----------
+    words
+        `n` words, class by class.
+    rows
+        Their row numbers in the embedding, shape ``(n,)``.
+    labels
+        The class of each, a place in `classes`, shape ``(n,)``.
+    classes
+        The attribute's groups, and ``"neutral"`` where there is one class more.
+    train, dev, test
+        Places in `words`, ascending: 49, 21 and 30 % of every class.
+    """
+
+    words: tuple[str, ...]
+    rows: Integers
+    labels: Integers
+    classes: tuple[str, ...]
+    train: Integers
+    dev: Integers
+    test: Integers
+
+    def __post_init__(self) -> None:
+        for name in ("rows", "labels", "train", "dev", "test"):
+            values = np.array(getattr(self, name), np.intp)
+            values.flags.writeable = False
+            object.__setattr__(self, name, values)
+
+    @property
+    def learned(self) -> Integers:
+        """Places of all words that are not held out: train and dev together."""
+        return np.sort(np.concatenate([self.train, self.dev]))
+
+    @property
+    def per_class(self) -> int:
+        """Words of each class."""
+        return len(self.words) // len(self.classes)
+
+    def vectors(self, embedding: Embedding) -> NDArray[np.float64]:
+        """Return the vectors of all words, shape ``(n, d)``."""
+        vectors: NDArray[np.float64] = embedding.vectors[self.rows].astype(np.float64)
+        return vectors
+
+
+def labelled_words(
+    embedding: Embedding,
+    attribute: Attribute | WordGroups,
+    *,
+    classes: int | None = None,
+    per_class: int | None = None,
+    seed: int = 0,
+) -> LabelledWords:
+    """Choose and label words by their cosine with the attribute's axis, or its groups' means.
+
+    Parameters
+    ----------
+    embedding
+        Whose words they are; the most frequent first. Candidates are the first 150,000, filtered
+        as in `neutral_vocabulary` with ``strict=True``. Words that carry the attribute by
+        definition stay among them, as published.
+    attribute
+        Two groups with an axis (a direction, or definitional pairs), or any number of groups.
+    classes
+        As many as there are groups: the words that lean most to each. One more: neutral words as
+        well, drawn among the other words with |cos| < .03, of which there may be none where there
+        are many groups. They are drawn without replacement; the published code draws with it and
+        drops the repeated ones, so that its third class is the smallest. By default
+        `default_classes`.
+    per_class
+        Words of each class; by default 5 % of the candidates, 7,500 at most, which is what the
+        paper takes of 150,000.
+    seed
+        Of the neutral words and of the split.
+
+    Raises
+    ------
+    WordbiasError
+        If the attribute has no axis here, a vector is not finite, or a class has too few words.
+    """
+    k = len(attribute.groups)
+    classes = default_classes(attribute) if classes is None else classes
+    if classes not in (k, k + 1):
+        raise WordbiasError(
+            f"{classes} classes asked for: expected {k}, the groups, or {k + 1}, neutral words as "
+            "well"
+        )
+    words, rows = _candidates(embedding)
+    lean = leans(embedding, attribute, embedding.vectors[rows])
+    count = min(PER_CLASS, int(SHARE * len(words))) if per_class is None else per_class
+    rng = np.random.default_rng(seed)
+    chosen = _chosen(lean, classes > k, count, rng, f"{embedding.name}: {len(words)} candidates")
+    labels = np.repeat(np.arange(classes), count)
+    return LabelledWords(
+        tuple(words[i] for i in chosen.tolist()),
+        rows[chosen],
+        labels,
+        (*attribute.groups, NEUTRAL)[:classes],
+        *split(labels, rng),
+    )
+
+
+def default_classes(attribute: Attribute | WordGroups) -> int:
+    """Return 3 for two groups, neutral words as well, as published; for more, their number."""
+    k = len(attribute.groups)
+    return 3 if k == 2 else k
+
+
+def split(labels: Integers, rng: np.random.Generator) -> tuple[Integers, Integers, Integers]:
+    """Split places class by class: 30 % to test, of the others 30 % to dev, the rest to train."""
+    parts: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
+    for label in np.unique(labels):
+        places = rng.permutation(np.flatnonzero(labels == label))
+        test = int(np.ceil(HELD_OUT * len(places)))
+        dev = test + int(np.ceil(HELD_OUT * (len(places) - test)))
+        for part, found in zip(parts, np.split(places, [test, dev]), strict=True):
+            part.append(found)
+    test_places, dev_places, train_places = (np.sort(np.concatenate(part)) for part in parts)
+    return train_places, dev_places, test_places
+
+
+def _candidates(embedding: Embedding) -> tuple[list[str], Integers]:
+    words = neutral_vocabulary(embedding.words, (), size=CANDIDATES, strict=True)
+    rows, _ = embedding.rows(words)
+    length = lengths(embedding.vectors[rows])
+    if not np.isfinite(length).all():
+        word = words[int(np.argmin(np.isfinite(length)))]
+        raise WordbiasError(
+            f"{embedding.name}: the vector of {word!r} is not finite; leave the word out"
+        )
+    keep = np.flatnonzero(length > 0)
+    return [words[i] for i in keep.tolist()], rows[keep]
+
+
+def _chosen(
+    lean: NDArray[np.float64], neutral: bool, count: int, rng: np.random.Generator, what: str
+) -> Integers:
+    """Find the places of all words, class by class."""
+    if count < FEWEST:
+        raise WordbiasError(
+            f"{what}: {count} words a class are too few to learn from, at least {FEWEST} are "
+            "needed; give a larger vocabulary or ask for fewer (--per-class)"
+        )
+    try:
+        leaning = most_leaning(lean, count).ravel()
+    except WordbiasError as error:
+        raise WordbiasError(f"{what}: {error} (--per-class)") from None
+    if not neutral:
+        return leaning
+    free = np.abs(lean).max(1) < NEUTRAL_BELOW
+    free[leaning] = False
+    near = np.flatnonzero(free)
+    if len(near) < count:
+        raise WordbiasError(
+            f"{what}: {count} neutral words asked for, but only {len(near)} of the others have a "
+            f"cosine below {NEUTRAL_BELOW} with the axis; ask for fewer (--per-class), ask for "
+            f"{lean.shape[1]} classes, or give a larger vocabulary"
+        )
+    return np.concatenate([leaning, np.sort(rng.choice(near, count, replace=False))])

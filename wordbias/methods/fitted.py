@@ -1,0 +1,217 @@
+"""A fitted method with what it knows of words: whom it leaves alone, whom it gives a new vector."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.arrays import frozen
+from wordbias.embedding import Embedding
+from wordbias.errors import WordbiasError
+from wordbias.methods.projection import Projection
+from wordbias.methods.steps import Step
+from wordbias.methods.transform import transform_rows
+from wordbias.results import Row
+
+Float32 = NDArray[np.float32]
+
+_HOMOGENEOUS = {"projection", "normalise", "linear", "graded-rotation", "last-coordinate"}
+
+
+class Reach(NamedTuple):
+    """How many words a method changed by its rows' map, gave a new vector, and left alone."""
+
+    mapped: int
+    replaced: int
+    outside: int
+
+    def __add__(self, other: Any) -> Reach:
+        return Reach(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class Replaced:
+    """Words and the vectors they get, shape ``(n, d)``."""
+
+    words: Sequence[str] = ()
+    vectors: Any = field(default_factory=lambda: np.zeros((0, 0)))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "words", tuple(self.words))
+        object.__setattr__(self, "vectors", frozen(self.vectors))
+        if self.vectors.ndim != 2 or len(self.words) != len(self.vectors):
+            raise WordbiasError(
+                f"{len(self.words)} words do not fit vectors of shape {self.vectors.shape}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Row number of each word."""
+        return {word: i for i, word in enumerate(self.words)}
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A fitted method.
+
+    Parameters
+    ----------
+    name
+        What the method is called.
+    steps
+        The map of rows, in order. A method without steps only replaces.
+    exempt
+        Words, as the vocabulary spells them, that the steps leave alone.
+    exempt_steps
+        What is done to them all the same, such as bringing them to length one.
+    replaced
+        Words that get vectors of their own, whatever the steps; exempt words may be among them.
+    found
+        What fitting found out: accuracies, losses, candidates.
+    settings
+        The arguments of the fit, as JSON can hold them.
+    warnings
+        What a reader must know of this fit.
+    """
+
+    name: str
+    steps: tuple[Step, ...] = ()
+    exempt: frozenset[str] = frozenset()
+    exempt_steps: tuple[Step, ...] = ()
+    replaced: Replaced = field(default_factory=Replaced)
+    found: tuple[Row, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    def __call__(self, x: Any) -> Any:
+        """Map rows as those of words within reach, or an `Embedding` word by word."""
+        if isinstance(x, Embedding):
+            return self._embedding(x)
+        for step in self.steps:
+            x = step(x)
+        return x
+
+    def apply(self, words: Sequence[str], x: Float32) -> Float32:
+        """Map the rows of words, shape ``(n, d)``, into a new matrix."""
+        out = np.array(self(x), np.float32)
+        if self.by_word:
+            exempt = [i for i, word in enumerate(words) if word in self.exempt]
+            index = self.replaced.index
+            replaced = [i for i, word in enumerate(words) if word in index]
+            self._overwrite(out, x, words, exempt, replaced)
+        return out
+
+    @property
+    def by_word(self) -> bool:
+        """Whether the map depends on the word."""
+        return bool(self.exempt or len(self.replaced))
+
+    @property
+    def by_length(self) -> bool:
+        """Whether longer vectors are mapped to anything but longer ones."""
+        kinds = {step.kind for step in self.steps}
+        lengths = bool(self.replaced.words) and "normalise" not in kinds
+        return lengths or not kinds <= _HOMOGENEOUS
+
+    def reach(self, words: Sequence[str]) -> Reach:
+        """Count the words that are mapped, replaced and left alone."""
+        replaced = sum(word in self.replaced.index for word in words) if self.replaced.words else 0
+        if not self.steps:
+            return Reach(0, replaced, len(words) - replaced)
+        alone = self.exempt.difference(self.replaced.index)
+        outside = sum(word in alone for word in words) if alone else 0
+        return Reach(len(words) - replaced - outside, replaced, outside)
+
+    def _embedding(self, embedding: Embedding) -> Embedding:
+        """Transform an embedding, which is known to name each word once, by look-up."""
+        out = transform_rows(self, embedding.vectors)
+        if self.by_word:
+            exempt, replaced = (
+                embedding.rows(words)[0].tolist() for words in (self.exempt, self.replaced.words)
+            )
+            self._overwrite(out, embedding.vectors, embedding.words, exempt, replaced)
+        return embedding.with_vectors(out, f"{embedding.name}.{self.name}")
+
+    def _overwrite(
+        self,
+        out: Float32,
+        x: Float32,
+        words: Sequence[str],
+        exempt: list[int],
+        replaced: list[int],
+    ) -> None:
+        if exempt:
+            alone: Any = x[exempt]
+            for step in self.exempt_steps:
+                alone = step(alone)
+            out[exempt] = alone
+        if replaced:
+            index = self.replaced.index
+            out[replaced] = self.replaced.vectors[[index[words[i]] for i in replaced]]
+
+    @property
+    def centred(self) -> bool | None:
+        """Whether the differences that it was fitted to were centred; None where it has none."""
+        return self.settings.get("center")
+
+
+def refuse_mixed_centring(found: Collection[bool | None]) -> None:
+    """Refuse methods of which some were fitted to centred differences and some were not.
+
+    Raises
+    ------
+    WordbiasError
+        If both kinds are among them.
+    """
+    if {True, False} <= set(found):
+        raise WordbiasError(
+            "one method has centred differences (--center, as-published) and another has not: they "
+            "remove different things under one name; give both the same"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """Fitted methods, applied one after the other; a bare projection is made one."""
+
+    parts: tuple[Fitted, ...]
+
+    def __post_init__(self) -> None:
+        parts = (
+            Fitted(one.name, (one,)) if isinstance(one, Projection) else one for one in self.parts
+        )
+        object.__setattr__(self, "parts", tuple(parts))
+
+    @property
+    def name(self) -> str:
+        """Their names in order: ``hard.misp``."""
+        return ".".join(part.name for part in self.parts)
+
+    def __call__(self, x: Any) -> Any:
+        """Apply all to rows or to an `Embedding`."""
+        for part in self.parts:
+            x = part(x)
+        return x
+
+    def apply(self, words: Sequence[str], x: Float32) -> Float32:
+        """Map the rows of words, shape ``(n, d)``, into a new matrix."""
+        for part in self.parts:
+            x = part.apply(words, x)
+        return x
+
+    @property
+    def by_length(self) -> bool:
+        """Whether one of them is."""
+        return any(part.by_length for part in self.parts)
+
+    def reach(self, words: Sequence[str]) -> list[Reach]:
+        """Count, for each method, the words that are mapped, replaced and left alone."""
+        return [part.reach(words) for part in self.parts]

@@ -1,0 +1,190 @@
+r"""Gender-preserving debiasing by an autoencoder (Kaneko and Bollegala 2019).
+
+.. math:: L = L_r + \lambda \, [L_f + L_m + (v^\top E(w_s))^2 + (v^\top E(w_n))^2], \quad
+          v = \overline{E(w_m) - E(w_f)}
+
+The encoder E keeps what tells the groups' own words apart (:math:`L_f, L_m`) and what words mean
+(:math:`L_r`), and makes stereotypes :math:`w_s` and neutral words :math:`w_n` orthogonal to the
+difference of the groups. What it makes of a word is the debiased vector; torch is needed for
+fitting only.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wordbias.arrays import rounding
+from wordbias.embedding import Embedding
+from wordbias.errors import WordbiasError
+from wordbias.methods.fitted import Fitted
+from wordbias.methods.gender_preserving.autoencoder import load_torch
+from wordbias.methods.gender_preserving.checkpoint import keep
+from wordbias.methods.gender_preserving.encoder import TanhEncoder as TanhEncoder
+from wordbias.methods.gender_preserving.findings import (
+    reach_rows,
+    remarks,
+    training_rows,
+    word_rows,
+)
+from wordbias.methods.gender_preserving.phase import Corpus, Plan
+from wordbias.methods.gender_preserving.reach import Reach, refuse_mostly_outside, tanh_reach
+from wordbias.methods.gender_preserving.training import Trained, train
+from wordbias.methods.gender_preserving.words import Given, Lists, find_lists, hold_out
+from wordbias.methods.words import as_attribute, as_embedding
+from wordbias.wordlists import Attribute
+
+
+def fit(
+    embedding: Embedding,
+    attribute: Attribute | str | Path | None = None,
+    *,
+    stereotypes: Given = None,
+    neutral: Given = None,
+    pretrain_epochs: int = 315,
+    classifier_epochs: int = 15,
+    epochs: int = 5,
+    weight: float = 1e-4,
+    device: str | None = None,
+    checkpoint: str | Path | None = None,
+    as_published: bool = False,
+    seed: int = 0,
+) -> Fitted:
+    """Fit gender-preserving debiasing (extra `torch`); every word is mapped.
+
+    Parameters
+    ----------
+    embedding
+        All of its words train the autoencoder.
+    attribute
+        Its definitional and equalising pairs are the words that stay told apart; by default
+        gender.
+    stereotypes, neutral
+        Words, or a file with words, that lose what tells the groups apart; see
+        `wordbias.methods.gender_preserving.words.find_lists` for the defaults.
+    pretrain_epochs, classifier_epochs, epochs
+        Of the autoencoder on the whole vocabulary, of the classifiers, and of the main loss.
+    weight
+        λ, of all terms of the main loss but the reconstruction.
+    device
+        ``cpu``, ``cuda``, …; by default a GPU if there is one.
+    checkpoint
+        A file to go on from when the training is interrupted; see
+        `wordbias.methods.gender_preserving.training.train`. It stays at the end: remove it, by hand
+        or by `wordbias.methods.gender_preserving.checkpoint.forget`, when the result is written.
+    as_published
+        Train as the published code does: on vectors as they are, although the decoder's tanh
+        cannot reach values outside (−1, 1); one epoch less of the autoencoder and the classifiers;
+        an epoch of the main loss that ends with the shortest list; and what else
+        `.pretraining` and `.debiasing` name. The default, where vectors have such values,
+        divides them by one number so that the decoder can reach all, and trains for the epochs
+        asked for and on all words of all lists.
+    seed
+        Of everything random.
+
+    Raises
+    ------
+    WordbiasError
+        If too few words are found, the pairs do not differ, a vector is not finite or strays, a
+        setting makes no sense, torch is missing; as published, if most values are out of reach.
+
+    Notes
+    -----
+    The paper's loss weighs what it removes so lightly that stereotypes may stay where they were,
+    or move further out: the rows `stereotype-projection` tell, and a warning says so.
+    """
+    embedding, attribute = as_embedding(embedding), as_attribute(attribute)
+    load_torch()
+    plan = Plan(pretrain_epochs, classifier_epochs, epochs, as_published, seed, weight)
+    _check_plan(plan)
+    reach, scale = _reach(embedding, as_published)
+    lists = find_lists(embedding, attribute, stereotypes, neutral, seed)
+    _check_difference(embedding, lists)
+    corpus = Corpus(embedding.vectors, choose_device(device), scale)
+    trained = train(corpus, hold_out(embedding, lists, seed), plan, checkpoint)
+    name = embedding.name
+    rows = [*word_rows(name, lists), *reach_rows(name, reach, scale)]
+    rows += training_rows(name, attribute.groups, trained)
+    fitted = Fitted(
+        "gender-preserving",
+        (_encoder(trained, scale),),
+        found=tuple(rows),
+        settings={
+            "stereotypes": _plain(stereotypes), "neutral": _plain(neutral),
+            "pretrain_epochs": pretrain_epochs, "classifier_epochs": classifier_epochs,
+            "epochs": epochs, "weight": weight, "device": device, "as_published": as_published,
+            "seed": seed,
+        },
+        warnings=tuple(remarks(reach, scale, rows)),
+    )  # fmt: skip
+    keep(fitted, checkpoint)
+    return fitted
+
+
+def _reach(embedding: Embedding, as_published: bool) -> tuple[Reach, float]:
+    """Return what of the vectors the decoder can reach, and what they are divided by."""
+    reach = tanh_reach(embedding)
+    if as_published:
+        refuse_mostly_outside(embedding.name, reach)
+    return reach, reach.scale(as_published)
+
+
+def choose_device(name: str | None) -> Any:
+    """Return the torch device of a name, by default a GPU if there is one.
+
+    Raises
+    ------
+    WordbiasError
+        If torch does not know it or cannot compute there.
+    """
+    torch = load_torch()
+    if name is None:
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        torch.ones(1, device=device).sum().item()
+    except (RuntimeError, AssertionError, TypeError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise WordbiasError(
+            f"device {name!r}: torch cannot compute there ({reason}); take cpu, or cuda where "
+            "there is a GPU"
+        ) from None
+    return device
+
+
+def _check_plan(plan: Plan) -> None:
+    before = 1 + plan.as_published
+    for name, least in (("pretrain_epochs", before), ("classifier_epochs", before), ("epochs", 1)):
+        if getattr(plan, name) < least:
+            lost = "; as published one of them is not run" if least > 1 else ""
+            raise WordbiasError(
+                f"{name}: expected at least {least}, got {getattr(plan, name)}{lost}"
+            )
+    if not (plan.weight > 0 and np.isfinite(plan.weight)):
+        raise WordbiasError(f"weight: expected a positive number, got {plan.weight}")
+    if plan.seed < 0:
+        raise WordbiasError(f"seed: expected a number from 0 on, got {plan.seed}")
+
+
+def _check_difference(embedding: Embedding, lists: Lists) -> None:
+    first, second = (embedding.take(words) for words in zip(*lists.pairs.found, strict=True))
+    mean = (second.astype(float) - first).mean(0)
+    if np.linalg.norm(mean) <= max(rounding(first), rounding(second)):
+        raise WordbiasError(
+            f"{embedding.name}: the mean difference of {len(first)} pairs is zero; there is "
+            "nothing to preserve or to remove: are the vectors constant, or debiased already?"
+        )
+
+
+def _encoder(trained: Trained, scale: float) -> TanhEncoder:
+    kernel, bias = (tensor.cpu().double().numpy() for tensor in trained.after.encoder)
+    return TanhEncoder(kernel / scale, bias)
+
+
+def _plain(given: Given) -> Any:
+    """Return a list of words, or a path, as JSON can hold it."""
+    if isinstance(given, Path):
+        return str(given)
+    return given if given is None or isinstance(given, str) else list(given)

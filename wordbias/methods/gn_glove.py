@@ -1,0 +1,191 @@
+r"""GN-GloVe vectors, split into what is neutral and what is gendered (Zhao et al. 2018).
+
+GN-GloVe is trained so that the last coordinate holds the groups' difference,
+:math:`w = (w_a, w_g)`, and :math:`w_a`, all coordinates but the last, is the debiased vector. The
+vectors are trained elsewhere; here published ones are split. Of vectors trained in any other way
+the last coordinate is like all others, and without it nothing is debiased: that is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.embedding import Embedding
+from wordbias.errors import WordbiasError
+from wordbias.methods.finite import finite_blocks
+from wordbias.methods.fitted import Fitted
+from wordbias.methods.steps import Rows, check_width
+from wordbias.methods.words import as_attribute, as_embedding
+from wordbias.results import Row
+from wordbias.vocabulary import SIZE
+from wordbias.wordlists import Attribute, resolve_pairs
+
+SEPARATION = 0.9
+"""Area under the ROC curve from which on a coordinate counts as the groups' own."""
+_FEWEST = 8  # pairs; a coordinate without any meaning passes with 8 once in 200 times
+
+_MEASURE = "separation-auc"
+
+
+@dataclass(frozen=True)
+class LastCoordinate:
+    """Removal of the last of `d` coordinates: set to zero, or dropped.
+
+    Parameters
+    ----------
+    drop
+        Drop it, ``(…, d)`` to ``(…, d − 1)``, or else set it to zero.
+    d
+        Values of a row.
+
+    Raises
+    ------
+    WordbiasError
+        If there is only one coordinate.
+    """
+
+    kind: ClassVar[str] = "last-coordinate"
+    drop: bool
+    d: int
+
+    def __post_init__(self) -> None:
+        if self.d < 2:
+            raise WordbiasError(
+                f"vectors of {self.d} values have no last coordinate beside others; expected "
+                "GN-GloVe vectors of at least two"
+            )
+
+    def __call__(self, x: Rows) -> Rows:
+        """Remove it."""
+        check_width(x, self.d)
+        neutral = (x[..., :-1] if self.drop else x).copy()
+        if not self.drop:
+            neutral[..., -1] = 0
+        return neutral
+
+
+def fit(
+    embedding: Embedding,
+    attribute: Attribute | str | Path | None = None,
+    *,
+    drop_last: bool = False,
+    check: bool = True,
+) -> Fitted:
+    """Fit the removal of w_g from GN-GloVe vectors.
+
+    Parameters
+    ----------
+    embedding
+        GN-GloVe vectors.
+    attribute
+        Its definitional and equalising pairs should differ in the last coordinate; by default
+        gender.
+    drop_last
+        Take the last coordinate off, so that a vector has one value less, as w_a in the paper; by
+        default it is set to zero, which gives the same lengths and cosines.
+    check
+        Make sure that the last coordinate tells the pairs' words apart.
+
+    Raises
+    ------
+    WordbiasError
+        If there is one coordinate only, or a value is not finite; if checked, also if fewer than
+        eight pairs are found or the last coordinate does not tell them apart.
+    """
+    embedding, attribute = as_embedding(embedding), as_attribute(attribute)
+    step = LastCoordinate(drop_last, embedding.dim)
+    share = gendered_share(embedding)
+    rows = [*_group_rows(embedding, attribute), share]
+    if check:
+        _refuse_ordinary(embedding.name, rows[0])
+    return Fitted(
+        "gn-glove",
+        (step,),
+        found=tuple(rows),
+        settings={"drop_last": drop_last, "check": check},
+        warnings=() if check else ("whether these are GN-GloVe vectors was not checked",),
+    )
+
+
+def split(embedding: Embedding) -> tuple[Embedding, NDArray[np.float32]]:
+    """Split w into w_a, an embedding of one value less, and w_g, shape ``(n,)``."""
+    embedding = as_embedding(embedding)
+    neutral = LastCoordinate(True, embedding.dim)(embedding.vectors)
+    gendered: NDArray[np.float32] = embedding.vectors[:, -1].copy()
+    return embedding.with_vectors(neutral, f"{embedding.name}.w_a"), gendered
+
+
+def separation(first: NDArray[Any], second: NDArray[Any]) -> float:
+    r"""Area under the ROC curve, :math:`P(a > b) + P(a = b) / 2`, or one minus it if that is more.
+
+    Parameters
+    ----------
+    first, second
+        Values of two groups, shapes ``(n,)`` and ``(m,)``.
+
+    Returns
+    -------
+    float
+        1 where a threshold tells the groups apart, whichever is above it; .5 where nothing does.
+    """
+    above = first[:, None] > second
+    equal = first[:, None] == second
+    area = float(above.mean() + equal.mean() / 2)
+    return max(area, 1 - area)
+
+
+def gendered_share(embedding: Embedding) -> Row:
+    """Share of the squared length of the most frequent words that is in the last coordinate.
+
+    Raises
+    ------
+    WordbiasError
+        If a value is not finite or all are zero.
+    """
+    gendered = whole = 0.0
+    frequent = embedding.subset(embedding.words[:SIZE])
+    for x in finite_blocks(frequent):
+        gendered += float((x[:, -1] ** 2).sum())
+        whole += float((x**2).sum())
+    if whole == 0:
+        raise WordbiasError(f"{embedding.name}: every vector is zero; nothing can be removed")
+    return Row(embedding.name, "gendered-share", gendered / whole, {"n": len(frequent)})
+
+
+def _group_rows(embedding: Embedding, attribute: Attribute) -> Iterator[Row]:
+    """Say how well the last coordinate tells the groups apart, and its mean in each."""
+    pairs = resolve_pairs([*attribute.pairs, *attribute.equalise], embedding)
+    said: dict[str, Any] = {"neutral": 0.5, "n": len(pairs.found)}
+    if len(pairs.found) < _FEWEST:
+        reason = (
+            f"undefined: {len(pairs.found)} of the {len(pairs.asked)} pairs of {attribute.name} "
+            f"found, at least {_FEWEST} needed"
+        )
+        yield Row(embedding.name, _MEASURE, None, {**said, "reason": reason})
+        return
+    words = [list(dict.fromkeys(words)) for words in zip(*pairs.found, strict=True)]
+    first, second = (embedding.take(group)[:, -1].astype(float) for group in words)
+    yield Row(embedding.name, _MEASURE, separation(first, second), said)
+    for group, values in zip(attribute.groups, (first, second), strict=True):
+        about = {"group": group, "n": len(values)}
+        yield Row(embedding.name, "gendered-coordinate", float(values.mean()), about)
+
+
+def _refuse_ordinary(name: str, row: Row) -> None:
+    if row.value is None:
+        raise WordbiasError(
+            f"{name}: {row.details['reason']}; give pairs it has with --attribute FILE, or say "
+            "--no-check (check=False) if these are GN-GloVe vectors for certain"
+        )
+    if row.value < SEPARATION:
+        raise WordbiasError(
+            f"{name}: the last coordinate tells the groups apart with an area of {row.value:.3f} "
+            f"under the ROC curve (at least {SEPARATION} expected, .5 is chance): these are no "
+            "GN-GloVe vectors, or it was removed already; another method debiases them"
+        )

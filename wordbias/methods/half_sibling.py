@@ -1,0 +1,127 @@
+"""Half-sibling regression: what specific words predict is subtracted (Yang and Feng 2020)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from wordbias.arrays import matrix, rounding
+from wordbias.embedding import Embedding
+from wordbias.errors import WordbiasError
+from wordbias.methods.finite import finite_vectors
+from wordbias.methods.fitted import Fitted
+from wordbias.methods.projection import Projection
+from wordbias.methods.words import as_attribute, as_embedding, spellings
+from wordbias.results import Row
+from wordbias.subspace import Subspace
+from wordbias.threads import blas_threads
+from wordbias.wordlists import Attribute
+
+ALPHA = 60.0
+_MUCH = 0.5
+
+
+@blas_threads(1)
+def fit(
+    embedding: Embedding,
+    attribute: Attribute | str | Path | None = None,
+    *,
+    alpha: float = ALPHA,
+) -> Fitted:
+    r"""Fit half-sibling regression (Yang and Feng 2020).
+
+    The vectors of the `m` specific words are the columns of ``G``, shape ``(d, m)``. Every other
+    vector is regressed on them with a ridge penalty, and what they predict is subtracted:
+
+    .. math:: n \mapsto n - G (G^\top G + \alpha I)^{-1} G^\top n
+
+    Parameters
+    ----------
+    embedding
+        Where the vectors come from.
+    attribute
+        Its specific words, in every capitalisation the embedding has, are ``G``; they themselves
+        stay as they are. By default gender.
+    alpha
+        Ridge penalty; 60 in the released code, for vectors as they are (longer vectors make it
+        weaker).
+
+    Raises
+    ------
+    WordbiasError
+        If no specific word is found, one's vector is not finite, all are zero, or `alpha` is not
+        positive or so large that nothing would change.
+
+    Notes
+    -----
+    The released code, like WEFE's, does not centre: no intercept. They hold a matrix of ``m`` times
+    as many weights as there are words; here it is one soft projection, see `regression`.
+    """
+    embedding, attribute = as_embedding(embedding), as_attribute(attribute)
+    exempt = spellings(attribute.specific)
+    words = [word for word in sorted(exempt) if word in embedding]
+    if not words:
+        raise WordbiasError(
+            f"{embedding.name}: none of the {len(attribute.specific)} specific words of "
+            f"{attribute.name} found (at least 1 needed); give words it has as specific = [...] "
+            "in the attribute's file (--attribute FILE)"
+        )
+    subspace = regression(finite_vectors(embedding, words), alpha)
+    freedom = float(subspace.weights.sum())
+    details = {"n": len(words), "dimensions": embedding.dim}
+    return Fitted(
+        "half-sibling",
+        (Projection(subspace),),
+        exempt=frozenset(exempt),
+        found=(Row(embedding.name, "degrees-of-freedom", freedom, details),),
+        settings={"alpha": alpha},
+        warnings=_remarks(freedom, embedding.dim, len(words)),
+    )
+
+
+def regression(definition: ArrayLike, alpha: float = ALPHA) -> Subspace:
+    r"""Return the subspace whose soft removal leaves the residuals of a ridge regression.
+
+    With the singular values `s` and left singular vectors `u` of ``G``,
+
+    .. math:: G (G^\top G + \alpha I)^{-1} G^\top
+              = \sum_i \frac{s_i^2}{s_i^2 + \alpha} u_i u_i^\top
+
+    Parameters
+    ----------
+    definition
+        The columns of ``G`` as rows, shape ``(m, d)``.
+    alpha
+        Ridge penalty. Towards 0 this is the projection that removes the span of ``G`` whole.
+
+    Raises
+    ------
+    WordbiasError
+        If `alpha` is not positive, all vectors are zero, or no weight reaches the precision of
+        float32.
+    """
+    rows = matrix(definition)
+    if not (alpha > 0 and np.isfinite(alpha)):
+        raise WordbiasError(f"alpha {alpha}: expected a positive number, such as {ALPHA:g}")
+    _, s, u = np.linalg.svd(rows, full_matrices=False)
+    kept = s > max(rounding(definition), s[0] * max(rows.shape) * np.finfo(float).eps)
+    if not kept.any():
+        raise WordbiasError(f"the vectors of all {len(rows)} specific words are zero")
+    weights = s[kept] ** 2 / (s[kept] ** 2 + alpha)
+    if weights.max() < np.finfo(np.float32).eps:
+        raise WordbiasError(
+            f"alpha {alpha:g}: nothing would change, for the specific words' largest singular "
+            f"value is {s[0]:.3g}; give an alpha nearer to its square"
+        )
+    return Subspace(u[kept], weights)
+
+
+def _remarks(freedom: float, d: int, words: int) -> tuple[str, ...]:
+    if freedom < _MUCH * d:
+        return ()
+    return (
+        f"{words} specific words predict {freedom:.1f} of {d} dimensions of every other word, so "
+        "that little of it is left; fewer specific words or a larger alpha leave more",
+    )

@@ -1,0 +1,136 @@
+"""Hard debiasing: neutralise and equalise (Bolukbasi et al. 2016)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wordbias.embedding import Embedding
+from wordbias.errors import WordbiasError
+from wordbias.measures.blocks import unit
+from wordbias.measures.direction import find_direction
+from wordbias.methods.equalising import cased, equalise_all, remarks
+from wordbias.methods.fitted import Fitted, Replaced
+from wordbias.methods.projection import Projection
+from wordbias.methods.steps import Normalise
+from wordbias.methods.words import as_attribute, as_embedding, listed_words, spellings
+from wordbias.results import Row
+from wordbias.subspace import Subspace
+from wordbias.wordlists import Attribute
+
+
+def fit(
+    embedding: Embedding,
+    attribute: Attribute | str | Path | None = None,
+    *,
+    direction: str = "pca",
+    equalise: bool = True,
+    as_published: bool = False,
+) -> Fitted:
+    """Fit hard debiasing.
+
+    All vectors are brought to length one; every word but the attribute's specific ones loses its
+    component along the direction and is brought to length one again; pairs are equalised.
+
+    Specific are the words that the attribute lists as such, those of its definitional and
+    equalising pairs, listed or not, and all their capitalisations: Mary, who says what the
+    direction is, is not neutral to it. Our list of gender has all words of its pairs; the published
+    one has not Mary and John (definitional), nor Catholic_priest (equalising).
+
+    Parameters
+    ----------
+    embedding
+        Where the vectors come from.
+    attribute
+        Its definitional pairs, equalising pairs and specific words; by default gender.
+    direction
+        ``pca``, as in the paper: the first principal component of the definitional pairs, on
+        unit length. See `wordbias.measures.direction.find_direction` for the others.
+    equalise
+        Equalise the pairs; in the order of the list, see `wordbias.methods.equalising`.
+    as_published
+        Specific are the listed words alone, as they are spelled, as in the released code: Mother
+        loses its gender, and a word of a definitional pair that is not listed loses it too. Pairs
+        are equalised in the order of the list all the same.
+
+    Raises
+    ------
+    WordbiasError
+        If the direction is undefined for lack of words or of a difference; with `as_published` if
+        the attribute lists no word of its definitional pairs as specific.
+    """
+    embedding, attribute = as_embedding(embedding), as_attribute(attribute)
+    part = on_unit_length(embedding, listed_words(attribute))
+    found = find_direction(part, attribute, direction)
+    settings = {"direction": direction, "equalise": equalise, "as_published": as_published}
+    pairs = (attribute.equalise or attribute.pairs) if equalise else ()
+    exempt = _exempt(attribute, as_published)
+    return neutralising("hard", embedding, found.defined(), pairs, exempt, settings)
+
+
+def _exempt(attribute: Attribute, as_published: bool) -> Iterable[str]:
+    if not as_published:
+        return spellings(attribute.specific)
+    listed = attribute.specific - attribute.unlisted
+    if not listed.intersection(word for pair in attribute.pairs for word in pair):
+        raise WordbiasError(
+            f"{attribute.name} lists no word of its definitional pairs as specific, so that as "
+            "published all of them would lose what they differ in; add them to specific = [...] in "
+            "its file, or leave --as-published out"
+        )
+    return listed
+
+
+def neutralising(
+    name: str,
+    embedding: Embedding,
+    g: Subspace,
+    sets: Iterable[Sequence[str]],
+    exempt: Iterable[str],
+    settings: dict[str, Any],
+) -> Fitted:
+    """Neutralise all but the exempt words along a subspace of any dimension, and equalise sets."""
+    whole = Subspace(g.basis, np.ones(g.dims))
+    steps = (Projection(whole, hard=True), Normalise())
+    fitted = Fitted(name, steps, frozenset(exempt), (Normalise(),))
+    chosen = cased(sets, embedding)
+    words = list(dict.fromkeys(word for set_ in chosen for word in set_))
+    neutral = fitted.apply(words, embedding.take(words)) if words else np.zeros((0, embedding.dim))
+    vectors = dict(zip(words, neutral.astype(float), strict=True))
+    alike = equalise_all(vectors, chosen, whole)
+    replaced = Replaced(words, _unit([vectors[word] for word in words], embedding.dim))
+    rows = (Row(embedding.name, "equalised-sets", len(chosen) - len(alike), {"n": len(words)}),)
+    return Fitted(
+        name,
+        steps,
+        fitted.exempt,
+        fitted.exempt_steps,
+        replaced,
+        rows,
+        settings,
+        remarks(chosen, alike),
+    )
+
+
+def on_unit_length(embedding: Embedding, words: Iterable[str]) -> Embedding:
+    """Return those of the words that an embedding has, on unit length.
+
+    Raises
+    ------
+    WordbiasError
+        If it has none of them.
+    """
+    part = embedding.subset(sorted(words))
+    if not len(part):
+        raise WordbiasError(
+            f"{embedding.name} has none of the words that define the direction; give words it has "
+            "with --attribute FILE"
+        )
+    return part.with_vectors(unit(part.vectors))
+
+
+def _unit(vectors: list[Any], d: int) -> Any:
+    return Normalise()(np.array(vectors)) if vectors else np.zeros((0, d))

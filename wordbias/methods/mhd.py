@@ -1,0 +1,24 @@
+"""MHD: the components of MISP projected out whole, the control of Dawkins (2021, section 5)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wordbias.embedding import Embedding
+from wordbias.methods import misp
+from wordbias.methods.projection import Projection
+from wordbias.wordlists import Attribute, WordGroups
+
+
+def fit(
+    embedding: Embedding,
+    attribute: Attribute | WordGroups | str | Path | None = None,
+    *,
+    dims: int | None = None,
+    center: bool = False,
+    as_published: bool = False,
+) -> Projection:
+    """Fit MHD; see `wordbias.methods.misp.fit`."""
+    return misp.fit(
+        embedding, attribute, dims=dims, center=center, hard=True, as_published=as_published
+    )

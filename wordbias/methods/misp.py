@@ -1,0 +1,206 @@
+"""MISP: multi-dimensional information-weighted soft projection (Dawkins 2021, section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.embedding import Embedding
+from wordbias.errors import WordbiasError
+from wordbias.methods.projection import Projection
+from wordbias.methods.transform import transformed
+from wordbias.methods.words import as_embedding, as_groups
+from wordbias.subspace import Subspace
+from wordbias.wordlists import Attribute, Resolved, WordGroups
+from wordbias.wordlists import resolve_groups as find_words
+
+DIMS = 4
+"""Components of two groups' differences, as in the paper."""
+
+
+def group_vectors(
+    embedding: Embedding, attribute: Attribute | WordGroups
+) -> list[NDArray[np.float32]]:
+    """Return the vectors of each group's words, as many arrays as groups.
+
+    Raises
+    ------
+    WordbiasError
+        If fewer than two words, or ten first names, of a group are found.
+    """
+    return [embedding.take(found.found) for found in resolve_groups(embedding, attribute)]
+
+
+def resolve_groups(embedding: Embedding, attribute: Attribute | WordGroups) -> list[Resolved[str]]:
+    """Resolve the words of each group; see `group_vectors`."""
+    embedding = as_embedding(embedding)
+    return list(find_words(attribute, embedding, embedding.name))
+
+
+class Groups(NamedTuple):
+    """The words of an attribute's two groups as an embedding has them."""
+
+    first: Resolved[str]
+    second: Resolved[str]
+
+    def vectors(self, embedding: Embedding) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return both groups' vectors, shapes ``(n, d)`` and ``(m, d)``."""
+        return embedding.take(self.first.found), embedding.take(self.second.found)
+
+
+def find_groups(embedding: Embedding, attribute: Attribute) -> Groups:
+    """Resolve an attribute's groups against an embedding.
+
+    Raises
+    ------
+    WordbiasError
+        If fewer than two words of a group are found.
+    """
+    return Groups(*resolve_groups(embedding, attribute))
+
+
+def fit(
+    embedding: Embedding,
+    attribute: Attribute | WordGroups | str | Path | None = None,
+    *,
+    dims: int | None = None,
+    center: bool = False,
+    hard: bool = False,
+    weights: str | Sequence[float] = "variance",
+    as_published: bool = False,
+) -> Projection:
+    """Fit MISP.
+
+    Parameters
+    ----------
+    embedding
+        Where the groups' vectors come from.
+    attribute
+        The groups, or a file with them; by default gender, 100 + 100 common first names. More than
+        two give the subspace of their means, see `Subspace.from_means`: what the paper's pairwise
+        differences have beside it is variation within the groups, of which more groups have more.
+    dims
+        Components to remove. By default 4, as in the paper, where they were chosen on the test
+        correlation itself; of k > 2 groups all k − 1.
+    center
+        Centre the differences f − m, as the paper's PCA of one side does, so that the difference
+        between the groups drops out and hardly any of it is removed; see `Subspace.from_groups`.
+        By default it is among the components. Not for more than two groups, whose means are what
+        is left to compare.
+    hard
+        Project the components out whole: MHD, the paper's control.
+    weights
+        See `reweighted`.
+    as_published
+        All settings of the paper, which are these defaults but for `center`.
+
+    Raises
+    ------
+    WordbiasError
+        If too few words of a group are found, or `dims` or `weights` do not fit.
+    """
+    center = center or as_published
+    return Projection(
+        reweighted(fit_groups(embedding, as_groups(attribute), dims, center=center), weights), hard
+    )
+
+
+def fit_groups(
+    embedding: Embedding,
+    groups: Attribute | WordGroups,
+    dims: int | None = None,
+    *,
+    center: bool = False,
+) -> Subspace:
+    """Fit the subspace that MISP weighs: of two groups their differences, of more their means."""
+    first, second, *others = group_vectors(embedding, groups)
+    if dims is not None:
+        check_dims(dims, embedding.dim)
+    if others:
+        return Subspace.from_means([first, second, *others], dims)
+    k = DIMS if dims is None else dims
+    check_dims(k, embedding.dim)
+    return Subspace.from_groups(first, second, k, center=center)
+
+
+def misp(
+    embedding: Embedding,
+    attribute: Attribute | WordGroups | str | Path | None = None,
+    *,
+    dims: int | None = None,
+    center: bool = False,
+    hard: bool = False,
+    weights: str | Sequence[float] = "variance",
+    as_published: bool = False,
+) -> Embedding:
+    """Fit MISP on an embedding and return the debiased embedding; see `fit`."""
+    center = center or as_published
+    fitted = fit(embedding, attribute, dims=dims, center=center, hard=hard, weights=weights)
+    return transformed(embedding, fitted)
+
+
+def reweighted(subspace: Subspace, weights: str | Sequence[float]) -> Subspace:
+    """Give a subspace other weights.
+
+    Parameters
+    ----------
+    subspace
+        Fitted, with the shares of variance as its weights.
+    weights
+        ``"variance"`` leaves them; numbers, or a string such as ``"0.5,0.3"``, replace them;
+        ``"perm:2134"`` permutes them as in the paper's appendix C: digit `i` names the component
+        whose weight component `i` gets.
+
+    Raises
+    ------
+    WordbiasError
+        If the number of weights is not that of the components, one is outside [0, 1], or the
+        permutation is none.
+    """
+    if isinstance(weights, str):
+        if weights == "variance":
+            return subspace
+        if weights.startswith("perm:"):
+            return subspace.with_weights(subspace.weights[_permutation(weights, subspace.dims)])
+        weights = _numbers(weights)
+    if len(weights) != subspace.dims:
+        raise WordbiasError(
+            f"expected {subspace.dims} weights, one a component, got {len(weights)}"
+        )
+    return subspace.with_weights(weights)
+
+
+def check_dims(dims: int, d: int) -> None:
+    """Refuse more components than the vectors have dimensions."""
+    if isinstance(dims, bool) or not isinstance(dims, (int, np.integer)):
+        raise WordbiasError(f"dims: expected a whole number of components, got {dims!r}")
+    if not 1 <= dims <= d:
+        raise WordbiasError(
+            f"{dims} components asked for, but the vectors have {d} dimensions; "
+            f"ask for 1 to {d} (--dims)"
+        )
+
+
+def _permutation(text: str, k: int) -> list[int]:
+    digits = text.removeprefix("perm:")
+    if k > 9:
+        raise WordbiasError(f"weights {text!r}: a permutation names at most 9 components, not {k}")
+    if sorted(digits) != [str(i) for i in range(1, k + 1)]:
+        example = "".join(str(i) for i in range(k, 0, -1))
+        raise WordbiasError(
+            f"weights {text!r}: expected each of the digits 1 to {k} once, such as perm:{example}"
+        )
+    return [int(digit) - 1 for digit in digits]
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise WordbiasError(
+            f"weights {text!r}: expected variance, numbers such as 0.5,0.3 or perm:2134"
+        ) from None

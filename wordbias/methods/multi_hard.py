@@ -1,0 +1,100 @@
+"""Hard debiasing over several groups at once (Manzini et al. 2019)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wordbias.embedding import Embedding
+from wordbias.errors import WordbiasError
+from wordbias.methods.fitted import Fitted
+from wordbias.methods.hard import neutralising, on_unit_length
+from wordbias.methods.misp import check_dims, group_vectors
+from wordbias.methods.words import as_embedding, as_groups, listed_words, spellings
+from wordbias.subspace import Subspace
+from wordbias.wordlists import Attribute, WordGroups, WordSets, resolve
+
+
+def fit(
+    embedding: Embedding,
+    attribute: Attribute | WordGroups | str | Path | None = None,
+    *,
+    sets: WordSets | str | Path | None = None,
+    dims: int | None = None,
+    equalise: bool = True,
+    means: bool = False,
+) -> Fitted:
+    """Fit hard debiasing over the groups of sets of words, such as three religions.
+
+    The subspace is spanned by the principal components of the definitional sets, each centred on
+    its own mean, on unit length. With sets of two it is `wordbias.methods.hard`; as there, the
+    words of all sets and their capitalisations are kept, listed as specific or not.
+
+    Parameters
+    ----------
+    embedding
+        Where the vectors come from.
+    attribute
+        Instead of `sets`: the pairs of an attribute, or the sets of groups.
+    sets
+        The sets, or a file with them; by default religion, three groups.
+    dims
+        Components; by default one less than the words of the largest set, as many as groups can
+        differ in.
+    equalise
+        Equalise the sets that say so.
+    means
+        Span the subspace by what the means of the attribute's groups differ in, on unit length
+        (`Subspace.from_means`), in place of the sets: for groups without them, as of first names.
+        By default then all components, one less than groups.
+
+    Raises
+    ------
+    WordbiasError
+        If no definitional set is found whole, or they span fewer components.
+    """
+    embedding = as_embedding(embedding)
+    groups = None if attribute is None else as_groups(attribute)
+    if means and (groups is None or sets is not None):
+        raise WordbiasError(
+            "the means are those of an attribute's groups: give --attribute NAME|FILE, no --sets"
+        )
+    if sets is None and groups is not None:
+        sets = WordSets.of(groups)
+    if not isinstance(sets, WordSets):
+        sets = WordSets.load(sets)
+    if dims is not None:
+        check_dims(dims, embedding.dim)
+    if means and groups is not None:
+        part = on_unit_length(embedding, listed_words(groups))
+        g = Subspace.from_means(group_vectors(part, groups), dims)
+    else:
+        g = _from_sets(embedding, sets, dims)
+    settings = {"sets": sets.name, "dims": g.dims, "equalise": equalise, "means": means}
+    chosen = sets.equalise if equalise else ()
+    return neutralising("multi-hard", embedding, g, chosen, spellings(sets.specific), settings)
+
+
+def _from_sets(embedding: Embedding, sets: WordSets, dims: int | None) -> Subspace:
+    found = _found(sets, embedding)
+    part = on_unit_length(embedding, {word for words in found for word in words})
+    k = max(map(len, found)) - 1 if dims is None else dims
+    check_dims(k, embedding.dim)
+    return Subspace.from_sets([part.take(words) for words in found], k)
+
+
+def _found(sets: WordSets, embedding: Embedding) -> list[tuple[str, ...]]:
+    """Keep the definitional sets whose words the embedding has all, as it spells them."""
+    resolved = [resolve(words, embedding) for words in sets.definitional]
+    whole = [one.found for one in resolved if len(one.found) == len(one.asked)]
+    if not resolved:
+        raise WordbiasError(
+            f"{sets.name} has no definitional sets or pairs; give some in its file, or take the "
+            "means of its groups (--means)"
+        )
+    if not whole:
+        missing = ", ".join(word for one in resolved for word in one.missing[:1])
+        raise WordbiasError(
+            f"{embedding.name}: 0 of {len(resolved)} definitional sets of {sets.name} found whole "
+            f"(missing: {missing}); give sets of words it has with --sets FILE"
+        )
+    return whole

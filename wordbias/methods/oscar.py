@@ -1,0 +1,152 @@
+"""OSCaR: a second concept is rotated to 90° from the first (Dev et al. 2021)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from wordbias.arrays import matrix, rounding
+from wordbias.embedding import Embedding
+from wordbias.errors import WordbiasError
+from wordbias.measures.direction import find_direction
+from wordbias.methods.finite import finite_vectors
+from wordbias.methods.fitted import Fitted
+from wordbias.methods.moments import Float
+from wordbias.methods.rotation import GradedRotation, angle_between
+from wordbias.methods.words import as_attribute, as_embedding, listed_words
+from wordbias.results import Row
+from wordbias.threads import blas_threads
+from wordbias.wordlists import Attribute, Resolved, Templates, resolve, wordlist
+
+Concept = str | Path | Sequence[str] | None
+
+_DIRECTIONS = 2
+
+
+class Chosen(NamedTuple):
+    """The directions that are nearest to each other, and which of the concept's it is, from 1."""
+
+    v1: Float
+    v2: Float
+    component: int
+
+
+@blas_threads(1)
+def fit(
+    embedding: Embedding,
+    attribute: Attribute | str | Path | None = None,
+    *,
+    concept: Concept = None,
+    direction: str = "she-he",
+) -> Fitted:
+    """Fit OSCaR: the attribute stays, a concept associated with it is rotated to 90° from it.
+
+    Unlike a projection it removes nothing: it disentangles the two.
+
+    Parameters
+    ----------
+    embedding
+        Where the vectors come from.
+    attribute
+        Its axis, or whatever `direction` needs, gives ``v1``; by default gender.
+    concept
+        Words of the second concept, or a file with one a line; by default occupations. Their first
+        two principal components are looked at, and the one nearer to ``v1`` is ``v2``.
+    direction
+        See `wordbias.measures.direction.find_direction`; of a recipe with several directions the
+        one nearest to the concept is taken.
+
+    Raises
+    ------
+    WordbiasError
+        If the direction is undefined, too few words of the concept are found or they do not vary,
+        a vector is not finite, or the two are orthogonal already.
+
+    Notes
+    -----
+    Dev et al. (2021) say little of how the concept's directions are made; the released code's
+    script for encoders centres, as sklearn's PCA does, and so does this. For GloVe it ships two
+    directions and takes, by a slip, the last pair of directions for the nearest.
+    """
+    embedding, attribute = as_embedding(embedding), as_attribute(attribute)
+    finite_vectors(embedding, sorted(listed_words(attribute).intersection(embedding.index)))
+    first = find_direction(embedding, attribute, direction)
+    found = resolve(concept_words(concept), embedding, f"{embedding.name}: concept")
+    found.at_least(_DIRECTIONS + 1, "give words it has with --concept FILE")
+    components = concept_directions(finite_vectors(embedding, found.found))
+    chosen = nearest_directions(first.defined().basis, components)
+    try:
+        step = GradedRotation(chosen.v1, chosen.v2)
+    except WordbiasError as error:
+        what = f"{embedding.name}: {attribute.name} and the concept"
+        raise WordbiasError(f"{what}: {error}") from None
+    rows = _angle_rows(embedding.name, step, chosen, first.recipe, found)
+    settings = {"concept": _as_json(concept), "direction": direction}
+    return Fitted("oscar", (step,), found=rows, settings=settings)
+
+
+def _angle_rows(
+    subject: str, step: GradedRotation, chosen: Chosen, direction: str, found: Resolved[str]
+) -> tuple[Row, ...]:
+    """Give the angle between the two directions before and after, in degrees."""
+    said = {
+        "direction": direction,
+        "component": chosen.component,
+        "n": len(found.found),
+        "missing": len(found.missing),
+        "neutral": 90.0,
+        "better": "neutral",
+    }
+    angles = {"before": step.angle, "after": angle_between(chosen.v1, step(chosen.v2))}
+    return tuple(
+        Row(subject, "angle", float(np.degrees(angle)), {"stage": stage, **said})
+        for stage, angle in angles.items()
+    )
+
+
+def concept_words(concept: Concept = None) -> tuple[str, ...]:
+    """Return the words of a concept: those given, those of a file, or by default occupations."""
+    if concept is None:
+        return Templates.load().occupations
+    if isinstance(concept, str | Path):
+        return wordlist(concept)
+    return tuple(concept)
+
+
+def concept_directions(vectors: ArrayLike) -> Float:
+    """Return the first two principal components of vectors ``(n, d)``, or the only one.
+
+    Raises
+    ------
+    WordbiasError
+        If the vectors do not vary.
+    """
+    x = matrix(vectors)
+    _, s, vt = np.linalg.svd(x - x.mean(0), full_matrices=False)
+    kept: Float = vt[s > max(rounding(vectors), s[0] * max(x.shape) * np.finfo(float).eps)]
+    if not len(kept):
+        raise WordbiasError(
+            f"the vectors of all {len(x)} words of the concept are equal; give other words with "
+            "--concept FILE"
+        )
+    return kept[:_DIRECTIONS]
+
+
+def nearest_directions(first: Float, second: Float) -> Chosen:
+    """Choose the two that have the largest cosine, of ``(k, d)`` and ``(m, d)`` unit directions.
+
+    The second is turned, if need be, to the side of the first.
+    """
+    cosine = first @ second.T
+    i, j = np.unravel_index(int(np.abs(cosine).argmax()), cosine.shape)
+    return Chosen(first[i], second[j] * (-1 if cosine[i, j] < 0 else 1), int(j) + 1)
+
+
+def _as_json(concept: Concept) -> str | list[str] | None:
+    if concept is None or isinstance(concept, str):
+        return concept
+    return str(concept) if isinstance(concept, Path) else list(concept)

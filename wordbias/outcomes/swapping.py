@@ -1,0 +1,120 @@
+"""Counterfactual texts: the same sentence about a person of the other group (Zhao et al. 2018).
+
+Swapping twice gives a text back where every word has one counterpart and the rule for *her* and
+*his* reads both texts alike. It does not for words on a one-way street (*Mrs* becomes *Mr*, which
+becomes *Ms*), which `Swaps.one_way` names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+
+from wordbias.outcomes.pronouns import stands_alone
+from wordbias.outcomes.records import Record
+from wordbias.outcomes.rewriting import Change
+from wordbias.outcomes.scrubbing import DEGREES
+from wordbias.wordlists import Attribute, names
+from wordbias.wordlists.rewriting import swaps, swaps_of
+
+_WORD = re.compile(r"ma['’]am(?![^\W\d_])|[^\W\d_]+", re.IGNORECASE)
+_SIMPLE = {"him": "her", "hers": "his"}
+_BY_RULE = frozenset(("her", "his"))
+CERTAIN = 0.9
+"""A name is swapped if at least this share of its bearers is of one sex."""
+
+
+@dataclass(frozen=True)
+class Swapper:
+    """Swaps gendered words.
+
+    Attributes
+    ----------
+    words
+        By lower-cased word what it becomes; *her* and *his* are decided by rule.
+    small_only
+        Words that are left alone where they begin with a capital.
+    names
+        By first name, as it is written, the name it becomes.
+    pronouns
+        Whether *her* and *his* are swapped.
+    """
+
+    words: Mapping[str, str] = field(repr=False)
+    small_only: frozenset[str] = field(repr=False)
+    names: Mapping[str, str] = field(default_factory=dict, repr=False)
+    pronouns: bool = True
+
+    @classmethod
+    def built_in(cls, *, with_names: bool = False) -> Swapper:
+        """Return the pairs of wordbias, on request with first names."""
+        known = swaps()
+        others = name_pairs() if with_names else {}
+        return cls({**known.words, **_SIMPLE}, known.small_only, others)
+
+    @classmethod
+    def of(cls, attribute: Attribute) -> Swapper:
+        """Return the pairs of another attribute than gender: *young* becomes *old*.
+
+        Raises
+        ------
+        WordbiasError
+            If the attribute has no pairs.
+        """
+        known = swaps_of(attribute)
+        return cls(known.words, known.small_only, pronouns=False)
+
+    def __call__(self, text: str, cells: Record | None = None) -> Change:
+        """Return the counterfactual text, and ``word → other`` for each word that was swapped."""
+        done: list[str] = []
+
+        def swapped(match: re.Match[str]) -> str:
+            word = match.group()
+            other = self._other(word, match)
+            if other is None:
+                return word
+            done.append(f"{word.lower()} → {other.lower()}")
+            return other
+
+        return _WORD.sub(swapped, text), done
+
+    def _other(self, word: str, match: re.Match[str]) -> str | None:
+        lower = word.lower().replace("’", "'")
+        if self.pronouns and lower in _BY_RULE:
+            alone = stands_alone(match.string, *match.span())
+            return in_case_of(word, _third_person(lower, alone))
+        other = self.words.get(lower)
+        if other is None:
+            return self.names.get(word)
+        if word in DEGREES or (lower in self.small_only and word[0].isupper()):
+            return None
+        return in_case_of(word, other)
+
+
+def _third_person(word: str, alone: bool) -> str:
+    if word == "her":
+        return "him" if alone else "his"
+    return "hers" if alone else "her"
+
+
+def in_case_of(word: str, other: str) -> str:
+    """Return `other` in the case of `word`: SHE, She or she."""
+    if word.isupper():
+        return other.upper()
+    return other.capitalize() if word[0].isupper() else other
+
+
+@cache
+def name_pairs(certain: float = CERTAIN) -> Mapping[str, str]:
+    """Return first names in pairs of about equal frequency, each the other's counterpart.
+
+    The most frequent female name goes with the most frequent male one, the second with the second,
+    and so on; names of which less than a share of `certain` of the bearers are of one sex, and
+    what is left over, are in no pair.
+    """
+    female = [name for name, share in names().items() if share >= certain]
+    male = [name for name, share in names().items() if share <= 1 - certain]
+    pairs = list(zip(female, male, strict=False))
+    return {a: b for pair in pairs for a, b in (pair, pair[::-1])}

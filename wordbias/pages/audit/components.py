@@ -1,0 +1,49 @@
+"""What the components of MIDB weigh and contribute, one by one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.measures.blocks import blocks
+from wordbias.measures.bootstrap import percentile_interval, resampled_means
+from wordbias.results import Row
+from wordbias.subspace import Subspace
+
+if TYPE_CHECKING:
+    from wordbias.pages.audit.plan import Plan
+    from wordbias.pages.audit.stages import Stages
+
+
+def contributions(vectors: NDArray[np.float32], subspace: Subspace) -> NDArray[np.float64]:
+    """Compute ``|a_i ⟨g_i, x⟩|`` of every vector, shape ``(n, k)`` (Dawkins 2021, eq. 3)."""
+    parts = [np.abs(subspace.coordinates(x) * subspace.weights) for x in blocks(vectors)]
+    return np.concatenate([np.zeros((0, subspace.dims)), *parts])
+
+
+def component_parts(one: Stages, plan: Plan) -> list[Row]:
+    """Take the rows of the fit, and each component's mean contribution to MIDB.
+
+    The components are those of the vectors before at both stages, so that what MISP left along
+    them, ``1 − a_i`` of it, can be seen.
+    """
+    if one.fitted is None or one.projection is None:
+        return []
+    subspace = one.projection.subspace
+    rows = one.rows("before", one.fitted.found)
+    for stage, panel in one.panels():
+        values = contributions(panel.vectors, subspace)
+        samples = resampled_means(values, panel.rng())
+        for i, value in enumerate(values.mean(0).tolist()):
+            about = {
+                "component": i + 1,
+                "reference": "before",
+                **percentile_interval(samples[:, i])._asdict(),
+                "n": len(values),
+                "neutral": 0.0,
+                "better": "lower",
+            }
+            rows.append(one.row(stage, Row(one.name, "midb-component", value, about)))
+    return rows

@@ -1,0 +1,197 @@
+"""The parts of an audit, one after the other; what one cannot measure, it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from wordbias.errors import WordbiasError
+from wordbias.measures.associations import measure_queries
+from wordbias.measures.chance import Values, chance, with_chance
+from wordbias.measures.gipe import find_neighbourhood
+from wordbias.measures.panel import Panel
+from wordbias.measures.permutation import Alternative
+from wordbias.measures.table import FAMILIES, table_rows
+from wordbias.measures.weat import Settings as WeatSettings
+from wordbias.nli.scoring import foreign
+from wordbias.pages.audit.components import component_parts
+from wordbias.pages.audit.marked import marked
+from wordbias.pages.audit.plan import Plan
+from wordbias.pages.audit.stages import Stages, among
+from wordbias.pages.audit.words import change_rows, map_rows, neighbour_rows, occupation_rows
+from wordbias.progress import progress
+from wordbias.results import Row
+from wordbias.word_tasks import Settings as QualitySettings
+from wordbias.word_tasks import quality
+from wordbias.wordlists import Attribute, group_queries, load_queries, load_two_sets, resolve
+
+Part = Callable[[Stages, Plan], list[Row]]
+_PARTITIONS = 10_000
+"""Of WEAT's larger queries; `wordbias weat` draws more."""
+
+
+@dataclass(frozen=True)
+class Audited:
+    """The rows of all embeddings, and what could not be measured and why."""
+
+    rows: list[Row]
+    notes: list[str]
+
+
+def audit(stages: Sequence[Stages], plan: Plan) -> Audited:
+    """Measure every embedding at its stages.
+
+    Parameters
+    ----------
+    stages
+        See `make_stages`.
+    plan
+        What to ask.
+    """
+    rows: list[Row] = []
+    notes = [*_not_given(plan), *(note for one in stages for note in _about(one, plan))]
+    asked = {name: part for name, part in _PARTS.items() if _wanted(name, plan)}
+    shares = {name: _SHARES.get(name, 1) for name in asked}
+    with progress("audit", sum(shares.values()) * len(stages), "%") as bar:
+        for one in stages:
+            for name, part in asked.items():
+                bar.set_postfix_str(name)
+                try:
+                    rows += part(one, plan)
+                except WordbiasError as error:
+                    notes.append(f"{one.name}: {name} was not measured: {error}")
+                bar.update(shares[name])
+    return Audited(rows, [*notes, *_of_model(stages, plan, rows)])
+
+
+_SHARES = {"gipe": 35, "quality": 35, "mab": 12, "clustering": 6, "recoverability": 6, "weat": 3}
+"""About how the time is shared out, for the estimate; the other parts take 1 each."""
+_MANY = 20_000
+"""Words beyond which some parts take minutes."""
+
+
+def slow_parts(panels: Sequence[Panel], plan: Plan) -> list[str]:
+    """Return the parts that take minutes on vectors of this many words."""
+    if max(len(panel.embedding) for panel in panels) <= _MANY:
+        return []
+    return [name for name in ("gipe", "quality") if _wanted(name, plan)]
+
+
+def _wanted(name: str, plan: Plan) -> bool:
+    """Whether a part is asked for and has what it needs; components belong to MIDB."""
+    needs = {"quality": bool(plan.sets), "mab": plan.model is not None}
+    needs["sembias"] = plan.sembias is not None
+    return plan.asks({"components": "midb", "change": "misp"}.get(name, name)) and needs.get(
+        name, True
+    )
+
+
+def _not_given(plan: Plan) -> list[str]:
+    """Say which parts need files that were not given, unless they are skipped."""
+    missing = {
+        "sembias": plan.sembias is None and ("SemBias (--sembias sembias)", "sembias"),
+        "quality": not plan.sets
+        and ("similarity and analogies (--sets men)", "men simlex-999 google-analogies"),
+    }
+    found = [what for part, what in missing.items() if what and plan.asks(part)]
+    if not found:
+        return []
+    names, sets = zip(*found, strict=True)
+    return [
+        f"not measured: {', '.join(names)}: the test sets are not part of wordbias; get them with: "
+        f"wordbias fetch {' '.join(sets)}"
+    ]
+
+
+def _about(one: Stages, plan: Plan) -> list[str]:
+    missing = resolve(plan.words, one.before.embedding).missing
+    said = [
+        *_about_after(one),
+        *(one.fitted.warnings if one.fitted else ()),
+        *([f"it lacks the words asked for: {', '.join(missing)}"] if missing else []),
+    ]
+    return [f"{one.name}: {note}" for note in said]
+
+
+def _about_after(one: Stages) -> list[str]:
+    if not one.reason:
+        return []
+    if one.after is None:
+        return [f"nothing was measured after MISP: {one.reason}"]
+    return [f"“after” is hard debiasing (wordbias debias hard), not MISP: {one.reason}"]
+
+
+def _of_model(stages: Sequence[Stages], plan: Plan, rows: Sequence[Row]) -> list[str]:
+    """Say where the NLI model was trained on other vectors."""
+    if plan.model is None or not any(row.measure == "mab-distance" for row in rows):
+        return []
+    return [note for one in stages for note in foreign(plan.model, one.before.embedding)]
+
+
+def _family(name: str) -> Part:
+    def part(one: Stages, plan: Plan) -> list[Row]:
+        found: list[Row] = []
+        for stage, panel in one.panels():
+            own = {"reference": "self"} if stage == "after" and name in _ALONG_OWN else {}
+            rows = table_rows(panel, [name], sembias=plan.sembias)
+            found += one.rows(stage, rows, **own)
+        levels = chance(one.before, [name], sembias=plan.sembias) if plan.chance else {}
+        return with_chance(found, levels)
+
+    return part
+
+
+_ALONG_OWN = ("midb", "direct-bias", "sembias")
+"""Measured along what the debiased vectors give, as in the papers' tables."""
+
+
+def _gipe(one: Stages, plan: Plan) -> list[Row]:
+    found: list[Row] = []
+    levels: Values = {}
+    for stage, panel in one.panels():
+        part = among(panel, plan.gipe_words)
+        near = None if part.original_direction.subspace is None else find_neighbourhood(part)
+        rows = table_rows(part, ["gipe"], isolated=plan.isolated, neighbourhood=near)
+        found += one.rows(stage, rows, among=len(part.embedding))
+        if stage == "before" and plan.chance:
+            levels = chance(part, ["gipe"], isolated=plan.isolated, neighbourhood=near)
+    return with_chance(found, levels)
+
+
+def _weat(one: Stages, plan: Plan) -> list[Row]:
+    """Take the queries of WEAT; of another attribute its groups, whose order means nothing."""
+    attribute = one.before.attribute
+    other = attribute != Attribute.load()
+    queries = group_queries(attribute, load_two_sets(_VALENCE)) if other else load_queries()
+    alternative: Alternative = "two-sided" if other else "greater"
+    settings = WeatSettings(1, alternative, _PARTITIONS, one.before.seed)
+    found: list[Row] = []
+    for stage, panel in one.panels():
+        found += one.rows(stage, measure_queries(panel.embedding, queries, settings=settings))
+    return found
+
+
+_VALENCE = ("pleasant", "unpleasant")
+
+
+def _quality(one: Stages, plan: Plan) -> list[Row]:
+    settings = QualitySettings(seed=one.before.seed)
+    return [
+        row
+        for stage, panel in one.panels()
+        for row in one.rows(stage, quality(panel.embedding, plan.sets, settings))
+    ]
+
+
+_PARTS: dict[str, Part] = {
+    **{name: _family(name) for name in FAMILIES if name != "gipe"},
+    "gipe": _gipe,
+    "components": component_parts,
+    "weat": _weat,
+    "occupations": occupation_rows,
+    "map": map_rows,
+    "neighbours": neighbour_rows,
+    "change": change_rows,
+    "quality": _quality,
+    "mab": marked,
+}

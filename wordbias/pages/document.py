@@ -1,0 +1,165 @@
+"""What a report is made from: the rows that a command saved, with where they came from."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wordbias.errors import WordbiasError
+from wordbias.formats.foreign import is_web_page
+from wordbias.pages.lines import interval
+from wordbias.rows import Found, given, read_source
+
+DATA = "wordbias-data"
+"""Identity of the element of a page that holds its documents."""
+_OPENING = f'<script type="application/json" id="{DATA}">'
+_LARGEST = 1 << 28
+
+
+@dataclass(frozen=True)
+class Document:
+    """Rows and their provenance.
+
+    Attributes
+    ----------
+    rows
+        Each with a subject, a measure and a value.
+    about
+        Everything else that the command said: its name, arguments, inputs, versions, notes.
+    """
+
+    rows: Sequence[Found]
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, found: Mapping[str, Any]) -> Document:
+        """Take what `wordbias.results.Report.to_dict` returns."""
+        about = {key: _finite(value) for key, value in found.items() if key != "rows"}
+        return cls([_finite(row) for row in found["rows"]], about)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what a page holds, from which `of` makes the document again."""
+        return {**self.about, "rows": list(self.rows)}
+
+
+def read_documents(path: str | Path) -> list[Document]:
+    """Read what a command saved as JSON, JSONL or CSV, or a page, which holds what it shows.
+
+    Of CSV the rows about single words, components and layers are left out; JSON keeps them.
+
+    Raises
+    ------
+    WordbiasError
+        With the line and column, or the row, of what is not usable.
+    """
+    text = _text(Path(path))
+    if _OPENING in text:
+        found = _parsed(text.partition(_OPENING)[2].partition("</script>")[0])
+        documents = found if isinstance(found, list) else []
+        if not documents or not all(map(_is_usable, documents)):
+            raise WordbiasError(f"{path}: the data in this page is damaged; make the page again")
+    elif is_web_page(text[:1024].encode("utf-8", "replace")):
+        raise WordbiasError(f"{path}: is a web page, but none that audit or report made")
+    else:
+        documents = [_one(_parsed(text), text)]
+    if not documents or not all(map(_is_usable, documents)):
+        source = read_source(Path(path))  # says what is wrong, or reads CSV
+        about = {"inputs": {Path(path).name: {"path": str(path), "sha256": source.sha256}}}
+        return [_checked(Document([_typed(row) for row in source.rows], about), path)]
+    if not any(found["rows"] for found in documents):
+        raise WordbiasError(f"{path}: no values; expected rows with subject, measure and value")
+    return [_checked(Document.of(found), path) for found in documents]
+
+
+def _checked(document: Document, path: str | Path) -> Document:
+    """Refuse intervals whose ends are the wrong way round: no verdict on them means anything."""
+    for i, row in enumerate(document.rows, 1):
+        if (ends := interval(row)) is not None and ends[0] > ends[1]:
+            raise WordbiasError(
+                f"{path}: row {i}, {row['measure']} of {row['subject']}: the interval begins at "
+                f"{ends[0]:g} and ends at {ends[1]:g}; low must not be above high"
+            )
+    return document
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise WordbiasError(f"{path}: larger than {_LARGEST >> 20} MB; give fewer rows")
+        return path.read_bytes().decode("utf-8-sig")
+    except IsADirectoryError:
+        raise WordbiasError(f"{path}: is a folder; name the files of results in it") from None
+    except OSError as error:
+        raise WordbiasError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise WordbiasError(f"{path}: not UTF-8 text at byte {error.start}") from None
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_CONSTANTS.get)
+    except (ValueError, RecursionError):
+        return None
+
+
+_CONSTANTS = {"NaN": None, "Infinity": math.inf, "-Infinity": -math.inf}
+"""What is no number is undefined, as in `wordbias.rows`."""
+
+
+def _finite(value: Any) -> Any:
+    """Return a value without infinities, which JSON cannot hold, and integers as large."""
+    if isinstance(value, dict):
+        return {str(key): _finite(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, (int, float)) and not _is_finite(value) else value
+
+
+def _is_finite(value: float) -> bool:
+    """Whether floating point can hold a number: no infinity, no integer of 400 digits."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def _one(found: Any, text: str) -> Any:
+    """Return a document for an object with rows, a list of rows, one row, or lines of them."""
+    if isinstance(found, dict) and "rows" not in found:
+        return {"rows": [found]}
+    if found is None:
+        found = [_parsed(line) for line in text.split("\n") if line.strip()]
+    return {"rows": found} if isinstance(found, list) else found
+
+
+def _is_usable(found: Any) -> bool:
+    rows = found.get("rows") if isinstance(found, dict) else None
+    return isinstance(rows, list) and all(map(_is_row, rows))
+
+
+def _is_row(row: Any) -> bool:
+    if not isinstance(row, dict) or not row.keys() >= {"subject", "measure", "value"}:
+        return False
+    value = row["value"]
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    named = isinstance(row["subject"], str) and isinstance(row["measure"], str)
+    return named and (value is None or (number and _is_finite(value)))
+
+
+def _typed(row: Found) -> Found:
+    """Give the cells of CSV the types that they had: numbers and lists."""
+    kept = {key: value for key, value in row.items() if key == "value" or given(row, key)}
+    texts = ("subject", "measure", "stage", "reference", "set", "setting")
+    return {
+        key: _cell(value) if isinstance(value, str) and key not in texts else value
+        for key, value in kept.items()
+    }
+
+
+def _cell(text: str) -> Any:
+    found = _parsed(text) if text[:1] in "-0123456789[{" else None
+    return text if found is None else _finite(found)

@@ -1,0 +1,212 @@
+"""The report in a few sentences, each put together from the values it names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wordbias.pages.families import BY_MEASURE, measure_title
+from wordbias.pages.judging import (
+    IMPROVED,
+    SAME,
+    UNCLEAR,
+    UNJUDGED,
+    UNKNOWN,
+    WORSE,
+    change,
+    differs,
+)
+from wordbias.pages.lines import Line, is_number, minus
+from wordbias.pages.views import occupations
+from wordbias.pages.views.glance import main_lines, without_query
+from wordbias.pages.views.words import by_word, sides
+from wordbias.rendering import how_many
+from wordbias.results import number
+from wordbias.rows import Found, given
+
+_SUBJECTS = 4
+_WORDS = 3
+_COST = ("quality", "moved")
+"""Families whose values are no bias."""
+CAUTION = (
+    "No value near neutral is a proof of fairness: each measure sees the bias that it was made to "
+    "see, in its own words."
+)
+
+
+def headline(rows: Sequence[Found]) -> list[str]:
+    """Say what the rows show, and no more.
+
+    The sentences name the measure of each family that stands for it, and call a value away from
+    neutral, or a change clear, only where the 95 % intervals say so.
+    """
+    known = main_lines(rows)
+    lines = [line for line in known if BY_MEASURE[line.measure].key not in _COST]
+    subjects = list(dict.fromkeys(line.subject for line in lines))
+    said = []
+    for subject in subjects[:_SUBJECTS]:
+        named = f"{subject}: " if len(subjects) > 1 else ""
+        own = [line for line in lines if line.subject == subject]
+        cost = [line for line in known if line.subject == subject and line not in lines]
+        done = [*_removed(subject, rows), *_changed(own)]
+        told = [*_found(own), *done, *_costs(cost), *_leaning(subject, rows)]
+        said += [named + text if named else text[:1].upper() + text[1:] for text in told]
+    if len(subjects) > _SUBJECTS:
+        rest = ", ".join(subjects[_SUBJECTS:])
+        said.append(f"Not summed up here, but in the tables: {rest}.")
+    return [*(said or _counts(rows)), *without_query(rows), CAUTION]
+
+
+def _found(lines: Sequence[Line]) -> list[str]:
+    judged = [(row, line) for line in lines if (row := line.first) is not None]
+    told = {
+        text: ", ".join(_with_value(line, row) for row, line in judged if _said(row) == text)
+        for text in (_AWAY, _INCLUDED, _BEYOND, _CHANCE, _ONE_SIDED, _ALSO)
+    }
+    return [text.format(values) for text, values in told.items() if values]
+
+
+_AWAY = "clearly away from neutral, by their 95 % intervals: {}."
+_INCLUDED = "the 95 % interval includes neutral: {}."
+_BEYOND = "beyond what axes give that do not mean the attribute: {}."
+_CHANCE = "not beyond what axes give that do not mean the attribute: {}."
+_ONE_SIDED = (
+    "also measured: {}; these are never on the better side of neutral, so that being away from it "
+    "is no finding by itself."
+)
+_ALSO = "measured, with no value that would be neutral: {}."
+
+
+def _said(row: Found) -> str:
+    found = differs(row)
+    beyond = row.get("beyond_chance")
+    if isinstance(beyond, bool) and (found is None or not beyond):
+        return _BEYOND if beyond else _CHANCE
+    if found is None:
+        return _ONE_SIDED if is_number(row.get("neutral")) else _ALSO
+    return _AWAY if found else _INCLUDED
+
+
+def _removed(subject: str, rows: Sequence[Found]) -> list[str]:
+    """Say which share of the groups' difference was removed."""
+    found = [
+        row
+        for row in rows
+        if row["subject"] == subject
+        and row["measure"] == "difference-removed"
+        and is_number(row["value"])
+    ]
+    return [
+        f"MISP removed {row['value']:.0%} of the difference between the groups."
+        for row in found[:1]
+    ]
+
+
+def _changed(lines: Sequence[Line]) -> list[str]:
+    compared = [line for line in lines if change(line) != UNKNOWN]
+    built_in = [line for line in compared if _by_construction(line)]
+    said = [
+        f"MISP took {_step(line)}, each stage along its own components, {_of_construction(line)}."
+        for line in built_in
+    ]
+    others = [line for line in compared if line not in built_in]
+    groups = {
+        "improved": [_step(line) for line in others if change(line) == IMPROVED],
+        "worse": [_step(line) for line in others if change(line) == WORSE],
+        "no clear change": [_step(line) for line in others if change(line) in (UNCLEAR, SAME)],
+        UNJUDGED: [_step(line) for line in others if change(line) == UNJUDGED],
+    }
+    told = [f"{name}: {', '.join(steps)}" for name, steps in groups.items() if steps]
+    if told:
+        what = "Of the other measures" if built_in else "After debiasing"
+        judged = any(steps for name, steps in groups.items() if name != UNJUDGED)
+        none = " none improved clearly;" if judged and not groups["improved"] else ""
+        said.append(f"{what},{none} {'; '.join(told)}.")
+    return [" ".join(said)] if said else []
+
+
+def _costs(lines: Sequence[Line]) -> list[str]:
+    """Say what debiasing cost, as far as that was measured."""
+    told = []
+    for line in lines:
+        title, last = measure_title(line.measure), _number(line.last)
+        if line.last and line.first:
+            told.append(f"{title} {_number(line.first)} → {last}, {change(line)}")
+        elif line.last:
+            told.append(f"{title} {last}")
+    return [f"what debiasing cost: {'; '.join(told)}."] if told else []
+
+
+def _by_construction(line: Line) -> bool:
+    last = line.last
+    return (
+        last is not None
+        and last.get("debiased") == "misp"
+        and BY_MEASURE[line.measure].key == "midb"
+    )
+
+
+def _of_construction(line: Line) -> str:
+    if change(line) == IMPROVED:
+        return "clearly nearer to neutral, which it does by construction"
+    return "no clear step nearer to neutral, although it removes what MIDB is measured along"
+
+
+def _leaning(subject: str, rows: Sequence[Found]) -> list[str]:
+    own = [row for row in rows if row["subject"] == subject and occupations.claims(row)]
+    chosen = occupations.most_leaning(by_word(own, subject), _WORDS)
+    if not chosen:
+        return []
+    first = {word: next(iter(stages.values())) for word, stages in chosen.items()}
+    lean = {word: row["value"] for word, row in first.items() if given(row, "towards")}
+    if not lean:
+        return []
+    left, right = sides(own)
+    towards = {
+        left: [word for word in lean if lean[word] < 0],
+        right: [word for word in reversed(lean) if lean[word] > 0],
+    }
+    told = [f"towards {side}: {', '.join(found)}" for side, found in towards.items() if found]
+    return [f"the occupations that lean most {'; '.join(told)}."]
+
+
+def _counts(rows: Sequence[Found]) -> list[str]:
+    measures = dict.fromkeys(str(row["measure"]) for row in rows)
+    subjects = dict.fromkeys(str(row["subject"]) for row in rows)
+    judged = [differ for row in rows if (differ := differs(row)) is not None]
+    sizes = {"value": len(rows), "measure": len(measures), "subject": len(subjects)}
+    counted = [how_many(n, what) for what, n in sizes.items()]
+    text = f"{counted[0]} of {counted[1]} about {counted[2]}."
+    if judged:
+        text += (
+            f" Of the {len(judged):,} with an interval and a neutral value, {sum(judged):,} "
+            "leave the neutral value outside the interval."
+        )
+    return [text]
+
+
+def _title(line: Line) -> str:
+    family = BY_MEASURE[line.measure]
+    own = {"mab": "marked attribute bias", "midb": "MIDB (mean of |·|)"}
+    named = own.get(family.key, family.short)
+    named = named if not named[1:].islower() else named[:1].lower() + named[1:]
+    parts = line.variant.split(", ")
+    which = {"weat": f" of {parts[-1]}", "mab": f" of {parts[0]}"}
+    return named + which.get(family.key, "")
+
+
+def _with_value(line: Line, row: Found) -> str:
+    neutral = f", neutral {row['neutral']:g}" if is_number(row.get("neutral")) else ""
+    p = f", p = {row['p']:.2g}" if is_number(row.get("p")) else ""
+    low, high = row.get("chance_low"), row.get("chance_high")
+    if is_number(low) and is_number(high):
+        neutral += f", chance {minus(number(low, 3))} to {minus(number(high, 3))}"
+    p += " with the words as given" if p and row.get("reading") else ""
+    return f"{_title(line)} ({_number(row)}{neutral}{p})"
+
+
+def _step(line: Line) -> str:
+    return f"{_title(line)} ({_number(line.first)} → {_number(line.last)})"
+
+
+def _number(row: Found | None) -> str:
+    return "–" if row is None else minus(number(row["value"], 3))

@@ -1,0 +1,59 @@
+"""The same report as Markdown, without its pictures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from wordbias.pages.arranging import sections
+from wordbias.pages.cleaning import rows_of
+from wordbias.pages.document import Document
+from wordbias.pages.headline import headline
+from wordbias.pages.page import page_title
+from wordbias.pages.provenance import said_by
+from wordbias.pages.section import Section
+from wordbias.rendering import Table
+from wordbias.results import LIMITS
+from wordbias.visible import seen
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
+
+
+def render_markdown(documents: Sequence[Document]) -> str:
+    """Write documents as one Markdown document that shows the same tables."""
+    rows = rows_of(documents)
+    notes = [note for one in documents for note in said_by(one)]
+    parts = [
+        f"# {_plain(page_title(documents))}",
+        "\n".join(f"- {_plain(sentence)}" for sentence in headline(rows)),
+        *(part for one in sections(rows) for part in _section(one)),
+        "## What these numbers cannot say",
+        LIMITS,
+        *(["\n".join(f"- {_plain(note)}" for note in dict.fromkeys(notes))] if notes else []),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _section(one: Section) -> Iterator[str]:
+    yield f"## {_plain(one.title)}"
+    yield from map(_plain, one.lead)
+    for grid in one.grids:
+        yield _table(grid.table)
+    yield from (f"*{_plain(text)}*" for text in one.method)
+
+
+def _table(table: Table) -> str:
+    """Draw a table; what a user gave is taken for neither markup nor the end of a cell."""
+    rule = ["---", *["---:"] * (len(table.columns) - 1)]
+    cells = [table.columns, *table.cells]
+    head, *lines = (_joined(map(_plain, line)) for line in cells)
+    parts = [f"**{_plain(table.title)}**", "", head, _joined(rule), *lines]
+    return "\n".join([*parts, *(["", _plain(table.note)] if table.note else [])])
+
+
+def _joined(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _plain(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", " ".join(seen(text).split()))
