@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -23,6 +24,11 @@ settings.register_profile(
 settings.load_profile("any machine")
 
 DATA = Path(os.environ.get("WORDBIAS_SHARED_DATA", ROOT.parent / "shared" / "data"))
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # so a shell starts what runs behind it; the processes that tests interrupt would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @dataclass(frozen=True)

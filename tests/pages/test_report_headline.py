@@ -42,7 +42,8 @@ def test_the_fall_of_midb_is_by_construction_and_the_others_are_named_one_by_one
     ]
     changed = headline(rows)[-2]
     assert changed.startswith(
-        "MISP took MIDB (0.150 → 0.100) clearly nearer to neutral, which it does by construction."
+        "MISP took MIDB (mean of |·|) (0.150 → 0.100), each stage along its own components, "
+        "clearly nearer to neutral, which it does by construction."
     )
     assert "none improved clearly" in changed
     assert "worse: GIPE (0.100 → 0.200)" in changed
