@@ -36,7 +36,6 @@ def measured(*arguments: object) -> tuple[int, str, int]:
         capture_output=True,
         check=False,
         encoding="utf-8",
-        timeout=120,
     )
     return done.returncode, done.stderr, int(done.stdout.split()[-1]) * 1024
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import overload
 
 from wordbias.errors import WordbiasError
-from wordbias.formats.atomic import rename, sync_folder
 from wordbias.resources.catalogue import Resource, catalogue, resembling
 
 _RECORD = ".fetched.json"
@@ -139,6 +138,8 @@ def replacing_folder(resource: Resource) -> Iterator[Path]:
 
     What an earlier process left half-done is cleared first.
     """
+    from wordbias.formats.atomic import rename, sync_folder  # loads numpy, which Tab must not
+
     clear_unfinished(resource)
     home, new, old = _places(resource)
     try:
