@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ElementTree
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from wordbias.pages.svg import (
@@ -86,3 +86,13 @@ def test_text_is_cut_to_its_room() -> None:
     assert fitted("n" * 100, 100).endswith("…")
     assert len(fitted("n" * 100, 100)) == 16
     assert fitted("nurse", 1) == "…"
+
+
+@given(st.lists(st.floats(-1e100, 1e100), min_size=1, max_size=4))
+@example([0.0, 5e-324])
+@example([1e17, 1e17 + 16])
+def test_a_scale_of_any_values_has_room_and_ticks(values: list[float]) -> None:
+    found = scale(values, 0, 100)
+    assert found.low < min(values) <= max(values) < found.high
+    slack = 1e-6 * (found.high - found.low)
+    assert all(found.low - slack <= tick <= found.high + slack for tick in found.ticks())

@@ -7,6 +7,7 @@ units high, so that it can be read on both.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from wordbias.pages.markup import Markup, element
 
 WIDTH = 360.0
+_EQUAL = 1e-12
 _CHARACTER = 5.9  # mean width of a character of 11 units, a little too wide on purpose
 
 
@@ -36,10 +38,14 @@ class Scale:
 
 
 def scale(values: Iterable[float], start: float, end: float, pad: float = 0.04) -> Scale:
-    """Fit a scale to values, with a little room on both sides; equal values get some, too."""
+    """Fit a scale to values, with a little room on both sides; equal values get some, too.
+
+    Values that differ by rounding only are equal: there is no round number between them.
+    """
     known = list(values)
     low, high = min(known), max(known)
-    room = (high - low) * pad or max(abs(high), 1.0) * 0.05
+    apart = high - low > max(_EQUAL * max(abs(low), abs(high)), sys.float_info.min)
+    room = (high - low) * pad if apart else max(abs(high), 1.0) * 0.05
     return Scale(low - room, high + room, start, end)
 
 
