@@ -59,6 +59,7 @@ def quicker(words: tuple[str, ...]) -> list[str]:
     instead = {"--threads": THREADS, **INSTEAD.get(command, {})}
     if command in MEASURING:
         instead["--only"] = QUICK_MEASURES + ",sembias" * ("--sembias" in rest)
+        instead["--only"] += ",clustering" * ("--direction" in rest)
     for option, value in instead.items():
         while option in rest:
             at = rest.index(option)

@@ -79,8 +79,8 @@ def _size(size: int | None) -> str:
         return "?"
     for unit, bytes_ in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if size >= bytes_:
-            return f"{size / bytes_:.1f}\N{NO-BREAK SPACE}{unit}"
-    return f"{size}\N{NO-BREAK SPACE}B"
+            return f"{size / bytes_:.1f} {unit}"
+    return f"{size} B"
 
 
 def about_lines(resources: Sequence[Resource]) -> list[str]:
