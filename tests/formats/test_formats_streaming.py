@@ -271,10 +271,10 @@ def test_convert_holds_no_matrix(tmp_path: Path, tall: Path) -> None:
 @needs_proc
 @pytest.mark.skipif(sys.platform != "linux", reason="allocators differ")
 def test_misp_holds_few_copies_of_the_words_it_measures(tmp_path: Path, tall: Path) -> None:
-    """Of the 50,000 first words, 60 MB, what is measured before and after, and one at a time."""
+    """Of the 50,000 first words, 60 MB, five copies at most beside the 150 MB of the program."""
     target = tmp_path / "out.bin"
     peak, _ = limits(["misp", tall, "-o", target, "-q", "--threads", "2"])
-    assert peak < 350_000_000
+    assert peak < 150_000_000 + 5 * 60_000_000
 
 
 def test_convert_keeps_the_first_of_duplicates(tmp_path: Path, cli: Any) -> None:

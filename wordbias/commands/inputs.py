@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -74,17 +74,16 @@ class Subject:
             return "Nothing written; -o FILE writes the result."
         return f"Written: {self.output} ({self.kind})"
 
-    def keep(self, words: Collection[str]) -> None:
+    def keep(self, words: Sequence[str]) -> None:
         """Let go of what is not needed any more of a file that is read again when it is written.
 
         Parameters
         ----------
         words
-            Those that are still needed; they stay in their order, which is of frequency.
+            Those that are still needed, in the order that is most useful.
         """
         if self.file is not None:
-            kept = [word for word in self.embedding.words if word in words]
-            self.embedding = self.embedding.subset(kept)
+            self.embedding = self.embedding.subset(words)
 
     def write(self, transform: Transform) -> None:
         """Write the transformed embedding, from file to file if it is not in memory."""

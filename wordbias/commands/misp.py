@@ -22,7 +22,7 @@ from wordbias.commands.options import (
 )
 from wordbias.commands.views import components_table, effect_table, moved_line
 from wordbias.formats.atomic import refuse_same
-from wordbias.methods.study import Settings, Study, study
+from wordbias.methods.study import Settings, Study, chance_levels, study
 from wordbias.methods.words import listed_words
 from wordbias.results import Report
 from wordbias.vocabulary import SIZE, choose_vocabulary
@@ -101,13 +101,10 @@ def command(
         quiet=quiet,
     )
     vocabulary = choose_vocabulary([subject.embedding], attribute, given, strict=strict_vocab)
-    subject.keep({*vocabulary, *listed_words(attribute)})
-    found = study(
-        subject.embedding,
-        vocabulary,
-        attribute,
-        Settings(center=center or as_published, **settings),
-    )
+    asked = Settings(center=center or as_published, **settings)
+    levels = chance_levels(subject.embedding, vocabulary, attribute, asked)
+    subject.keep([*vocabulary, *sorted(listed_words(attribute))])
+    found = study(subject.embedding, vocabulary, attribute, asked, levels)
     subject.write(found.projection)
     show(_report(subject, attribute, found, given), to, quiet=quiet)
 

@@ -14,7 +14,7 @@ measure is taken again with another axis in place of the attribute's, and everyt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import comb
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
 from wordbias.measures.biased import Biased, most_biased
-from wordbias.measures.blocks import blocks, unit
+from wordbias.measures.blocks import unit
 from wordbias.measures.clustering import MEASURES as CLUSTERING
 from wordbias.measures.clustering import WORDS as CLUSTERED
 from wordbias.measures.clustering import clustering
@@ -54,6 +54,8 @@ CLASSIFIED = 5
 _LIKE = 200
 """Words of the vocabulary nearest in frequency to the one that is replaced."""
 _TRIES = 100
+_BLOCK = 1 << 21
+"""Bytes of vectors at a time; small enough for the allocator to give them back."""
 
 Float = NDArray[np.float64]
 Pairs = Sequence[tuple[str, str]]
@@ -287,12 +289,11 @@ def _fitted(make: Callable[[], Subspace]) -> Subspace | None:
 
 def _means(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
     """Take MIDB and direct bias along all nulls in two passes over the vocabulary."""
-    x = panel.original_vectors
-    found = _midb(x, [null.subspace for null in nulls])
-    on_unit = _midb(x, [null.unit_subspace for null in nulls], by_length=False)
+    found = _midb(panel, [null.subspace for null in nulls])
+    on_unit = _midb(panel, [null.unit_subspace for null in nulls], by_length=False)
     found["midb-unit", ""] = on_unit["midb", ""]
-    found["direct-bias", ""] = _direct_bias(x, [null.axis for null in nulls])
-    found["direct-bias-pca", ""] = _direct_bias(x, [null.component for null in nulls])
+    found["direct-bias", ""] = _direct_bias(panel, [null.axis for null in nulls])
+    found["direct-bias-pca", ""] = _direct_bias(panel, [null.component for null in nulls])
     return found
 
 
@@ -308,7 +309,7 @@ def _in_span(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
 
 
 def _midb(
-    x: NDArray[np.float32], subspaces: Sequence[Subspace | None], *, by_length: bool = True
+    panel: Panel, subspaces: Sequence[Subspace | None], *, by_length: bool = True
 ) -> dict[Key, Float]:
     known = [i for i, one in enumerate(subspaces) if one is not None]
     weighted = [one.basis * one.weights[:, None] for one in subspaces if one is not None]
@@ -318,15 +319,23 @@ def _midb(
         rows = np.concatenate(weighted).T
         starts = np.cumsum([0, *(len(one) for one in weighted[:-1])])
         sums[:, known] = 0
-        for block in blocks(x):
+        for block in _blocks(panel):
             along = (block if by_length else _unit(block)) @ rows
             total = np.add.reduceat(along, starts, axis=1)
             squares = np.add.reduceat(along**2, starts, axis=1)
             parts = (total.sum(0), np.abs(total).sum(0), squares.sum(0))
             sums[:, known] += np.stack(parts)
-    means = sums / len(x)
+    means = sums / len(panel.vocabulary)
     means[2] = np.sqrt(means[2])
     return {(name, ""): values for name, values in zip(names, means, strict=True)}
+
+
+def _blocks(panel: Panel) -> Iterator[Float]:
+    """Yield the vocabulary's vectors in the original, without a copy of all of them."""
+    rows = panel.vocabulary_rows
+    step = max(1, _BLOCK // (8 * panel.original.dim))
+    for start in range(0, len(rows), step):
+        yield panel.original.vectors[rows[start : start + step]].astype(float)
 
 
 def _unit(block: Float) -> Float:
@@ -335,15 +344,15 @@ def _unit(block: Float) -> Float:
     return scaled
 
 
-def _direct_bias(x: NDArray[np.float32], axes: Sequence[Float | None]) -> Float:
+def _direct_bias(panel: Panel, axes: Sequence[Float | None]) -> Float:
     known = [i for i, axis in enumerate(axes) if axis is not None]
     found = np.full(len(axes), np.nan)
     if known:
         g = np.stack([axis / np.linalg.norm(axis) for axis in axes if axis is not None], axis=1)
         found[known] = 0
-        for block in blocks(x):
+        for block in _blocks(panel):
             found[known] += np.abs(_unit(block) @ g).sum(0)
-    values: Float = found / len(x)
+    values: Float = found / len(panel.vocabulary)
     return values
 
 

@@ -112,7 +112,11 @@ class Study:
 
 
 def study(
-    embedding: Embedding, vocabulary: Sequence[str], attribute: Attribute, settings: Settings
+    embedding: Embedding,
+    vocabulary: Sequence[str],
+    attribute: Attribute,
+    settings: Settings,
+    levels: Values | None = None,
 ) -> Study:
     """Fit MISP on an embedding and compare it with what the removal leaves.
 
@@ -127,9 +131,12 @@ def study(
     settings
         What to fit and remove. MIDB is measured along the weights of the variance, whatever
         weights are removed.
+    levels
+        Of chance, if they are known; see `chance_levels`.
     """
     dims, center, seed = settings.dims, settings.center, settings.seed
-    levels = _chance(embedding, vocabulary, attribute, settings)
+    if levels is None:
+        levels = chance_levels(embedding, vocabulary, attribute, settings)
     part = embedding.subset([*vocabulary, *sorted(listed_words(attribute))])
     groups = find_groups(part, attribute)
     check_dims(dims, part.dim)
@@ -157,10 +164,13 @@ def study(
     )
 
 
-def _chance(
+def chance_levels(
     embedding: Embedding, vocabulary: Sequence[str], attribute: Attribute, settings: Settings
 ) -> Values:
-    """Take the measures along what does not mean the attribute, before anything is removed."""
+    """Take the measures along what does not mean the attribute, before anything is removed.
+
+    The words of the embedding are in the order of frequency.
+    """
     if not settings.chance:
         return {}
     panel = Panel(

@@ -156,9 +156,11 @@ def replacing_folder(resource: Resource) -> Iterator[Path]:
 
 def clear_unfinished(resource: Resource) -> None:
     """Remove what a killed process left beside the resource's place; put back what was there."""
+    from wordbias.formats.atomic import rename  # loads numpy, which Tab must not
+
     home, new, old = _places(resource)
     if old.exists() and not home.exists():
-        os.replace(old, home)
+        rename(old, home)
     for leftover in (new, old):
         shutil.rmtree(leftover, ignore_errors=True)
 
