@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wordbias.errors import WordbiasError
 from wordbias.formats import FileInfo, Kind, load, save
+from wordbias.rendering import as_paragraph
+
+if TYPE_CHECKING:
+    from wordbias.results import Report
+
+
+class HoldsVectors(Protocol):
+    """gensim's ``KeyedVectors``, or what looks like it."""
+
+    index_to_key: Any
+    vectors: Any
+
+
+class Frame(Protocol):
+    """A pandas frame, whose index has the words."""
+
+    index: Any
+
+    def to_numpy(self) -> Any:
+        """Return the vectors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +49,8 @@ class Embedding:
         What results call it.
     info
         The file it was loaded from.
+    report
+        Of the function that made it, if one did.
 
     Raises
     ------
@@ -46,6 +68,7 @@ class Embedding:
     vectors: Any
     name: str = "embedding"
     info: FileInfo | None = None
+    report: Report | None = field(default=None, repr=False)
     index: dict[str, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -70,6 +93,40 @@ class Embedding:
         """Load an embedding of any known format; see `wordbias.formats.load`."""
         loaded = load(path, cache=cache, skip_bad=skip_bad, allow_pickle=allow_pickle)
         return cls(loaded.words, loaded.vectors, loaded.name, loaded.info)
+
+    @classmethod
+    def later(
+        cls, make: Callable[[], Embedding], name: str, shape: tuple[int, int], report: Report
+    ) -> Embedding:
+        """Return an embedding that is made when its words or vectors are first looked at.
+
+        Parameters
+        ----------
+        make
+            Loads it from its file, or computes it.
+        name, shape
+            What is known of it before: ``(n, d)``.
+        report
+            Of the function that made it.
+        """
+        made = object.__new__(cls)
+        for key, value in {"name": name, "info": None, "report": report}.items():
+            object.__setattr__(made, key, value)
+        object.__setattr__(made, "_later", (make, shape))
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        later = vars(self).get("_later")
+        if later is None or name not in ("words", "vectors", "index"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        found = later[0]()
+        for key in ("words", "vectors", "index", "info"):
+            object.__setattr__(self, key, getattr(found, key))
+        object.__setattr__(self, "_later", None)
+        return vars(self)[name]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"words": self.words, "vectors": self.vectors, "index": self.index, **vars(self)}
 
     @classmethod
     def sample(cls) -> Embedding:
@@ -101,7 +158,9 @@ class Embedding:
         return int(self.vectors.shape[1])
 
     def __repr__(self) -> str:
-        return f"<Embedding {self.name!r}: {len(self):,} words × {self.dim}>"
+        later = vars(self).get("_later")
+        n, d = (len(self), self.dim) if later is None else later[1]
+        return f"<Embedding {self.name!r}: {n:,} words × {d}>"
 
     def __len__(self) -> int:
         return len(self.words)
@@ -112,11 +171,66 @@ class Embedding:
     def __iter__(self) -> Iterator[str]:
         return iter(self.words)
 
-    def __getitem__(self, word: str) -> NDArray[np.float32]:
-        if word not in self.index:
-            raise KeyError(f"{self.name} has no word {word!r}")
-        vector: NDArray[np.float32] = self.vectors[self.index[word]]
-        return vector
+    def __getitem__(self, words: str | Sequence[str]) -> NDArray[np.float32]:
+        """Return the vector of a word, shape ``(d,)``, or of several, shape ``(n, d)``.
+
+        Raises
+        ------
+        KeyError
+            Naming the first word that is not here.
+        """
+        several = [words] if isinstance(words, str) else list(words)
+        for word in several:
+            if word not in self.index:
+                raise KeyError(f"{self.name} has no word {word!r}")
+        rows = [self.index[word] for word in several]
+        found: NDArray[np.float32] = self.vectors[rows[0] if isinstance(words, str) else rows]
+        return found
+
+    def most_similar(
+        self, word: str | Sequence[str] | ArrayLike, k: int = 10
+    ) -> list[tuple[str, float]]:
+        """Return the nearest words by cosine, the nearest first.
+
+        Parameters
+        ----------
+        word
+            A word, several, whose unit vectors are added, or a vector of shape ``(d,)``. Words
+            that are named are left out of the answer.
+        k
+            How many.
+
+        Raises
+        ------
+        KeyError
+            If a word is not here.
+        """
+        named: Sequence[str] = ()
+        if isinstance(word, str):
+            named = [word]
+        elif isinstance(word, Sequence) and word and all(isinstance(one, str) for one in word):
+            named = [str(one) for one in word]
+        target = self._units(self[named]).sum(0) if named else np.asarray(word, np.float32)
+        if target.shape != (self.dim,):
+            raise WordbiasError(
+                f"{self.name}: expected a word or a vector of shape ({self.dim},), "
+                f"got shape {target.shape}"
+            )
+        lengths = np.sqrt(np.einsum("ij,ij->i", self.vectors, self.vectors))
+        cosines = (
+            self.vectors
+            @ target
+            / np.maximum(lengths * np.linalg.norm(target), np.finfo(np.float32).tiny)
+        )
+        cosines[[self.index[one] for one in named]] = -np.inf
+        best = np.argsort(-cosines, kind="stable")[: min(k, len(self) - len(set(named)))]
+        return [(self.words[i], float(cosines[i])) for i in best.tolist()]
+
+    @staticmethod
+    def _units(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        units: NDArray[np.float32] = vectors / np.maximum(lengths, np.finfo(np.float32).tiny)
+        return units
 
     def rows(self, words: Iterable[str]) -> tuple[NDArray[np.intp], list[str]]:
         """Return the row numbers of the words that are here, in order, and the missing words."""
@@ -144,13 +258,82 @@ class Embedding:
     def with_vectors(self, vectors: ArrayLike, name: str | None = None) -> Embedding:
         """Return the same words with other vectors."""
         name = name or self.name
+        return self._changed(name=name, vectors=_matrix(vectors, len(self), name), report=None)
+
+    def with_report(self, report: Report) -> Embedding:
+        """Return the same embedding with the report of what made it."""
+        return self._changed(report=report)
+
+    def renamed(self, name: str) -> Embedding:
+        """Return the same embedding under another name, which results call it by."""
+        return self._changed(name=name)
+
+    def _changed(self, **values: Any) -> Embedding:
         made = object.__new__(Embedding)  # the words need not be looked at again
-        known = {"words": self.words, "info": self.info, "index": self.index}
-        for key, value in (
-            *known.items(), ("name", name), ("vectors", _matrix(vectors, len(self), name))
-        ):  # fmt: skip
+        for key, value in {**vars(self), **values}.items():
             object.__setattr__(made, key, value)
         return made
+
+    def _repr_html_(self) -> str:
+        """Show the size and the first words in a notebook."""
+        shown = as_paragraph(repr(self))
+        words = ", ".join(self.words[:12])
+        return f"{shown}\n{as_paragraph(words + ('' if len(self) <= 12 else ', …'))}"
+
+
+def as_embedding(source: EmbeddingLike) -> Embedding:
+    """Return what holds words and vectors as an embedding.
+
+    Parameters
+    ----------
+    source
+        An `Embedding`, gensim ``KeyedVectors`` or a model with them as ``wv``, a pair of words and
+        vectors, a mapping from words to vectors, or a pandas frame whose index has the words.
+
+    Raises
+    ------
+    WordbiasError
+        If it is something else, or its shapes do not fit.
+    """
+    if isinstance(source, Embedding):
+        return source
+    keyed = getattr(source, "wv", source)
+    if hasattr(keyed, "index_to_key"):
+        return Embedding.from_gensim(keyed)
+    if isinstance(source, Mapping):
+        return Embedding(list(source), np.stack([np.asarray(v) for v in source.values()]))
+    if hasattr(source, "to_numpy"):
+        frame = cast("Frame", source)
+        return Embedding([str(word) for word in frame.index], frame.to_numpy())
+    if is_words_and_vectors(source):
+        words, vectors = cast("tuple[Sequence[str], ArrayLike]", source)
+        return Embedding(list(words), vectors)
+    raise WordbiasError(
+        f"expected an embedding: a path, the name of fetched vectors, an Embedding, KeyedVectors, "
+        f"(words, vectors), a dictionary or a frame; got {type(source).__name__}"
+    )
+
+
+def is_words_and_vectors(source: object) -> bool:
+    """Say whether something is a pair of words and an array of vectors."""
+    return (
+        isinstance(source, (tuple, list))
+        and len(source) == 2
+        and isinstance(source[1], np.ndarray)
+        and source[1].ndim == 2
+    )
+
+
+EmbeddingLike = (
+    str
+    | os.PathLike[str]
+    | Embedding
+    | HoldsVectors
+    | Frame
+    | tuple[Sequence[str], ArrayLike]
+    | Mapping[str, ArrayLike]
+)
+"""What functions take as an embedding."""
 
 
 def _matrix(vectors: ArrayLike, n: int, name: str) -> NDArray[np.float32]:

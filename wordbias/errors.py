@@ -26,6 +26,13 @@ class WordbiasError(ValueError):
         super().__init__(_one_line(str(message)))
 
 
+class UsageError(WordbiasError):
+    """Arguments that contradict each other, or that do nothing together.
+
+    The command line shows how the command is used and exits with status 2.
+    """
+
+
 class Interrupted(KeyboardInterrupt):
     """An interruption after which the same call goes on; the message says from where."""
 

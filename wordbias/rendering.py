@@ -10,6 +10,7 @@ import shutil
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 from wordbias.visible import seen
@@ -162,6 +163,28 @@ def as_markdown(table: Table, width: int) -> str:
     rule = "|" + "|".join([" --- ", *[" ---: "] * (len(table.columns) - 1)]) + "|"
     lines = [f"**{table.title}**", "", line(table.columns), rule, *map(line, table.cells)]
     return "\n".join([*lines, *(["", table.note] if table.note else [])])
+
+
+def as_html(table: Table) -> str:
+    """Draw a table for a notebook."""
+    table = _drawable(table)
+
+    def line(cells: Sequence[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    lines = [
+        f"<table><caption>{escape(table.title)}</caption>",
+        f"<thead>{line(table.columns, 'th')}</thead>",
+        "<tbody>",
+        *(line(cells, "td") for cells in table.cells),
+        "</tbody></table>",
+    ]
+    return "\n".join([*lines, *([as_paragraph(table.note)] if table.note else [])])
+
+
+def as_paragraph(text: str) -> str:
+    """Return a line as HTML."""
+    return f"<p>{escape(seen(text))}</p>"
 
 
 def as_latex(table: Table, width: int) -> str:

@@ -2,27 +2,51 @@
 
 from __future__ import annotations
 
+import os
 import platform
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from wordbias import __version__
+from wordbias.calls import current
 from wordbias.errors import WordbiasError
+from wordbias.formats.atomic import replacing
+from wordbias.optional import need
 from wordbias.rendering import (
     Table,
     as_csv,
+    as_html,
     as_json,
     as_latex,
     as_markdown,
+    as_paragraph,
     as_text,
+    how_many,
     paragraph,
     terminal_width,
 )
 from wordbias.visible import seen
 
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.axes import Axes
+
 Format = Literal["table", "json", "jsonl", "csv", "md", "latex"]
 FORMATS: tuple[str, ...] = get_args(Format)
+_SUFFIXES = {
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".csv": "csv",
+    ".md": "md",
+    ".tex": "latex",
+    ".txt": "table",
+    ".html": "html",
+    ".htm": "html",
+}
+
+SCHEMA = 2
+"""Version of the keys below; 1, which had no number, called some arguments by internal names."""
 
 LIMITS = (
     "These measures compare two groups only, as their word lists do; whoever is in neither is "
@@ -59,14 +83,24 @@ class Row:
         return {**row, **self.details}
 
 
-@dataclass(frozen=True)
+def _command() -> str:
+    return current().command
+
+
+def _arguments() -> Mapping[str, object]:
+    return current().arguments
+
+
+@dataclass(frozen=True, eq=False)
 class Report:
-    """What a command has to say.
+    """What a function or a command of wordbias found.
+
+    Printed it is a table; in a notebook it shows itself as one.
 
     Attributes
     ----------
     command, arguments, seed
-        How it was called.
+        How it was called; by default the public call that makes the report.
     inputs
         For each input its path, format, sha256, words and dimension.
     rows
@@ -79,19 +113,27 @@ class Report:
         What a reader of the values must know.
     """
 
-    command: str
-    arguments: Mapping[str, Any]
-    inputs: Mapping[str, Mapping[str, Any]]
-    rows: Sequence[Row]
+    command: str = field(default_factory=_command)
+    arguments: Mapping[str, Any] = field(default_factory=_arguments)
+    inputs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    rows: Sequence[Row] = ()
     tables: Sequence[Table] = ()
     heading: Sequence[str] = ()
     closing: Sequence[str] = ()
     seed: int | None = None
     notes: Sequence[str] = ()
 
+    def __post_init__(self) -> None:
+        spelled = current().spelled
+        for name in ("heading", "closing", "notes"):
+            object.__setattr__(self, name, [spelled(line) for line in getattr(self, name)])
+        tables = [replace(table, note=spelled(table.note)) for table in self.tables]
+        object.__setattr__(self, "tables", tables)
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the tables."""
         return {
+            "schema": SCHEMA,
             "wordbias": __version__,
             "command": self.command,
             "arguments": dict(self.arguments),
@@ -102,6 +144,104 @@ class Report:
             "notes": list(self.notes),
             "rows": [row.to_dict() for row in self.rows],
         }
+
+    def __repr__(self) -> str:
+        values = how_many(len(self.rows), "value")
+        subjects = len({row.subject for row in self.rows})
+        return f"<Report of {self.command}: {values} of {how_many(subjects, 'subject')}>"
+
+    def __str__(self) -> str:
+        return self.render("table").rstrip("\n")
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __getitem__(self, measure: str) -> list[Row]:
+        """Return the rows of a measure.
+
+        Raises
+        ------
+        KeyError
+            Naming the measures there are.
+        """
+        found = [row for row in self.rows if row.measure == measure]
+        if not found:
+            known = ", ".join(dict.fromkeys(row.measure for row in self.rows))
+            raise KeyError(f"no measure {measure!r} in this report; it has {known}")
+        return found
+
+    def _repr_html_(self) -> str:
+        """Show the tables in a notebook."""
+        lines = [*map(as_paragraph, self.heading), *map(as_html, self.tables)]
+        notes = [f"Note: {line}" for line in self.notes]
+        return "\n".join([*lines, *map(as_paragraph, [*self.closing, *notes])])
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Show the tables in IPython on a terminal."""
+        notes = "".join(f"\nnote: {line}" for line in self.notes)
+        printer.text(f"{self}{notes}")
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a pandas frame with one line a value and flat columns.
+
+        A mapping within a row gives a column for each of its keys: ``n_female``, ``n_male``.
+
+        Raises
+        ------
+        WordbiasError
+            If pandas is not installed.
+        """
+        frames = need("pandas", extra="parquet", purpose="A frame")
+        frame: pandas.DataFrame = frames.DataFrame([flat(row.to_dict()) for row in self.rows])
+        return frame
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the values with their intervals, beside chance and the neutral value.
+
+        Parameters
+        ----------
+        ax
+            matplotlib axes to draw on; by default new ones.
+
+        Raises
+        ------
+        WordbiasError
+            If matplotlib is not installed, or there is no value to draw.
+        """
+        from wordbias.pages.forest import forest_plot
+
+        return forest_plot(self, ax)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the report, in the format that the suffix says.
+
+        Parameters
+        ----------
+        path
+            ``.json``, ``.jsonl`` and ``.csv`` for machines, ``.md``, ``.tex`` and ``.txt`` for
+            people, ``.html`` for a page with pictures.
+
+        Raises
+        ------
+        WordbiasError
+            If the suffix is another one, or the file cannot be written.
+        """
+        target = os.fspath(path)
+        suffix = os.path.splitext(target)[1].lower()
+        if suffix not in _SUFFIXES:
+            raise WordbiasError(f"{target}: expected a name that ends in {', '.join(_SUFFIXES)}")
+        if suffix in (".html", ".htm"):
+            from wordbias.pages.document import Document
+            from wordbias.pages.page import render_page
+
+            text = render_page([Document.of(self.to_dict())])
+        else:
+            text = self.render(_SUFFIXES[suffix])
+        with replacing(target) as file:
+            file.write(text.encode("utf-8", "backslashreplace"))
 
     def render(self, to: str, width: int | None = None) -> str:
         """Return the report in one of `FORMATS`, ending in a line feed."""
@@ -124,6 +264,19 @@ class Report:
             closing += [f"Note: {seen(line)}" for line in self.notes]
             parts = [*(start + line for line in heading), *parts, *(start + x for x in closing)]
         return "\n\n".join(parts) + "\n"
+
+
+def flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row whose mappings became columns of their own, lists within it texts."""
+    found: dict[str, Any] = {}
+    for key, value in row.items():
+        if isinstance(value, Mapping):
+            found |= {f"{key}_{name}": one for name, one in flat(value).items()}
+        elif isinstance(value, (list, tuple)):
+            found[key] = ", ".join(map(str, value))
+        else:
+            found[key] = value
+    return found
 
 
 def versions() -> dict[str, str]:

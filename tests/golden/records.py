@@ -234,6 +234,18 @@ def differences(expected: Any, found: Any, trained: bool, at: str = "") -> Itera
         yield f"{at}: expected {expected!r}, found {found!r}"
 
 
+def settled(expected: Any, found: Any, trained: bool) -> Any:
+    """Return what was found, with the numbers that were expected where they are equal.
+
+    What is written anew then differs from what stood there in what changed, and not in rounding.
+    """
+    if isinstance(expected, dict) and isinstance(found, dict):
+        return {key: settled(expected.get(key), one, trained) for key, one in found.items()}
+    if isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
+        return [settled(old, one, trained) for old, one in zip(expected, found, strict=True)]
+    return expected if _equal(expected, found, trained) else found
+
+
 def _equal(expected: Any, found: Any, trained: bool) -> bool:
     if isinstance(expected, str) and isinstance(found, str):
         return expected == found or _equal_text(expected, found, trained)

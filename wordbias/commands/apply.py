@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from wordbias.commands.debias_views import reach_rows, reach_table
-from wordbias.commands.inputs import Reading, Subject, open_subject
 from wordbias.commands.options import (
     common_options,
     format_option,
@@ -14,6 +13,7 @@ from wordbias.commands.options import (
     show,
 )
 from wordbias.formats.atomic import refuse_same
+from wordbias.functions.inputs import Reading, Subject, open_subject
 from wordbias.methods.fitted import Chain
 from wordbias.methods.origin import Origin
 from wordbias.methods.storage import load_chain

@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from wordbias.commands.audit_plan import Asked
-from wordbias.commands.inputs import Subject
 from wordbias.commands.options import (
     center_option,
     chance_option,
@@ -22,6 +21,7 @@ from wordbias.commands.options import (
     vocabulary_options,
 )
 from wordbias.commands.report import check_output, named_format, publish
+from wordbias.functions.inputs import Subject
 from wordbias.pages.audit import PARTS, Audited, audit, make_stages, slow_parts
 from wordbias.pages.document import Document
 from wordbias.results import Report

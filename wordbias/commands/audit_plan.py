@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wordbias.commands.inputs import Reading, Subject, open_subject
 from wordbias.data import nli_sample_path
 from wordbias.embedding import Embedding
+from wordbias.functions.inputs import Reading, Subject, open_subject
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.sembias import SemBias
 from wordbias.nli.files import Model

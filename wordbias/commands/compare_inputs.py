@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wordbias.commands.inputs import Reading
 from wordbias.commands.measure_inputs import Subjects
 from wordbias.comparison import Comparison, joined, read
+from wordbias.functions.inputs import Reading
 from wordbias.measures.apart import panel_rows
 from wordbias.results import Row
 from wordbias.rows import Source

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import click
 
 from wordbias.commands.compare_inputs import Compared, from_files, measured
-from wordbias.commands.inputs import Reading
 from wordbias.comparison import Comparison
 from wordbias.correlation import Correlation, Correlations
 from wordbias.formats.atomic import refuse_same
+from wordbias.functions.inputs import Reading
 from wordbias.pages.plots import check_plot
 from wordbias.workers import Workers
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from wordbias.commands.inputs import Reading, open_subject
 from wordbias.commands.options import common_options, reading_options
 from wordbias.formats import WRITABLE, Kind
+from wordbias.functions.inputs import Reading, open_subject
 from wordbias.methods.transform import Identity
 from wordbias.rendering import how_many
 

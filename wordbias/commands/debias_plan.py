@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from wordbias.commands.inputs import Reading, Subject, open_subject
 from wordbias.commands.method_options import FILES, as_option, given_settings
 from wordbias.embedding import Embedding
 from wordbias.formats.atomic import check_writable, refuse_same
+from wordbias.functions.inputs import Reading, Subject, open_subject
 from wordbias.measures.apart import panel_rows
 from wordbias.measures.panel import make_panels
 from wordbias.measures.sembias import SemBias

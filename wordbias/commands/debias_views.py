@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wordbias.commands.inputs import Subject
 from wordbias.commands.options import given_arguments
-from wordbias.commands.views import measures_tables
 from wordbias.embedding import Embedding
+from wordbias.functions.inputs import Subject
+from wordbias.functions.tables import measures_tables
 from wordbias.methods.diagnosis import REMOVED, about_removal
 from wordbias.methods.fitted import Chain, Fitted, Reach
 from wordbias.rendering import Table

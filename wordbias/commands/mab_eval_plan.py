@@ -7,9 +7,9 @@ from functools import cached_property
 
 import click
 
-from wordbias.commands.inputs import Reading
 from wordbias.commands.mab_judged import Judged, from_file, of_hugging_face, ours
 from wordbias.commands.mab_views import ALL, chosen_sets
+from wordbias.functions.inputs import Reading
 from wordbias.nli.evaluation import Settings
 from wordbias.nli.fillers import marked_sets
 from wordbias.nli.test_sets import TestSet, build

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.commands.inputs import Reading, open_subject
 from wordbias.data import nli_sample_path
 from wordbias.embedding import Embedding
+from wordbias.functions.inputs import Reading, open_subject
 from wordbias.nli.evaluation import Settings, mab_rows, word_rows
 from wordbias.nli.files import Model
 from wordbias.nli.fillers import GENDERS

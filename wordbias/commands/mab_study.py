@@ -28,8 +28,8 @@ from wordbias.commands.training_options import (
     recipe_options,
     training_files,
 )
-from wordbias.commands.views import measures_tables
 from wordbias.formats.atomic import replacing
+from wordbias.functions.tables import measures_tables
 from wordbias.measures.table import FAMILIES
 from wordbias.nli.summary import QUALITY, correlations_with_error, intrinsic
 from wordbias.rendering import as_json

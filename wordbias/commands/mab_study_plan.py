@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wordbias.commands.inputs import Reading, Subject, open_subject
 from wordbias.commands.training_options import BFLOAT16
 from wordbias.embedding import Embedding
 from wordbias.formats.atomic import check_writable
 from wordbias.formats.folders import check_growing
+from wordbias.functions.inputs import Reading, Subject, open_subject
 from wordbias.measures.sembias import SemBias
 from wordbias.measures.table import FAMILIES
 from wordbias.nli.pairs import load_pairs

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wordbias.commands.inputs import Reading, Subject, open_subject
+from wordbias.functions.inputs import Reading, Subject, open_subject
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.wordlists import Attribute
 

@@ -10,11 +10,11 @@ from typing import Any
 import click
 
 from wordbias.commands.encoder_options import check_adapter
-from wordbias.commands.inputs import Reading
 from wordbias.commands.nli_models import HuggingFace, Judged, Ours
 from wordbias.contextual.nli_fairness import fairness_rows, occupation_records
 from wordbias.contextual.viability import Viability, snli_row
 from wordbias.formats.atomic import check_writable, refuse_same
+from wordbias.functions.inputs import Reading
 from wordbias.nli.test_sets import TestSet, build
 from wordbias.resources import located
 from wordbias.results import Row

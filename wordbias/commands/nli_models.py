@@ -11,10 +11,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.commands.inputs import Reading, open_subject
 from wordbias.contextual.text_pairs import TextPairs, load_text_pairs
 from wordbias.data import nli_sample_path
 from wordbias.embedding import Embedding
+from wordbias.functions.inputs import Reading, open_subject
 from wordbias.nli.files import Model
 from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.pairs import Pairs, load_pairs

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wordbias.commands.inputs import Reading, open_subject
 from wordbias.commands.training_options import BFLOAT16
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.formats.alone import alone
 from wordbias.formats.atomic import check_writable, refuse_same
+from wordbias.functions.inputs import Reading, open_subject
 from wordbias.nli.recipes import RECIPES, Recipe
 from wordbias.optional import need
 from wordbias.resources import located

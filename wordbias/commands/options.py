@@ -187,6 +187,45 @@ common_options = stacked(
     nothing_empty,
 )
 
+
+def process_options() -> list[click.Parameter]:
+    """Return the options that every command has, behind its own."""
+    return [
+        click.Option(
+            ["--threads"],
+            type=click.IntRange(1),
+            callback=_threads,
+            expose_value=False,
+            help="Threads to use.  [default: what the machine allows]",
+        ),
+        click.Option(
+            ["--longest-line"],
+            metavar="SIZE",
+            callback=_longest_line,
+            expose_value=False,
+            help="Longest line of a table, a text or JSON lines.  [default: 64MB]",
+        ),
+        click.Option(
+            ["-q", "--quiet"],
+            is_flag=True,
+            callback=_quiet,
+            help="No progress and no notes on stderr.",
+        ),
+        click.Option(["--debug"], is_flag=True, expose_value=False, help="Show tracebacks."),
+    ]
+
+
+def format_option_of() -> click.Option:
+    """Return --format."""
+    return click.Option(
+        ["to", "--format"],
+        type=click.Choice(FORMATS),
+        default="table",
+        show_default=True,
+        help="How to print the result.",
+    )
+
+
 device_option = click.option("--device", help="cpu or cuda.  [default: cuda if there is one]")
 
 format_option = click.option(

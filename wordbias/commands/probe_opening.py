@@ -8,12 +8,12 @@ from typing import Any
 import click
 from numpy.typing import NDArray
 
-from wordbias.commands.inputs import Reading, open_subject
 from wordbias.commands.options import Layers, which_layers
 from wordbias.commands.probe_columns import Known, refuse_blank
 from wordbias.commands.probe_inputs import Input, rare_notes
 from wordbias.errors import WordbiasError
 from wordbias.formats.digest import Digest
+from wordbias.functions.inputs import Reading, open_subject
 from wordbias.probes.examples import Examples
 from wordbias.probes.labels import LabelledVocabulary, name_labels, read_word_labels
 from wordbias.probes.reading import is_arrays, load_vectors

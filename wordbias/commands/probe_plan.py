@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
-from wordbias.commands.inputs import Reading
 from wordbias.commands.options import Layers
 from wordbias.commands.probe_inputs import Input
 from wordbias.commands.probe_opening import open_input
 from wordbias.errors import WordbiasError
+from wordbias.functions.inputs import Reading
 from wordbias.probes.accuracy import probe_accuracy
 from wordbias.probes.apart import codes_apart
 from wordbias.probes.recipe import Recipe

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import click
 
-from wordbias.commands.inputs import Reading, Subject, open_subject
 from wordbias.commands.options import (
     common_options,
     format_option,
@@ -17,6 +16,7 @@ from wordbias.commands.options import (
 )
 from wordbias.commands.quality_views import quality_tables
 from wordbias.errors import WordbiasError
+from wordbias.functions.inputs import Reading, Subject, open_subject
 from wordbias.rendering import how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import click
 
-from wordbias.commands.inputs import Reading, Subject, open_subject
 from wordbias.embedding import Embedding
+from wordbias.functions.inputs import Reading, Subject, open_subject
 from wordbias.measures.across_groups import measure_groups
 from wordbias.measures.associations import check_measures, measure_queries
 from wordbias.measures.holm import with_holm

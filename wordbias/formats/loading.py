@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,7 @@ class FileInfo:
     """
 
     path: str
-    format: Kind
+    format: Kind | Literal["memory"]
     sha256: str
     words: int
     dim: int

@@ -4,6 +4,7 @@ Importing this package reads no file; each list is read when it is first asked f
 """
 
 from wordbias.wordlists.attribute import Attribute as Attribute
+from wordbias.wordlists.attribute import GroupsLike as GroupsLike
 from wordbias.wordlists.attribute import load_attribute as load_attribute
 from wordbias.wordlists.attribute import other_than_gender as other_than_gender
 from wordbias.wordlists.attribute import resolve_groups as resolve_groups
@@ -30,6 +31,7 @@ __all__ = [
     "ATTRIBUTES",
     "Attribute",
     "Gendered",
+    "GroupsLike",
     "Query",
     "Resolved",
     "Templates",

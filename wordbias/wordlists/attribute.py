@@ -1,6 +1,6 @@
 """An attribute: two groups of words, such as female and male, along which bias is measured."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -56,8 +56,10 @@ class Attribute:
     unlisted: frozenset[str] = field(default=frozenset(), repr=False)
 
     @classmethod
-    def load(cls, path: str | Path | None = None) -> "Attribute":
+    def load(cls, path: "GroupsLike | None" = None) -> "Attribute":
         """Read an attribute by name or from a TOML file; without `path`, the built-in gender.
+
+        In Python two lists of words by the names of their groups do as well, or an attribute.
 
         See `WordGroups.load` for the file. Of one with more groups two must be named:
         ``religion:christian,muslim``, or ``FILE:first,second``.
@@ -68,7 +70,15 @@ class Attribute:
             The file cannot be read, something in it is not as described, or it has more than two
             groups; the message says which of them to choose.
         """
-        return _gender() if path is None else cls.of(WordGroups.load(path), str(path))
+        if path is None:
+            return _gender()
+        if isinstance(path, Attribute):
+            return path
+        if isinstance(path, WordGroups):
+            return cls.of(path)
+        if isinstance(path, Mapping):
+            return cls.of(WordGroups.of_lists(path))
+        return cls.of(WordGroups.load(path), str(path))
 
     @classmethod
     def of(cls, groups: WordGroups, asked: str = "") -> "Attribute":
@@ -96,6 +106,9 @@ class Attribute:
             groups.unlisted,
         )
 
+
+GroupsLike = str | Path | Mapping[str, Iterable[str]] | WordGroups | Attribute
+"""What functions take as groups: a built-in name, a file, or lists of words by group."""
 
 FEWEST_NAMES = 10
 """First names of a group that must be found before a subspace is fitted to them."""
@@ -135,17 +148,22 @@ def resolve_groups(
     return [group.at_least(2) for group in found]
 
 
-def other_than_gender(path: str | Path | None) -> Attribute | None:
+def other_than_gender(path: "GroupsLike | None") -> Attribute | None:
     """Read an attribute, and return none for the built-in gender, which has lists of its own."""
     found = Attribute.load(path)
     return None if found == Attribute.load() else found
 
 
-def load_attribute(path: str | Path | None = None) -> Attribute | WordGroups:
+def load_attribute(path: "GroupsLike | None" = None) -> Attribute | WordGroups:
     """Read an attribute by name or from a file, of however many groups; see `WordGroups.load`."""
-    if path is None:
-        return Attribute.load()
-    found = WordGroups.load(path)
+    if path is None or isinstance(path, Attribute):
+        return Attribute.load(path)
+    if isinstance(path, WordGroups):
+        found = path
+    elif isinstance(path, Mapping):
+        found = WordGroups.of_lists(path)
+    else:
+        found = WordGroups.load(path)
     return Attribute.of(found) if len(found.groups) == 2 else found
 
 

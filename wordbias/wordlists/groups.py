@@ -1,6 +1,6 @@
 """Named groups of words, two or more: what an attribute and its file consist of."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -86,6 +86,24 @@ class WordGroups:
         found = cls(**read_groups(file))
         return found.choose(chosen) if chosen else found
 
+    @classmethod
+    def of_lists(cls, lists: Mapping[str, Iterable[str]]) -> Self:
+        """Make groups of lists of words by name, without pairs.
+
+        Raises
+        ------
+        WordbiasError
+            If there are fewer than two, one is empty or a text, or a word is no text.
+        """
+        members = {str(name): words_of_group(str(name), words) for name, words in lists.items()}
+        if len(members) < 2:
+            raise WordbiasError(
+                f"groups: expected two groups of words or more, found {len(members)}; "
+                'write {"female": [...], "male": [...]}'
+            )
+        names = tuple(members)
+        return cls("/".join(names), names, tuple(members.values()), source="given in Python")
+
     def choose(self, names: Sequence[str]) -> Self:
         """Keep some groups, in the order named; of the sets, those with a word of each.
 
@@ -123,6 +141,14 @@ class WordGroups:
     def two_by_two(self) -> list[Self]:
         """Return every choice of two groups."""
         return [self.choose(names) for names in combinations(self.groups, 2)]
+
+
+def words_of_group(name: str, words: Iterable[str]) -> Words:
+    """Return the words of a group, each once."""
+    found = () if isinstance(words, str) else tuple(dict.fromkeys(words))
+    if not found or not all(isinstance(word, str) for word in found):
+        raise WordbiasError(f"groups: group {name!r}: expected a list of words, found {words!r}")
+    return found
 
 
 def _columns(sets: Iterable[Words], places: Sequence[int]) -> tuple[Words, ...]:

@@ -1,5 +1,6 @@
 """Plain lists of words, one a line."""
 
+from collections.abc import Sequence
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
@@ -7,14 +8,15 @@ from wordbias.errors import WordbiasError
 from wordbias.wordlists._toml import as_words, read_text, read_toml
 
 
-def wordlist(path: str | Path) -> tuple[str, ...]:
+def wordlist(path: str | Path | Sequence[str]) -> tuple[str, ...]:
     """Return the words of a list.
 
     Parameters
     ----------
     path
-        A text file with one word a line (blank lines, lines that start with ``#`` and a comma at
-        the end of a line are ignored), or a ``.toml`` file with ``words = [...]``.
+        The words themselves, or a text file with one word a line (blank lines, lines that start
+        with ``#`` and a comma at the end of a line are ignored), or a ``.toml`` file with
+        ``words = [...]``.
 
     Returns
     -------
@@ -26,6 +28,11 @@ def wordlist(path: str | Path) -> tuple[str, ...]:
     WordbiasError
         The file is missing, not UTF-8, not valid TOML, or has no words.
     """
+    if not isinstance(path, (str, Path)):
+        words = tuple(dict.fromkeys(path))
+        if not words:
+            raise WordbiasError("vocab: expected at least one word, found none")
+        return words
     file = Path(path)
     if file.suffix.lower() != ".toml":
         return read_lines(file)

@@ -1,16 +1,19 @@
-"""An embedding argument: a file or the sample, in memory or streamed."""
+"""Embeddings as functions take them: a file, a fetched name, an object or the sample."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.commands.options import note
+from wordbias.calls import note
 from wordbias.data import sample_path
-from wordbias.embedding import Embedding
+from wordbias.embedding import Embedding, EmbeddingLike, as_embedding, is_words_and_vectors
 from wordbias.errors import WordbiasError
 from wordbias.formats import (
     FileInfo,
@@ -36,7 +39,12 @@ from wordbias.methods.gender_preserving.checkpoint import forget
 from wordbias.methods.transform import Transform, transformed, width_after
 from wordbias.rendering import how_many
 from wordbias.resources import located
+from wordbias.results import Report
 from wordbias.threads import blas_threads
+
+Many = EmbeddingLike | Sequence[EmbeddingLike] | None
+"""One embedding or several; none is the sample."""
+Facts = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -46,6 +54,28 @@ class Reading:
     cache: bool = True
     skip_bad: bool = False
     allow_pickle: bool = False
+
+
+@dataclass(frozen=True)
+class Written:
+    """A file or folder that a function wrote; what takes a path takes it.
+
+    Attributes
+    ----------
+    path
+        Where it is.
+    report
+        What was measured on the way.
+    """
+
+    path: str
+    report: Report = field(repr=False)
+
+    def __fspath__(self) -> str:
+        return self.path
+
+    def __str__(self) -> str:
+        return self.path
 
 
 @dataclass
@@ -59,7 +89,6 @@ class Subject:
     kind: Kind = "glove"
     is_sample: bool = False
     file: VectorFile | None = None
-    quiet: bool = True
 
     def described(self) -> str:
         """Name the source and its size."""
@@ -67,6 +96,15 @@ class Subject:
         sample = "the sample of GloVe 6B 100d that comes with wordbias"
         source = sample if self.is_sample else info.path
         return f"{source}: {how_many(info.words, 'word')} × {info.dim} ({info.format})"
+
+    def made(self, transform: Transform, report: Report) -> Embedding:
+        """Return what a function made: loaded or computed when it is first looked at."""
+        shape = self.info.words, width_after(transform, self.info.dim)
+        name = f"{self.embedding.name}.{transform.name}"
+        if self.output is not None and self.file is not None:
+            return Embedding.later(partial(Embedding.load, self.output), name, shape, report)
+        make = partial(transformed, self.embedding, transform)
+        return Embedding.later(make, name, shape, report)
 
     def written(self) -> str:
         """Say what was written."""
@@ -164,30 +202,31 @@ class Subject:
             duplicates=tally.duplicates,
         )
         if tally.duplicates:
-            _tell(replace(self.info, skipped=0), self.quiet)
+            _tell(replace(self.info, skipped=0))
 
 
 def open_subject(
-    name: str | None,
+    source: EmbeddingLike | None,
     reading: Reading,
     *,
-    head: int,
-    wanted: Collection[str],
-    output: str | None,
-    quiet: bool,
+    head: int = 0,
+    wanted: Collection[str] = (),
+    output: str | None = None,
     kind: Kind | None = None,
     whole: bool = False,
     as_it_is: bool = False,
+    quiet: bool = False,
 ) -> Subject:
-    """Open what a command works on.
+    """Open what a function works on.
 
-    With an output in a row format the file is streamed: this first pass picks the first `head`
+    With an output in a row format a file is streamed: this first pass picks the first `head`
     words and the `wanted` ones, and neither reads nor fills the cache.
 
     Parameters
     ----------
-    name
-        The argument: a path, or the name of fetched vectors; None means the sample.
+    source
+        A path, the name of fetched vectors, or an object with words and vectors; None means the
+        sample.
     kind
         Format to write, by default what the suffix of `output` says.
     whole
@@ -195,6 +234,9 @@ def open_subject(
     as_it_is
         Nothing will be changed: safetensors are streamed as well, unless the cache has the file.
     """
+    if source is not None and not isinstance(source, (str, os.PathLike)):
+        return _held(as_embedding(source), reading, output, kind)
+    name = None if source is None else os.fspath(source)
     file = VectorFile.open(sample_path() if name is None else located(name))
     # the sample is a file of ours: what it is stored as says nothing about what a user wants
     to = kind or output_format(output or "", None if name is None else file.layout.kind)
@@ -212,7 +254,7 @@ def open_subject(
         loaded = scan(file, head=head, wanted=wanted, skip_bad=reading.skip_bad)
     else:
         loaded = load(file.source.name, **vars(reading))
-    _tell(loaded.info, quiet)
+    _tell(loaded.info)
     return Subject(
         Embedding(loaded.words, loaded.vectors, loaded.name, loaded.info),
         loaded.info,
@@ -221,13 +263,67 @@ def open_subject(
         to,
         name is None,
         file if streamed else None,
-        quiet,
     )
 
 
-def _tell(info: FileInfo, quiet: bool) -> None:
+def _held(embedding: Embedding, reading: Reading, output: str | None, kind: Kind | None) -> Subject:
+    """Take an embedding that is in memory; its words are all there."""
+    to = kind or output_format(output or "", None)
+    if output is not None:
+        check_output(output, to)
+    info = embedding.info or FileInfo(embedding.name, "memory", "", len(embedding), embedding.dim)
+    return Subject(embedding, info, reading, output, to)
+
+
+def open_subjects(
+    sources: Many, reading: Reading, *, wanted: Collection[str] = ()
+) -> list[Subject]:
+    """Open one embedding or several, each once; none is the sample."""
+    found: list[EmbeddingLike | None] = []
+    for source in as_list(sources):
+        if not any(source is one or _equal_paths(source, one) for one in found):
+            found.append(source)
+    return [open_subject(source, reading, wanted=wanted) for source in found]
+
+
+def as_list(sources: Many) -> list[EmbeddingLike | None]:
+    """Return one embedding or several as a list; None is the sample."""
+    if isinstance(sources, (list, tuple)) and not is_words_and_vectors(sources):
+        return list(sources) or [None]
+    if sources is None:
+        return [None]
+    return [cast("EmbeddingLike", sources)]
+
+
+def path_of(source: object) -> str | None:
+    """Return the path or name that an argument is; None where it is an object."""
+    return os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
+
+
+def _equal_paths(a: object, b: object) -> bool:
+    return isinstance(a, str) and isinstance(b, str) and a == b
+
+
+def about(subjects: Sequence[Subject], original: Subject | None = None) -> dict[str, Facts]:
+    """Return what a report says of its inputs."""
+    found = {subject.embedding.name: subject.info.to_dict() for subject in subjects}
+    if original is not None:
+        found[f"original: {original.embedding.name}"] = original.info.to_dict()
+    return found
+
+
+def by_name(subjects: Sequence[Subject]) -> dict[str, Subject]:
+    """Name each embedding as results do, by its path where two have one name."""
+    names = [subject.embedding.name for subject in subjects]
+    return {
+        name if names.count(name) == 1 else str(subject.info.path): subject
+        for name, subject in zip(names, subjects, strict=True)
+    }
+
+
+def _tell(info: FileInfo) -> None:
     if info.duplicates:
         twice = how_many(info.duplicates, "duplicated word")
-        note(f"{info.path}: {twice}, the first of each kept", quiet)
+        note(f"{info.path}: {twice}, the first of each kept")
     if info.skipped:
-        note(f"{how_many(info.skipped, 'row')} dropped, the first: {info.first_problem}", quiet)
+        note(f"{how_many(info.skipped, 'row')} dropped, the first: {info.first_problem}")

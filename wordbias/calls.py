@@ -1,0 +1,230 @@
+"""A call of a public function: its arguments, and how its messages name them.
+
+Every command of the command line is a public function of the same name. A message names an
+argument as the command line spells it, ``--only``; to a caller in Python, `public` spells it
+``only=`` on the message's way out, so that each message is written once.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from wordbias.errors import WordbiasError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+Note = Callable[[str], None]
+
+_MAY_BE_EMPTY = ("mask", "mirror")
+"""Masking by nothing takes words out; no mirror overrules the one of the environment."""
+_OPTION = re.compile(
+    r"wordbias [a-z][^;,)]*|(?<![\w-])(?:--(?=[a-z]{2})|-(?=o\b))(?P<option>[a-z][a-z-]*)"
+    r"(?: (?P<value>[A-Z][A-Z|,=]+\b))?"
+)
+"""An option, perhaps with the value it takes; or a whole command, whose options stay."""
+_SPELLED = {"attribute": "groups", "o": "output", "from": "source", "accuracy": "mdl"}
+"""Arguments that have another name than their option."""
+
+
+class WordbiasWarning(UserWarning):
+    """What a caller in Python must know before there is a report that could say it."""
+
+
+@dataclass(frozen=True)
+class Typed:
+    """What was typed on the command line.
+
+    Attributes
+    ----------
+    given
+        The arguments that were typed, rather than left at their defaults.
+    spelled
+        What each argument is called on the command line.
+    note
+        Shows one line to the person at the terminal.
+    """
+
+    given: frozenset[str]
+    spelled: Mapping[str, str]
+    note: Note
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a public function.
+
+    Attributes
+    ----------
+    command
+        Its name as a command: ``mab-eval``.
+    arguments
+        What it was called with, by name, as a result keeps it.
+    given
+        The names of those that were given.
+    note
+        Shows one line; None calls from Python, which get a warning.
+    flags
+        The names of the arguments that are true or false.
+    """
+
+    command: str = ""
+    arguments: Mapping[str, object] = field(default_factory=dict)
+    given: frozenset[str] = frozenset()
+    note: Note | None = None
+    flags: frozenset[str] = frozenset()
+
+    def spelled(self, text: str) -> str:
+        """Return a message that names arguments as the caller does."""
+        in_shell = not self.command or self.note is not None
+        return text if in_shell else in_python(text, self.flags)
+
+
+_NO_CALL = Call()
+_call: ContextVar[Call] = ContextVar("call", default=_NO_CALL)
+_typed: ContextVar[Typed | None] = ContextVar("typed", default=None)
+
+
+def current() -> Call:
+    """Return the public call that is being answered, the innermost."""
+    return _call.get()
+
+
+def is_given(name: str) -> bool:
+    """Say whether the caller gave an argument: typed it, or in Python changed its default."""
+    return name in _call.get().given
+
+
+def note(text: str) -> None:
+    """Tell the caller something before the report: a line on stderr, or in Python a warning."""
+    call = _call.get()
+    if call.note is not None:
+        call.note(text)
+    elif call.command:
+        warnings.warn(call.spelled(text), WordbiasWarning, stacklevel=3)
+
+
+@contextmanager
+def typed(given: frozenset[str], spelled: Mapping[str, str], note: Note) -> Iterator[None]:
+    """Let the next public call know that it was typed on the command line."""
+    token = _typed.set(Typed(given, spelled, note))
+    try:
+        yield
+    finally:
+        _typed.reset(token)
+
+
+def public(function: Callable[P, R]) -> Callable[P, R]:
+    """Make a function one that is also a command: its report knows how it was called.
+
+    Parameters
+    ----------
+    function
+        It returns a `wordbias.results.Report`, or something that has one as its `report`.
+
+    Raises
+    ------
+    WordbiasError
+        On calling it, if an argument is an empty text, which is what a script gives whose variable
+        is not set; and what the function raises, with arguments spelled as Python's.
+    """
+    signature = inspect.signature(function)
+    defaults = {name: one.default for name, one in signature.parameters.items()}
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        found = dict(bound.arguments)
+        line, outer = _typed.get(), _call.get()
+        changed = frozenset(n for n, value in found.items() if not _same(value, defaults[n]))
+        token = _call.set(
+            Call(
+                function.__name__.replace("_", "-"),
+                {name: plain(value) for name, value in found.items()},
+                changed if line is None else line.given,
+                outer.note if line is None else line.note,
+                frozenset(name for name, value in defaults.items() if isinstance(value, bool)),
+            )
+        )
+        nested = _typed.set(None)
+        try:
+            _refuse_empty(found, changed, {} if line is None else line.spelled)
+            return function(*args, **kwargs)
+        except WordbiasError as error:
+            error.args = (_call.get().spelled(str(error)),)
+            raise
+        finally:
+            _typed.reset(nested)
+            _call.reset(token)
+
+    return call
+
+
+def _refuse_empty(
+    found: Mapping[str, object], changed: frozenset[str], spelled: Mapping[str, str]
+) -> None:
+    for name in sorted(changed, key=list(found).index):
+        value = found[name]
+        values = value if isinstance(value, (tuple, list)) else (value,)
+        if name not in _MAY_BE_EMPTY and any(isinstance(one, str) and not one for one in values):
+            raise WordbiasError(
+                f"{spelled.get(name, f'{name}=')}: is empty; name something, or leave it out"
+            )
+
+
+def _same(value: object, default: object) -> bool:
+    if value is default:
+        return True
+    return isinstance(value, (str, int, float, tuple, list, dict)) and value == default
+
+
+def plain(value: object) -> object:
+    """Return an argument as a result keeps it: numbers, texts and lists; of objects their repr."""
+    if value is None or isinstance(value, (str, int, float, bool)):
+        return value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(str, value))
+    if isinstance(value, Sequence) and type(value).__module__ == "builtins":
+        return [plain(one) for one in value]
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple):
+        return f"{type(value).__name__} of shape {shape}"
+    text = repr(value)
+    return text if len(text) <= 200 and "\n" not in text else f"a {type(value).__name__}"
+
+
+def in_python(text: str, flags: Collection[str] = ()) -> str:
+    """Spell the options of a message as Python's arguments: ``--only`` as ``only=``.
+
+    Parameters
+    ----------
+    flags
+        The arguments that are true or false: ``--holm`` becomes ``holm=True``. What a message says
+        to type in a shell, ``wordbias fetch --list``, stays.
+    """
+
+    def spelled(found: re.Match[str]) -> str:
+        option, value = found["option"], found["value"]
+        if option is None:
+            return found[0]
+        name = option.lower().replace("-", "_")
+        if name.startswith("no_"):
+            return f"{name[3:]}=False"
+        name = _SPELLED.get(name, name)
+        return f"{name}=True" if name in flags else f"{name}={value or ''}"
+
+    return _OPTION.sub(spelled, text)

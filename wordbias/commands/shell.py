@@ -1,0 +1,256 @@
+"""A command made of a public function: its parameters are the options, its docstring the help.
+
+A function says each thing once. Names, order and defaults of the options come from its signature;
+their help from the section Parameters of its docstring, in which a parameter between double
+backquotes is written as the command line spells it; the text above that section is the help of the
+command. What is left to say here is what click needs beyond that: types, metavars, examples.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol, TypedDict, Unpack, runtime_checkable
+
+import click
+from click.core import ParameterSource
+
+from wordbias.calls import typed
+from wordbias.commands.options import format_option_of, note, process_options, show
+from wordbias.commands.types import COUNT, SEED
+from wordbias.errors import UsageError
+from wordbias.results import Report
+from wordbias.workers import BACKENDS
+
+_TYPES: dict[str, click.ParamType] = {"int": click.INT, "float": click.FLOAT}
+_SECTION = re.compile(r"^(\w[\w ]+)\n-{3,}$", re.MULTILINE)
+_CODE = re.compile(r"``([^`]+)``")
+
+
+class Attributes(TypedDict, total=False):
+    """Attributes of a click option that the function cannot know."""
+
+    type: click.ParamType
+    metavar: str
+    multiple: bool
+    required: bool
+    show_default: bool
+
+
+@dataclass(frozen=True)
+class Declared:
+    """How one parameter of a function is typed.
+
+    Attributes
+    ----------
+    name
+        Of the parameter.
+    spelled
+        Names of the option, where they are not its name with dashes; none is an argument.
+    many
+        An argument that takes any number of values.
+    attributes
+        Of `click.Option`.
+    """
+
+    name: str
+    spelled: tuple[str, ...] | None = None
+    many: bool = False
+    attributes: Attributes = field(default_factory=Attributes)
+
+
+@runtime_checkable
+class Made(Protocol):
+    """What a function made, with the report of it."""
+
+    @property
+    def report(self) -> Report:
+        """Return what to show."""
+
+
+Shown = Callable[[object, str, bool], None]
+
+
+def argument(
+    name: str, *, many: bool = False, required: bool = False, metavar: str | None = None
+) -> Declared:
+    """Type a parameter without an option's name, in the order of the declarations."""
+    attributes = Attributes(required=required)
+    if metavar is not None:
+        attributes["metavar"] = metavar
+    return Declared(name, None, many, attributes)
+
+
+def option(name: str, *spelled: str, **attributes: Unpack[Attributes]) -> Declared:
+    """Type a parameter as an option whose names, type or metavar its function does not tell."""
+    return Declared(name, spelled or _named(name), attributes=attributes)
+
+
+def _named(name: str) -> tuple[str, ...]:
+    return (f"--{name.replace('_', '-')}",)
+
+
+def _shared() -> dict[str, Declared]:
+    declared = [
+        option("groups", "--groups", "--attribute", metavar="NAME|FILE"),
+        option("output", "-o", "--output"),
+        option("seed", type=SEED),
+        option("jobs", type=COUNT),
+        option("backend", type=click.Choice(BACKENDS)),
+        option("dims", type=COUNT),
+    ]
+    return {one.name: one for one in declared}
+
+
+def shell(
+    function: Callable[..., object],
+    *declared: Declared,
+    examples: str,
+    listed: str = "",
+    shown: Shown | None = None,
+) -> click.Command:
+    """Make a command of a public function.
+
+    Parameters
+    ----------
+    function
+        Marked by `wordbias.calls.public`.
+    declared
+        What its signature does not tell; `_shared` knows those that many commands have.
+    examples
+        What one would type, a line each.
+    listed
+        What stands before the examples, such as the methods.
+    shown
+        Shows what the function returned: what it made, the format, whether quiet. By default its
+        report is printed, and its notes on stderr. A command with its own has no ``--format``,
+        unless its function has that parameter.
+
+    Raises
+    ------
+    TypeError
+        If a declared parameter is none of the function's, or one of them is not documented.
+    """
+    parameters = inspect.signature(function).parameters
+    known = _shared() | {one.name: one for one in declared}
+    unknown = [one.name for one in declared if one.name not in parameters]
+    text, told = _docstring(function)
+    lacking = [name for name in parameters if name not in told]
+    if unknown or lacking:
+        raise TypeError(f"{function.__name__}: not its parameters {unknown}, no help {lacking}")
+    arguments = [one.name for one in declared if one.spelled is None]
+    spelled = {
+        name: _metavar(known[name]) if name in arguments else _longest(name, known.get(name))
+        for name in parameters
+    }
+    made: list[click.Parameter] = [_argument(known[name]) for name in arguments]
+    made += [
+        _option(one, known.get(name, option(name)), _spelled(told[name], spelled))
+        for name, one in parameters.items()
+        if name not in arguments
+    ]
+    made += [*([format_option_of()] if shown is None else []), *process_options()]
+    body = [_spelled(text, spelled), *([f"\b\n{listed.strip()}"] if listed else [])]
+    lines = [f"  {line.strip()}" for line in examples.strip().splitlines()]
+    body.append("\n".join(["\b", "Examples:", *lines]))
+    return click.Command(
+        function.__name__.replace("_", "-"),
+        params=made,
+        help="\n\n".join(body),
+        callback=partial(_run, function, shown, spelled),
+    )
+
+
+def _run(
+    function: Callable[..., object],
+    shown: Shown | None,
+    spelled: Mapping[str, str],
+    **given: object,
+) -> None:
+    """Call the function with what was typed, and show what it returns."""
+    ctx = click.get_current_context()
+    quiet = bool(given.pop("quiet"))
+    to = str(given.pop("to")) if shown is None else ""
+    named = frozenset(
+        name for name in given if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    )
+    try:
+        with typed(named, spelled, partial(note, quiet=quiet)):
+            made = function(**given)
+    except UsageError as error:
+        raise click.UsageError(str(error), ctx) from None
+    if shown is not None:
+        shown(made, to, quiet)
+        return
+    report = made.report if isinstance(made, Made) else made
+    if not isinstance(report, Report):
+        raise TypeError(f"{function.__name__} returned {type(made).__name__}, which has no report")
+    show(report, to, quiet=quiet)
+
+
+def _argument(one: Declared) -> click.Argument:
+    return click.Argument(
+        [one.name],
+        nargs=-1 if one.many else 1,
+        required=one.attributes.get("required", False),
+        metavar=one.attributes.get("metavar"),
+    )
+
+
+def _metavar(one: Declared) -> str:
+    """Return what an argument is called in the help."""
+    return one.attributes.get("metavar", one.name.upper()).strip("[].")
+
+
+def _longest(name: str, one: Declared | None) -> str:
+    names = one.spelled if one is not None and one.spelled else _named(name)
+    return max((part for text in names for part in text.split("/")[:1]), key=len)
+
+
+def _option(parameter: inspect.Parameter, one: Declared, help: str) -> click.Option:
+    """Make the option of a parameter; its type follows from its annotation where it is simple."""
+    names, default = list(one.spelled or ()), parameter.default
+    annotation = str(parameter.annotation).removesuffix(" | None")
+    attributes = one.attributes.copy()
+    if annotation == "bool":
+        if default is not False and len(names) == 1 and "/" not in names[0]:
+            names = [f"{names[0]}/--no-{names[0].removeprefix('--')}"]
+    elif "type" not in attributes and annotation in _TYPES:
+        attributes["type"] = _TYPES[annotation]
+    if default is inspect.Parameter.empty:
+        attributes["required"] = True
+        default = None
+    if isinstance(default, tuple):
+        default = ",".join(map(str, default)) or None
+    if default is not None and default is not False:
+        attributes.setdefault("show_default", True)
+    flag = True if annotation == "bool" else None
+    return click.Option(
+        [parameter.name, *names], help=help, default=default, is_flag=flag, **attributes
+    )
+
+
+def _docstring(function: Callable[..., object]) -> tuple[str, dict[str, str]]:
+    """Return the text of a numpydoc docstring above its sections, and that of each parameter."""
+    parts = _SECTION.split(inspect.cleandoc(function.__doc__ or ""))
+    sections = dict(zip(parts[1::2], parts[2::2], strict=True))
+    told: dict[str, str] = {}
+    names: list[str] = []
+    for line in sections.get("Parameters", "").splitlines():
+        if line and not line.startswith(" "):
+            names = [name.strip() for name in line.partition(" : ")[0].split(",")]
+            told |= dict.fromkeys(names, "")
+        elif line.strip():
+            told |= {name: f"{told[name]} {line.strip()}".strip() for name in names}
+    return parts[0].strip(), told
+
+
+def _spelled(text: str, spelled: Mapping[str, str]) -> str:
+    """Write the parameters in a text as the command line spells them."""
+    return _CODE.sub(lambda found: spelled.get(found[1], found[1]), text)
+
+
+__all__: Sequence[str] = ["argument", "option", "shell"]

@@ -1,0 +1,218 @@
+"""The classic measures of one embedding or several, with intervals and chance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wordbias.calls import is_given, note, public
+from wordbias.embedding import EmbeddingLike
+from wordbias.errors import UsageError
+from wordbias.functions.inputs import Many, Reading, about, as_list, open_subject
+from wordbias.functions.tables import measures_tables, words_tables
+from wordbias.measures.apart import panel_rows
+from wordbias.measures.means import leaning_words, word_rows
+from wordbias.measures.panel import Panel, make_panels
+from wordbias.measures.sembias import SemBias
+from wordbias.measures.table import FAMILIES
+from wordbias.methods.diagnosis import fit_cautions
+from wordbias.resources import located
+from wordbias.results import Report, Row
+from wordbias.wordlists import Attribute, GroupsLike, resolve, wordlist
+from wordbias.workers import Workers
+
+
+@public
+def measure(
+    embeddings: Many = None,
+    *,
+    only: Sequence[str] | None = None,
+    original: EmbeddingLike | None = None,
+    direction: str = "she-he",
+    sembias: str | None = None,
+    words: Sequence[str] | None = None,
+    extremes: int | None = None,
+    dims: int = 4,
+    center: bool = False,
+    as_published: bool = False,
+    isolated_zero: bool = False,
+    chance: bool = True,
+    groups: GroupsLike | None = None,
+    vocab: str | Sequence[str] | None = None,
+    strict_vocab: bool = False,
+    skip_bad: bool = False,
+    allow_pickle: bool = False,
+    cache: bool = True,
+    jobs: int | None = None,
+    backend: str = "loky",
+    seed: int = 0,
+) -> Report:
+    """Measure the bias of ``embeddings``: the row of Dawkins (2021), Table 6, with 95 % intervals.
+
+    MIDB, direct bias, clustering, recoverability, SemBias and GIPE, averaged over the frequent
+    neutral words that all embeddings have. A debiased embedding is compared with its ``original``,
+    from which the labels of clustering and recoverability and the proximities of GIPE are taken.
+    GIPE takes longest, for it looks for neighbours in the whole vocabulary: about a minute for
+    400,000 words. Leave it out with ``only``.
+
+    Parameters
+    ----------
+    embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several
+        What is measured; the sample that comes with wordbias where none is given.
+    only : sequence of str, optional
+        Some of midb, direct-bias, clustering, recoverability, sembias, gipe.  [default: all]
+    original : path, fetched name or object, optional
+        The embedding before debiasing.  [default: the same]
+    direction : str
+        What clustering, recoverability, SemBias and GIPE run along: she-he (or axis: the
+        attribute's first pair), pca, names, means or FILE.
+    sembias : path or fetched name, optional
+        The SemBias test set, which is not ours to ship.
+    words : sequence of str, optional
+        Answer for single words: nurse,doctor.
+    extremes : int, optional
+        The N words that lean most to each side.
+    dims : int
+        Of MIDB.
+    center : bool
+        Centre the differences, as the paper's one-sided PCA does; their mean drops out.
+    as_published : bool
+        The settings of the paper: ``center``, ``isolated_zero``, and the most biased words by
+        projection, not cosine.
+    isolated_zero : bool
+        GIPE as in the published code: words that are nobody's neighbour have weight 0, not 1.
+    chance : bool
+        Put beside each value what axes give that do not mean the attribute.
+    groups : name, path or mapping, optional
+        gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+    vocab : path or sequence of str, optional
+        Words to average over, one a line.
+    strict_vocab : bool
+        Gonen and Goldberg's stricter word filter.
+    skip_bad : bool
+        Drop and count rows that cannot be used.
+    allow_pickle : bool
+        Open gensim .kv files, which are pickles and can run any code.
+    cache : bool
+        Keep parsed text to be memory-mapped the next time.
+    jobs : int, optional
+        Processes at a time.  [default: 1; on a cluster all workers]
+    backend : str
+        Here (loky), or the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
+    seed : int
+        Of everything random.
+
+    Returns
+    -------
+    Report
+        A row for each value: an interval over words (``low``, ``high``), the chance level, the
+        neutral value and n.
+
+    Raises
+    ------
+    WordbiasError
+        If a file cannot be used, a word list finds too few words, or an argument would do nothing.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> report = wb.measure(only=["midb"], chance=False)
+    >>> round(report["midb-rms"][0].value, 2)
+    0.23
+    """
+    single = words is not None or extremes is not None
+    families = tuple(only) if only is not None else () if single else FAMILIES
+    _refuse_unused(families, single, direction, extremes)
+    reading = Reading(cache, skip_bad, allow_pickle)
+    subjects = [open_subject(one, reading) for one in as_list(embeddings)]
+    before = None if original is None else open_subject(original, reading)
+    attribute = Attribute.load(groups)
+    given = None if vocab is None else wordlist(vocab)
+    panels = make_panels(
+        [subject.embedding for subject in subjects],
+        None if before is None else before.embedding,
+        attribute,
+        given,
+        strict=strict_vocab,
+        recipe=direction,
+        dims=dims,
+        center=center or as_published,
+        by_projection=as_published,
+        seed=seed,
+    )
+    single_rows = [row for panel in panels for row in _word_rows(panel, words, extremes)]
+    if only is None and not single_rows:
+        families = FAMILIES
+    rows = panel_rows(
+        panels,
+        families,
+        sembias=SemBias.load(located(sembias)) if sembias else None,
+        chance=chance,
+        isolated=0.0 if isolated_zero or as_published else 1.0,
+        workers=Workers(jobs, backend),
+    )
+    return Report(
+        inputs=about(subjects, before),
+        rows=[*rows, *single_rows],
+        tables=[*measures_tables(rows), *words_tables(single_rows, attribute)],
+        heading=[_heading(attribute, panels[0].vocabulary, given)],
+        seed=seed,
+        notes=_notes(panels) if single or only is None or "midb" in only else (),
+    )
+
+
+def _refuse_unused(
+    families: Sequence[str], single: bool, direction: str, extremes: int | None
+) -> None:
+    """Refuse arguments that would do nothing with the measures that are asked for."""
+    along = set(families) & {"clustering", "recoverability", "sembias", "gipe"}
+    subspace = "midb" in families or single or (along and direction == "names")
+    uses = {
+        "direction": (
+            along or extremes is not None,
+            "clustering, recoverability, sembias and gipe",
+        ),
+        "isolated_zero": ("gipe" in families, "gipe"),
+        "sembias": ("sembias" in families, "sembias"),
+        "dims": (subspace, "midb, --words and --direction names"),
+        "center": (subspace, "midb, --words and --direction names"),
+    }
+    for name, (used, by) in uses.items():
+        if is_given(name) and not used:
+            asked = ", ".join(sorted(families)) or "single words"
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} is for {by}, and only {asked} is asked for")
+
+
+def _word_rows(panel: Panel, words: Sequence[str] | None, extremes: int | None) -> list[Row]:
+    """Measure the single words that are named, and those that lean most."""
+    chosen: list[str] = []
+    if words is not None:
+        found = resolve(list(words), panel.embedding, f"{panel.embedding.name}: --words")
+        chosen += found.at_least(1, "give words it has").found
+        if found.missing:
+            note(f"{panel.embedding.name} has not: {', '.join(found.missing)}")
+    if extremes is not None:
+        chosen += leaning_words(panel, extremes)
+    return word_rows(panel, list(dict.fromkeys(chosen)))
+
+
+def _notes(panels: Sequence[Panel]) -> list[str]:
+    """Say of each subspace that MIDB is measured along what a reader must know."""
+    said = [
+        (panel.embedding.name, caution)
+        for panel in panels
+        for caution in fit_cautions(
+            panel.embedding,
+            panel.attribute,
+            dims=panel.dims,
+            center=panel.center,
+            seed=panel.seed,
+        )
+    ]
+    return [f"{name}: {text}" if len(panels) > 1 else text for name, text in said]
+
+
+def _heading(attribute: Attribute, vocabulary: Sequence[str], given: Sequence[str] | None) -> str:
+    words = f"{len(vocabulary):,}"
+    words += " neutral words" if given is None else f" of {len(given):,} words given"
+    return f"Attribute {attribute.name}: {' − '.join(attribute.groups)}. Averages over {words}."

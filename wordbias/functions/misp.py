@@ -1,0 +1,144 @@
+"""MISP, whole: measure along the subspace, remove it softly, write the result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wordbias.calls import public
+from wordbias.embedding import Embedding, EmbeddingLike
+from wordbias.errors import UsageError
+from wordbias.formats.atomic import refuse_same
+from wordbias.functions.inputs import Reading, Subject, open_subject, path_of
+from wordbias.functions.tables import components_table, effect_table, moved_line
+from wordbias.methods.study import Settings, Study, chance_levels, study
+from wordbias.methods.words import listed_words
+from wordbias.results import Report
+from wordbias.vocabulary import SIZE, choose_vocabulary
+from wordbias.wordlists import Attribute, GroupsLike, candidates, wordlist
+
+
+@public
+def misp(
+    embedding: EmbeddingLike | None = None,
+    *,
+    output: str | None = None,
+    dims: int = 4,
+    center: bool = False,
+    as_published: bool = False,
+    hard: bool = False,
+    weights: str = "variance",
+    chance: bool = True,
+    groups: GroupsLike | None = None,
+    vocab: str | Sequence[str] | None = None,
+    strict_vocab: bool = False,
+    skip_bad: bool = False,
+    allow_pickle: bool = False,
+    cache: bool = True,
+    seed: int = 0,
+) -> Embedding:
+    """Measure the bias of ``embedding``, gender by default, remove it with MISP, write the result.
+
+    MISP (Dawkins 2021) attenuates each component of the groups' subspace by the share of variance
+    that it explains. Without ``embedding`` the sample that comes with wordbias is used.
+
+    Parameters
+    ----------
+    embedding : path, fetched name, Embedding, KeyedVectors or (words, vectors), optional
+        What is debiased; the sample that comes with wordbias where none is given.
+    output : path, optional
+        Write the debiased vectors, in the format of its suffix, else of ``embedding``.
+    dims : int
+        Components of the subspace.
+    center : bool
+        Centre the differences, as the paper's one-sided PCA does; their mean drops out.
+    as_published : bool
+        The settings of the paper: ``center``.
+    hard : bool
+        Project the components out whole (MHD).
+    weights : str
+        How much of each component to remove: its share of the variance, numbers 0.5,0.3,… or the
+        shares in another order, perm:2134.
+    chance : bool
+        Put beside each value what axes give that do not mean the attribute.
+    groups : name, path or mapping, optional
+        gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+    vocab : path or sequence of str, optional
+        Words to average over, one a line.
+    strict_vocab : bool
+        Gonen and Goldberg's stricter word filter.
+    skip_bad : bool
+        Drop and count rows that cannot be used.
+    allow_pickle : bool
+        Open gensim .kv files, which are pickles and can run any code.
+    cache : bool
+        Keep parsed text to be memory-mapped the next time.
+    seed : int
+        Of everything random.
+
+    Returns
+    -------
+    Embedding
+        The debiased vectors of all words, shape ``(n, d)``; its ``report`` says what was measured
+        before and after. Of a file that was streamed to ``output`` they are loaded from there when
+        they are first looked at.
+
+    Raises
+    ------
+    WordbiasError
+        If the file cannot be used, or too few words of a group are found.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> clean = wb.misp(dims=2)
+    >>> clean.report["difference-removed"][0].details["n"] > 100
+    True
+    """
+    if hard and weights != "variance":
+        raise UsageError("--hard removes the components whole; it takes no --weights")
+    refuse_same({"-o": output}, {"--attribute": path_of(groups), "--vocab": path_of(vocab)})
+    attribute = Attribute.load(groups)
+    given = None if vocab is None else wordlist(vocab)
+    subject = open_subject(
+        embedding,
+        Reading(cache, skip_bad, allow_pickle),
+        head=SIZE if given is None else 0,
+        wanted=listed_words(attribute) | candidates(given or ()),
+        output=output,
+    )
+    before = subject.embedding
+    vocabulary = choose_vocabulary([before], attribute, given, strict=strict_vocab)
+    settings = Settings(dims, center or as_published, hard, weights, chance, seed)
+    levels = chance_levels(before, vocabulary, attribute, settings)
+    subject.keep([*vocabulary, *sorted(listed_words(attribute))])
+    found = study(subject.embedding, vocabulary, attribute, settings, levels)
+    subject.write(found.projection)
+    report = Report(
+        inputs={found.subject: subject.info.to_dict()},
+        rows=found.rows,
+        tables=[components_table(found, attribute), effect_table(found, attribute)],
+        heading=_heading(subject, attribute, found, given),
+        closing=[moved_line(found.measured), subject.written()],
+        seed=seed,
+        notes=found.warnings,
+    )
+    return subject.made(found.projection, report)
+
+
+def _heading(
+    subject: Subject, attribute: Attribute, found: Study, given: Sequence[str] | None
+) -> list[str]:
+    method = "MHD (hard projection)" if found.projection.hard else "MISP"
+    counts = " + ".join(
+        f"{len(group.found)} of {len(group.asked)} {name}"
+        for name, group in zip(attribute.groups, found.groups, strict=True)
+    )
+    over = f"{len(found.vocabulary):,} neutral words"
+    if given is not None:
+        over = f"{len(found.vocabulary):,} of {len(given):,} words given"
+    return [
+        *found.summary,
+        "",
+        f"{method} on {subject.described()}",
+        f"Attribute {attribute.name}: {counts} words found. Averages over {over}.",
+    ]
