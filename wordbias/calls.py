@@ -29,9 +29,9 @@ _MAY_BE_EMPTY = ("mask", "mirror")
 """Masking by nothing takes words out; no mirror overrules the one of the environment."""
 _OPTION = re.compile(
     r"wordbias [a-z][^;,)]*|(?<![\w-])(?:--(?=[a-z]{2})|-(?=o\b))(?P<option>[a-z][a-z-]*)"
-    r"(?: (?P<value>[A-Z][A-Z|,=]+\b))?"
+    r"(?: (?P<value>[A-Z][A-Z|,=]+\b)|=(?P<text>[\w,.-]*\w))?"
 )
-"""An option, perhaps with the value it takes; or a whole command, whose options stay."""
+"""An option, perhaps with the value it takes or has; or a whole command, whose options stay."""
 _SPELLED = {"attribute": "groups", "o": "output", "from": "source", "accuracy": "mdl"}
 """Arguments that have another name than their option."""
 
@@ -52,11 +52,14 @@ class Typed:
         What each argument is called on the command line.
     note
         Shows one line to the person at the terminal.
+    format
+        The ``--format`` of a command that writes a page.
     """
 
     given: frozenset[str]
     spelled: Mapping[str, str]
     note: Note
+    format: str | None = None
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,8 @@ class Call:
         Shows one line; None calls from Python, which get a warning.
     flags
         The names of the arguments that are true or false.
+    format
+        Format of the page that is written, where the shell was told one.
     """
 
     command: str = ""
@@ -82,6 +87,7 @@ class Call:
     given: frozenset[str] = frozenset()
     note: Note | None = None
     flags: frozenset[str] = frozenset()
+    format: str | None = None
 
     def spelled(self, text: str) -> str:
         """Return a message that names arguments as the caller does."""
@@ -114,9 +120,11 @@ def note(text: str) -> None:
 
 
 @contextmanager
-def typed(given: frozenset[str], spelled: Mapping[str, str], note: Note) -> Iterator[None]:
+def typed(
+    given: frozenset[str], spelled: Mapping[str, str], note: Note, format: str | None = None
+) -> Iterator[None]:
     """Let the next public call know that it was typed on the command line."""
-    token = _typed.set(Typed(given, spelled, note))
+    token = _typed.set(Typed(given, spelled, note, format))
     try:
         yield
     finally:
@@ -138,7 +146,10 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
         is not set; and what the function raises, with arguments spelled as Python's.
     """
     signature = inspect.signature(function)
-    defaults = {name: one.default for name, one in signature.parameters.items()}
+    defaults = {
+        name: () if one.kind is one.VAR_POSITIONAL else one.default
+        for name, one in signature.parameters.items()
+    }
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -154,6 +165,7 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
                 changed if line is None else line.given,
                 outer.note if line is None else line.note,
                 frozenset(name for name, value in defaults.items() if isinstance(value, bool)),
+                None if line is None else line.format,
             )
         )
         nested = _typed.set(None)
@@ -213,8 +225,9 @@ def in_python(text: str, flags: Collection[str] = ()) -> str:
     Parameters
     ----------
     flags
-        The arguments that are true or false: ``--holm`` becomes ``holm=True``. What a message says
-        to type in a shell, ``wordbias fetch --list``, stays.
+        The arguments that are true or false: ``--holm`` becomes ``holm=True``. ``--skip=gipe``
+        becomes ``skip="gipe"``. What a message says to type in a shell, ``wordbias fetch --list``,
+        stays.
     """
 
     def spelled(found: re.Match[str]) -> str:
@@ -225,6 +238,8 @@ def in_python(text: str, flags: Collection[str] = ()) -> str:
         if name.startswith("no_"):
             return f"{name[3:]}=False"
         name = _SPELLED.get(name, name)
+        if found["text"]:
+            return f'{name}="{found["text"]}"'
         return f"{name}=True" if name in flags else f"{name}={value or ''}"
 
     return _OPTION.sub(spelled, text)

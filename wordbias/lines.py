@@ -10,6 +10,7 @@ import bz2
 import gzip
 import lzma
 import os
+import re
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
@@ -22,6 +23,21 @@ OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".
 _HELD = 1 << 22
 _STEP = 1 << 18
 _longest = LONGEST
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+def parse_size(text: str) -> int:
+    """Return the bytes of a size such as 500MB or 20G.
+
+    Raises
+    ------
+    WordbiasError
+        If it is none, or has no unit.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?B|[KMGT])", text.strip().upper())
+    if match is None:
+        raise WordbiasError(f"{text!r}: expected a size with its unit, such as 500MB or 20G")
+    return int(float(match[1]) * _UNITS[match[2].removesuffix("B")])
 
 
 def set_longest_line(size: int | None) -> None:

@@ -8,8 +8,8 @@ import json
 import re
 import shutil
 import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
@@ -18,12 +18,21 @@ from wordbias.visible import seen
 
 @dataclass(frozen=True)
 class Table:
-    """A table for people: cells are text, which is wrapped where a terminal is too narrow."""
+    """A table for people: cells are text, which is wrapped where a terminal is too narrow.
+
+    Attributes
+    ----------
+    title, columns, cells, note
+        Of these it consists.
+    narrow
+        Returns the tables that a terminal of so many columns shows in its place.
+    """
 
     title: str
     columns: Sequence[str]
     cells: Sequence[Sequence[str]]
     note: str = ""
+    narrow: Callable[[int], Sequence[Table]] | None = field(default=None, repr=False)
 
 
 def as_json(value: Any, indent: int | None = None) -> str:
@@ -49,6 +58,8 @@ def _cell(value: Any) -> Any:
 
 def as_text(table: Table, width: int) -> str:
     """Draw a table for a terminal, on which no cell can change what stands around it."""
+    if table.narrow is not None:
+        return "\n\n".join(as_text(part, width) for part in table.narrow(width))
     table = _drawable(table)
     columns = [list(column) for column in zip(table.columns, *table.cells, strict=True)]
     numeric = [all(cell[:1] in "-–.0123456789" for cell in column[1:]) for column in columns]

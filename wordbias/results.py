@@ -127,7 +127,10 @@ class Report:
         spelled = current().spelled
         for name in ("heading", "closing", "notes"):
             object.__setattr__(self, name, [spelled(line) for line in getattr(self, name)])
-        tables = [replace(table, note=spelled(table.note)) for table in self.tables]
+        tables = [
+            replace(table, title=spelled(table.title), note=spelled(table.note))
+            for table in self.tables
+        ]
         object.__setattr__(self, "tables", tables)
 
     def to_dict(self) -> dict[str, Any]:
@@ -233,15 +236,26 @@ class Report:
         suffix = os.path.splitext(target)[1].lower()
         if suffix not in _SUFFIXES:
             raise WordbiasError(f"{target}: expected a name that ends in {', '.join(_SUFFIXES)}")
-        if suffix in (".html", ".htm"):
-            from wordbias.pages.document import Document
-            from wordbias.pages.page import render_page
+        self.write(target, _SUFFIXES[suffix])
 
-            text = render_page([Document.of(self.to_dict())])
-        else:
-            text = self.render(_SUFFIXES[suffix])
-        with replacing(target) as file:
+    def write(self, path: str | os.PathLike[str], to: str) -> None:
+        """Write the report in one of `FORMATS`, or as ``html``.
+
+        Raises
+        ------
+        WordbiasError
+            If there is no such format, or the file cannot be written.
+        """
+        text = self.page() if to == "html" else self.render(to)
+        with replacing(path) as file:
             file.write(text.encode("utf-8", "backslashreplace"))
+
+    def page(self) -> str:
+        """Return the report as one HTML page with pictures, which holds its data."""
+        from wordbias.pages.document import Document
+        from wordbias.pages.page import render_page
+
+        return render_page([Document.of(self.to_dict())])
 
     def render(self, to: str, width: int | None = None) -> str:
         """Return the report in one of `FORMATS`, ending in a line feed."""

@@ -22,9 +22,9 @@ Found = Mapping[str, Any]
 
 
 class Source(NamedTuple):
-    """A file of results: its `rows` have a subject, a measure, a value and what tells them apart.
+    """Results: their `rows` have a subject, a measure, a value and what tells them apart.
 
-    `kind` is JSON, JSONL, CSV rows or CSV table.
+    `kind` is JSON, JSONL, CSV rows, CSV table or Report, which has no hash.
     """
 
     path: str
@@ -59,10 +59,21 @@ def read_source(path: Path) -> Source:
         raise WordbiasError(f"{path}: not UTF-8 text at byte {error.start}") from None
     is_json = path.suffix.lower() in (".json", ".jsonl") or text.lstrip()[:1] in ("{", "[")
     kind, rows = (_json_rows if is_json else _csv_rows)(text, str(path))
+    return Source(str(path), kind, hashlib.sha256(data).hexdigest(), _of_subjects(rows, str(path)))
+
+
+def source_of(found: Mapping[str, Any], name: str) -> Source:
+    """Take what `wordbias.results.Report.to_dict` returns, as `read_source` does from a file."""
+    rows = [_checked(row, f"{name}: row {i}") for i, row in enumerate(found["rows"], 1)]
+    return Source(name, "Report", "", _of_subjects(rows, name))
+
+
+def _of_subjects(rows: Sequence[Found], name: str) -> list[Found]:
+    """Leave out the rows about a single word, component or layer."""
     kept = [row for row in rows if not any(given(row, key) for key in _DETAIL)]
     if not kept:
-        raise WordbiasError(f"{path}: no values; expected rows with subject, measure and value")
-    return Source(str(path), kind, hashlib.sha256(data).hexdigest(), kept)
+        raise WordbiasError(f"{name}: no values; expected rows with subject, measure and value")
+    return kept
 
 
 def _json_rows(text: str, path: str) -> tuple[str, list[Found]]:

@@ -98,7 +98,7 @@ def test_what_takes_minutes_is_said_before(
     monkeypatch.setattr("wordbias.pages.audit.running._MANY", 10)
     kept = ",".join(part for part in (*QUICK.split(","), "misp") if part != "gipe")
     first = cli("audit", small, "--skip", kept, "--format", "json").err.splitlines()[0]
-    assert first == "note: gipe may take minutes; --skip gipe leaves it out"
+    assert first == "note: gipe may take minutes; --skip=gipe leaves it out"
 
 
 def test_markdown_on_stdout(cli: Run, small: Path) -> None:

@@ -259,7 +259,7 @@ def test_marked_bias_is_measured_with_one_model_at_both_stages(
 def test_what_was_not_given_is_said_unless_it_is_skipped(stages: Stages) -> None:
     skip = tuple({*PARTS} - {"quality", "sembias", "misp"})
     (note,) = audit([replace(stages, fitted=None)], Plan(skip)).notes
-    assert note.startswith("not measured: SemBias (--sembias sembias), similarity and analogies")
+    assert note.startswith("not measured: SemBias (--sembias=sembias), similarity and analogies")
     assert audit([replace(stages, fitted=None)], Plan(PARTS)).notes == []
     with pytest.raises(WordbiasError, match="part 'gip': expected some of midb"):
         Plan(("gip",))

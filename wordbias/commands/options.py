@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -10,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from wordbias.commands.empty_names import nothing_empty
+from wordbias.commands.types import SIZE
 from wordbias.errors import shortened
 from wordbias.lines import set_longest_line
 from wordbias.progress import set_quiet
@@ -20,7 +20,6 @@ from wordbias.visible import seen
 from wordbias.workers import BACKENDS
 
 F = TypeVar("F", bound=Callable[..., Any])
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 def stacked(*decorators: Callable[[F], F]) -> Callable[[F], F]:
@@ -38,20 +37,8 @@ def _threads(ctx: click.Context, param: click.Parameter, value: int | None) -> N
     set_threads(value)
 
 
-def parse_size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
-    """Turn a size such as 500MB or 20G into bytes."""
-    if value is None:
-        return None
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?B|[KMGT])", value.strip().upper())
-    if match is None:
-        raise click.BadParameter(
-            f"{value!r}: expected a size with its unit, such as 500MB or 20G", ctx, param
-        )
-    return int(float(match[1]) * _UNITS[match[2].removesuffix("B")])
-
-
 def _longest_line(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
-    set_longest_line(parse_size(ctx, param, value))
+    set_longest_line(None if value is None else SIZE.convert(value, param, ctx))
 
 
 def _quiet(ctx: click.Context, param: click.Parameter, value: bool) -> bool:

@@ -38,6 +38,8 @@ class Attributes(TypedDict, total=False):
     multiple: bool
     required: bool
     show_default: bool
+    default: Callable[[], str | None]
+    help: str
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ class Made(Protocol):
 
 
 Shown = Callable[[object, str, bool], None]
+"""Shows what a function returned: that, the format, whether quiet."""
 
 
 def argument(
@@ -111,6 +114,7 @@ def shell(
     examples: str,
     listed: str = "",
     shown: Shown | None = None,
+    extra: Sequence[click.Option] = (),
 ) -> click.Command:
     """Make a command of a public function.
 
@@ -127,7 +131,10 @@ def shell(
     shown
         Shows what the function returned: what it made, the format, whether quiet. By default its
         report is printed, and its notes on stderr. A command with its own has no ``--format``,
-        unless its function has that parameter.
+        unless its function has that parameter, or `extra` has it.
+    extra
+        Options of the shell alone, behind those of the function. One that is kept as ``to`` is the
+        format, which the function sees as that of its call.
 
     Raises
     ------
@@ -152,43 +159,60 @@ def shell(
         for name, one in parameters.items()
         if name not in arguments
     ]
-    made += [*([format_option_of()] if shown is None else []), *process_options()]
-    body = [_spelled(text, spelled), *([f"\b\n{listed.strip()}"] if listed else [])]
+    own = [*([format_option_of()] if shown is None else []), *extra]
+    made += [*own, *process_options()]
+    body = [_kept(_spelled(text, spelled)), *([f"\b\n{listed.strip()}"] if listed else [])]
     lines = [f"  {line.strip()}" for line in examples.strip().splitlines()]
     body.append("\n".join(["\b", "Examples:", *lines]))
     return click.Command(
         function.__name__.replace("_", "-"),
         params=made,
         help="\n\n".join(body),
-        callback=partial(_run, function, shown, spelled),
+        callback=partial(_run, function, shown, spelled, [str(one.name) for one in own]),
     )
+
+
+def _kept(text: str) -> str:
+    """Mark the paragraphs of a text that have indented lines: click does not wrap them."""
+    paragraphs = text.split("\n\n")
+    return "\n\n".join(f"\b\n{one}" if "\n " in one else one for one in paragraphs)
 
 
 def _run(
     function: Callable[..., object],
     shown: Shown | None,
     spelled: Mapping[str, str],
+    own: Sequence[str],
     **given: object,
 ) -> None:
     """Call the function with what was typed, and show what it returns."""
     ctx = click.get_current_context()
     quiet = bool(given.pop("quiet"))
-    to = str(given.pop("to")) if shown is None else ""
+    format = {name: given.pop(name) for name in own}.get("to")
+    to = None if format is None else str(format)
     named = frozenset(
         name for name in given if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
     )
     try:
-        with typed(named, spelled, partial(note, quiet=quiet)):
-            made = function(**given)
+        with typed(named, spelled, partial(note, quiet=quiet), to):
+            made = _called(function, given)
     except UsageError as error:
         raise click.UsageError(str(error), ctx) from None
     if shown is not None:
-        shown(made, to, quiet)
+        shown(made, to or "", quiet)
         return
     report = made.report if isinstance(made, Made) else made
     if not isinstance(report, Report):
         raise TypeError(f"{function.__name__} returned {type(made).__name__}, which has no report")
-    show(report, to, quiet=quiet)
+    show(report, to or "", quiet=quiet)
+
+
+def _called(function: Callable[..., object], given: dict[str, object]) -> object:
+    """Call a function by name, but for the values of ``*rows``."""
+    parameters = inspect.signature(function).parameters.values()
+    several = [given.pop(one.name) for one in parameters if one.kind is one.VAR_POSITIONAL]
+    values = [value for found in several if isinstance(found, tuple) for value in found]
+    return function(*values, **given)
 
 
 def _argument(one: Declared) -> click.Argument:
@@ -228,9 +252,10 @@ def _option(parameter: inspect.Parameter, one: Declared, help: str) -> click.Opt
     if default is not None and default is not False:
         attributes.setdefault("show_default", True)
     flag = True if annotation == "bool" else None
-    return click.Option(
-        [parameter.name, *names], help=help, default=default, is_flag=flag, **attributes
-    )
+    if default is not None:  # click 8.3 takes None for a value, and nothing for required then
+        attributes.setdefault("default", default)
+    attributes.setdefault("help", help)
+    return click.Option([parameter.name, *names], is_flag=flag, **attributes)
 
 
 def _docstring(function: Callable[..., object]) -> tuple[str, dict[str, str]]:
@@ -241,7 +266,7 @@ def _docstring(function: Callable[..., object]) -> tuple[str, dict[str, str]]:
     names: list[str] = []
     for line in sections.get("Parameters", "").splitlines():
         if line and not line.startswith(" "):
-            names = [name.strip() for name in line.partition(" : ")[0].split(",")]
+            names = [name.strip(" *") for name in line.partition(" : ")[0].split(",")]
             told |= dict.fromkeys(names, "")
         elif line.strip():
             told |= {name: f"{told[name]} {line.strip()}".strip() for name in names}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 
 import click
 
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+from wordbias.errors import WordbiasError
+from wordbias.lines import parse_size
 
 COUNT = click.IntRange(1)
 SEED = click.IntRange(0)
@@ -82,10 +82,10 @@ class _Size(click.ParamType):
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
         """Turn a size such as 500MB or 20G into bytes."""
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?B|[KMGT])", str(value).strip().upper())
-        if match is None:
-            self.fail(f"{value!r}: expected a size with its unit, such as 500MB or 20G", param, ctx)
-        return int(float(match[1]) * _UNITS[match[2].removesuffix("B")])
+        try:
+            return parse_size(str(value))
+        except WordbiasError as error:
+            self.fail(str(error), param, ctx)
 
 
 NAMES = _Names()

@@ -321,6 +321,29 @@ def by_name(subjects: Sequence[Subject]) -> dict[str, Subject]:
     }
 
 
+def named_apart(subjects: Sequence[Subject]) -> list[Subject]:
+    """Rename embeddings of one name: by their paths, and by numbers what is in memory."""
+    names = [subject.embedding.name for subject in subjects]
+    paths = [str(subject.info.path) for subject in subjects]
+    found: list[Subject] = []
+    for i, subject in enumerate(subjects):
+        name = names[i]
+        if names.count(name) > 1:
+            before = paths[:i].count(paths[i])
+            name = f"{paths[i]} ({before + 1})" if before else paths[i]
+        embedding = subject.embedding
+        same = name == embedding.name
+        found.append(subject if same else replace(subject, embedding=embedding.renamed(name)))
+    return found
+
+
+def names_of(names: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names in a list, or in a text with commas between."""
+    if isinstance(names, str):
+        return tuple(name.strip() for name in names.split(",") if name.strip())
+    return tuple(names or ())
+
+
 def _tell(info: FileInfo) -> None:
     if info.duplicates:
         twice = how_many(info.duplicates, "duplicated word")

@@ -89,9 +89,9 @@ def _wanted(name: str, plan: Plan) -> bool:
 def _not_given(plan: Plan) -> list[str]:
     """Say which parts need files that were not given, unless they are skipped."""
     missing = {
-        "sembias": plan.sembias is None and ("SemBias (--sembias sembias)", "sembias"),
+        "sembias": plan.sembias is None and ("SemBias (--sembias=sembias)", "sembias"),
         "quality": not plan.sets
-        and ("similarity and analogies (--sets men)", "men simlex-999 google-analogies"),
+        and ("similarity and analogies (--sets=men)", "men simlex-999 google-analogies"),
     }
     found = [what for part, what in missing.items() if what and plan.asks(part)]
     if not found:

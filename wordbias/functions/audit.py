@@ -1,0 +1,165 @@
+"""Everything about an embedding on one page, before and after MISP."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from wordbias.calls import current, note, public
+from wordbias.data import nli_sample_path
+from wordbias.functions.inputs import (
+    Many,
+    Reading,
+    about,
+    as_list,
+    named_apart,
+    names_of,
+    open_subjects,
+    path_of,
+)
+from wordbias.functions.report import FORMATS as PAGE_FORMATS
+from wordbias.functions.report import Page, check_output
+from wordbias.measures.panel import make_panels
+from wordbias.measures.sembias import SemBias
+from wordbias.nli.files import Model
+from wordbias.pages.audit import Plan, make_stages, slow_parts
+from wordbias.pages.audit import audit as measure_stages
+from wordbias.resources import located
+from wordbias.word_tasks import find_sets
+from wordbias.wordlists import Attribute, GroupsLike, wordlist
+
+FORMATS = (*PAGE_FORMATS, "json")
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+@public
+def audit(
+    embeddings: Many = None,
+    *,
+    output: str | os.PathLike[str] | None = None,
+    skip: str | Sequence[str] | None = None,
+    words: str | Sequence[str] | None = None,
+    sets: Paths = (),
+    sembias: str | os.PathLike[str] | None = None,
+    model: str | os.PathLike[str] | Model | None = None,
+    direction: str = "she-he",
+    dims: int = 4,
+    center: bool = False,
+    as_published: bool = False,
+    chance: bool = True,
+    groups: GroupsLike | None = None,
+    vocab: str | Sequence[str] | None = None,
+    strict_vocab: bool = False,
+    skip_bad: bool = False,
+    allow_pickle: bool = False,
+    cache: bool = True,
+    seed: int = 0,
+) -> Page:
+    """Measure everything about ``embeddings``, before and after MISP, and write one page.
+
+    Every measure of bias with its interval, the occupations that lean most, neighbours, quality,
+    and what an NLI model that reads the vectors makes of women and men. The page needs no network
+    and nothing installed, can be mailed and printed, and holds its data. Nothing is written but the
+    page. Without ``embeddings`` the sample that comes with wordbias is used.
+
+    Parameters
+    ----------
+    embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several
+        What is measured; the sample that comes with wordbias where none is given.
+    output : path, optional
+        File to write: a page (.html), the same without pictures (.md), or rows (.json).
+    skip : str or sequence of str, optional
+        Leave out some of midb, direct-bias, clustering, recoverability, sembias, gipe, weat,
+        occupations, map, neighbours, quality, mab, misp.
+    words : str or sequence of str, optional
+        List their neighbours too: nurse,doctor.
+    sets : path, fetched name or several
+        Folder of similarity and analogy sets, or one file.
+    sembias : path or fetched name, optional
+        The SemBias test set, which is not ours to ship.
+    model : path or Model, optional
+        NLI model of nli-train.  [default: trained on the sample]
+    direction : str
+        What words lean along; see wordbias measure.
+    dims : int
+        Of MISP, MIDB.
+    center : bool
+        Centre the differences, as the paper's one-sided PCA does; their mean drops out.
+    as_published : bool
+        The settings of the paper: ``center``, GIPE without isolated words, the most biased words by
+        projection.
+    chance : bool
+        Put beside each value what axes give that do not mean the attribute.
+    groups : name, path or mapping, optional
+        gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+    vocab : path or sequence of str, optional
+        Words to average over, one a line.
+    strict_vocab : bool
+        Gonen and Goldberg's stricter word filter.
+    skip_bad : bool
+        Drop and count rows that cannot be used.
+    allow_pickle : bool
+        Open gensim .kv files, which are pickles and can run any code.
+    cache : bool
+        Keep parsed text to be memory-mapped the next time.
+    seed : int
+        Of everything random.
+
+    Returns
+    -------
+    Page
+        A report of all rows, at the stages before and after; ``save("page.html")`` writes the page.
+
+    Raises
+    ------
+    WordbiasError
+        If a file cannot be used or written. What cannot be measured is a note; the rest goes on.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> parts = "clustering,recoverability,gipe,weat,mab,map,neighbours,quality,sembias"
+    >>> report = wb.audit(skip=parts, chance=False)
+    >>> [row.details["stage"] for row in report["midb-abs"]]
+    ['before', 'after']
+    """
+    tests = [sets] if isinstance(sets, (str, os.PathLike)) else list(sets)
+    files = [*as_list(embeddings), *tests, sembias, model, groups, vocab]
+    to = check_output(output, FORMATS, map(path_of, files))
+    plan = Plan(
+        names_of(skip),
+        SemBias.load(located(os.fspath(sembias))) if sembias is not None else None,
+        find_sets(*(located(os.fspath(test)) for test in tests)) if tests else (),
+        model if isinstance(model, Model) else Model.load(model or nli_sample_path()),
+        names_of(words),
+        isolated=0.0 if as_published else 1.0,
+        chance=chance,
+    )
+    subjects = named_apart(open_subjects(embeddings, Reading(cache, skip_bad, allow_pickle)))
+    panels = make_panels(
+        [subject.embedding for subject in subjects],
+        None,
+        Attribute.load(groups),
+        None if vocab is None else wordlist(vocab),
+        strict=strict_vocab,
+        recipe=direction,
+        seed=seed,
+        dims=dims,
+        center=center or as_published,
+        by_projection=as_published,
+    )
+    stages = make_stages(panels, misp=plan.asks("misp"))
+    if slow := slow_parts(panels, plan):
+        them = "it" if len(slow) == 1 else "them"
+        note(f"{' and '.join(slow)} may take minutes; --skip={','.join(slow)} leaves {them} out")
+    found = measure_stages(stages, plan)
+    page = Page(
+        arguments={name: one for name, one in current().arguments.items() if name != "output"},
+        inputs=about(subjects),
+        rows=found.rows,
+        seed=seed,
+        notes=found.notes,
+    )
+    if output is not None:
+        page.write(output, to)
+    return page

@@ -1,0 +1,69 @@
+"""The cache of parsed vectors: its entries and its size."""
+
+from __future__ import annotations
+
+from wordbias.calls import public
+from wordbias.errors import WordbiasError
+from wordbias.formats import cache as kept
+from wordbias.lines import parse_size
+from wordbias.rendering import Table, how_many
+from wordbias.results import Report, Row
+
+
+@public
+def cache(*, clear: bool = False, limit: int | str | None = None) -> Report:
+    """List, limit or clear the cache of parsed vectors.
+
+    Text vectors are parsed once and memory-mapped afterwards. Least recently used entries make
+    room for new ones. The folder is $WORDBIAS_CACHE, or the user's own for caches.
+
+    Parameters
+    ----------
+    clear : bool
+        Remove everything.
+    limit : int of bytes, or size such as "5GB", optional
+        Largest size, now and from now on.
+
+    Returns
+    -------
+    Report
+        A row for each entry that is left, with its size and its file.
+
+    Raises
+    ------
+    WordbiasError
+        If the limit is no size, or the folder cannot be written.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> report = wb.cache()
+    >>> report.command
+    'cache'
+    """
+    size = parse_size(limit) if isinstance(limit, str) else limit
+    if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 0):
+        raise WordbiasError(f"--limit: expected bytes or a size such as 5GB, got {limit!r}")
+    removed = kept.shrink(0) if clear else []
+    if size is not None:
+        removed += kept.set_limit(size)
+    entries = kept.entries()
+    total = sum(entry.size for entry in entries)
+    room = f"{total / 1e6:,.1f} of {kept.limit() / 1e6:,.0f} MB"
+    heading = [f"{how_many(len(entries), 'entry', 'entries')}, {room}"]
+    if removed:
+        freed = sum(entry.size for entry in removed)
+        gone = how_many(len(removed), "entry", "entries")
+        heading.insert(0, f"removed {gone}, {freed / 1e6:,.1f} MB")
+    cells = [
+        [entry.source, f"{entry.size / 1e6:,.1f} MB", f"{kept.age(entry):.1f} days"]
+        for entry in entries
+    ]
+    return Report(
+        rows=[
+            Row(entry.source, "cached-bytes", entry.size, {"file": str(entry.path)})
+            for entry in entries
+        ],
+        tables=[Table(str(kept.folder()), ["source", "size", "unused for"], cells)],
+        heading=heading,
+    )

@@ -1,0 +1,281 @@
+"""How the measures of many embeddings correlate."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+from typing import Any, cast
+
+from wordbias.calls import public
+from wordbias.comparison import Comparison, joined
+from wordbias.correlation import Correlation, Correlations, correlations
+from wordbias.embedding import EmbeddingLike
+from wordbias.errors import UsageError, WordbiasError
+from wordbias.formats.atomic import refuse_same
+from wordbias.functions.inputs import Reading, about, named_apart, open_subject, path_of
+from wordbias.functions.report import report_of
+from wordbias.measures.apart import panel_rows
+from wordbias.measures.panel import make_panels
+from wordbias.pages.plots import SYMBOLS, check_plot, save_comparison
+from wordbias.rendering import Table, how_many
+from wordbias.results import Report, Row, number
+from wordbias.rows import Source, read_source, source_of
+from wordbias.wordlists import Attribute, GroupsLike
+from wordbias.workers import Workers
+
+_CELL = 8  # "-0.166" and two spaces
+Inputs = Mapping[str, Mapping[str, Any]]
+
+
+@public
+def compare(
+    *rows: str | os.PathLike[str] | Report | EmbeddingLike,
+    method: str = "pearson",
+    only: str | Sequence[str] = (),
+    plot: str | os.PathLike[str] | None = None,
+    x: str | None = None,
+    y: str | None = None,
+    measure: bool = False,
+    original: EmbeddingLike | None = None,
+    groups: GroupsLike | None = None,
+    skip_bad: bool = False,
+    allow_pickle: bool = False,
+    cache: bool = True,
+    jobs: int | None = None,
+    backend: str = "loky",
+    seed: int = 0,
+) -> Report:
+    """Correlate the measures in ``rows`` over the embeddings, as Dawkins (2021) does in Table 5.
+
+    ``rows`` are files that commands printed with --format json, jsonl or csv, or CSV tables with a
+    line for each embedding, its name first, and a column for each measure (NA: undefined). With
+    ``measure`` they are embeddings, three or more, which are measured first.
+
+    Parameters
+    ----------
+    *rows : Report, path, or with ``measure`` an embedding
+        Results of three embeddings or more; in Python also reports, and what has one.
+    method : str
+        Kind of correlation.
+    only : str or sequence of str
+        Compare only these measures, separated by commas.
+    plot : path, optional
+        Draw the matrix and the scatter of one pair: .png, .pdf or .svg.
+    x : str, optional
+        Measure of the scatter.  [default: of the pair with the largest |r|]
+    y : str, optional
+        Measure of the scatter.  [default: of the pair with the largest |r|]
+    measure : bool
+        ``rows`` are embeddings: measure them first.
+    original : path, fetched name or object, optional
+        With ``measure``: the embedding before debiasing.
+    groups : name, path or mapping, optional
+        gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+    skip_bad : bool
+        Drop and count rows that cannot be used.
+    allow_pickle : bool
+        Open gensim .kv files, which are pickles and can run any code.
+    cache : bool
+        Keep parsed text to be memory-mapped the next time.
+    jobs : int, optional
+        Processes at a time.  [default: 1; on a cluster all workers]
+    backend : str
+        Here (loky), or the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
+    seed : int
+        Of everything random.
+
+    Returns
+    -------
+    Report
+        A row for each pair of measures: r, n and the two-sided p; before them what was measured.
+
+    Raises
+    ------
+    WordbiasError
+        If results cannot be read or contradict each other, or there is too little to correlate.
+
+    References
+    ----------
+    Dawkins (2021), "Marked Attribute Bias in Natural Language Inference", Table 5.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> sample = wb.Embedding.sample().subset(wb.Embedding.sample().words[:9000])
+    >>> noisy = [sample.with_vectors(sample.vectors ** power, f"e{power}") for power in (1, 3, 5)]
+    >>> reports = [wb.measure(one, only=["midb"], chance=False) for one in noisy]
+    >>> wb.compare(*reports, only="midb-rms,midb-abs")["correlation"][0].details["n"]
+    3
+    """
+    if not rows:
+        raise WordbiasError("compare: name results, or give reports, of three embeddings or more")
+    for_measuring = {"--original": original, "--attribute": groups}
+    for option, value in for_measuring.items():
+        if value is not None and not measure:
+            raise UsageError(f"{option} is for --measure, which is not given")
+    drawn = None if plot is None else os.fspath(plot)
+    if drawn is not None:
+        check_plot(drawn)
+        read = {option: path_of(value) for option, value in for_measuring.items()}
+        read |= {f"an input, {path}": path for path in map(path_of, rows)}
+        refuse_same({"--plot": drawn}, read)
+    measured: Sequence[Row] = []
+    if measure:
+        reading, workers = Reading(cache, skip_bad, allow_pickle), Workers(jobs, backend)
+        embeddings = cast("Sequence[EmbeddingLike]", rows)
+        measured, inputs = _measured(embeddings, original, groups, reading, workers, seed)
+        sources = [Source("what was measured", "measured", "", [row.to_dict() for row in measured])]
+    else:
+        sources, inputs = _read(rows)
+    table = joined(sources)
+    if only:
+        given = [only] if isinstance(only, str) else only
+        table = table.only([name for text in given for name in _names(text, table)])
+    axes = [table.name(name) for name in (x, y) if name is not None]
+    if len(axes) == 2 and axes[0] == axes[1]:
+        raise UsageError(f"--x and --y are both {axes[0]}; name two measures")
+    found = correlations(table, method)
+    pair = found.strongest(*axes)
+    if axes and (pair.y if x is None else pair.x) != axes[0]:
+        pair = pair._replace(x=pair.y, y=pair.x)
+    if drawn is not None:
+        save_comparison(drawn, table, found, pair)
+    return Report(
+        inputs=inputs,
+        rows=[*measured, *(_row(one, method) for one in found.pairs)],
+        tables=[_table(found, table)],
+        heading=[
+            f"{method.capitalize()} correlation between "
+            f"{how_many(len(table.measures), 'measure')} over {len(table.subjects)} embeddings."
+        ],
+        closing=[_about_pair(pair, found, chosen=len(axes) == 2, drawn=drawn)],
+    )
+
+
+def _measured(
+    embeddings: Sequence[EmbeddingLike],
+    original: EmbeddingLike | None,
+    groups: GroupsLike | None,
+    reading: Reading,
+    workers: Workers,
+    seed: int,
+) -> tuple[list[Row], Inputs]:
+    """Take the classic measures of embeddings, as `wordbias.measure` does."""
+    subjects = named_apart([open_subject(one, reading) for one in embeddings])
+    before = None if original is None else open_subject(original, reading)
+    panels = make_panels(
+        [subject.embedding for subject in subjects],
+        None if before is None else before.embedding,
+        Attribute.load(groups),
+        None,
+        seed=seed,
+    )
+    return panel_rows(panels, chance=False, workers=workers), about(subjects, before)
+
+
+def _read(rows: Sequence[object]) -> tuple[list[Source], Inputs]:
+    """Read results, and take reports as they are."""
+    sources: list[Source] = []
+    inputs: dict[str, Mapping[str, Any]] = {}
+    for i, one in enumerate(rows, 1):
+        if (report := report_of(one)) is not None:
+            source = source_of(report.to_dict(), f"report {i}")
+            inputs[source.path] = {"format": source.kind, "command": report.command}
+        elif (path := path_of(one)) is not None:
+            source = read_source(Path(path))
+            inputs[source.path] = {
+                "path": source.path,
+                "format": source.kind,
+                "sha256": source.sha256,
+            }
+        else:
+            raise WordbiasError(
+                f"compare: expected reports and files of results, got {type(one).__name__}; "
+                "embeddings are for --measure"
+            )
+        sources.append(source)
+    return sources, inputs
+
+
+def _names(given: str, table: Comparison) -> list[str]:
+    """Split at commas outside brackets: ``midb (after, self)`` is one name."""
+    if given in table.measures:
+        return [given]
+    depth, names = 0, [""]
+    for character in given:
+        depth = max(0, depth + (character in "([") - (character in ")]"))
+        if character == "," and depth == 0:
+            names.append("")
+        else:
+            names[-1] += character
+    return [name.strip() for name in names if name.strip()]
+
+
+def _row(pair: Correlation, method: str) -> Row:
+    details = {"x": pair.x, "y": pair.y, "n": pair.n, "p": pair.p, "method": method, "neutral": 0.0}
+    because = {"reason": pair.reason} if pair.reason else {}
+    return Row(f"{pair.x} – {pair.y}", "correlation", pair.r, {**details, **because})
+
+
+def _about_pair(pair: Correlation, found: Correlations, *, chosen: bool, drawn: str | None) -> str:
+    """Say how strong the pair is that was chosen by its two measures, or is the strongest."""
+    symbol = SYMBOLS[found.method]
+    what = "Chosen pair" if chosen else f"Largest |{symbol}|"
+    p = "p < 0.001" if pair.p is not None and pair.p < 0.001 else f"p = {number(pair.p, 3)}"
+    shown = f" Drawn: {drawn}." if drawn else ""
+    return (
+        f"{what}: {pair.x} – {pair.y}, {symbol} = {number(pair.r, 3)}, n = {pair.n}, {p}, "
+        f"not corrected for {how_many(len(found.pairs), 'pair')}.{shown}"
+    )
+
+
+def _table(found: Correlations, table: Comparison) -> Table:
+    """Arrange the upper triangle: in one piece with names, on a narrow terminal numbered."""
+    names = found.measures
+    whole = _matrix(found, names, range(len(names)))
+    return Table(
+        whole.title, whole.columns, whole.cells, whole.note, partial(_fitted, found, table)
+    )
+
+
+def _fitted(found: Correlations, table: Comparison, width: int) -> list[Table]:
+    """Arrange the triangle for a terminal, in as many pieces as it needs."""
+    names, longest = found.measures, max(map(len, found.measures))
+    if 2 + longest + sum(2 + max(_CELL - 2, len(name)) for name in names) <= width:
+        return [_matrix(found, names, range(len(names)))]
+    numbers = [str(i + 1) for i in range(len(names))]
+    legend = [[i, name, str(n)] for i, name, n in zip(numbers, names, table.counts(), strict=True)]
+    step = max(1, (width - 4 - len(numbers[-1])) // _CELL)
+    starts = range(0, len(names), step)
+    blocks = [range(start, min(start + step, len(names))) for start in starts]
+    return [
+        Table("Measures", ["", "measure", "embeddings"], legend),
+        *(_matrix(found, numbers, block) for block in blocks),
+    ]
+
+
+def _matrix(found: Correlations, heads: Sequence[str], columns: range) -> Table:
+    """Arrange some columns of the triangle; `heads` stand for the names of the measures."""
+    r = dict(zip(combinations(found.measures, 2), found.pairs, strict=True))
+    names = found.measures
+    cells = [
+        [heads[i], *(_cell(r.get((names[i], names[j])), i == j) for j in columns)]
+        for i in range(columns.stop)
+    ]
+    undefined = [pair for pair in found.pairs if pair.r is None]
+    note = f"– is undefined ({how_many(len(undefined), 'pair')})." if undefined else ""
+    return Table(
+        f"{SYMBOLS[found.method]} over the embeddings that have both",
+        ["", *(heads[j] for j in columns)],
+        cells,
+        note,
+    )
+
+
+def _cell(pair: Correlation | None, diagonal: bool) -> str:
+    if pair is None:
+        return "1" if diagonal else ""
+    return "–" if pair.r is None else f"{pair.r:z.3f}"

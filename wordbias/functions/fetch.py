@@ -1,0 +1,221 @@
+"""Published data, downloaded once and known by name afterwards."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from wordbias import resources
+from wordbias.calls import public
+from wordbias.errors import WordbiasError
+from wordbias.functions.inputs import Written
+from wordbias.rendering import Table
+from wordbias.resources import Fetched, Resource, folder, located, state
+from wordbias.resources.catalogue import UNKNOWN
+from wordbias.resources.obtaining import expected_hash
+from wordbias.resources.storage import place
+from wordbias.results import Report, Row
+
+
+class SeveralWritten(list[Written]):
+    """Files and folders, with one report of them all."""
+
+    def __init__(self, files: Iterable[Written], report: Report) -> None:
+        super().__init__(files)
+        self.report = report
+
+
+@public
+def fetch(
+    *names: str,
+    about: bool = False,
+    where: bool = False,
+    mirror: str | None = None,
+    source: str | os.PathLike[str] | None = None,
+    again: bool = False,
+    keep: bool = False,
+    timeout: float = 60,
+) -> Written | SeveralWritten | Report:
+    """Download published vectors, test sets and word lists, or list what there is.
+
+    What is fetched is known by its name to every command that takes such a file. An interrupted
+    download goes on from where it was; nothing is in place before it is whole and verified. The
+    folder is $WORDBIAS_DATA, or the user's own for data.
+
+    Parameters
+    ----------
+    *names : str
+        What is fetched, by its name in the catalogue; none lists the catalogue.
+    about : bool
+        Show what is known of each name; fetch nothing.
+    where : bool
+        Print the path of each name; fetch nothing.
+    mirror : str, optional
+        Stands in for https://HOST in every URL.  [default: $WORDBIAS_MIRROR]
+    source : path, optional
+        Take files that were downloaded by other means, and verify them.
+    again : bool
+        Fetch also what is there.
+    keep : bool
+        Keep archives, to take other files out of them later.
+    timeout : float
+        Seconds without an answer before giving up.
+
+    Returns
+    -------
+    Written, list of Written, or Report
+        The file or folder of one name, which every function takes as a path, or a list of them;
+        its ``report`` says where they are from. Without names, and with ``about``, the report.
+
+    Raises
+    ------
+    WordbiasError
+        If a name is unknown, a download fails, or a file is not what was published.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> wb.fetch()["download-bytes"][0].subject
+    'glove.6B.50d'
+    >>> wb.fetch("men", about=True)["download-bytes"][0].details["licence"]
+    'CC BY 2.0'
+    """
+    chosen = resources.choose(names)
+    if (about or where) and not names:
+        raise WordbiasError(f"--{'about' if about else 'where'}: name what you ask for")
+    if source is not None and not names:
+        raise WordbiasError(f"--from {source}: name what to take from there")
+    if about and where:
+        raise WordbiasError("--about and --where answer two questions; ask one at a time")
+    if source is not None and not os.path.isdir(source):
+        raise WordbiasError(f"--from {source}: there is no such folder")
+    if not timeout > 0:
+        raise WordbiasError(f"--timeout: expected seconds, more than 0, got {timeout!r}")
+    if where:
+        paths = [located(resource.name) for resource in chosen]
+        return _written(paths, Report(rows=_rows(chosen), heading=paths))
+    if about:
+        heading = [line for one in chosen for line in (*_facts(one), "")][:-1]
+        return Report(rows=_rows(chosen), heading=heading)
+    if not names:
+        chosen = list(resources.catalogue().values())
+        return Report(rows=_rows(chosen), tables=[_catalogue_table(chosen)], closing=[_LICENCES])
+    mirror = os.environ.get("WORDBIAS_MIRROR", "") if mirror is None else mirror
+    ways = resources.Ways(mirror, os.fspath(source or ""), again, keep, timeout)
+    done = list(resources.fetch(chosen, ways))
+    rows = _rows(chosen)  # after fetching: they say what is there
+    report = Report(rows=rows, tables=[_fetched_table(done)], closing=[_LICENCES])
+    return _written([str(place(resource)) for resource in chosen], report)
+
+
+_LICENCES = (
+    "The licences are those that the sources state; whether yours is a use they allow is for you "
+    "to judge. --about NAME shows URL, hash and citation."
+)
+
+
+def _written(paths: Sequence[str], report: Report) -> Written | SeveralWritten:
+    files = [Written(path, report) for path in paths]
+    return files[0] if len(files) == 1 else SeveralWritten(files, report)
+
+
+def _rows(chosen: Sequence[Resource]) -> list[Row]:
+    """Return a row a resource: the size of its download and everything that is known of it."""
+    return [Row(one.name, "download-bytes", one.size, _known(one)) for one in chosen]
+
+
+def _known(resource: Resource) -> dict[str, Any]:
+    record = state(resource)
+    return {
+        **({} if resource.size else {"reason": "the size is not known before the download"}),
+        "title": resource.title,
+        "url": list(resource.urls),
+        "member": resource.member or None,
+        "hash": resource.hash or UNKNOWN,
+        "licence": resource.licence,
+        "citation": resource.citation,
+        "note": resource.note or resource.how or None,
+        "path": str(place(resource)) if record else None,
+        "fetched": record.fetched if record else None,
+        "origin": record.origin if record else None,
+        "sha256": list(record.sha256) if record else None,
+    }
+
+
+def _facts(resource: Resource) -> list[str]:
+    """Say what is known of a resource, one fact a line."""
+    known = _known(resource)
+    facts = [f"{resource.name}: {resource.title}", f"size: {_size(resource.size)}"]
+    for key in ("url", "member", "hash", "licence", "citation", "note", "path", "fetched",
+                "origin", "sha256"):  # fmt: skip
+        value = known[key]
+        values = value if isinstance(value, list) else [value] * (value is not None)
+        facts += [f"{key}: {one}" for one in values]
+    return facts
+
+
+def _catalogue_table(chosen: Sequence[Resource]) -> Table:
+    """Show everything there is, and which of it is there."""
+    cells = [
+        [one.name, one.title, _size(one.size), _hash(one), _short(one.licence), _there(one)]
+        for one in chosen
+    ]
+    return Table(
+        f"What can be fetched into {folder()}",
+        ["name", "what", "size", "hash", "licence", "there"],
+        cells,
+        "Sizes are of the download, which the members of one archive share; ? is unknown. A "
+        "download must have its hash where that is known. Where none is, the first download "
+        "pins it: its own hash is recorded, and every later one must have it (own).",
+    )
+
+
+def _fetched_table(done: Sequence[Fetched]) -> Table:
+    """Say what this call fetched, and what was there before."""
+    cells = [
+        [
+            found.resource.name,
+            "fetched" if found.new else "was there",
+            _size(sum(found.record.files.values())),
+            found.record.sha256[0][:12] + "…",
+            _short(found.resource.licence),
+        ]
+        for found in done
+    ]
+    return Table(
+        f"In {folder()}",
+        ["name", "", "size", "sha256 of the download", "licence"],
+        cells,
+        "Give the name wherever a command takes such a file; wordbias fetch --where NAME prints "
+        "its path.",
+    )
+
+
+def _hash(resource: Resource) -> str:
+    """Say by what the next download is checked."""
+    if resource.how:
+        return ""
+    if resource.hash:
+        return "known"
+    return "own" if expected_hash(resource)[0] else "none"
+
+
+def _there(resource: Resource) -> str:
+    return "by hand" if resource.how else "yes" if state(resource) else "–"
+
+
+def _short(licence: str) -> str:
+    """Cut what stands behind a licence's name."""
+    return re.split(r" \(|;", licence)[0]
+
+
+def _size(size: int | None) -> str:
+    """Format bytes for people, in decimal units."""
+    if size is None:
+        return "?"
+    for unit, bytes_ in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= bytes_:
+            return f"{size / bytes_:.1f} {unit}"
+    return f"{size} B"

@@ -1,0 +1,136 @@
+"""The word lists that measures and test sets are made of."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from wordbias.calls import public
+from wordbias.rendering import Table
+from wordbias.resources import located
+from wordbias.results import Report, Row
+from wordbias.wordlists import (
+    ATTRIBUTES,
+    Attribute,
+    GroupsLike,
+    Templates,
+    WordGroups,
+    load_attribute,
+    names,
+)
+
+_SETS = {
+    "premises": "A person VERB a/an OBJECT .",
+    "explicit": "premises × 8 gender words",
+    "occupations": "premises × 32 stereotypical occupations",
+    "names": "premises × 64 first names",
+    "dev": "premises × 6 gender words × all occupations (Dev et al. 2020)",
+}
+
+
+@public
+def lists(
+    *,
+    lists: str | os.PathLike[str] | Templates | None = None,
+    groups: GroupsLike | None = None,
+) -> Report:
+    """Show the word lists: what is in them, how many, from where.
+
+    With ``lists`` the verbs, objects, people and occupations are read from a folder in the layout
+    of Dev et al. (2020): nouns/objects/*, nouns/people/*, verbs/*_verbs.
+
+    Parameters
+    ----------
+    lists : path, fetched name or Templates, optional
+        Folder of the published one-word-a-line lists.
+    groups : name, path or mapping, optional
+        Built-in name, or TOML file with groups of words.
+
+    Returns
+    -------
+    Report
+        A row for each list, with its first words, and for each test set that they give.
+
+    Raises
+    ------
+    WordbiasError
+        If a file or folder cannot be read, or is not as described.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> wb.lists(groups="age")["group young"][0].details["first"]
+    'Tiffany, Michelle, Cindy, Kristy'
+    """
+    attribute = load_attribute(groups)
+    templates = templates_of(lists)
+    found = [*_attribute_rows(attribute), *_template_rows(templates)]
+    sizes = [
+        Row("templates", f"size-{name}", count, {"set": name})
+        for name, count in templates.sizes().items()
+    ]
+    return Report(
+        rows=[*found, *sizes],
+        tables=[
+            Table(
+                f"Word lists; attribute {attribute.name}: {attribute.source}",
+                ["list", "entries", "first entries"],
+                [[row.measure, str(row.value), str(row.details["first"])] for row in found],
+            ),
+            Table(
+                "Test sets these lists give",
+                ["set", "pairs", "made of"],
+                [
+                    [row.details["set"], f"{row.value:,}", _SETS[row.details["set"]]]
+                    for row in sizes
+                ],
+            ),
+            Table(
+                "Attributes, for --attribute NAME",
+                ["name", "what"],
+                [list(item) for item in ATTRIBUTES.items()],
+            ),
+        ],
+    )
+
+
+def templates_of(lists: str | os.PathLike[str] | Templates | None) -> Templates:
+    """Return the words of sentences: of a folder, of the name of a fetched one, or ours."""
+    if isinstance(lists, Templates):
+        return lists
+    return Templates.load(None if lists is None else located(os.fspath(lists)))
+
+
+def _attribute_rows(attribute: Attribute | WordGroups) -> list[Row]:
+    sets: dict[str, Sequence[Sequence[str]]]
+    if isinstance(attribute, Attribute):
+        sets = {"definitional pairs": attribute.pairs, "equalise pairs": attribute.equalise}
+    else:
+        sets = {
+            "definitional sets": attribute.definitional,
+            "equalise sets": attribute.equalise,
+            "wider sets": attribute.wider,
+        }
+    members = zip(attribute.groups, attribute.members, strict=True)
+    found = [_row(attribute.name, f"group {group}", words) for group, words in members]
+    for label, listed in sets.items():
+        found.append(_row(attribute.name, label, ["/".join(words) for words in listed]))
+    found.append(_row(attribute.name, "specific words", sorted(attribute.specific)))
+    # whom sentences are about, by kind of word
+    return found + [
+        _row(attribute.name, f"{kind} for sentences: {group}", words)
+        for kind, by_group in attribute.subjects.items()
+        for group, words in zip(attribute.groups, by_group, strict=True)
+    ]
+
+
+def _template_rows(templates: Templates) -> list[Row]:
+    found = {f"verbs: {group}": words for group, words in templates.verbs.items()}
+    found |= {f"objects: {group}": words for group, words in templates.objects.items()}
+    found |= {"people": templates.people, "occupations": templates.occupations}
+    rows = [_row("templates", label, words) for label, words in found.items()]
+    return [*rows, _row("names", "names with share of women", list(names()))]
+
+
+def _row(subject: str, label: str, words: Sequence[str]) -> Row:
+    return Row(subject, label, len(words), {"first": ", ".join(words[:4])})

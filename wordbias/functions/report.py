@@ -1,0 +1,164 @@
+"""The page of saved rows, and of reports."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from wordbias.calls import current, public
+from wordbias.errors import WordbiasError
+from wordbias.formats.atomic import check_writable, refuse_same
+from wordbias.functions.inputs import path_of
+from wordbias.pages.arranging import sections
+from wordbias.pages.cleaning import rows_of
+from wordbias.pages.document import Document, read_documents
+from wordbias.pages.headline import headline
+from wordbias.pages.markdown import render_markdown
+from wordbias.pages.page import render_page
+from wordbias.pages.provenance import said_by
+from wordbias.pages.telling_apart import told_apart
+from wordbias.results import Report, Row
+
+FORMATS = ("html", "md")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Page(Report):
+    """A report that is one page: in HTML with pictures, in Markdown and in a notebook without.
+
+    Attributes
+    ----------
+    documents
+        What the page shows, and holds; by default this report alone.
+    """
+
+    documents: Sequence[Document] = ()
+
+    def __post_init__(self) -> None:
+        documents = self.documents or [Document.of(super().to_dict())]
+        rows = rows_of(documents)
+        tables = [
+            replace(grid.table, title=f"{section.title.partition(':')[0]}: {grid.table.title}")
+            for section in sections(rows)
+            for grid in section.grids
+        ]
+        found = {"documents": documents, "heading": headline(rows), "tables": tables}
+        for name, value in found.items():
+            object.__setattr__(self, name, value)
+        super().__post_init__()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the tables; infinities, which JSON cannot hold, are undefined."""
+        return Document.of(super().to_dict()).to_dict()
+
+    def render(self, to: str, width: int | None = None) -> str:
+        """Return the report in one of `wordbias.results.FORMATS`, ending in a line feed."""
+        return render_markdown(self.documents) if to == "md" else super().render(to, width)
+
+    def page(self) -> str:
+        """Return the HTML page."""
+        return render_page(self.documents)
+
+
+@public
+def report(
+    *rows: str | os.PathLike[str] | Report, output: str | os.PathLike[str] | None = None
+) -> Page:
+    """Write the page of what any command saved in ``rows``.
+
+    ``rows`` are files that commands printed with --format json, jsonl or csv, or pages of audit and
+    report, which hold their data. Measures that the page has no picture for get a plain table.
+
+    Parameters
+    ----------
+    *rows : Report or path
+        What is shown; in Python also reports, and what has one.
+    output : path, optional
+        File to write, a page (.html) or the same without pictures (.md).
+
+    Returns
+    -------
+    Page
+        A report of all rows; ``save("page.html")`` writes the page.
+
+    Raises
+    ------
+    WordbiasError
+        If results cannot be read, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> page = wb.report(wb.measure(only=["midb"], chance=False))
+    >>> page.page()[:15]
+    '<!DOCTYPE html>'
+    """
+    if not rows:
+        raise WordbiasError("report: name results, or give reports")
+    to = check_output(output, FORMATS, map(path_of, rows))
+    found: list[tuple[str, Document]] = []
+    for i, one in enumerate(dict.fromkeys(map(_path_or_object, rows)), 1):
+        if isinstance(given := report_of(one), Page):
+            found += [(f"report {i}", document) for document in given.documents]
+        elif given is not None:
+            found.append((f"report {i}", Document.of(given.to_dict())))
+        elif isinstance(one, str):
+            found += [(one, document) for document in read_documents(one)]
+        else:
+            raise WordbiasError(
+                f"report: expected reports and files of results, got {type(one).__name__}"
+            )
+    documents = told_apart(found)
+    every = [dict(row) for document in documents for row in document.rows]
+    page = Page(
+        inputs={
+            name: facts
+            for document in documents
+            for name, facts in dict(document.about.get("inputs") or {}).items()
+        },
+        rows=[Row(row.pop("subject"), row.pop("measure"), row.pop("value"), row) for row in every],
+        notes=list(dict.fromkeys(note for one in documents for note in said_by(one))),
+        documents=documents,
+    )
+    if output is not None:
+        page.write(output, to)
+    return page
+
+
+def report_of(value: object) -> Report | None:
+    """Return a report, or the one of what a function made; None of anything else."""
+    found = value if isinstance(value, Report) else getattr(value, "report", None)
+    return found if isinstance(found, Report) else None
+
+
+def _path_or_object(value: object) -> object:
+    return path_of(value) or value
+
+
+def check_output(
+    output: str | os.PathLike[str] | None, known: Sequence[str], read: Iterable[str | None]
+) -> str:
+    """Return the format of a page: what the shell was told, or what the file's name says.
+
+    Raises
+    ------
+    WordbiasError
+        Before anything is measured: if the name asks for another format, such as PDF, the file
+        cannot be written, or it is one of those that are read.
+    """
+    if output is not None:
+        target = os.fspath(output)
+        check_writable(target)
+        refuse_same({"the output": target}, {f"an input, {path}": path for path in read})
+    asked, suffix = current().format, Path(output or "").suffix.lower()
+    if asked is not None:
+        return asked
+    if suffix in ("", ".htm"):
+        return "html"
+    if suffix[1:] not in known:
+        names = " or ".join(f".{name}" for name in known)
+        raise WordbiasError(f"{output}: no page is written as {suffix}; name it {names}")
+    return suffix[1:]
