@@ -28,7 +28,7 @@ Note = Callable[[str], None]
 _MAY_BE_EMPTY = ("mask", "mirror")
 """Masking by nothing takes words out; no mirror overrules the one of the environment."""
 _OPTION = re.compile(
-    r"wordbias [a-z][^;,)]*|(?<![\w-])(?:--(?=[a-z]{2})|-(?=o\b))(?P<option>[a-z][a-z-]*)"
+    r"wordbias [a-z][^;,)]*|(?<![\w-])(?:--(?=[a-z])|-(?=o\b))(?P<option>[a-z][a-z-]*)"
     r"(?: (?P<value>[A-Z][A-Z|,=]+\b)|=(?P<text>[\w,.-]*\w))?"
 )
 """An option, perhaps with the value it takes or has; or a whole command, whose options stay."""

@@ -80,7 +80,7 @@ def fetch(
     >>> wb.fetch()["download-bytes"][0].subject
     'glove.6B.50d'
     >>> wb.fetch("men", about=True)["download-bytes"][0].details["licence"]
-    'CC BY 2.0'
+    'MIT (the repository)'
     """
     chosen = resources.choose(names)
     if (about or where) and not names:

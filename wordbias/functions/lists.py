@@ -60,7 +60,7 @@ def lists(
     --------
     >>> import wordbias as wb
     >>> wb.lists(groups="age")["group young"][0].details["first"]
-    'Tiffany, Michelle, Cindy, Kristy'
+    'young, younger, youngest, youth'
     """
     attribute = load_attribute(groups)
     templates = templates_of(lists)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wordbias.errors import WordbiasError
@@ -101,10 +101,10 @@ def _marks(rows: Sequence[Found]) -> list[_Mark]:
         for stage, row in line.stages.items():
             own = ", ".join(filter(None, [line.subject if len(subjects) > 1 else "", stage]))
             found.append(_Mark(name, own, row))
-    series = {mark.series for mark in found}
-    if len(series) > len(_COLOURS) or (len(_lines_of(found)) == 1 and len(subjects) > 1):
-        names = [": ".join(filter(None, [mark.series, mark.line])) for mark in found]
-        return [replace(one, line=name, series="") for one, name in zip(found, names, strict=True)]
+    if len(_lines_of(found)) == 1 and len(subjects) > 1:
+        return [_Mark(mark.series, "", mark.row) for mark in found]
+    if len({mark.series for mark in found}) > len(_COLOURS):
+        return [_Mark(f"{mark.series}: {mark.line}", "", mark.row) for mark in found]
     return found
 
 

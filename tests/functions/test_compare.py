@@ -1,0 +1,113 @@
+"""`wordbias.compare` as a user of Python calls it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wordbias import Embedding, WordbiasError
+from wordbias.errors import UsageError
+from wordbias.functions.compare import compare
+from wordbias.functions.measure import measure
+from wordbias.results import Report
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def three() -> list[Embedding]:
+    sample, rng = Embedding.sample(), np.random.default_rng(0)
+    noise = rng.normal(size=sample.vectors.shape).astype(np.float32)
+    return [
+        sample.with_vectors(sample.vectors + 0.3 * i * noise).renamed(f"e{i}") for i in range(3)
+    ]
+
+
+@pytest.fixture(scope="module")
+def reports(three: list[Embedding]) -> list[Report]:
+    return [measure(one, only=["midb", "direct-bias"], chance=False) for one in three]
+
+
+def test_reports_are_compared_as_their_files(
+    cli: Run, reports: list[Report], tmp_path: Path
+) -> None:
+    paths = [tmp_path / f"{i}.json" for i in range(3)]
+    for one, path in zip(reports, paths, strict=True):
+        one.save(path)
+    typed = cli("compare", *paths, "--format", "json")
+    mixed = compare(reports[0], str(paths[1]), paths[2])
+    assert [row.to_dict() for row in mixed] == json.loads(typed.out)["rows"]
+    assert mixed.inputs["report 1"] == {"format": "Report", "command": "measure"}
+    assert mixed.inputs[str(paths[1])]["format"] == "JSON"
+    assert str(compare(*paths)) + "\n" == cli("compare", *paths).out
+
+
+def test_results_of_the_first_schema_are_read(reports: list[Report], tmp_path: Path) -> None:
+    for i, one in enumerate(reports):
+        found = one.to_dict()
+        del found["schema"]
+        found["arguments"] = {"recipe": "she-he", "attribute_file": None}
+        (tmp_path / f"{i}.json").write_text(json.dumps(found), encoding="utf-8")
+    old = compare(*(tmp_path / f"{i}.json" for i in range(3)))
+    assert [row.value for row in old] == [row.value for row in compare(*reports)]
+
+
+def test_embeddings_are_measured_first(three: list[Embedding], reports: list[Report]) -> None:
+    for one in three:
+        assert one.report is None
+    words = list(three[0].words[:900]) + [w for r in _listed() for w in r]
+    small = [one.subset(words) for one in three]
+    with pytest.raises(WordbiasError, match="embeddings are for measure=True"):
+        compare(*small)
+    found = compare(*small, measure=True, only="midb-rms,direct-bias")
+    assert found["correlation"][0].details["n"] == 3
+    assert {row.subject for row in found["midb-rms"]} == {"e0", "e1", "e2"}
+    made = [one.with_report(r) for one, r in zip(three, reports, strict=True)]
+    assert len(compare(*made)) == len(compare(*reports))
+
+
+def _listed() -> list[list[str]]:
+    from wordbias import Attribute
+
+    attribute = Attribute.load()
+    members = [[word.lower() for word in group] for group in attribute.members]
+    return [*members, *map(list, attribute.pairs)]
+
+
+def test_only_takes_a_text_or_several(reports: list[Report]) -> None:
+    one = compare(*reports, only="midb-rms,midb-abs")
+    several = compare(*reports, only=["midb-rms", "midb-abs"])
+    assert [row.value for row in one] == [row.value for row in several]
+    assert len(one) == 1
+
+
+def test_a_wide_matrix_is_whole_but_on_a_terminal(reports: list[Report]) -> None:
+    found = compare(*reports)
+    assert len(found.tables) == 1
+    assert found.render("table", 60).startswith("Pearson")
+    assert "Measures\n" in found.render("table", 60)
+    assert "Measures\n" not in found.render("table", 1000)
+    assert found.render("md").count("\n| midb") == 4
+    assert found._repr_html_().count("<table>") == 1
+
+
+def test_the_plot_is_written(reports: list[Report], tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    with np.errstate(all="warn"):
+        found = compare(*reports, plot=tmp_path / "c.png", x="midb-abs", y="direct-bias")
+    assert (tmp_path / "c.png").read_bytes()[:4] == b"\x89PNG"
+    assert found.closing[0].startswith("Chosen pair: midb-abs")
+
+
+def test_what_does_nothing_is_refused_in_words_of_python(reports: list[Report]) -> None:
+    with pytest.raises(UsageError, match=r"^original= is for measure=True, which is not given"):
+        compare(*reports, original="x.txt")
+    with pytest.raises(UsageError, match=r"^x= and y= are both midb-abs"):
+        compare(*reports, x="midb-abs", y="midb-abs")
+    with pytest.raises(WordbiasError, match=r"^compare: name results"):
+        compare()

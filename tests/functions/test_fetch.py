@@ -1,0 +1,90 @@
+"""`wordbias.fetch` as a user of Python calls it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from resource_server import Server, serving
+
+from wordbias import WordbiasError
+from wordbias.functions.fetch import fetch
+from wordbias.functions.inputs import Written
+from wordbias.resources import catalogue
+from wordbias.results import Report
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    pytest.importorskip("pooch")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.delenv("WORDBIAS_MIRROR", raising=False)
+    with serving() as running:
+        (url,) = catalogue()["rg-65"].urls
+        running.put("/" + url.split("/", 3)[3], b"gem\tjewel\t3.94\n")
+        yield running
+
+
+def test_without_names_it_is_the_list_of_the_command(cli: Run) -> None:
+    found = fetch()
+    assert isinstance(found, Report)
+    typed = json.loads(cli("fetch", "--format", "json").out)
+    assert [row.to_dict() for row in found] == typed["rows"]
+    assert "about=True" in found.closing[0]
+
+
+def test_what_is_fetched_is_a_path_with_a_report(server: Server) -> None:
+    made = fetch("rg-65", mirror=server.url)
+    assert isinstance(made, Written)
+    assert Path(made).read_bytes() == b"gem\tjewel\t3.94\n"
+    assert made.report["download-bytes"][0].details["path"] == os.fspath(made)
+    again = fetch("rg-65", where=True)
+    assert isinstance(again, Written)
+    assert again.path == made.path
+    assert len(server.requests) == 1
+
+
+def test_the_mirror_of_the_environment_and_none(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORDBIAS_MIRROR", "no mirror")
+    with pytest.raises(WordbiasError, match="no mirror: is no mirror"):
+        fetch("rg-65")
+    assert isinstance(fetch("rg-65", mirror=server.url), Written)
+    assert isinstance(fetch("rg-65", mirror=""), Written)
+
+
+def test_several_are_a_list_with_one_report(shared_data: Path) -> None:
+    pytest.importorskip("pooch")
+    made = fetch("men", "simlex-999", source=shared_data / "wordsim")
+    assert isinstance(made, list)
+    assert [Path(one).parent.name for one in made] == ["men", "simlex-999"]
+    assert [row.subject for row in made.report["download-bytes"]] == ["men", "simlex-999"]
+
+
+def test_about_is_a_report(cli: Run) -> None:
+    found = fetch("men", about=True)
+    assert isinstance(found, Report)
+    assert str(found) + "\n" == cli("fetch", "men", "--about").out
+
+
+@pytest.mark.parametrize(
+    ("names", "given", "said"),
+    [
+        ((), {"about": True}, "about=True: name what you ask for"),
+        ((), {"source": "x"}, "source= x: name what to take from there"),
+        (("men",), {"source": "/no/folder"}, "source= /no/folder: there is no such folder"),
+        (("men",), {"about": True, "where": True}, "about=True and where=True answer two"),
+        (("men",), {"timeout": 0}, "timeout=: expected seconds, more than 0, got 0"),
+        (("SNLI",), {}, "did you mean"),
+    ],
+)
+def test_bad_arguments(names: tuple[str, ...], given: dict[str, Any], said: str) -> None:
+    with pytest.raises(WordbiasError, match=said):
+        fetch(*names, **given)
