@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -295,13 +297,20 @@ def as_list(sources: Many) -> list[EmbeddingLike | None]:
     return [cast("EmbeddingLike", sources)]
 
 
+def names_of(given: str | Sequence[str] | None) -> list[str]:
+    """Return names, each once, that are listed or written with commas between."""
+    listed = given.split(",") if isinstance(given, str) else given or ()
+    return list(dict.fromkeys(name.strip() for name in listed if name.strip()))
+
+
 def path_of(source: object) -> str | None:
     """Return the path or name that an argument is; None where it is an object."""
     return os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
 
 
 def _equal_paths(a: object, b: object) -> bool:
-    return isinstance(a, str) and isinstance(b, str) and a == b
+    one, other = path_of(a), path_of(b)
+    return one is not None and other is not None and Path(one) == Path(other)
 
 
 def about(subjects: Sequence[Subject], original: Subject | None = None) -> dict[str, Facts]:
@@ -313,12 +322,17 @@ def about(subjects: Sequence[Subject], original: Subject | None = None) -> dict[
 
 
 def by_name(subjects: Sequence[Subject]) -> dict[str, Subject]:
-    """Name each embedding as results do, by its path where two have one name."""
+    """Name each embedding as results do: by its path, or a number, where two have one name."""
     names = [subject.embedding.name for subject in subjects]
-    return {
-        name if names.count(name) == 1 else str(subject.info.path): subject
-        for name, subject in zip(names, subjects, strict=True)
-    }
+    found: dict[str, Subject] = {}
+    for name, subject in zip(names, subjects, strict=True):
+        found[_unused(name if names.count(name) == 1 else str(subject.info.path), found)] = subject
+    return found
+
+
+def _unused(name: str, known: Collection[str]) -> str:
+    others = (f"{name} ({i})" for i in count(2))
+    return name if name not in known else next(one for one in others if one not in known)
 
 
 def _tell(info: FileInfo) -> None:
