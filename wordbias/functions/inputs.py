@@ -326,11 +326,12 @@ def by_name(subjects: Sequence[Subject]) -> dict[str, Subject]:
     names = [subject.embedding.name for subject in subjects]
     found: dict[str, Subject] = {}
     for name, subject in zip(names, subjects, strict=True):
-        found[_unused(name if names.count(name) == 1 else str(subject.info.path), found)] = subject
+        found[unused(name if names.count(name) == 1 else str(subject.info.path), found)] = subject
     return found
 
 
-def _unused(name: str, known: Collection[str]) -> str:
+def unused(name: str, known: Collection[str]) -> str:
+    """Return a name, with a number behind it where it is known already."""
     others = (f"{name} ({i})" for i in count(2))
     return name if name not in known else next(one for one in others if one not in known)
 

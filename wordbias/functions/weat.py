@@ -121,7 +121,7 @@ def weat(
     >>> import wordbias as wb
     >>> report = wb.weat(query="weat7")
     >>> round(report["weat"][0].value, 2)
-    0.97
+    1.28
     >>> jobs = {"jobs": ["engineer", "boss"], "others": ["nurse", "maid"]}
     >>> wb.weat(targets=jobs, attributes=["male", "female"]).rows[0].value > 1
     True
