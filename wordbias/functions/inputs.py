@@ -99,12 +99,24 @@ class Subject:
         source = sample if self.is_sample else info.path
         return f"{source}: {how_many(info.words, 'word')} × {info.dim} ({info.format})"
 
-    def made(self, transform: Transform, report: Report) -> Embedding:
-        """Return what a function made: loaded or computed when it is first looked at."""
+    def made(
+        self, transform: Transform, report: Report, done: Embedding | None = None
+    ) -> Embedding:
+        """Return what a function made: loaded or computed when it is first looked at.
+
+        Parameters
+        ----------
+        done
+            What the transform made of the embedding in memory, if that is known: all there is
+            where nothing was streamed.
+        """
         shape = self.info.words, width_after(transform, self.info.dim)
-        name = f"{self.embedding.name}.{transform.name}"
+        name = f"{self.embedding.name}.{transform.name}" if done is None else done.name
         if self.output is not None and self.file is not None:
-            return Embedding.later(partial(Embedding.load, self.output), name, shape, report)
+            make = partial(Embedding.load, self.output, cache=self.reading.cache)
+            return Embedding.later(make, name, shape, report)
+        if done is not None:
+            return done.with_report(report)
         make = partial(transformed, self.embedding, transform)
         return Embedding.later(make, name, shape, report)
 
