@@ -121,7 +121,7 @@ def _chain(transform: object) -> Chain:
         transform = Fitted(transform.name, (transform,))
     if not isinstance(transform, Fitted):
         raise WordbiasError(
-            "transform: expected a file that debias --save-transform wrote, or what was fitted, "
+            "transform: expected what was fitted, or what debias saved of it in a file, "
             f"got {type(transform).__name__}"
         )
     return Chain((transform,))

@@ -66,7 +66,7 @@ def convert(
     ['vectors.vec: 2 words × 2 (word2vec)']
     """
     if to is not None and to not in WRITABLE:
-        raise WordbiasError(f"--to {to!r}: expected one of {', '.join(WRITABLE)}")
+        raise WordbiasError(f"--to: expected one of {', '.join(WRITABLE)}, found {to!r}")
     target = os.fspath(target)
     reading = Reading(cache, skip_bad, allow_pickle)
     subject = open_subject(source, reading, output=target, kind=to, as_it_is=True)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from wordbias.calls import public
 from wordbias.embedding import Embedding, EmbeddingLike
-from wordbias.errors import UsageError
+from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.atomic import check_writable, refuse_same
 from wordbias.functions.inputs import Reading, names_of, open_subject, path_of
 from wordbias.functions.tables import measures_tables
@@ -210,7 +210,7 @@ def debias(
     >>> clean.report["words-changed"][0].value > 20_000
     True
     """
-    names = parse_methods(methods if isinstance(methods, str) else ",".join(methods))
+    names = _names(methods)
     settings: dict[str, Any] = {
         "dims": dims,
         "center": center or None,
@@ -312,10 +312,19 @@ def debias(
     return subject.made(chain, report, done)
 
 
+def _names(methods: object) -> list[str]:
+    """Return the names of the methods; an embedding, given first by mistake, is none."""
+    if not isinstance(methods, (str, list, tuple)):
+        raise WordbiasError(
+            f"methods: expected names, such as hard,misp, got {type(methods).__name__}"
+        )
+    return parse_methods(methods if isinstance(methods, str) else ",".join(map(str, methods)))
+
+
 def _refuse_given(of_measuring: Mapping[str, object]) -> None:
     """Refuse options that are for measuring."""
     for name, value in of_measuring.items():
-        if value:
+        if value is not None and value is not False:
             raise UsageError(f"--{name} is for --measure, which is not given")
 
 

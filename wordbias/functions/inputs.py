@@ -285,7 +285,8 @@ def _held(embedding: Embedding, reading: Reading, output: str | None, kind: Kind
     to = kind or output_format(output or "", None)
     if output is not None:
         check_output(output, to)
-    info = embedding.info or FileInfo(embedding.name, "memory", "", len(embedding), embedding.dim)
+    n, d = len(embedding), embedding.dim  # one that is loaded now has its file's facts after that
+    info = embedding.info or FileInfo(embedding.name, "memory", "", n, d)
     return Subject(embedding, info, reading, output, to)
 
 

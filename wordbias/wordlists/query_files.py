@@ -146,7 +146,7 @@ def _chosen(
                 list(words)
                 if isinstance(words, Iterable) and not isinstance(words, str)
                 else words,
-                f"{where} {name}",
+                f"{where}: {name}",
             ),
         )
         for name, words in named.items()
