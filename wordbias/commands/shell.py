@@ -34,10 +34,12 @@ class Attributes(TypedDict, total=False):
     """Attributes of a click option that the function cannot know."""
 
     type: click.ParamType
+    is_flag: bool
     metavar: str
     multiple: bool
     required: bool
     show_default: bool
+    default: object
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,7 @@ def shell(
     ]
     made += [*([format_option_of()] if shown is None else []), *process_options()]
     body = [_spelled(text, spelled), *([f"\b\n{listed.strip()}"] if listed else [])]
-    lines = [f"  {line.strip()}" for line in examples.strip().splitlines()]
+    lines = [f"  {line}" for line in inspect.cleandoc(examples).splitlines()]
     body.append("\n".join(["\b", "Examples:", *lines]))
     return click.Command(
         function.__name__.replace("_", "-"),
@@ -216,6 +218,7 @@ def _option(parameter: inspect.Parameter, one: Declared, help: str) -> click.Opt
     annotation = str(parameter.annotation).removesuffix(" | None")
     attributes = one.attributes.copy()
     if annotation == "bool":
+        attributes["is_flag"] = True
         if default is not False and len(names) == 1 and "/" not in names[0]:
             names = [f"{names[0]}/--no-{names[0].removeprefix('--')}"]
     elif "type" not in attributes and annotation in _TYPES:
@@ -227,10 +230,9 @@ def _option(parameter: inspect.Parameter, one: Declared, help: str) -> click.Opt
         default = ",".join(map(str, default)) or None
     if default is not None and default is not False:
         attributes.setdefault("show_default", True)
-    flag = True if annotation == "bool" else None
-    return click.Option(
-        [parameter.name, *names], help=help, default=default, is_flag=flag, **attributes
-    )
+    if not attributes.get("required"):
+        attributes["default"] = default  # None is a value as well: of a required one it is not said
+    return click.Option([parameter.name, *names], help=help, **attributes)
 
 
 def _docstring(function: Callable[..., object]) -> tuple[str, dict[str, str]]:
