@@ -71,7 +71,7 @@ def nli_fairness(
     groups: GroupsLike | None = None,
     lists: File | Templates | None = None,
     as_published: bool = False,
-    output: str | None = None,
+    output: File | None = None,
     skip_bad: bool = False,
     allow_pickle: bool = False,
     cache: bool = True,
@@ -175,7 +175,7 @@ def nli_fairness(
         check_writable(output)
         read = {"MODEL": file, "--embedding": path_of(embedding), "--snli": path_of(snli)}
         read |= {"--adapter": path_of(adapter), "--attribute": path_of(groups)}
-        refuse_same({"-o": output}, read)
+        refuse_same({"-o": path_of(output)}, read)
     test = build(
         "parity",
         templates_of(lists),
