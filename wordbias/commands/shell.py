@@ -31,10 +31,13 @@ _CODE = re.compile(r"``([^`]+)``")
 
 
 class Attributes(TypedDict, total=False):
-    """Attributes of a click option that the function cannot know."""
+    """Attributes of a click option that the function cannot know.
 
-    type: click.ParamType
+    One that may be true, false or None is ``--x/--no-x``, unless `is_flag` says that it is ``--x``.
+    """
+
     is_flag: bool
+    type: click.ParamType
     metavar: str
     multiple: bool
     required: bool
@@ -217,7 +220,7 @@ def _option(parameter: inspect.Parameter, one: Declared, help: str) -> click.Opt
     names, default = list(one.spelled or ()), parameter.default
     annotation = str(parameter.annotation).removesuffix(" | None")
     attributes = one.attributes.copy()
-    if annotation == "bool":
+    if annotation == "bool" and "is_flag" not in attributes:
         attributes["is_flag"] = True
         if default is not False and len(names) == 1 and "/" not in names[0]:
             names = [f"{names[0]}/--no-{names[0].removeprefix('--')}"]

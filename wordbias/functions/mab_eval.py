@@ -51,7 +51,7 @@ def mab_eval(
     model: File | Model | None = None,
     predictions: File | PredictionsFrame | NDArray[np.floating] | None = None,
     hf: HuggingFaceLike | None = None,
-    labels: Sequence[str] | None = None,
+    labels: str | Sequence[str] | None = None,
     device: str | None = None,
     set: str | None = None,
     groups: GroupsLike | None = None,
@@ -245,7 +245,7 @@ def _known(
 
 def _by_hugging_face(
     given: HuggingFaceLike,
-    labels: Sequence[str] | None,
+    labels: str | Sequence[str] | None,
     device: str | None,
     tests: Sequence[TestSet],
 ) -> _Judged:

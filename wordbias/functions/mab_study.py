@@ -9,7 +9,7 @@ from pathlib import Path
 from wordbias.calls import note, public
 from wordbias.formats.atomic import check_writable, replacing
 from wordbias.formats.folders import check_growing
-from wordbias.functions.inputs import Facts, Many, Reading, as_list, open_subject
+from wordbias.functions.inputs import Facts, Many, Reading, as_list, names_of, open_subject
 from wordbias.functions.mab_eval import groups_of, heads
 from wordbias.functions.nli_models import open_pairs
 from wordbias.functions.quality import quality_tables
@@ -50,7 +50,7 @@ def mab_study(
     recipe: str = "fast",
     epochs: int | None = None,
     permute_weights: bool = False,
-    only: Sequence[str] | None = None,
+    only: str | Sequence[str] | None = None,
     center: bool = False,
     as_published: bool = False,
     groups: GroupsLike | None = None,
@@ -174,7 +174,7 @@ def mab_study(
         list(dict.fromkeys(seeds)),
         half,
         None if test is None else load_pairs(open_pairs(test)),
-        only or FAMILIES,
+        names_of(only) or FAMILIES,
         SemBias.load(located(sembias)) if sembias else None,
         find_sets(*map(located, places)) if places else (),
         Attribute.load(groups),

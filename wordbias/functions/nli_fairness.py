@@ -59,7 +59,7 @@ def nli_fairness(
     *,
     snli: PairsLike | None = None,
     embedding: EmbeddingLike | None = None,
-    labels: Sequence[str] | None = None,
+    labels: str | Sequence[str] | None = None,
     device: str | None = None,
     adapter: File | Adapter | None = None,
     setting: str | Sequence[str] = (),

@@ -10,7 +10,7 @@ from typing import Any, Protocol, cast
 from wordbias.data import nli_sample_path
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import WordbiasError
-from wordbias.functions.inputs import Reading, Subject, open_subject, path_of
+from wordbias.functions.inputs import Reading, Subject, names_of, open_subject, path_of
 from wordbias.nli.files import Model
 from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.pairs import PairsLike
@@ -60,7 +60,7 @@ def open_ours(
 
 
 def open_classifier(
-    model: HuggingFaceLike, labels: Sequence[str] | None, device: str | None
+    model: HuggingFaceLike, labels: str | Sequence[str] | None, device: str | None
 ) -> Classifier:
     """Load a model of transformers by its name, or take one that is loaded.
 
@@ -69,14 +69,14 @@ def open_classifier(
     WordbiasError
         If it is something else, or cannot be used as it is; see `Classifier.load`.
     """
-    name = path_of(model)
+    name, order = path_of(model), names_of(labels) or None
     if name is not None:
-        return Classifier.load(name, labels=labels, device=device)
+        return Classifier.load(name, labels=order, device=device)
     if hasattr(model, "model") and hasattr(model, "tokenizer"):
         held = cast("HoldsModel", model)
-        return Classifier.of(held.model, held.tokenizer, labels=labels, device=device)
+        return Classifier.of(held.model, held.tokenizer, labels=order, device=device)
     if isinstance(model, tuple) and len(model) == 2 and hasattr(model[0], "config"):
-        return Classifier.of(*model, labels=labels, device=device)
+        return Classifier.of(*model, labels=order, device=device)
     raise WordbiasError(
         "expected a Hugging Face model: a folder, a hub name, (model, tokenizer) or a pipeline; "
         f"got {type(model).__name__}"
