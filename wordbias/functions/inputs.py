@@ -68,10 +68,13 @@ class Written:
         Where it is.
     report
         What was measured on the way.
+    files
+        Those in a folder, in their order.
     """
 
     path: str
     report: Report = field(repr=False)
+    files: tuple[str, ...] = ()
 
     def __fspath__(self) -> str:
         return self.path
@@ -294,11 +297,16 @@ def open_subjects(
     sources: Many, reading: Reading, *, wanted: Collection[str] = ()
 ) -> list[Subject]:
     """Open one embedding or several, each once; none is the sample."""
+    return [open_subject(source, reading, wanted=wanted) for source in each_once(sources)]
+
+
+def each_once(sources: Many) -> list[EmbeddingLike | None]:
+    """Return one embedding or several as a list, each once; None is the sample."""
     found: list[EmbeddingLike | None] = []
     for source in as_list(sources):
         if not any(source is one or _equal_paths(source, one) for one in found):
             found.append(source)
-    return [open_subject(source, reading, wanted=wanted) for source in found]
+    return found
 
 
 def as_list(sources: Many) -> list[EmbeddingLike | None]:
