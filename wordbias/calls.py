@@ -32,8 +32,12 @@ _OPTION = re.compile(
     r"(?: (?P<value>[A-Z][A-Z|,=]+\b))?"
 )
 """An option, perhaps with the value it takes; or a whole command, whose options stay."""
-_SPELLED = {"attribute": "groups", "o": "output", "from": "source", "accuracy": "mdl"}
+_SPELLED = {"attribute": "groups", "o": "output", "from": "source"}
 """Arguments that have another name than their option."""
+_UNSET = {"accuracy": "mdl"}
+"""Options that say no to an argument, besides those that begin with ``--no-``."""
+_LISTED = 100
+"""Items up to which a list stands in a result as it is."""
 
 
 class WordbiasWarning(UserWarning):
@@ -189,11 +193,13 @@ def _same(value: object, default: object) -> bool:
 
 
 def plain(value: object) -> object:
-    """Return an argument as a result keeps it: numbers, texts and lists; of objects their repr."""
+    """Return an argument as a result keeps it: numbers, texts, short lists; of others their repr."""
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
     if isinstance(value, os.PathLike):
         return os.fspath(value)
+    if isinstance(value, (Mapping, set, frozenset, list, tuple)) and len(value) > _LISTED:
+        return f"a {type(value).__name__} of {len(value):,}"
     if isinstance(value, Mapping):
         return {str(key): plain(one) for key, one in value.items()}
     if isinstance(value, (set, frozenset)):
@@ -222,8 +228,8 @@ def in_python(text: str, flags: Collection[str] = ()) -> str:
         if option is None:
             return found[0]
         name = option.lower().replace("-", "_")
-        if name.startswith("no_"):
-            return f"{name[3:]}=False"
+        if name.startswith("no_") or name in _UNSET:
+            return f"{_UNSET.get(name, name[3:])}=False"
         name = _SPELLED.get(name, name)
         return f"{name}=True" if name in flags else f"{name}={value or ''}"
 

@@ -38,6 +38,7 @@ class Attributes(TypedDict, total=False):
     multiple: bool
     required: bool
     show_default: bool
+    callback: Callable[[click.Context, click.Parameter, tuple[str, ...]], object]
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,7 @@ def shell(
     examples: str,
     listed: str = "",
     shown: Shown | None = None,
+    notes: bool = True,
 ) -> click.Command:
     """Make a command of a public function.
 
@@ -128,6 +130,9 @@ def shell(
         Shows what the function returned: what it made, the format, whether quiet. By default its
         report is printed, and its notes on stderr. A command with its own has no ``--format``,
         unless its function has that parameter.
+    notes
+        Whether the notes of its report are said on stderr; without, its function says by itself
+        what is to be said there.
 
     Raises
     ------
@@ -160,7 +165,7 @@ def shell(
         function.__name__.replace("_", "-"),
         params=made,
         help="\n\n".join(body),
-        callback=partial(_run, function, shown, spelled),
+        callback=partial(_run, function, shown, spelled, notes),
     )
 
 
@@ -168,6 +173,7 @@ def _run(
     function: Callable[..., object],
     shown: Shown | None,
     spelled: Mapping[str, str],
+    notes: bool,
     **given: object,
 ) -> None:
     """Call the function with what was typed, and show what it returns."""
@@ -188,7 +194,7 @@ def _run(
     report = made.report if isinstance(made, Made) else made
     if not isinstance(report, Report):
         raise TypeError(f"{function.__name__} returned {type(made).__name__}, which has no report")
-    show(report, to, quiet=quiet)
+    show(report, to, quiet=quiet or not notes)
 
 
 def _argument(one: Declared) -> click.Argument:
