@@ -193,7 +193,7 @@ def _same(value: object, default: object) -> bool:
 
 
 def plain(value: object) -> object:
-    """Return an argument as a result keeps it: numbers, texts, short lists; of others their repr."""
+    """Return an argument as a result keeps it: numbers, texts, short lists; of others the repr."""
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
     if isinstance(value, os.PathLike):
