@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.embedding import EmbeddingLike, is_words_and_vectors
+from wordbias.embedding import EmbeddingLike, as_embedding, is_words_and_vectors
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.digest import Digest
 from wordbias.functions.inputs import Reading, open_subject, path_of
@@ -181,7 +181,10 @@ def open_labelled(
     else:
         if layers is not None or array is not None:
             raise UsageError("--layers and --array are for arrays and for files of encode")
-        return _words(cast("EmbeddingLike | None", source), name, reading, labels, names)
+        embedding = cast("EmbeddingLike | None", source)
+        if embedding is not None and path is None:
+            embedding = as_embedding(embedding)
+        return _words(embedding, name, reading, labels, names)
     what = path or found.name
     if names:
         raise UsageError(f"--names is for embeddings; {what} holds no words")
@@ -235,10 +238,10 @@ def _words(
     elif Path(file).exists():
         wanted, what = read_word_labels(file), f"words of {file}"
     else:
+        what = "the sample" if source is None else str(path_of(source) or source)
         raise WordbiasError(
-            f"{path_of(source) or 'the sample'}: holds words, whose --labels is a file of words "
-            f"and labels with a tab between them; {file!r} is none (texts are made vectors with: "
-            "wordbias encode)"
+            f"{what}: holds words, whose --labels is a file of words and labels with a tab between "
+            f"them; {file!r} is none (texts are made vectors with: wordbias encode)"
         )
     subject = open_subject(source, reading, wanted=wanted or ())
     embedding = subject.embedding if name is None else subject.embedding.renamed(name)
