@@ -158,9 +158,9 @@ def probe(
     --------
     >>> import numpy as np
     >>> import wordbias as wb
-    >>> x = np.random.default_rng(0).normal(size=(200, 4))
-    >>> report = wb.probe(x, x[:, 0] > 0, seeds=0, fractions=[10, 50, 100])
-    >>> report["compression"][0].value > 1
+    >>> x = np.random.default_rng(0).normal(size=(400, 4))
+    >>> report = wb.probe(x, x[:, 0] > 0, seeds=0, rate=0.02)
+    >>> report["compression"][0].value > 2
     True
     """
     _refuse_unused(
