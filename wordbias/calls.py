@@ -196,16 +196,18 @@ def _split(value: object) -> object:
 def _check(name: str, kind: str, value: object) -> None:
     """Refuse a number or a switch that is none; the command line has refused it before."""
     least = 0 if name in _FROM_ZERO else 1
-    number = not isinstance(value, bool)
-    fine = {
-        "int": number and isinstance(value, Integral) and int(value) >= least,
-        "float": number and isinstance(value, Real) and math.isfinite(value),
-        "bool": value in (True, False),
-    }
-    if value is not None and not fine.get(kind, True):
-        expected = {"int": f"a whole number from {least} on", "float": "a finite number"}
-        said = expected.get(kind, "True or False")
-        raise UsageError(f"{name}: expected {said}, got {value!r}")
+    is_bool = type(value).__name__.startswith("bool")
+    if kind == "int":
+        expected = f"a whole number from {least} on"
+        fine = isinstance(value, Integral) and not is_bool and int(value) >= least
+    elif kind == "float":
+        expected = "a finite number"
+        fine = isinstance(value, Real) and not is_bool and math.isfinite(value)
+    else:
+        expected = "True or False"
+        fine = kind != "bool" or is_bool or value in (0, 1)
+    if value is not None and not fine:
+        raise UsageError(f"{name}: expected {expected}, got {value!r}")
 
 
 def _refuse_empty(

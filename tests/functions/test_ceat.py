@@ -153,8 +153,9 @@ def test_vectors_are_kept(model: Path, sentences: list[str], tmp_path: Path) -> 
     ("arguments", "message"),
     [
         ({"subword": "last"}, r"<Representations 'words'.*; subword= goes with a model"),
-        ({"stimuli": {"targets": {"a": ["x"]}}}, "stimuli: expected two sets of words by name as"),
+        ({"stimuli": {"targets": {"a": ["x"]}}}, "targets=: expected two sets of words, found 1"),
         ({"stimuli": "11"}, "no stimulus 'weat11'"),
+        ({"draws": 0}, "draws: expected a whole number from 1 on, got 0"),
         ({"draws": 1}, "1 draws of words with at least 1 sentences: expected two draws"),
         ({"variance": "large"}, "variance 'large': expected one of standard-error, released"),
         ({"layers": 3}, "words: no layer 3; it holds 0, 5"),
@@ -168,7 +169,7 @@ def test_what_is_refused(reps: Representations, arguments: Any, message: str) ->
 def test_a_model_needs_sentences(model: Path, sentences: list[str]) -> None:
     with pytest.raises(WordbiasError, match="needs sentences to read words in: sentences=FILE"):
         ceat(model, stimuli=STIMULI)
-    with pytest.raises(WordbiasError, match="0 sentences of a word: expected at least 1"):
+    with pytest.raises(WordbiasError, match="per_word: expected a whole number from 1 on"):
         ceat(model, sentences=sentences, stimuli=STIMULI, per_word=0)
     with pytest.raises(WordbiasError, match=r"sentences: line 1: expected a text, found 3"):
         ceat(model, sentences=[3], stimuli=STIMULI)  # type: ignore[list-item]

@@ -30,18 +30,11 @@ from wordbias.probes.texts import TextsLike
 from wordbias.rendering import Table, how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
-from wordbias.wordlists.queries import Named, Pair, Query
-from wordbias.wordlists.query_checks import checked
+from wordbias.wordlists.queries import Query
+from wordbias.wordlists.query_files import QueryLike, as_queries
 
-QueriesLike = (
-    str
-    | os.PathLike[str]
-    | Query
-    | Mapping[str, Mapping[str, Sequence[str]]]
-    | Sequence[Query | Mapping[str, Mapping[str, Sequence[str]]]]
-)
-"""Numbers or names of queries, a file, or queries with their words."""
-
+QueriesLike = os.PathLike[str] | QueryLike | Sequence[QueryLike]
+"""A file; numbers or names of queries; queries with their words."""
 FEW = 10
 """Sentences of a word below which tables name it."""
 _SHOWN = 12
@@ -256,27 +249,7 @@ def _queries(stimuli: QueriesLike) -> tuple[Query, ...]:
     if isinstance(stimuli, (str, os.PathLike)):
         return choose_stimuli(os.fspath(stimuli))
     several = [stimuli] if isinstance(stimuli, (Query, Mapping)) else list(stimuli)
-    return tuple(one if isinstance(one, Query) else _query(one) for one in several)
-
-
-def _query(sets: Mapping[str, Mapping[str, Sequence[str]]]) -> Query:
-    def pair(key: str) -> Pair:
-        given = sets.get(key)
-        if not isinstance(given, Mapping) or len(given) != 2:
-            raise WordbiasError(
-                f"stimuli: expected two sets of words by name as {key}, such as "
-                '{"targets": {"a": [...], "b": [...]}, "attributes": {"c": [...], "d": [...]}}'
-            )
-        first, second = (_named(name, words) for name, words in given.items())
-        return first, second
-
-    targets, attributes = pair("targets"), pair("attributes")
-    name = " × ".join("/".join(name for name, _ in two) for two in (targets, attributes))
-    return checked(Query(name, targets, attributes), "stimuli")
-
-
-def _named(name: str, words: Sequence[str]) -> Named:
-    return name, tuple(words)
+    return tuple(query for one in several for query in as_queries(one))
 
 
 def _saved(source: Representations | str, given: Sequence[str]) -> Representations:
