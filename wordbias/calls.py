@@ -37,8 +37,11 @@ _OPTION = re.compile(
     r"(?: (?P<value>[A-Z][A-Z|,=]+\b))?"
 )
 """An option, perhaps with the value it takes; or a whole command, whose options stay."""
-_SPELLED = {"attribute": "groups", "o": "output", "from": "source", "accuracy": "mdl"}
+_MANY = 1_000
+_SPELLED = {"attribute": "groups", "o": "output", "from": "source"}
 """Arguments that have another name than their option."""
+_UNSET = {"accuracy": "mdl"}
+"""Options that say no to an argument, besides those that begin with ``--no-``."""
 
 
 class WordbiasWarning(UserWarning):
@@ -193,16 +196,18 @@ def _split(value: object) -> object:
 def _check(name: str, kind: str, value: object) -> None:
     """Refuse a number or a switch that is none; the command line has refused it before."""
     least = 0 if name in _FROM_ZERO else 1
-    number = not isinstance(value, bool)
-    fine = {
-        "int": number and isinstance(value, Integral) and int(value) >= least,
-        "float": number and isinstance(value, Real) and math.isfinite(value),
-        "bool": value in (True, False),
-    }
-    if value is not None and not fine.get(kind, True):
-        expected = {"int": f"a whole number from {least} on", "float": "a finite number"}
-        said = expected.get(kind, "True or False")
-        raise UsageError(f"{name}: expected {said}, got {value!r}")
+    is_bool = type(value).__name__.startswith("bool")
+    if kind == "int":
+        expected = f"a whole number from {least} on"
+        fine = isinstance(value, Integral) and not is_bool and int(value) >= least
+    elif kind == "float":
+        expected = "a finite number"
+        fine = isinstance(value, Real) and not is_bool and math.isfinite(value)
+    else:
+        expected = "True or False"
+        fine = kind != "bool" or is_bool or value in (0, 1)
+    if value is not None and not fine:
+        raise UsageError(f"{name}: expected {expected}, got {value!r}")
 
 
 def _refuse_empty(
@@ -210,7 +215,8 @@ def _refuse_empty(
 ) -> None:
     for name in sorted(changed, key=list(found).index):
         value = found[name]
-        values = value if isinstance(value, (tuple, list)) else (value,)
+        # in Python a list may be texts, of which some are empty
+        values = value if spelled and isinstance(value, (tuple, list)) else (value,)
         if name not in _MAY_BE_EMPTY and any(isinstance(one, str) and not one for one in values):
             raise WordbiasError(
                 f"{spelled.get(name, f'{name}=')}: is empty; name something, or leave it out"
@@ -224,16 +230,23 @@ def _same(value: object, default: object) -> bool:
 
 
 def plain(value: object) -> object:
-    """Return an argument as a result keeps it: numbers, texts and lists; of objects their repr."""
+    """Return an argument as a result keeps it: numbers, texts and lists; of objects their repr.
+
+    Of a list of many values, such as texts, its length.
+    """
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, Mapping):
+        if len(value) > _MANY:
+            return f"a {type(value).__name__} of {len(value):,}"
         return {str(key): plain(one) for key, one in value.items()}
     if isinstance(value, (set, frozenset)):
         return sorted(map(str, value))
     if isinstance(value, Sequence) and type(value).__module__ == "builtins":
+        if len(value) > _MANY:
+            return f"a {type(value).__name__} of {len(value):,}"
         return [plain(one) for one in value]
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple):
@@ -257,8 +270,8 @@ def in_python(text: str, flags: Collection[str] = ()) -> str:
         if option is None:
             return found[0]
         name = option.lower().replace("-", "_")
-        if name.startswith("no_"):
-            return f"{name[3:]}=False"
+        if name.startswith("no_") or name in _UNSET:
+            return f"{_UNSET.get(name, name[3:])}=False"
         name = _SPELLED.get(name, name)
         return f"{name}=True" if name in flags else f"{name}={value or ''}"
 

@@ -42,6 +42,7 @@ class Attributes(TypedDict, total=False):
     multiple: bool
     required: bool
     show_default: bool
+    callback: Callable[[click.Context, click.Parameter, tuple[str, ...]], object]
     default: object
 
 
@@ -116,6 +117,7 @@ def shell(
     examples: str,
     listed: str = "",
     shown: Shown | None = None,
+    notes: bool = True,
 ) -> click.Command:
     """Make a command of a public function.
 
@@ -133,6 +135,9 @@ def shell(
         Shows what the function returned: what it made, the format, whether quiet. By default its
         report is printed, and its notes on stderr. A command with its own has no ``--format``,
         unless its function has that parameter.
+    notes
+        Whether the notes of its report are said on stderr; without, its function says by itself
+        what is to be said there.
 
     Raises
     ------
@@ -165,7 +170,7 @@ def shell(
         function.__name__.replace("_", "-"),
         params=made,
         help="\n\n".join(body),
-        callback=partial(_run, function, shown, spelled),
+        callback=partial(_run, function, shown, spelled, notes),
     )
 
 
@@ -173,6 +178,7 @@ def _run(
     function: Callable[..., object],
     shown: Shown | None,
     spelled: Mapping[str, str],
+    notes: bool,
     **given: object,
 ) -> None:
     """Call the function with what was typed, and show what it returns."""
@@ -193,7 +199,7 @@ def _run(
     report = made.report if isinstance(made, Made) else made
     if not isinstance(report, Report):
         raise TypeError(f"{function.__name__} returned {type(made).__name__}, which has no report")
-    show(report, to, quiet=quiet)
+    show(report, to, quiet=quiet or not notes)
 
 
 def _argument(one: Declared) -> click.Argument:
