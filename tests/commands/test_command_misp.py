@@ -187,7 +187,7 @@ def test_permuted_weights_change_the_result(found: Callable[..., Any]) -> None:
 def test_a_users_attribute(cli: Run, found: Callable[..., Any], age: Path) -> None:
     result = found("--attribute", age, "--dims", 2)
     assert _weights(result)
-    assert result["arguments"]["attribute_file"] == str(age)
+    assert result["arguments"]["groups"] == str(age)
     done = cli("misp", "--attribute", age, "--dims", 2)
     assert "Attribute age: 6 of 6 young + 5 of 5 old words found" in done.out
     assert "young − old" in done.out

@@ -31,14 +31,19 @@ _CODE = re.compile(r"``([^`]+)``")
 
 
 class Attributes(TypedDict, total=False):
-    """Attributes of a click option that the function cannot know."""
+    """Attributes of a click option that the function cannot know.
 
+    One that may be true, false or None is ``--x/--no-x``, unless `is_flag` says that it is ``--x``.
+    """
+
+    is_flag: bool
     type: click.ParamType
     metavar: str
     multiple: bool
     required: bool
     show_default: bool
-    default: Callable[[], str | None]
+    callback: Callable[[click.Context, click.Parameter, tuple[str, ...]], object]
+    default: object
     help: str
 
 
@@ -114,6 +119,7 @@ def shell(
     examples: str,
     listed: str = "",
     shown: Shown | None = None,
+    notes: bool = True,
     extra: Sequence[click.Option] = (),
 ) -> click.Command:
     """Make a command of a public function.
@@ -132,6 +138,9 @@ def shell(
         Shows what the function returned: what it made, the format, whether quiet. By default its
         report is printed, and its notes on stderr. A command with its own has no ``--format``,
         unless its function has that parameter, or `extra` has it.
+    notes
+        Whether the notes of its report are said on stderr; without, its function says by itself
+        what is to be said there.
     extra
         Options of the shell alone, behind those of the function. One that is kept as ``to`` is the
         format, which the function sees as that of its call.
@@ -162,13 +171,13 @@ def shell(
     own = [*([format_option_of()] if shown is None else []), *extra]
     made += [*own, *process_options()]
     body = [_kept(_spelled(text, spelled)), *([f"\b\n{listed.strip()}"] if listed else [])]
-    lines = [f"  {line.strip()}" for line in examples.strip().splitlines()]
+    lines = [f"  {line}" for line in inspect.cleandoc(examples).splitlines()]
     body.append("\n".join(["\b", "Examples:", *lines]))
     return click.Command(
         function.__name__.replace("_", "-"),
         params=made,
         help="\n\n".join(body),
-        callback=partial(_run, function, shown, spelled, [str(one.name) for one in own]),
+        callback=partial(_run, function, shown, spelled, notes, [str(one.name) for one in own]),
     )
 
 
@@ -182,6 +191,7 @@ def _run(
     function: Callable[..., object],
     shown: Shown | None,
     spelled: Mapping[str, str],
+    notes: bool,
     own: Sequence[str],
     **given: object,
 ) -> None:
@@ -204,7 +214,7 @@ def _run(
     report = made.report if isinstance(made, Made) else made
     if not isinstance(report, Report):
         raise TypeError(f"{function.__name__} returned {type(made).__name__}, which has no report")
-    show(report, to or "", quiet=quiet)
+    show(report, to or "", quiet=quiet or not notes)
 
 
 def _called(function: Callable[..., object], given: dict[str, object]) -> object:
@@ -239,7 +249,8 @@ def _option(parameter: inspect.Parameter, one: Declared, help: str) -> click.Opt
     names, default = list(one.spelled or ()), parameter.default
     annotation = str(parameter.annotation).removesuffix(" | None")
     attributes = one.attributes.copy()
-    if annotation == "bool":
+    if annotation == "bool" and "is_flag" not in attributes:
+        attributes["is_flag"] = True
         if default is not False and len(names) == 1 and "/" not in names[0]:
             names = [f"{names[0]}/--no-{names[0].removeprefix('--')}"]
     elif "type" not in attributes and annotation in _TYPES:
@@ -251,11 +262,10 @@ def _option(parameter: inspect.Parameter, one: Declared, help: str) -> click.Opt
         default = ",".join(map(str, default)) or None
     if default is not None and default is not False:
         attributes.setdefault("show_default", True)
-    flag = True if annotation == "bool" else None
-    if default is not None:  # click 8.3 takes None for a value, and nothing for required then
+    if not attributes.get("required"):  # of a required one None would be a value
         attributes.setdefault("default", default)
     attributes.setdefault("help", help)
-    return click.Option([parameter.name, *names], is_flag=flag, **attributes)
+    return click.Option([parameter.name, *names], **attributes)
 
 
 def _docstring(function: Callable[..., object]) -> tuple[str, dict[str, str]]:

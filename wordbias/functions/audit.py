@@ -13,7 +13,6 @@ from wordbias.functions.inputs import (
     about,
     as_list,
     named_apart,
-    names_of,
     open_subjects,
     path_of,
 )
@@ -37,8 +36,8 @@ def audit(
     embeddings: Many = None,
     *,
     output: str | os.PathLike[str] | None = None,
-    skip: str | Sequence[str] | None = None,
-    words: str | Sequence[str] | None = None,
+    skip: Sequence[str] | None = None,
+    words: Sequence[str] | None = None,
     sets: Paths = (),
     sembias: str | os.PathLike[str] | None = None,
     model: str | os.PathLike[str] | Model | None = None,
@@ -68,10 +67,10 @@ def audit(
         What is measured; the sample that comes with wordbias where none is given.
     output : path, optional
         File to write: a page (.html), the same without pictures (.md), or rows (.json).
-    skip : str or sequence of str, optional
+    skip : sequence of str, optional
         Leave out some of midb, direct-bias, clustering, recoverability, sembias, gipe, weat,
         occupations, map, neighbours, quality, mab, misp.
-    words : str or sequence of str, optional
+    words : sequence of str, optional
         List their neighbours too: nurse,doctor.
     sets : path, fetched name or several
         Folder of similarity and analogy sets, or one file.
@@ -127,11 +126,11 @@ def audit(
     files = [*as_list(embeddings), *tests, sembias, model, groups, vocab]
     to = check_output(output, FORMATS, map(path_of, files))
     plan = Plan(
-        names_of(skip),
+        tuple(skip or ()),
         SemBias.load(located(os.fspath(sembias))) if sembias is not None else None,
         find_sets(*(located(os.fspath(test)) for test in tests)) if tests else (),
         model if isinstance(model, Model) else Model.load(model or nli_sample_path()),
-        names_of(words),
+        tuple(words or ()),
         isolated=0.0 if as_published else 1.0,
         chance=chance,
     )

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 
 from wordbias.calls import public
+from wordbias.errors import WordbiasError
 from wordbias.rendering import Table
 from wordbias.resources import located
 from wordbias.results import Report, Row
@@ -98,6 +99,8 @@ def templates_of(lists: str | os.PathLike[str] | Templates | None) -> Templates:
     """Return the words of sentences: of a folder, of the name of a fetched one, or ours."""
     if isinstance(lists, Templates):
         return lists
+    if lists is not None and not isinstance(lists, (str, os.PathLike)):
+        raise WordbiasError(f"--lists: expected a folder or Templates, got {type(lists).__name__}")
     return Templates.load(None if lists is None else located(os.fspath(lists)))
 
 
