@@ -58,6 +58,7 @@ def test_files_and_reports_make_the_page_of_the_command(
     assert page.notes == ["a note", *measured.notes]
     assert set(page.inputs) == {"old", "sample"}
     assert "midb-rms" in set(page.to_frame()["measure"])
+    assert len(report(old, measured, str(old))) == len(page)
 
 
 @pytest.mark.parametrize(("found", "name"), [(OLD, "recipe"), (NEW, "direction")])
@@ -85,8 +86,8 @@ def test_what_has_a_report_is_taken_for_it(measured: Report) -> None:
 def test_bad_arguments(tmp_path: Path, measured: Report) -> None:
     with pytest.raises(WordbiasError, match="report: name results, or give reports"):
         report()
-    with pytest.raises(WordbiasError, match="expected reports and files of results, got float"):
-        report(1.0)  # type: ignore[arg-type]
+    with pytest.raises(WordbiasError, match="expected reports and files of results, got dict"):
+        report({})  # type: ignore[arg-type]
     with pytest.raises(WordbiasError, match=r"no page is written as \.json; name it \.html or"):
         report(measured, output="x.json")
     with pytest.raises(WordbiasError, match="the folder"):

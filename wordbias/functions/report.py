@@ -100,13 +100,15 @@ def report(
         raise WordbiasError("report: name results, or give reports")
     to = check_output(output, FORMATS, map(path_of, rows))
     found: list[tuple[str, Document]] = []
-    for i, one in enumerate(dict.fromkeys(map(_path_or_object, rows)), 1):
+    for i, one in enumerate(rows, 1):
+        path = path_of(one)
         if isinstance(given := report_of(one), Page):
             found += [(f"report {i}", document) for document in given.documents]
         elif given is not None:
             found.append((f"report {i}", Document.of(given.to_dict())))
-        elif isinstance(one, str):
-            found += [(one, document) for document in read_documents(one)]
+        elif path is not None:
+            if path not in dict(found):
+                found += [(path, document) for document in read_documents(path)]
         else:
             raise WordbiasError(
                 f"report: expected reports and files of results, got {type(one).__name__}"
@@ -132,10 +134,6 @@ def report_of(value: object) -> Report | None:
     """Return a report, or the one of what a function made; None of anything else."""
     found = value if isinstance(value, Report) else getattr(value, "report", None)
     return found if isinstance(found, Report) else None
-
-
-def _path_or_object(value: object) -> object:
-    return path_of(value) or value
 
 
 def check_output(
