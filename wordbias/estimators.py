@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 from warnings import warn
@@ -70,7 +70,6 @@ Seed = int | RandomState | None
 
 _RENAMED = {"rounds": "iterations", "random_state": "seed"}
 """Parameters that have other names than the settings of the methods."""
-_parameters = dataclass(kw_only=True, eq=False, repr=False)
 
 
 class _Rows(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -178,6 +177,10 @@ class _Method(_Words, _Rows):
         concept : array of shape (n,), optional
             The group of each row where `y` is something else: the target of a pipeline.
 
+        Returns
+        -------
+        self
+
         Raises
         ------
         WordbiasError
@@ -228,15 +231,16 @@ class _Method(_Words, _Rows):
             raise WordbiasError(
                 f"{name}: all {len(x)} labels are the same, one class; expected two or more"
             )
-        steps = self._steps(x, labels)
-        settings = {key: plain(value) for key, value in self._settings().items()}
+        settings = self._settings()
+        steps = self._steps(x, labels, settings)
+        settings = {key: plain(value) for key, value in settings.items()}
         none = np.zeros((0, x.shape[1]))
         origin = Origin(f"{len(x)} rows", "", len(x), x.shape[1], (), none)
         self._keep(Fitted(self._name, steps, settings=settings), origin)
         self.classes_ = classes
         return self
 
-    def _steps(self, x: Floats, labels: Labels) -> tuple[Step, ...]:
+    def _steps(self, x: Floats, labels: Labels, settings: Mapping[str, Any]) -> tuple[Step, ...]:
         """Fit to rows and their classes, 0 to K − 1."""
         raise NotImplementedError
 
@@ -284,7 +288,10 @@ class _Method(_Words, _Rows):
         It is the file of ``wordbias debias --save-transform``, and ``wordbias apply`` applies it.
         """
         check_is_fitted(self)
-        save_chain(path, Chain((self.fitted_,)), self.origin_)
+        fitted = self.fitted_
+        if self.groups is not None:
+            fitted = replace(fitted, settings={**fitted.settings, "groups": plain(self.groups)})
+        save_chain(path, Chain((fitted,)), self.origin_)
         forget((self.fitted_,))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -298,7 +305,7 @@ class _Method(_Words, _Rows):
         return tags
 
 
-@_parameters
+@dataclass(kw_only=True, eq=False, repr=False)
 class MISP(_Method):
     """Remove a subspace softly, weighed by information (Dawkins 2021).
 
@@ -309,7 +316,8 @@ class MISP(_Method):
     Parameters
     ----------
     dims : int, optional
-        Components; by default 4, of k > 2 groups k − 1. Of rows at most as many as there are.
+        Components; by default 4, of k > 2 groups k − 1. Of rows by default fewer where they span
+        fewer, and one dimension is left.
     center : bool
         Centre the differences, as the paper's PCA of one side does; their mean drops out.
     hard : bool
@@ -341,13 +349,13 @@ class MISP(_Method):
     as_published: bool = False
     groups: GroupsLike | None = None
 
-    def _steps(self, x: Floats, labels: Labels) -> tuple[Step, ...]:
+    def _steps(self, x: Floats, labels: Labels, settings: Mapping[str, Any]) -> tuple[Step, ...]:
         center = self.center or self.as_published
         found = reweighted(_subspace(x, labels, self.dims, center), self.weights)
         return (Projection(found, self.hard),)
 
 
-@_parameters
+@dataclass(kw_only=True, eq=False, repr=False)
 class MHD(_Method):
     """Remove the subspace of `MISP` whole: the control of Dawkins (2021).
 
@@ -356,8 +364,7 @@ class MHD(_Method):
     Parameters
     ----------
     dims : int, optional
-        Components, as of `MISP`; of rows by default one less than they have values at most, for
-        nothing would be left.
+        Components, as of `MISP`.
     center : bool
         Centre the differences.
     as_published : bool
@@ -379,12 +386,12 @@ class MHD(_Method):
     as_published: bool = False
     groups: GroupsLike | None = None
 
-    def _steps(self, x: Floats, labels: Labels) -> tuple[Step, ...]:
+    def _steps(self, x: Floats, labels: Labels, settings: Mapping[str, Any]) -> tuple[Step, ...]:
         center = self.center or self.as_published
         return (Projection(_subspace(x, labels, self.dims, center), hard=True),)
 
 
-@_parameters
+@dataclass(kw_only=True, eq=False, repr=False)
 class Hard(_Method):
     """Neutralise a direction and equalise pairs (Bolukbasi et al. 2016).
 
@@ -422,7 +429,7 @@ class Hard(_Method):
     as_published: bool = False
     groups: GroupsLike | None = None
 
-    def _steps(self, x: Floats, labels: Labels) -> tuple[Step, ...]:
+    def _steps(self, x: Floats, labels: Labels, settings: Mapping[str, Any]) -> tuple[Step, ...]:
         if self.direction not in ("pca", "means"):
             raise WordbiasError(
                 f"Hard: the direction {self.direction!r} is one of words; rows have means only"
@@ -431,7 +438,7 @@ class Hard(_Method):
         return (Projection(Subspace(g.basis, np.ones(g.dims)), hard=True), Normalise())
 
 
-@_parameters
+@dataclass(kw_only=True, eq=False, repr=False)
 class MultiHard(_Method):
     """Neutralise what several groups differ in, and equalise sets (Manzini et al. 2019).
 
@@ -467,7 +474,7 @@ class MultiHard(_Method):
     groups: GroupsLike | None = None
 
 
-@_parameters
+@dataclass(kw_only=True, eq=False, repr=False)
 class DoubleHard(_Method):
     """Remove a frequency component first, then a direction (Wang et al. 2020).
 
@@ -498,7 +505,7 @@ class DoubleHard(_Method):
     groups: GroupsLike | None = None
 
 
-@_parameters
+@dataclass(kw_only=True, eq=False, repr=False)
 class INLP(_Method):
     """Remove what linear classifiers find, round by round (Ravfogel et al. 2020).
 
@@ -547,26 +554,29 @@ class INLP(_Method):
     per_class: int | None = None
     groups: GroupsLike | None = None
 
-    def _steps(self, x: Floats, labels: Labels) -> tuple[Step, ...]:
-        rng = np.random.default_rng(self._settings()["seed"])
-        held_out = np.zeros(len(x), bool)
+    def _steps(self, x: Floats, labels: Labels, settings: Mapping[str, Any]) -> tuple[Step, ...]:
+        rng, held_out = np.random.default_rng(settings["seed"]), np.zeros(len(x), bool)
         for label in range(labels.max() + 1):
             places = rng.permutation(np.flatnonzero(labels == label))
-            held_out[places[: int(np.ceil(0.3 * len(places)))]] = True
+            held_out[places[: min(int(np.ceil(0.3 * len(places))), len(places) - 1)]] = True
+        if not held_out.any():
+            raise WordbiasError("INLP: no group has two rows, so that none can be held out")
         projection, rounds = inlp.fit_vectors(
             x.astype(np.float64), labels, np.flatnonzero(~held_out), np.flatnonzero(held_out),
             iterations=self.rounds, weights=self.weights, classifier=self.classifier,
             as_published=self.as_published, at_least=1,
         )  # fmt: skip
-        said = list(inlp.remarks(rounds, int(labels.max()) + 1, self.rounds))
+        said = inlp.unfinished(rounds, int(labels.max()) + 1, self.rounds, "rounds")
         if projection is None:
             said = ["no classifier was better than chance on held-out rows: nothing is removed"]
+        elif len(rounds.basis) == x.shape[1] - 1:
+            said = [f"of {x.shape[1]} dimensions one is left; ask for fewer rounds"]
         for line in said:
             warn(f"INLP: {line}", WordbiasWarning, stacklevel=4)
         return () if projection is None else (projection,)
 
 
-@_parameters
+@dataclass(kw_only=True, eq=False, repr=False)
 class LEACE(_Method):
     r"""In a pipeline give ``leace__concept=``, or the task's own label is erased.
 
@@ -618,11 +628,11 @@ class LEACE(_Method):
     per_class: int | None = None
     groups: GroupsLike | None = None
 
-    def _steps(self, x: Floats, labels: Labels) -> tuple[Step, ...]:
+    def _steps(self, x: Floats, labels: Labels, settings: Mapping[str, Any]) -> tuple[Step, ...]:
         return (fit_erasure(np.asarray(x, np.float64), labels, self.method),)
 
 
-@_parameters
+@dataclass(kw_only=True, eq=False, repr=False)
 class BAM(_Method):
     """Average vectors with their alignment (Lauscher et al. 2020).
 
@@ -649,7 +659,7 @@ class BAM(_Method):
     groups: GroupsLike | None = None
 
 
-@_parameters
+@dataclass(kw_only=True, eq=False, repr=False)
 class OSCaR(_Method):
     """Rotate a second concept to 90 degrees from the groups' direction (Dev et al. 2021).
 
@@ -680,7 +690,7 @@ class OSCaR(_Method):
     groups: GroupsLike | None = None
 
 
-@_parameters
+@dataclass(kw_only=True, eq=False, repr=False)
 class HalfSibling(_Method):
     r"""Subtract what specific words predict (Yang and Feng 2020).
 
@@ -707,7 +717,7 @@ class HalfSibling(_Method):
     groups: GroupsLike | None = None
 
 
-@_parameters
+@dataclass(kw_only=True, eq=False, repr=False)
 class RAN(_Method):
     """Repel, attract and neutralise each word (Kumar et al. 2020).
 
@@ -756,7 +766,7 @@ class RAN(_Method):
     groups: GroupsLike | None = None
 
 
-@_parameters
+@dataclass(kw_only=True, eq=False, repr=False)
 class GenderPreserving(_Method):
     """Encode vectors so that pairs stay apart and stereotypes do not (Kaneko and Bollegala 2019).
 
@@ -803,7 +813,7 @@ class GenderPreserving(_Method):
     groups: GroupsLike | None = None
 
 
-@_parameters
+@dataclass(kw_only=True, eq=False, repr=False)
 class GNGloVe(_Method):
     """Take ``w_g`` off vectors that were trained as ``(w_a, w_g)`` (Zhao et al. 2018).
 
@@ -855,8 +865,8 @@ def load_method(path: str | os.PathLike[str]) -> _Method | Pipeline:
     Returns
     -------
     estimator or Pipeline
-        Fitted, with the settings that the file names as parameters; `groups` are not among them. A
-        scikit-learn ``Pipeline`` of estimators if the file holds several methods.
+        Fitted, with the settings that the file names as parameters; the groups are among them if
+        an estimator wrote it. A scikit-learn ``Pipeline`` if the file holds several methods.
 
     Raises
     ------
@@ -876,6 +886,8 @@ def load_method(path: str | os.PathLike[str]) -> _Method | Pipeline:
     chain, origin = load_chain(path)
     found: list[_Method] = []
     for part in chain.parts:
+        if part.name not in _METHODS:
+            raise WordbiasError(f"{path}: holds {part.name!r}, expected {', '.join(_METHODS)}")
         made = _METHODS[part.name]()
         named = {_RENAMED.get(key, key): key for key in made.get_params(deep=False)}
         made.set_params(

@@ -66,7 +66,7 @@ def _details(row: Row) -> str:
     return ", ".join(f"{key} {v if isinstance(v, str) else _number(v)}" for key, v in shown.items())
 
 
-def _number(value: float | None) -> str:
+def _number(value: bool | float | None) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int) else number(value)

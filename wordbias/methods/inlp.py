@@ -114,7 +114,7 @@ def fit(
         *_round_rows(embedding, words, rounds, weights, classifier),
         *probe_rows(embedding.name, x, projection(x), words, words.train),
     )
-    warnings = remarks(rounds, classes, iterations)
+    warnings = _warnings(rounds, classes, iterations)
     return Fitted("inlp", (projection,), found=found, settings=settings, warnings=warnings)
 
 
@@ -197,17 +197,22 @@ def _round_rows(
     return rows
 
 
-def remarks(rounds: Rounds, classes: int, iterations: int) -> tuple[str, ...]:
-    """Say where much was removed, or a classifier still finds something."""
-    (removed, d), last, said = rounds.basis.shape, rounds.rounds[-1].accuracy, []
+def _warnings(rounds: Rounds, classes: int, iterations: int) -> tuple[str, ...]:
+    (removed, d), said = rounds.basis.shape, list[str]()
     if removed > LARGE_SHARE * d:
         said.append(
             f"{removed} of {d} dimensions were removed, more than a quarter: other things that the "
             "vectors know went with them; fewer iterations, or fewer classes, remove fewer"
         )
-    if not rounds.at_chance and last > 1 / classes + TOLERANCE:
-        said.append(
-            f"the classifier of the last of {iterations} iterations still had a held-out balanced "
-            f"accuracy of {last:.3f}, where chance is {1 / classes:.3f}; ask for more iterations"
-        )
-    return tuple(said)
+    return (*said, *unfinished(rounds, classes, iterations))
+
+
+def unfinished(rounds: Rounds, classes: int, most: int, what: str = "iterations") -> list[str]:
+    """Say where the classifier of the last of all rounds that were asked for is above chance."""
+    last = rounds.rounds[-1].accuracy
+    if rounds.at_chance or last <= 1 / classes + TOLERANCE:
+        return []
+    return [
+        f"the classifier of the last of {most} {what} still had a held-out balanced accuracy of "
+        f"{last:.3f}, where chance is {1 / classes:.3f}; ask for more {what}"
+    ]
