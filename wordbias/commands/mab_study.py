@@ -22,13 +22,13 @@ from wordbias.commands.options import (
     show,
     split_names,
 )
-from wordbias.commands.quality_views import quality_tables
 from wordbias.commands.training_options import (
     machine_options,
     recipe_options,
     training_files,
 )
 from wordbias.formats.atomic import replacing
+from wordbias.functions.quality import quality_tables
 from wordbias.functions.tables import measures_tables
 from wordbias.measures.table import FAMILIES
 from wordbias.nli.summary import QUALITY, correlations_with_error, intrinsic

@@ -31,13 +31,18 @@ _CODE = re.compile(r"``([^`]+)``")
 
 
 class Attributes(TypedDict, total=False):
-    """Attributes of a click option that the function cannot know."""
+    """Attributes of a click option that the function cannot know.
 
+    One that may be true, false or None is ``--x/--no-x``, unless `is_flag` says that it is ``--x``.
+    """
+
+    is_flag: bool
     type: click.ParamType
     metavar: str
     multiple: bool
     required: bool
     show_default: bool
+    default: object
 
 
 @dataclass(frozen=True)
@@ -215,7 +220,8 @@ def _option(parameter: inspect.Parameter, one: Declared, help: str) -> click.Opt
     names, default = list(one.spelled or ()), parameter.default
     annotation = str(parameter.annotation).removesuffix(" | None")
     attributes = one.attributes.copy()
-    if annotation == "bool":
+    if annotation == "bool" and "is_flag" not in attributes:
+        attributes["is_flag"] = True
         if default is not False and len(names) == 1 and "/" not in names[0]:
             names = [f"{names[0]}/--no-{names[0].removeprefix('--')}"]
     elif "type" not in attributes and annotation in _TYPES:
@@ -227,10 +233,9 @@ def _option(parameter: inspect.Parameter, one: Declared, help: str) -> click.Opt
         default = ",".join(map(str, default)) or None
     if default is not None and default is not False:
         attributes.setdefault("show_default", True)
-    flag = True if annotation == "bool" else None
-    return click.Option(
-        [parameter.name, *names], help=help, default=default, is_flag=flag, **attributes
-    )
+    if not attributes.get("required"):
+        attributes["default"] = default  # None is a value as well: of a required one it is not said
+    return click.Option([parameter.name, *names], help=help, **attributes)
 
 
 def _docstring(function: Callable[..., object]) -> tuple[str, dict[str, str]]:
