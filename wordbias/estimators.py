@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from wordbias.calls import WordbiasWarning, in_python, plain
 from wordbias.embedding import Embedding, EmbeddingLike, as_embedding, is_words_and_vectors
 from wordbias.errors import WordbiasError
-from wordbias.functions.fitted_report import fitted_report
+from wordbias.functions.debias import fitted_report
 from wordbias.functions.inputs import Reading, open_subject
 from wordbias.measures.blocks import unit
 from wordbias.methods import inlp
