@@ -154,7 +154,7 @@ def shell(
     ]
     made += [*([format_option_of()] if shown is None else []), *process_options()]
     body = [_spelled(text, spelled), *([f"\b\n{listed.strip()}"] if listed else [])]
-    lines = [f"  {line.strip()}" for line in examples.strip().splitlines()]
+    lines = [f"  {line}" for line in inspect.cleandoc(examples).splitlines()]
     body.append("\n".join(["\b", "Examples:", *lines]))
     return click.Command(
         function.__name__.replace("_", "-"),
