@@ -34,10 +34,12 @@ class Attributes(TypedDict, total=False):
     """Attributes of a click option that the function cannot know."""
 
     type: click.ParamType
+    is_flag: bool
     metavar: str
     multiple: bool
     required: bool
     show_default: bool
+    default: object
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,7 @@ def shell(
     examples: str,
     listed: str = "",
     shown: Shown | None = None,
+    tells: Callable[[], bool] | None = None,
 ) -> click.Command:
     """Make a command of a public function.
 
@@ -128,6 +131,8 @@ def shell(
         Shows what the function returned: what it made, the format, whether quiet. By default its
         report is printed, and its notes on stderr. A command with its own has no ``--format``,
         unless its function has that parameter.
+    tells
+        Whether this process prints what was found; by default it does.
 
     Raises
     ------
@@ -160,7 +165,7 @@ def shell(
         function.__name__.replace("_", "-"),
         params=made,
         help="\n\n".join(body),
-        callback=partial(_run, function, shown, spelled),
+        callback=partial(_run, function, shown, spelled, tells),
     )
 
 
@@ -168,6 +173,7 @@ def _run(
     function: Callable[..., object],
     shown: Shown | None,
     spelled: Mapping[str, str],
+    tells: Callable[[], bool] | None,
     **given: object,
 ) -> None:
     """Call the function with what was typed, and show what it returns."""
@@ -182,6 +188,8 @@ def _run(
             made = function(**given)
     except UsageError as error:
         raise click.UsageError(str(error), ctx) from None
+    if tells is not None and not tells():
+        return
     if shown is not None:
         shown(made, to, quiet)
         return
@@ -216,6 +224,7 @@ def _option(parameter: inspect.Parameter, one: Declared, help: str) -> click.Opt
     annotation = str(parameter.annotation).removesuffix(" | None")
     attributes = one.attributes.copy()
     if annotation == "bool":
+        attributes["is_flag"] = True
         if default is not False and len(names) == 1 and "/" not in names[0]:
             names = [f"{names[0]}/--no-{names[0].removeprefix('--')}"]
     elif "type" not in attributes and annotation in _TYPES:
@@ -227,10 +236,9 @@ def _option(parameter: inspect.Parameter, one: Declared, help: str) -> click.Opt
         default = ",".join(map(str, default)) or None
     if default is not None and default is not False:
         attributes.setdefault("show_default", True)
-    flag = True if annotation == "bool" else None
-    return click.Option(
-        [parameter.name, *names], help=help, default=default, is_flag=flag, **attributes
-    )
+    if not attributes.get("required"):
+        attributes["default"] = default  # None is a value as well: of a required one it is not said
+    return click.Option([parameter.name, *names], help=help, **attributes)
 
 
 def _docstring(function: Callable[..., object]) -> tuple[str, dict[str, str]]:

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
-from wordbias.errors import UsageError
+from wordbias.errors import UsageError, WordbiasError
+
+
+def path_named(option: str, given: object) -> str:
+    """Return a path or name, where nothing else will do.
+
+    Raises
+    ------
+    WordbiasError
+        Naming the option, which is written as it is typed.
+    """
+    if isinstance(given, (str, os.PathLike)):
+        return os.fspath(given)
+    raise WordbiasError(f"{option}: expected a path or a name, got {type(given).__name__}")
 
 
 def check_choice(option: str, value: str | None, known: Sequence[str]) -> None:

@@ -33,7 +33,7 @@ from wordbias.contextual.viability import DROP, Viability, is_viable
 from wordbias.errors import Interrupted, UsageError, WordbiasError
 from wordbias.formats.alone import alone
 from wordbias.formats.atomic import check_writable, refuse_same, replacing
-from wordbias.functions.checks import check_choice, check_number
+from wordbias.functions.checks import check_choice, check_number, path_named
 from wordbias.functions.inputs import path_of
 from wordbias.nli.test_sets import build
 from wordbias.optional import need
@@ -196,7 +196,7 @@ def sweep(
     parts = {name: None if table is not None else _part(target, name) for name in _PARTS}
     with _resumed(target, parts):
         if model is None or nli is None or stereoset is None or snli is None:
-            subject = str(table)
+            subject = path_named("--table", table)
             heading = f"The sweep in {subject}."
             entries, rows = load_table(subject), list[Row]()
             inputs: dict[str, Any] = {"table": {"path": subject}}
@@ -211,11 +211,11 @@ def sweep(
                 f"the occupations and {snli}."
             )
             extremes(len(gsss.triples), share, rounding)
-            templates = Templates.load(located(path_of(lists)))
+            words = None if lists is None else located(path_named("--lists", lists))
             data = study.Data(
                 {"original": gsss} | ({"repaired": repair_swaps(gsss).gsss} if repair else {}),
-                build("parity", templates, as_published=as_published),
-                load_text_pairs(located(os.fspath(snli))),
+                build("parity", Templates.load(words), as_published=as_published),
+                load_text_pairs(located(path_named("--snli", snli))),
             )
             following = (next_label,) if next_label else ()
             sources = {
