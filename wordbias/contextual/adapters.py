@@ -92,7 +92,7 @@ class Adapter:
         from wordbias.contextual.summary import adapter_rows, adapter_tables
 
         architecture = self.fingerprint.architecture
-        rows = adapter_rows(self, architecture) if self.facts else []
+        rows = adapter_rows(self, architecture) if "sites" in self.facts else []
         tables = adapter_tables(rows, architecture) if rows else []
         return "\n".join([as_paragraph(repr(self)), *map(as_html, tables)])
 
