@@ -79,6 +79,7 @@ def _made(about: dict[str, Any], tensors: Mapping[str, Any]) -> Adapter:
     baseline = found.pop(SENT_DEBIAS, None)
     subspaces = {Site.parse(name): subspace for name, subspace in found.items()}
     ordered = dict(sorted(subspaces.items(), key=lambda item: depth(item[0])))
-    return Adapter(
-        ordered, Fingerprint(**about["model"]), baseline, about["facts"], about.get("setting")
-    )
+    chosen = about.get("setting")
+    if not isinstance(chosen, (str, type(None))):
+        raise TypeError(f"its setting is {chosen!r}")
+    return Adapter(ordered, Fingerprint(**about["model"]), baseline, about["facts"], chosen)
