@@ -131,6 +131,23 @@ def typed(given: frozenset[str], spelled: Mapping[str, str], note: Note) -> Iter
         _typed.reset(token)
 
 
+@contextmanager
+def method(*flags: str) -> Iterator[None]:
+    """Spell the options in an error as Python's, for the methods of what a function made.
+
+    Parameters
+    ----------
+    flags
+        Arguments of the method that are true or false.
+    """
+    try:
+        yield
+    except WordbiasError as error:
+        if _call.get().note is None:
+            error.args = (in_python(str(error), flags),)
+        raise
+
+
 def public(function: Callable[P, R]) -> Callable[P, R]:
     """Make a function one that is also a command: its report knows how it was called.
 

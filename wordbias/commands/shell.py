@@ -118,6 +118,7 @@ def shell(
     listed: str = "",
     shown: Shown | None = None,
     notes: bool = True,
+    tells: Callable[[], bool] | None = None,
 ) -> click.Command:
     """Make a command of a public function.
 
@@ -138,6 +139,8 @@ def shell(
     notes
         Whether the notes of its report are said on stderr; without, its function says by itself
         what is to be said there.
+    tells
+        Whether this process prints what was found; by default it does.
 
     Raises
     ------
@@ -170,7 +173,7 @@ def shell(
         function.__name__.replace("_", "-"),
         params=made,
         help="\n\n".join(body),
-        callback=partial(_run, function, shown, spelled, notes),
+        callback=partial(_run, function, shown, spelled, notes, tells),
     )
 
 
@@ -179,6 +182,7 @@ def _run(
     shown: Shown | None,
     spelled: Mapping[str, str],
     notes: bool,
+    tells: Callable[[], bool] | None,
     **given: object,
 ) -> None:
     """Call the function with what was typed, and show what it returns."""
@@ -193,6 +197,8 @@ def _run(
             made = function(**given)
     except UsageError as error:
         raise click.UsageError(str(error), ctx) from None
+    if tells is not None and not tells():
+        return
     if shown is not None:
         shown(made, to, quiet)
         return
