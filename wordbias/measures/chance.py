@@ -39,6 +39,7 @@ from wordbias.measures.gipe import (
     gipe,
     indirect_bias,
 )
+from wordbias.measures.lens import DIRECT, MIDB, Lens, along_lenses, of_mean
 from wordbias.measures.panel import Panel
 from wordbias.measures.recoverability import CLASSIFIERS, recoverability
 from wordbias.measures.recoverability import WORDS as CLASSIFIED_WORDS
@@ -82,6 +83,16 @@ class Null(NamedTuple):
     axis: Float | None
     component: Float | None
     direction: Subspace | None
+
+    @property
+    def lens(self) -> Lens:
+        """What MIDB and direct bias are measured along."""
+        return Lens(
+            self.subspace,
+            self.unit_subspace,
+            direction=self.axis,
+            pair_component=self.component,
+        )
 
 
 def draw_nulls(panel: Panel, draws: int = DRAWS) -> list[Null]:
@@ -288,13 +299,14 @@ def _fitted(make: Callable[[], Subspace]) -> Subspace | None:
 
 
 def _means(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
-    """Take MIDB and direct bias along all nulls in two passes over the vocabulary."""
-    found = _midb(panel, [null.subspace for null in nulls])
-    on_unit = _midb(panel, [null.unit_subspace for null in nulls], by_length=False)
-    found["midb-unit", ""] = on_unit["midb", ""]
-    found["direct-bias", ""] = _direct_bias(panel, [null.axis for null in nulls])
-    found["direct-bias-pca", ""] = _direct_bias(panel, [null.component for null in nulls])
-    return found
+    """Take MIDB and direct bias along all nulls in one pass over the vocabulary."""
+    lenses = [null.lens for null in nulls]
+    sums = {name: np.zeros(len(nulls)) for name in (*MIDB, *DIRECT)}
+    for block in _blocks(panel):
+        for name, values in along_lenses(block, _unit(block), lenses).items():
+            sums[name] += values.sum(axis=0)
+    n = len(panel.vocabulary)
+    return {(name, ""): of_mean(name, total / n) for name, total in sums.items()}
 
 
 def _in_span(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
@@ -306,28 +318,6 @@ def _in_span(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
     along = [None if null.subspace is None else null.subspace.coordinates(delta) for null in nulls]
     shares = [np.nan if one is None else float(one @ one / (delta @ delta)) for one in along]
     return {("difference-in-span", ""): np.array(shares)}
-
-
-def _midb(
-    panel: Panel, subspaces: Sequence[Subspace | None], *, by_length: bool = True
-) -> dict[Key, Float]:
-    known = [i for i, one in enumerate(subspaces) if one is not None]
-    weighted = [one.basis * one.weights[:, None] for one in subspaces if one is not None]
-    names = ("midb", "midb-abs", "midb-rms")
-    sums = np.full((3, len(subspaces)), np.nan)
-    if known:
-        rows = np.concatenate(weighted).T
-        starts = np.cumsum([0, *(len(one) for one in weighted[:-1])])
-        sums[:, known] = 0
-        for block in _blocks(panel):
-            along = (block if by_length else _unit(block)) @ rows
-            total = np.add.reduceat(along, starts, axis=1)
-            squares = np.add.reduceat(along**2, starts, axis=1)
-            parts = (total.sum(0), np.abs(total).sum(0), squares.sum(0))
-            sums[:, known] += np.stack(parts)
-    means = sums / len(panel.vocabulary)
-    means[2] = np.sqrt(means[2])
-    return {(name, ""): values for name, values in zip(names, means, strict=True)}
 
 
 def _blocks(panel: Panel) -> Iterator[Float]:
@@ -342,18 +332,6 @@ def _unit(block: Float) -> Float:
     norm = np.linalg.norm(block, axis=1, keepdims=True)
     scaled: Float = block / np.where(norm == 0, 1, norm)
     return scaled
-
-
-def _direct_bias(panel: Panel, axes: Sequence[Float | None]) -> Float:
-    known = [i for i, axis in enumerate(axes) if axis is not None]
-    found = np.full(len(axes), np.nan)
-    if known:
-        g = np.stack([axis / np.linalg.norm(axis) for axis in axes if axis is not None], axis=1)
-        found[known] = 0
-        for block in _blocks(panel):
-            found[known] += np.abs(_unit(block) @ g).sum(0)
-    values: Float = found / len(panel.vocabulary)
-    return values
 
 
 def _leaning(panel: Panel, null: Null, words: int) -> Biased | None:

@@ -9,48 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.measures.biased import most_biased
-from wordbias.measures.blocks import blocks, unit
-from wordbias.measures.bootstrap import Interval, percentile_interval, resampled_means
+from wordbias.measures.bootstrap import percentile_interval, resampled_means
 from wordbias.measures.direct_bias import direct_bias_of_words
 from wordbias.measures.direction import projections
-from wordbias.measures.lens import fit_lens
+from wordbias.measures.lens import DIRECT, fit_lens, of_mean, of_words
 from wordbias.measures.midb import midb_of_words
 from wordbias.measures.panel import Panel
 from wordbias.results import Row
 from wordbias.subspace import Subspace
 from wordbias.threads import blas_threads
 
-MIDB = ("midb", "midb-abs", "midb-rms", "midb-unit")
-DIRECT = ("direct-bias", "direct-bias-pca")
-
 
 def mean_rows(panel: Panel) -> list[Row]:
     """MIDB and direct bias, each along what the embedding itself gives (as in Table 6)."""
     lens = fit_lens(panel.embedding, panel.attribute, dims=panel.dims, center=panel.center)
-    x = panel.vectors
-    columns: dict[str, NDArray[np.float64]] = {}
-    rows = []
-    if lens.subspace is None or lens.unit_subspace is None:
-        rows += panel.undefined(MIDB, lens.subspace_reason)
-    else:
-        signed = midb_of_words(x, lens.subspace)
-        columns["midb"], columns["midb-abs"] = signed, np.abs(signed)
-        columns["midb-rms"] = _squares(x, lens.subspace)
-        columns["midb-unit"] = midb_of_words(unit(x), lens.unit_subspace)
-    for name, along, reason in (
-        ("direct-bias", lens.direction, lens.direction_reason),
-        ("direct-bias-pca", lens.pair_component, lens.pair_reason),
-    ):
-        if along is None:
-            rows += panel.undefined([name], reason)
-        else:
-            columns[name] = np.abs(direct_bias_of_words(x, along))
-    return [*_with_intervals(panel, columns), *rows]
-
-
-def _squares(x: NDArray[np.float32], subspace: Subspace) -> NDArray[np.float64]:
-    parts = [((subspace.coordinates(b) * subspace.weights) ** 2).sum(1) for b in blocks(x)]
-    return np.concatenate([np.zeros(0), *parts])
+    undefined, values = lens.undefined(), of_words(panel.vectors, lens)
+    rows = [panel.undefined([name], reason)[0] for name, reason in undefined.items()]
+    defined = {name: column for name, column in values.items() if name not in undefined}
+    return [*_with_intervals(panel, defined), *rows]
 
 
 def _with_intervals(panel: Panel, columns: dict[str, NDArray[np.float64]]) -> list[Row]:
@@ -61,12 +37,11 @@ def _with_intervals(panel: Panel, columns: dict[str, NDArray[np.float64]]) -> li
         samples = resampled_means(values, panel.rng())
     rows = []
     for i, name in enumerate(columns):
-        shape = np.sqrt if name == "midb-rms" else np.asarray
-        interval: Interval = percentile_interval(shape(samples[:, i]))
+        interval = percentile_interval(of_mean(name, samples[:, i]))
         rows.append(
             panel.row(
                 name,
-                float(shape(values[:, i].mean())),
+                float(of_mean(name, values[:, i].mean())),
                 low=interval.low,
                 high=interval.high,
                 n=len(values),

@@ -7,7 +7,8 @@ from collections.abc import Collection
 from wordbias.errors import WordbiasError
 from wordbias.measures.clustering import clustering_rows
 from wordbias.measures.gipe import Neighbourhood, gipe_rows
-from wordbias.measures.means import DIRECT, MIDB, mean_rows
+from wordbias.measures.lens import DIRECT, MIDB
+from wordbias.measures.means import mean_rows
 from wordbias.measures.panel import Panel
 from wordbias.measures.recoverability import recoverability_rows
 from wordbias.measures.sembias import SemBias, sembias_rows
