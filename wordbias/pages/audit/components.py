@@ -9,6 +9,7 @@ import numpy as np
 from wordbias.measures.blocks import blocks
 from wordbias.measures.bootstrap import percentile_interval, resampled_means
 from wordbias.measures.midb import contributions
+from wordbias.measures.registry import ideal
 from wordbias.results import Row
 
 if TYPE_CHECKING:
@@ -36,8 +37,7 @@ def component_parts(one: Stages, plan: Plan) -> list[Row]:
                 "reference": "before",
                 **percentile_interval(samples[:, i])._asdict(),
                 "n": len(values),
-                "neutral": 0.0,
-                "better": "lower",
+                **ideal("midb-component"),
             }
             rows.append(one.row(stage, Row(one.name, "midb-component", value, about)))
     return rows
