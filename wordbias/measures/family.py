@@ -48,6 +48,8 @@ class Measure:
         describes.
     caution
         What a value near neutral does not mean.
+    number
+        What its number is, where the title does not say it.
     short
         Its title in tables of several families; by default `title`.
     staged
@@ -68,6 +70,7 @@ class Measure:
     neutral: float | str | None
     better: Better
     caution: str = ""
+    number: str = ""
     short: str = ""
     staged: str = ""
     variant: str = "set"

@@ -136,8 +136,8 @@ _DEFINITION = Measure(
 )
 _RND = Measure(
     name="rnd",
-    title="RND: distance to X less distance to Y",
-    short="RND",
+    title="RND",
+    number="distance to X less distance to Y",
     asks="are words, in their distance, nearer to Y than to X?",
     scale="any",
     neutral=0.0,
@@ -447,6 +447,7 @@ FAMILIES = (
             Measure(
                 name="weat",
                 title="WEAT, effect size d",
+                number="effect size d of X over Y, nearness to A against B",
                 short="WEAT",
                 asks="are X nearer to A, and Y to B?",
                 scale="−2 … 2",
@@ -489,8 +490,8 @@ FAMILIES = (
             _RND,
             Measure(
                 name="rnsb",
-                title="RNSB: how unevenly words share what is negative",
-                short="RNSB",
+                title="RNSB",
+                number="KL divergence of being like B from uniform",
                 asks="do some words sound more negative than others to a classifier of A and B?",
                 scale="≥ 0",
                 neutral=0.0,
@@ -499,8 +500,8 @@ FAMILIES = (
             ),
             Measure(
                 name="mac",
-                title="MAC: mean cosine distance to A and B",
-                short="MAC",
+                title="MAC",
+                number="mean cosine distance to A and B",
                 asks="how far are words from both attribute sets?",
                 scale="0 … 2",
                 neutral=1.0,
@@ -509,8 +510,8 @@ FAMILIES = (
             ),
             Measure(
                 name="ect",
-                title="ECT: do X and Y rank the words alike",
-                short="ECT",
+                title="ECT",
+                number="do X and Y rank the words alike",
                 asks="do the means of X and Y have the words near in the same order?",
                 scale="−1 … 1",
                 neutral=1.0,
@@ -520,8 +521,8 @@ FAMILIES = (
             replace(
                 _RND,
                 name="ripa",
-                title="RIPA: inner product with X − Y",
-                short="RIPA",
+                title="RIPA",
+                number="inner product with X − Y",
                 asks="do words lean along the difference of the pairs of X and Y?",
             ),
         ),
@@ -769,6 +770,14 @@ def full_title(measure: str) -> str:
     if family is None or family.short.lower().split()[0] in named.lower():
         return named
     return f"{family.short}: {named}"
+
+
+def meaning(measure: str) -> str:
+    """Say what the number of a measure is, where it is neutral and which way is better."""
+    one = MEASURES[measure]
+    said = [f"neutral {one.neutral:g}"] if isinstance(one.neutral, (int, float)) else []
+    said += [f"{one.better} is better"] if one.better in ("lower", "higher") else []
+    return "; ".join(filter(None, [f"{measure}: {one.number or one.title}", ", ".join(said)]))
 
 
 def names_families(function: F) -> F:
