@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from wordbias.contextual.families import base_of, family_of, head_of
+from wordbias.contextual.families import FAMILIES, base_of, family_of, head_of
 from wordbias.contextual.fitting import PUBLISHED
 from wordbias.contextual.sites import Site
 from wordbias.errors import UsageError, WordbiasError
@@ -95,7 +95,7 @@ def load_target(source: ModelLike, device: str | None = None, head: str | None =
     if loaded.missing and (has_head or head == "masked-lm"):
         raise WordbiasError(f"{what} {loaded.missing[0]}; give a model folder with a trained head")
     pooled = bool(family.pooled) and getattr(loaded.model, family.pooled, None) is not None
-    drawn = any("pooler" in parameter for parameter in loaded.missing)
+    drawn = any(family.pooler in parameter for parameter in loaded.missing)
     model, chosen = loaded.on(device)
     return Target(name, model, loaded.tokenizer, has_head or (pooled and not drawn), chosen)
 
@@ -105,13 +105,15 @@ def _of_encoder(loaded: Loaded) -> list[str]:
     model, base = loaded.model, base_of(loaded.model)
     prefix = "" if base is model else f"{model.base_model_prefix}."
     own = {prefix + name for name, _ in base.named_parameters()}
-    return [name for name in loaded.missing if name in own and "pooler" not in name.split(".")]
+    pooler = family_of(model).pooler
+    return [name for name in loaded.missing if name in own and pooler not in name.split(".")]
 
 
 def _loaded(name: str, head: str | None) -> Loaded:
     kind, purpose = _named(name)
-    if head is None and kind == "bert" and purpose in ("MaskedLM", "PreTraining"):
-        found = load_pretrained(_KINDS[_NEXT], name, _WHAT)
+    own = FAMILIES[kind].comes_with.get(purpose) if head is None and kind in FAMILIES else None
+    if own is not None:
+        found = load_pretrained(_KINDS[own], name, _WHAT)
         if not found.missing:
             return found
     if head is not None:

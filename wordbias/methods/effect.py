@@ -13,20 +13,13 @@ from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.displacement import displacement, neighbours_preserved
 from wordbias.measures.lens import Value, fit_lens
+from wordbias.measures.registry import ideal
 from wordbias.results import Row
 from wordbias.wordlists import Attribute
 
 NEIGHBOURS = 10
 QUERIES = 1000
 MOST_MOVED = 10
-_CONVENTION = {
-    "midb": {"neutral": 0.0, "better": "neutral"},
-    "midb-abs": {"neutral": 0.0, "better": "lower"},
-    "midb-rms": {"neutral": 0.0, "better": "lower"},
-    "midb-unit": {"neutral": 0.0, "better": "neutral"},
-    "direct-bias": {"neutral": 0.0, "better": "lower"},
-    "direct-bias-pca": {"neutral": 0.0, "better": "lower"},
-}
 
 
 @dataclass(frozen=True)
@@ -98,11 +91,11 @@ def _rows(subject: str, values: dict[str, Value], center: bool, **details: Any) 
         because: dict[str, Any] = {"reason": reason} if reason else {}
         if measure.startswith("midb"):
             because["centred"] = center
-        yield Row(subject, measure, value, {**details, **_CONVENTION[measure], **because})
+        yield Row(subject, measure, value, {**details, **ideal(measure), **because})
 
 
 def _displacement_row(subject: str, moved: NDArray[np.float64], **details: Any) -> Row:
-    convention = {"stage": "after", "n": len(moved), "neutral": 0.0, "better": "lower"}
+    convention = {"stage": "after", "n": len(moved), **ideal("displacement")}
     return Row(subject, "displacement", float(moved.mean()), {**convention, **details})
 
 
@@ -110,7 +103,7 @@ def _neighbour_rows(
     subject: str, old: NDArray[np.float32], new: NDArray[np.float32], seed: int
 ) -> Iterator[Row]:
     k = min(NEIGHBOURS, len(old) - 1)
-    details = {"stage": "after", "setting": f"k={k}", "neutral": 1.0, "better": "higher"}
+    details = {"stage": "after", "setting": f"k={k}", **ideal("neighbours-preserved")}
     if k < 1:
         reason = "undefined: the vocabulary has a single word"
         yield Row(subject, "neighbours-preserved", None, {**details, "reason": reason})
