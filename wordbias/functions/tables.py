@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wordbias.measures.chance import DRAWS, Values, key_of, with_chance
+from wordbias.measures.chance import DRAWS, key_of, with_chance
+from wordbias.measures.family import Values
 from wordbias.measures.registry import FAMILY_OF, short_title, staged_title
 from wordbias.methods.effect import Effect
 from wordbias.methods.study import Study
