@@ -32,6 +32,7 @@ _OPTION = re.compile(
     r"(?: (?P<value>[A-Z][A-Z|,=]+\b))?"
 )
 """An option, perhaps with the value it takes; or a whole command, whose options stay."""
+_MANY = 1_000
 _SPELLED = {"attribute": "groups", "o": "output", "from": "source", "accuracy": "mdl"}
 """Arguments that have another name than their option."""
 
@@ -175,7 +176,8 @@ def _refuse_empty(
 ) -> None:
     for name in sorted(changed, key=list(found).index):
         value = found[name]
-        values = value if isinstance(value, (tuple, list)) else (value,)
+        # in Python a list may be texts, of which some are empty
+        values = value if spelled and isinstance(value, (tuple, list)) else (value,)
         if name not in _MAY_BE_EMPTY and any(isinstance(one, str) and not one for one in values):
             raise WordbiasError(
                 f"{spelled.get(name, f'{name}=')}: is empty; name something, or leave it out"
@@ -189,7 +191,10 @@ def _same(value: object, default: object) -> bool:
 
 
 def plain(value: object) -> object:
-    """Return an argument as a result keeps it: numbers, texts and lists; of objects their repr."""
+    """Return an argument as a result keeps it: numbers, texts and lists; of objects their repr.
+
+    Of a list of many values, such as texts, its length.
+    """
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
     if isinstance(value, os.PathLike):
@@ -199,6 +204,8 @@ def plain(value: object) -> object:
     if isinstance(value, (set, frozenset)):
         return sorted(map(str, value))
     if isinstance(value, Sequence) and type(value).__module__ == "builtins":
+        if len(value) > _MANY:
+            return f"a {type(value).__name__} of {len(value):,}"
         return [plain(one) for one in value]
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple):
