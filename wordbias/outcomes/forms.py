@@ -5,6 +5,7 @@ The pieces of a line, joined by the form's glue, are the line, character for cha
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -61,6 +62,10 @@ class Form:
         """
         return [body], self.places
 
+    def join(self, pieces: Sequence[str]) -> str:
+        """Return the record that consists of these pieces."""
+        return self.glue.join(pieces)
+
     def value(self, piece: str) -> str:
         """Return what a piece says."""
         return piece
@@ -71,6 +76,22 @@ class Form:
 
     def check_text(self, piece: str, column: str) -> None:
         """Refuse a piece that is no text."""
+
+
+class HeldForm(Form):
+    """Cells in memory, which are a line only while they wait on disk."""
+
+    def __init__(self, columns: Sequence[str]) -> None:
+        super().__init__(Path())
+        self.places = {name: i for i, name in enumerate(columns)}
+
+    def join(self, pieces: Sequence[str]) -> str:
+        """Write the pieces as JSON."""
+        return json.dumps(list(pieces))
+
+    def split(self, body: str) -> Pieces:
+        """Read them again."""
+        return list(json.loads(body)), self.places
 
 
 class Tabbed(Form):

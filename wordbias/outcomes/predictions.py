@@ -158,11 +158,11 @@ def _held(what: str, table: Any, names: Sequence[str]) -> Iterator[Cells]:
         found = ", ".join(f"{n:,} of {name}" for name, n in zip(names, sizes, strict=True))
         raise WordbiasError(f"{what}: expected one value of each for every example; found {found}")
     for i, row in enumerate(zip(*columns, strict=True), 1):
-        lacking = next((n for n, value in zip(names, row, strict=True) if _is_missing(value)), "")
+        lacking = next((n for n, value in zip(names, row, strict=True) if is_missing(value)), "")
         yield list(map(str, row)), f"row {i}: has no {lacking!r}" if lacking else ""
 
 
-def _is_missing(value: object) -> bool:
+def is_missing(value: object) -> bool:
     """Say whether a value is none: None, an empty text, nan or pandas' NA."""
     if value is None or isinstance(value, str):
         return not value
