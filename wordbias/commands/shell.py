@@ -158,7 +158,7 @@ def shell(
     ]
     made += [*([format_option_of()] if shown is None else []), *process_options()]
     body = [_spelled(text, spelled), *([f"\b\n{listed.strip()}"] if listed else [])]
-    lines = [f"  {line.strip()}" for line in examples.strip().splitlines()]
+    lines = [f"  {line}" for line in inspect.cleandoc(examples).splitlines()]
     body.append("\n".join(["\b", "Examples:", *lines]))
     return click.Command(
         function.__name__.replace("_", "-"),
@@ -232,9 +232,9 @@ def _option(parameter: inspect.Parameter, one: Declared, help: str) -> click.Opt
     if default is not None and default is not False:
         attributes.setdefault("show_default", True)
     flag = True if annotation == "bool" else None
-    return click.Option(
-        [parameter.name, *names], help=help, default=default, is_flag=flag, **attributes
-    )
+    made = partial(click.Option, [parameter.name, *names], help=help, is_flag=flag, **attributes)
+    # to click a default is one even if it is None, and then nothing is required
+    return made() if attributes.get("required") else made(default=default)
 
 
 def _docstring(function: Callable[..., object]) -> tuple[str, dict[str, str]]:
