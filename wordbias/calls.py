@@ -214,6 +214,11 @@ def plain(value: object) -> object:
     return text if len(text) <= 200 and "\n" not in text else f"a {type(value).__name__}"
 
 
+def path_of(source: object) -> str | None:
+    """Return the path or name that an argument is; None where it is an object."""
+    return os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
+
+
 def in_python(text: str, flags: Collection[str] = ()) -> str:
     """Spell the options of a message as Python's arguments: ``--only`` as ``only=``.
 

@@ -15,12 +15,11 @@ from wordbias.biographies.loading import load_biographies
 from wordbias.biographies.recipe import FROZEN, HEAD, WHOLE
 from wordbias.biographies.summary import summary_rows
 from wordbias.biographies.synthetic import synthetic
-from wordbias.calls import note, public
+from wordbias.calls import note, path_of, public
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.atomic import refuse_same
 from wordbias.formats.folders import check_growing
 from wordbias.functions.bios_tables import closing, heading, tables, women_by_class
-from wordbias.functions.inputs import path_of
 from wordbias.optional import need
 from wordbias.outcomes.predictions import Frame
 from wordbias.outcomes.shares import load_shares, shares_for
@@ -212,7 +211,7 @@ def bios(
         )
     if share_column is not None and shares is None:
         raise WordbiasError("--share-column names a column of --shares; give that file too")
-    if column is not None and sentences is None:
+    if column is not None and path_of(sentences) is None:
         raise WordbiasError("--column names a column of --sentences; give that file too")
     _check_choice("--pooling", pooling, POOLINGS)
     _check_choice("--precision", precision, PRECISIONS)

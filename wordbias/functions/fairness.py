@@ -9,9 +9,8 @@ from typing import cast
 
 from numpy.typing import ArrayLike
 
-from wordbias.calls import is_given, public
+from wordbias.calls import is_given, path_of, public
 from wordbias.errors import UsageError
-from wordbias.functions.inputs import Facts, path_of
 from wordbias.measures.bootstrap import SAMPLES
 from wordbias.outcomes.confusion import Confusion, listed
 from wordbias.outcomes.costs import LabelledFrame, load_costs
@@ -234,7 +233,7 @@ def _training(
     return load_columns(train, wanted, skip_bad=skip_bad, what="--train")
 
 
-def _facts(read: Columns) -> Facts:
+def _facts(read: Columns) -> dict[str, object]:
     return {"path": read.path, "sha256": read.sha256, "rows": len(read), "dropped": read.dropped}
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.calls import note
+from wordbias.calls import path_of as path_of  # noqa: PLC0414
 from wordbias.data import sample_path
 from wordbias.embedding import Embedding, EmbeddingLike, as_embedding, is_words_and_vectors
 from wordbias.errors import WordbiasError
@@ -293,11 +294,6 @@ def as_list(sources: Many) -> list[EmbeddingLike | None]:
     if sources is None:
         return [None]
     return [cast("EmbeddingLike", sources)]
-
-
-def path_of(source: object) -> str | None:
-    """Return the path or name that an argument is; None where it is an object."""
-    return os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
 
 
 def _equal_paths(a: object, b: object) -> bool:

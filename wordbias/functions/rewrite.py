@@ -9,11 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from wordbias.calls import is_given, public
+from wordbias.calls import is_given, path_of, public
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.atomic import check_writable, refuse_same
 from wordbias.formats.tables import kind_of
-from wordbias.functions.inputs import path_of
 from wordbias.optional import need
 from wordbias.outcomes.anonymising import PERSONS, Anonymiser, GivenSpans, SpacyFinder
 from wordbias.outcomes.balancing import Balance, Balanced, balance

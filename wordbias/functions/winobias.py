@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from wordbias.calls import public
+from wordbias.calls import path_of, public
 from wordbias.formats.atomic import check_writable, compressing, refuse_same, replacing
 from wordbias.functions.fairness import accuracy_table, sums_table
-from wordbias.functions.inputs import Facts, path_of
 from wordbias.measures.bootstrap import SAMPLES
 from wordbias.outcomes.metrics import Settings
 from wordbias.outcomes.shares import load_shares
@@ -119,7 +118,7 @@ def winobias(
     place = located(os.fspath(folder))
     read = load_winobias(place)
     settings = Settings(as_published, draws=draws, seed=seed)
-    about: dict[str, Facts] = {"sentences": {"path": place, "sentences": len(read)}}
+    about: dict[str, dict[str, object]] = {"sentences": {"path": place, "sentences": len(read)}}
     heading = f"WinoBias in {place}: {how_many(len(read), 'sentence')}"
     rows: list[Row] = []
     notes: list[str] = []

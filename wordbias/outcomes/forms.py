@@ -20,6 +20,16 @@ class BadRowError(Exception):
     """A record that cannot be used."""
 
 
+def is_missing(value: object) -> bool:
+    """Say whether a value is none: None, an empty text, nan or pandas' NA."""
+    if value is None or isinstance(value, str):
+        return not value
+    try:
+        return bool(value != value)
+    except TypeError:  # NA, which is neither equal nor unequal to anything
+        return True
+
+
 class Form:
     """Plain text: a text a line, and the form the others are told apart from.
 

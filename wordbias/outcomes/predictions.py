@@ -16,6 +16,7 @@ from wordbias.errors import WordbiasError
 from wordbias.formats.parquet import is_parquet, read_parquet
 from wordbias.formats.tables import kind_of, read_lines
 from wordbias.outcomes.confusion import listed
+from wordbias.outcomes.forms import is_missing
 
 _MISSING = frozenset(("", "null"))  # the second is what jsonl calls no value
 
@@ -160,16 +161,6 @@ def _held(what: str, table: Any, names: Sequence[str]) -> Iterator[Cells]:
     for i, row in enumerate(zip(*columns, strict=True), 1):
         lacking = next((n for n, value in zip(names, row, strict=True) if is_missing(value)), "")
         yield list(map(str, row)), f"row {i}: has no {lacking!r}" if lacking else ""
-
-
-def is_missing(value: object) -> bool:
-    """Say whether a value is none: None, an empty text, nan or pandas' NA."""
-    if value is None or isinstance(value, str):
-        return not value
-    try:
-        return bool(value != value)
-    except TypeError:  # NA, which is neither equal nor unequal to anything
-        return True
 
 
 def _check_columns(what: str, names: Sequence[str], known: Any) -> None:

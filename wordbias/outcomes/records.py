@@ -14,9 +14,8 @@ from typing import Any
 
 from wordbias.errors import WordbiasError
 from wordbias.formats.tables import PLAIN, kind_of
-from wordbias.outcomes.forms import BadRowError, Form, HeldForm, Pieces
+from wordbias.outcomes.forms import BadRowError, Form, HeldForm, Pieces, is_missing
 from wordbias.outcomes.json_form import FORMS
-from wordbias.outcomes.predictions import is_missing
 from wordbias.outcomes.whole_records import byte_order_mark, whole_records
 
 _USUAL = ("text", "sentence")

@@ -42,6 +42,8 @@ def load_shares(
         If the file cannot be read, a share is no number from 0 to 100, or a class comes twice.
     """
     if isinstance(source, Mapping):
+        if column is not None:
+            raise WordbiasError("--share-column is of a file, and the shares are given themselves")
         return _some({str(k): _share(v, str(k), "--shares") for k, v in source.items()}, "--shares")
     file = Path(source)
     if file.suffix.lower() == ".json":
