@@ -128,8 +128,10 @@ def test_it_names_what_is_wrong_as_python_does(encoder: str, tmp_path: Path) -> 
         bios(model=encoder, share_column="x")
     with pytest.raises(UsageError, match=r"^keep_models=True writes to output=; name a folder"):
         bios(model=encoder, keep_models=True)
-    with pytest.raises(WordbiasError, match=r"^precision= 'float16': expected one of float32"):
+    with pytest.raises(UsageError, match=r"^precision=: expected one of float32, bfloat16, got"):
         bios(model=encoder, precision="float16")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"^max_tokens=: expected 3 or more, got 2$"):
+        bios(model=encoder, max_tokens=2)
     with pytest.raises(WordbiasError, match=r"^model=: expected a folder, a name, a Sentence"):
         bios(model=torch.nn.Linear(1, 1), limit=100)
     with pytest.raises(WordbiasError, match=r"^data=: expected a file, a pandas frame or Biog"):

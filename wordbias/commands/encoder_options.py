@@ -5,32 +5,12 @@ from __future__ import annotations
 import click
 
 from wordbias.commands.finite import FiniteRange
-from wordbias.commands.options import device_option, split_names, stacked
+from wordbias.commands.options import split_names, stacked
 from wordbias.contextual.nli_fairness import PARITIES
 from wordbias.contextual.observing import TOKENS
 from wordbias.contextual.sent_debias import LIMIT
 from wordbias.contextual.stereoset.scores import ROUNDINGS, SHARE
 from wordbias.contextual.viability import DROP
-from wordbias.probes.encoder import PRECISIONS
-
-PRECISION = "float32"
-
-computing_options = stacked(
-    click.option("--max-length", type=click.IntRange(1), help="Tokens that a text is cut to."),
-    device_option,
-    click.option(
-        "--precision",
-        type=click.Choice(PRECISIONS),
-        help=f"What the model computes in.  [default: {PRECISION}]",
-    ),
-    click.option(
-        "--random-init",
-        type=click.IntRange(0),
-        metavar="SEED",
-        help="Untrained weights, as a baseline.",
-    ),
-)
-"""None where nothing was said."""
 
 pairs_option = click.option(
     "--pairs", metavar="FILE", help="Pairs of sentences to fit on: TOML, or lines with a tab."

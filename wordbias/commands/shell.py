@@ -31,14 +31,19 @@ _CODE = re.compile(r"``([^`]+)``")
 
 
 class Attributes(TypedDict, total=False):
-    """Attributes of a click option that the function cannot know."""
+    """Attributes of a click option that the function cannot know.
 
+    One that may be true, false or None is ``--x/--no-x``, unless `is_flag` says that it is ``--x``.
+    """
+
+    is_flag: bool
     type: click.ParamType
     metavar: str
     multiple: bool
     required: bool
     show_default: bool
     callback: Callable[[click.Context, click.Parameter, tuple[str, ...]], object]
+    default: object
 
 
 @dataclass(frozen=True)
@@ -113,6 +118,7 @@ def shell(
     listed: str = "",
     first: Sequence[str] = (),
     shown: Shown | None = None,
+    notes: bool = True,
 ) -> click.Command:
     """Make a command of a public function.
 
@@ -132,6 +138,9 @@ def shell(
         Shows what the function returned: what it made, the format, whether quiet. By default its
         report is printed, and its notes on stderr. A command with its own has no ``--format``,
         unless its function has that parameter.
+    notes
+        Whether the notes of its report are said on stderr; without, its function says by itself
+        what is to be said there.
 
     Raises
     ------
@@ -164,7 +173,7 @@ def shell(
         function.__name__.replace("_", "-"),
         params=made,
         help="\n\n".join(body),
-        callback=partial(_run, function, shown, spelled),
+        callback=partial(_run, function, shown, spelled, notes),
     )
 
 
@@ -172,6 +181,7 @@ def _run(
     function: Callable[..., object],
     shown: Shown | None,
     spelled: Mapping[str, str],
+    notes: bool,
     **given: object,
 ) -> None:
     """Call the function with what was typed, and show what it returns."""
@@ -192,7 +202,7 @@ def _run(
     report = made.report if isinstance(made, Made) else made
     if not isinstance(report, Report):
         raise TypeError(f"{function.__name__} returned {type(made).__name__}, which has no report")
-    show(report, to, quiet=quiet)
+    show(report, to, quiet=quiet or not notes)
 
 
 def _argument(one: Declared) -> click.Argument:
@@ -219,7 +229,8 @@ def _option(parameter: inspect.Parameter, one: Declared, help: str) -> click.Opt
     names, default = list(one.spelled or ()), parameter.default
     annotation = str(parameter.annotation).removesuffix(" | None")
     attributes = one.attributes.copy()
-    if annotation == "bool":
+    if annotation == "bool" and "is_flag" not in attributes:
+        attributes["is_flag"] = True
         if default is not False and len(names) == 1 and "/" not in names[0]:
             names = [f"{names[0]}/--no-{names[0].removeprefix('--')}"]
     elif "type" not in attributes and annotation in _TYPES:
@@ -231,10 +242,9 @@ def _option(parameter: inspect.Parameter, one: Declared, help: str) -> click.Opt
         default = ",".join(map(str, default)) or None
     if default is not None and default is not False:
         attributes.setdefault("show_default", True)
-    flag = True if annotation == "bool" else None
-    made = partial(click.Option, [parameter.name, *names], help=help, is_flag=flag, **attributes)
-    # to click a default is one even if it is None, and then nothing is required
-    return made() if attributes.get("required") else made(default=default)
+    if not attributes.get("required"):
+        attributes["default"] = default  # None is a value as well: of a required one it is not said
+    return click.Option([parameter.name, *names], help=help, **attributes)
 
 
 def _docstring(function: Callable[..., object]) -> tuple[str, dict[str, str]]:

@@ -49,11 +49,15 @@ def read_adapter(path: str | os.PathLike[str]) -> Adapter:
         raise WordbiasError(f"{path}: is a damaged adapter: {error!s}; fit it again") from None
 
 
-def load_adapter(model: Any, path: str | os.PathLike[str], *, force: bool = False) -> Adapter:
+def load_adapter(
+    model: Any, path: str | os.PathLike[str] | Adapter, *, force: bool = False
+) -> Adapter:
     """Read an adapter for a model.
 
     Parameters
     ----------
+    path
+        Its file; or the adapter itself, which is only compared with the model.
     force
         Also take one that was fitted on another model; sites and dimensions must fit still.
 
@@ -62,12 +66,13 @@ def load_adapter(model: Any, path: str | os.PathLike[str], *, force: bool = Fals
     WordbiasError
         If it was fitted on another model; the message names the difference.
     """
-    adapter = read_adapter(path)
+    adapter = path if isinstance(path, Adapter) else read_adapter(path)
     difference = adapter.fingerprint.difference(Fingerprint.of(model))
     if difference and not force:
+        file = "adapter" if isinstance(path, Adapter) else os.fspath(path)
         raise WordbiasError(
-            f"{path}: was fitted on another model ({difference}); fit one on this model with: "
-            f"wordbias project MODEL -o {Path(path).name}, or insist with --force (force=True)"
+            f"{file}: was fitted on another model ({difference}); fit one on this model with: "
+            f"wordbias project MODEL -o {Path(file).name}, or insist with --force (force=True)"
         )
     return adapter
 

@@ -213,8 +213,7 @@ def bios(
         raise WordbiasError("--share-column names a column of --shares; give that file too")
     if column is not None and path_of(sentences) is None:
         raise WordbiasError("--column names a column of --sentences; give that file too")
-    _check_choice("--pooling", pooling, POOLINGS)
-    _check_choice("--precision", precision, PRECISIONS)
+    _check_settings(pooling, precision, max_tokens, draws)
     _check_files(output, plot, keep_models, data=data, sentences=sentences, shares=shares)
     columns = {"text": text, "label": label, "gender": gender, "split": split, "name": name}
     people = _people(data, {**columns, "female": female}, skip_bad, limit)
@@ -284,9 +283,17 @@ def bios(
     )
 
 
-def _check_choice(option: str, given: str, known: Sequence[str]) -> None:
-    if given not in known:
-        raise WordbiasError(f"{option} {given!r}: expected one of {', '.join(known)}")
+def _check_settings(pooling: str, precision: str, max_tokens: int, draws: int) -> None:
+    """Refuse what the command line does not take either."""
+    for option, name, known in (
+        ("--pooling", pooling, POOLINGS),
+        ("--precision", precision, PRECISIONS),
+    ):
+        if name not in known:
+            raise UsageError(f"{option}: expected one of {', '.join(known)}, got {name!r}")
+    for option, given, least in (("--max-tokens", max_tokens, 3), ("--draws", draws, 2)):
+        if given < least:
+            raise UsageError(f"{option}: expected {least} or more, got {given}")
 
 
 def _check_files(

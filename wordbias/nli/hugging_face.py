@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,36 @@ class Classifier:
         model, chosen = to_device(model, device)
         return cls(str(name), model, tokenizer, places, chosen)
 
+    @classmethod
+    def of(
+        cls,
+        model: Any,
+        tokenizer: Any,
+        *,
+        labels: Sequence[str] | None = None,
+        device: str | None = None,
+    ) -> Classifier:
+        """Take a model that is loaded, with its tokenizer; it computes where it is.
+
+        Parameters
+        ----------
+        labels
+            As `load` has it.
+        device
+            Move the model there.
+
+        Raises
+        ------
+        WordbiasError
+            If there is no such device, or the order of its labels cannot be determined.
+        """
+        name = getattr(model, "name_or_path", "") or type(model).__name__
+        check_padding(tokenizer, name)
+        places = label_order(model.config.id2label, labels, name)
+        if device is not None:
+            model, _ = to_device(model, device)
+        return cls(name, model, tokenizer, places, str(model.device))
+
     def labels(self) -> dict[int, str]:
         """Return which output means what."""
         return {place: label for label, place in zip(LABELS, self.places, strict=True)}
@@ -92,7 +123,11 @@ class Classifier:
         torch.set_num_threads(threads())
         out = np.empty((len(pairs), len(LABELS)), np.float32)
         order = np.argsort([len(first) + len(second) for first, second in pairs], kind="stable")
-        with torch.inference_mode(), progress(what, len(pairs), "pair") as bar:
+        with (
+            _evaluating(self.model),
+            torch.inference_mode(),
+            progress(what, len(pairs), "pair") as bar,
+        ):
             for start in range(0, len(pairs), batch):
                 rows = order[start : start + batch]
                 out[rows] = self._predict([pairs[i] for i in rows])
@@ -117,6 +152,18 @@ class Classifier:
         if not np.isfinite(found).all():
             raise WordbiasError(f"{self.name}: predicts what is no number; its weights are damaged")
         return found
+
+
+@contextmanager
+def _evaluating(model: Any) -> Iterator[None]:
+    """Switch dropout off as long as the block lasts."""
+    training = [module for module in model.modules() if module.training]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module in training:
+            module.training = True
 
 
 def label_order(

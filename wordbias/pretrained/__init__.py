@@ -2,6 +2,7 @@
 
 from wordbias.pretrained.computing import (
     PURPOSE,
+    evaluating,
     first_line,
     need_transformers,
     silent,
@@ -14,6 +15,7 @@ __all__ = [
     "PURPOSE",
     "Loaded",
     "check_padding",
+    "evaluating",
     "first_line",
     "load_pretrained",
     "load_untrained",
