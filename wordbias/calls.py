@@ -29,7 +29,7 @@ Note = Callable[[str], None]
 
 _MAY_BE_EMPTY = ("mask", "mirror")
 """Masking by nothing takes words out; no mirror overrules the one of the environment."""
-_FROM_ZERO = ("seed", "random_init", "ddof")
+_FROM_ZERO = ("seed", "random_init", "ddof", "draws")
 _LIST = "Sequence[str]"
 """The annotation of what may also be one text with commas."""
 _OPTION = re.compile(
@@ -270,6 +270,11 @@ def plain(value: object) -> object:
         return f"{type(value).__name__} of shape {shape}"
     text = repr(value)
     return text if len(text) <= 200 and "\n" not in text else f"a {type(value).__name__}"
+
+
+def path_of(source: object) -> str | None:
+    """Return the path or name that an argument is; None where it is an object."""
+    return os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
 
 
 def in_python(text: str, flags: Collection[str] = ()) -> str:

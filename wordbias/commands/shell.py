@@ -116,6 +116,7 @@ def shell(
     *declared: Declared,
     examples: str,
     listed: str = "",
+    first: Sequence[str] = (),
     shown: Shown | None = None,
     notes: bool = True,
     tells: Callable[[], bool] | None = None,
@@ -132,6 +133,8 @@ def shell(
         What one would type, a line each.
     listed
         What stands before the examples, such as the methods.
+    first
+        Parameters whose options stand before those that the signature has before them.
     shown
         Shows what the function returned: what it made, the format, whether quiet. By default its
         report is printed, and its notes on stderr. A command with its own has no ``--format``,
@@ -162,7 +165,7 @@ def shell(
     made: list[click.Parameter] = [_argument(known[name]) for name in arguments]
     made += [
         _option(one, known.get(name, option(name)), _spelled(told[name], spelled))
-        for name, one in parameters.items()
+        for name, one in {name: parameters[name] for name in (*first, *parameters)}.items()
         if name not in arguments
     ]
     made += [*([format_option_of()] if shown is None else []), *process_options()]
