@@ -18,7 +18,7 @@ from pathlib import Path
 import click
 
 from wordbias.cli import SECTIONS, cli
-from wordbias.commands.rewrite_plan import METHODS as REWRITING
+from wordbias.functions.rewrite import METHODS as REWRITING
 from wordbias.methods.methods import METHODS as DEBIASING
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -29,7 +29,7 @@ Note = Callable[[str], None]
 
 _MAY_BE_EMPTY = ("mask", "mirror")
 """Masking by nothing takes words out; no mirror overrules the one of the environment."""
-_FROM_ZERO = ("seed", "random_init", "ddof")
+_FROM_ZERO = ("seed", "random_init", "ddof", "draws")
 _LIST = "Sequence[str]"
 """The annotation of what may also be one text with commas."""
 _OPTION = re.compile(
@@ -137,6 +137,23 @@ def typed(
         yield
     finally:
         _typed.reset(token)
+
+
+@contextmanager
+def method(*flags: str) -> Iterator[None]:
+    """Spell the options in an error as Python's, for the methods of what a function made.
+
+    Parameters
+    ----------
+    flags
+        Arguments of the method that are true or false.
+    """
+    try:
+        yield
+    except WordbiasError as error:
+        if _call.get().note is None:
+            error.args = (in_python(str(error), flags),)
+        raise
 
 
 def public(function: Callable[P, R]) -> Callable[P, R]:
@@ -265,6 +282,11 @@ def plain(value: object) -> object:
         return f"{type(value).__name__} of shape {shape}"
     text = repr(value)
     return text if len(text) <= 200 and "\n" not in text else f"a {type(value).__name__}"
+
+
+def path_of(source: object) -> str | None:
+    """Return the path or name that an argument is; None where it is an object."""
+    return os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
 
 
 def in_python(text: str, flags: Collection[str] = ()) -> str:

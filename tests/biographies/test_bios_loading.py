@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from wordbias import WordbiasError
 from wordbias.biographies.biographies import Biographies
-from wordbias.biographies.loading import Named, load_biographies
+from wordbias.biographies.loading import load_biographies
 
 RECORDS = (
     ("train", "nurse", "F", "She cares for children."),
@@ -122,7 +122,7 @@ def test_the_text_without_its_first_sentence_goes_before_the_whole(tmp_path: Pat
     two = {"g": "m", "p": "surgeon", "text": "He is a surgeon.", "hard_text": "He is known."}
     bios = load_biographies(pickled(tmp_path / "train.pickle", one, two))
     assert bios.texts == ("She sings.", "He is known.")
-    named = load_biographies(tmp_path / "train.pickle", Named(text="text"))
+    named = load_biographies(tmp_path / "train.pickle", text="text")
     assert named.texts == (one["text"], two["text"])
 
 
@@ -145,8 +145,7 @@ def test_columns_can_be_named(tmp_path: Path) -> None:
         ("part", "job", "sex", "story", "who"),
         [("train", "a", "woman", "x", "Ann"), ("test", "b", "Man", "y", "Bob")],
     )
-    named = Named(text="story", label="job", gender="sex", split="part", name="who")
-    bios = load_biographies(file, named)
+    bios = load_biographies(file, text="story", label="job", gender="sex", split="part", name="who")
     assert (bios.texts, bios.names, bios.splits) == (("x", "y"), ("Ann", "Bob"), ("train", "test"))
     assert bios.gender_names() == ["F", "M"]
 
@@ -159,7 +158,7 @@ def test_numbers_for_genders_need_to_be_told(tmp_path: Path) -> None:
     )
     with pytest.raises(WordbiasError, match=r"line 1: 'gender': expected F or M .* found '1'; say"):
         load_biographies(file)
-    bios = load_biographies(file, Named(female="1"))
+    bios = load_biographies(file, female="1")
     assert bios.gender_names() == ["F", "M"]
     assert bios.classes == ("13", "25")
 
@@ -169,13 +168,13 @@ def test_only_the_value_that_was_told_is_female(tmp_path: Path) -> None:
     heads = ("text", "profession", "gender")
     rows = [("a", "nurse", "F"), ("b", "surgeon", "M"), ("c", "nurse", "F")]
     write_tsv(file, heads, rows)
-    bios = load_biographies(file, Named(female="M"))
+    bios = load_biographies(file, female="M")
     assert [bios.groups[gender] for gender in bios.genders] == ["M", "F", "M"]
     with pytest.raises(WordbiasError, match="nobody has 'X', which is to mean female; found F, M"):
-        load_biographies(file, Named(female="X"))
+        load_biographies(file, female="X")
     write_tsv(file, heads, [*rows, ("d", "nurse", "X")])
     with pytest.raises(WordbiasError, match="expected 'X' and one other value, found F, M"):
-        load_biographies(file, Named(female="X"))
+        load_biographies(file, female="X")
 
 
 @pytest.mark.parametrize(
@@ -190,7 +189,7 @@ def test_a_value_for_women_that_does_not_fit(tmp_path: Path, female: str, said: 
     rows = [("a", "0", "x"), ("b", "1", "y"), ("b", "3", "z")]
     write_tsv(file, ("label", "gender", "text"), rows)
     with pytest.raises(WordbiasError, match=said):
-        load_biographies(file, Named(female=female))
+        load_biographies(file, female=female)
 
 
 BAD: dict[str, tuple[Callable[[Path], Any], str]] = {
@@ -299,7 +298,7 @@ def test_a_named_column_that_is_not_there(tmp_path: Path) -> None:
     file = tmp_path / "bios.tsv"
     write_tsv(file, HEADS, RECORDS)
     with pytest.raises(WordbiasError, match="has no column 'job'; it has split, profession, gend"):
-        load_biographies(file, Named(label="job"))
+        load_biographies(file, label="job")
 
 
 @pytest.mark.parametrize(
@@ -414,8 +413,7 @@ def test_parquet_is_read_as_the_same_table(tmp_path: Path) -> None:
     frame.to_parquet(tmp_path / "bios.parquet")
     frame.to_csv(tmp_path / "bios.tsv", sep="\t", index=False)
     one, other = (
-        load_biographies(tmp_path / name, Named(female="1"))
-        for name in ("bios.parquet", "bios.tsv")
+        load_biographies(tmp_path / name, female="1") for name in ("bios.parquet", "bios.tsv")
     )
     assert one.classes == ("13", "25")
     assert (one.texts, one.sha256) == (other.texts, other.sha256)

@@ -30,7 +30,7 @@ QUICK = {
     "ran": {"iterations": 3},
     "gender-preserving": {"pretrain_epochs": 1, "epochs": 1},
 }
-NEEDS = {"leace": "concept_erasure", "gender-preserving": "torch"}
+NEEDS = {"gender-preserving": "torch"}
 ROW_WISE = [name for name in METHODS if name != "gn-glove"]
 
 

@@ -22,7 +22,7 @@ torch = pytest.importorskip("torch")
 
 from wordbias.contextual.heads import logits_of  # noqa: E402
 from wordbias.contextual.sweep.forward import Forward, one_by_one  # noqa: E402
-from wordbias.contextual.sweep.last_layer import recipe_for  # noqa: E402
+from wordbias.contextual.sweep.last_layer import quick_family  # noqa: E402
 from wordbias.contextual.sweep.plan import Plan  # noqa: E402
 from wordbias.contextual.sweep.prefix import enter  # noqa: E402
 
@@ -137,7 +137,7 @@ def test_padding_changes_nothing(classifier: Any, inputs: dict[str, Any]) -> Non
 
 
 def test_only_deberta_is_run_whole() -> None:
-    quick = {name: recipe_for(build(name)) is not None for name in FAMILIES}
+    quick = {name: quick_family(build(name)) is not None for name in FAMILIES}
     assert [name for name, yes in quick.items() if not yes] == ["deberta-v2"]
 
 

@@ -155,7 +155,7 @@ def test_vectors_are_kept(model: Path, sentences: list[str], tmp_path: Path) -> 
         ({"subword": "last"}, r"<Representations 'words'.*; subword= goes with a model"),
         ({"stimuli": {"targets": {"a": ["x"]}}}, "targets=: expected two sets of words, found 1"),
         ({"stimuli": "11"}, "no stimulus 'weat11'"),
-        ({"draws": 0}, "draws: expected a whole number from 1 on, got 0"),
+        ({"draws": 0}, "0 draws of words with at least 1 sentences: expected two draws"),
         ({"draws": 1}, "1 draws of words with at least 1 sentences: expected two draws"),
         ({"variance": "large"}, "variance 'large': expected one of standard-error, released"),
         ({"layers": 3}, "words: no layer 3; it holds 0, 5"),

@@ -13,13 +13,14 @@ from wordbias import Attribute, Embedding, Subspace, misp
 from wordbias.measures.apart import panel_rows
 from wordbias.measures.biased import most_biased
 from wordbias.measures.blocks import unit
-from wordbias.measures.chance import CLASSIFIED, DRAWS, chance, draw_nulls, key_of, with_chance
+from wordbias.measures.chance import DRAWS, chance, draw_nulls, key_of, with_chance
 from wordbias.measures.clustering import WORDS, clustering
 from wordbias.measures.direct_bias import direct_bias
 from wordbias.measures.direction import projections
 from wordbias.measures.midb import midb
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.recoverability import recoverability
+from wordbias.measures.registry import BY_KEY
 from wordbias.measures.sembias import SemBias, category_counts, choices
 from wordbias.measures.table import FAMILIES, table_rows
 from wordbias.results import Row
@@ -108,7 +109,9 @@ def test_direct_bias_along_a_null_is_of_two_random_words_of_like_frequency(panel
 def test_labels_are_those_of_the_null(panel: Panel) -> None:
     nulls = draw_nulls(panel)
     values = chance(panel, ["clustering", "recoverability"])
-    assert {len(v) for k, v in values.items() if k[0].startswith("recov")} == {CLASSIFIED}
+    assert {len(v) for k, v in values.items() if k[0].startswith("recov")} == {
+        BY_KEY["recoverability"].draws
+    }
     assert nulls[1].direction is not None
     lean = projections(panel.vectors, nulls[1].direction)
     chosen = most_biased(lean, WORDS // 2)

@@ -10,8 +10,8 @@ import pytest
 from wordbias import Attribute, Embedding
 from wordbias.measures import direct_bias, midb
 from wordbias.measures.blocks import unit
-from wordbias.measures.lens import fit_lens
-from wordbias.measures.means import DIRECT, MIDB, mean_rows, word_rows
+from wordbias.measures.lens import DIRECT, MIDB, fit_lens
+from wordbias.measures.means import mean_rows, word_rows
 from wordbias.measures.panel import Panel
 from wordbias.subspace import Subspace
 

@@ -40,5 +40,5 @@ def test_rows_are_those_of_one_process(backend: str, panels: list[Panel]) -> Non
 
 
 def test_an_unknown_family_is_refused_before_anything_is_done(panels: list[Panel]) -> None:
-    with pytest.raises(WordbiasError, match="measure 'weat': expected some of midb"):
-        panel_rows(panels, ["midb", "weat"], workers=Workers(2))
+    with pytest.raises(WordbiasError, match="measure 'rnd': expected some of midb"):
+        panel_rows(panels, ["midb", "rnd"], workers=Workers(2))

@@ -107,15 +107,15 @@ def test_spacy_is_asked_if_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
         return lambda text: SimpleNamespace(ents=[person, place])
 
     monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=load))
-    text, said = Anonymiser(SpacyFinder.load("known"))(TEXT)
+    text, said = Anonymiser(SpacyFinder.of("known"))(TEXT)
     assert (text[:14], said) == ("ANON_0 met Bob", ["PERSON"])
     with pytest.raises(
         WordbiasError, match="has no model 'x'; get it with: python -m spacy download x"
     ):
-        SpacyFinder.load("x")
+        SpacyFinder.of("x")
 
 
 def test_without_spacy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(WordbiasError, match=r"needs spacy; install it with: pip install 'wordbias"):
-        SpacyFinder.load("en_core_web_sm")
+        SpacyFinder.of("en_core_web_sm")

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wordbias.measures.registry import LISTED
 from wordbias.pages.document import Document
-from wordbias.pages.families import BY_MEASURE
 from wordbias.pages.markdown import render_markdown
 from wordbias.pages.page import render_page
 from wordbias.pages.views import clusters, entailment, occupations, spectrum
@@ -25,7 +25,7 @@ KNOWN = (
     occupations.SET, clusters.SET, ["a", "b"], {"x": 1, "y": 2, "a": 3, "b": 4},
 )  # fmt: skip
 MEASURES = (
-    *BY_MEASURE, *entailment.MEASURES, clusters.MEASURE, spectrum.PART, spectrum.VARIANCE, "other",
+    *LISTED, *entailment.MEASURES, clusters.MEASURE, spectrum.PART, spectrum.VARIANCE, "other",
 )  # fmt: skip
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**20), 10**20)
 ANYTHING = st.recursive(

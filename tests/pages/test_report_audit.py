@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 
 from wordbias import Embedding, WordbiasError
 from wordbias.data import nli_sample_path
-from wordbias.measures.midb import midb
+from wordbias.measures.midb import contributions, midb
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.table import table_rows
 from wordbias.methods.misp import misp
 from wordbias.methods.words import listed_words
 from wordbias.nli.files import Model
 from wordbias.pages.audit import Audited, Plan, audit, make_stages
-from wordbias.pages.audit.components import contributions
 from wordbias.pages.audit.plan import PARTS
 from wordbias.pages.audit.stages import Stages, among
 from wordbias.pages.audit.words import map_rows, neighbour_rows, occupation_rows, plane
@@ -87,7 +86,7 @@ def test_every_measured_row_has_its_conventions(stages: Stages) -> None:
 def test_components_contribute_what_midb_is_the_sum_of(stages: Stages, panel: Panel) -> None:
     assert stages.projection is not None
     subspace = stages.projection.subspace
-    parts = contributions(panel.vectors, subspace)
+    parts = np.abs(contributions(panel.vectors.astype(float), [subspace]))
     assert parts.shape == (len(panel.vocabulary), subspace.dims)
     for i in range(subspace.dims):
         one = Subspace(subspace.basis[[i]], subspace.weights[[i]])

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordbias.pages.families import FAMILIES
+from wordbias.measures.registry import SECTIONS
 from wordbias.pages.lines import Line, make_lines
 from wordbias.pages.views import family, glance
 
-MAIN = [one.main for one in FAMILIES]
+MAIN = [one.main for one in SECTIONS]
 TOLD = st.tuples(st.sampled_from("abc"), st.sampled_from([*MAIN, "midb"]), st.booleans())
 
 

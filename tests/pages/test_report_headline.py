@@ -7,11 +7,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordbias.pages.families import FAMILIES
+from wordbias.measures.registry import SECTIONS
 from wordbias.pages.headline import CAUTION, headline
 from wordbias.pages.views import occupations
 
-MAIN = {family.key: family for family in FAMILIES}
+MAIN = {family.key: family for family in SECTIONS}
 
 
 def row(key: str, value: float | None, subject: str = "glove", **details: Any) -> dict[str, Any]:

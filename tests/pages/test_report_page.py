@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from headless import Browser
 
+from wordbias.measures.registry import LISTED
 from wordbias.pages.document import DATA, Document, read_documents
-from wordbias.pages.families import BY_MEASURE
 from wordbias.pages.markdown import render_markdown
 from wordbias.pages.page import page_title, render_page
 from wordbias.pages.views import clusters, entailment, occupations
@@ -35,7 +35,7 @@ def document(subject: str, word: str) -> Document:
     for k, stage in enumerate(("before", "after")):
         said = {"stage": stage, "debiased": "misp"} if k else {"stage": stage}
         about = {**said, "low": 0.1, "high": 0.6, "neutral": 0.0, "better": "lower"}
-        rows += [row(name, 0.4 - k / 10, subject, **about, set=word) for name in BY_MEASURE]
+        rows += [row(name, 0.4 - k / 10, subject, **about, set=word) for name in LISTED]
         for i, (x, side) in enumerate((one, two) for one in (-0.3, 0.2) for two in ("m", word)):
             named = {**said, "word": f"{word}{i}", "towards": side}
             rows.append(row(occupations.MEASURE, x, subject, **named, set=occupations.SET))

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wordbias.measures.registry import LISTED, SECTIONS, full_title, measure_title
 from wordbias.pages.arranging import sections
-from wordbias.pages.families import BY_MEASURE, FAMILIES, full_title, measure_title
 from wordbias.pages.lines import value_text
 from wordbias.pages.section import Section
 from wordbias.pages.views import clusters, entailment, neighbours, occupations, plain, spectrum
@@ -72,7 +72,7 @@ def answers() -> list[dict[str, Any]]:
 
 
 def everything() -> list[dict[str, Any]]:
-    known = [one for measure in BY_MEASURE for one in staged(measure)]
+    known = [one for measure in LISTED for one in staged(measure)]
     return [*known, *leaning(), *components(), *places(), *lists(), *answers()]
 
 
@@ -89,7 +89,7 @@ def test_unknown_measures_are_shown_value_by_value(found: list[tuple[str, float]
     assert sorted(cells) == sorted((one["measure"], value_text(one, 4)) for one in rows)
 
 
-@given(st.lists(st.tuples(st.sampled_from(sorted(BY_MEASURE)), VALUES, st.integers()), min_size=1))
+@given(st.lists(st.tuples(st.sampled_from(LISTED), VALUES, st.integers()), min_size=1))
 def test_no_value_of_a_known_measure_is_lost(found: list[tuple[str, float, int]]) -> None:
     rows = [row(measure, value, setting=str(i)) for measure, value, i in found]
     cells = [
@@ -107,7 +107,7 @@ def test_no_value_of_a_known_measure_is_lost(found: list[tuple[str, float, int]]
 def test_rows_of_every_kind_become_the_sections_people_look_for() -> None:
     found = {section.key: section for section in sections(everything())}
     assert list(found)[:3] == ["glance", "occupations", "midb"]
-    assert set(found) == {"glance", "occupations", "neighbours", *(one.key for one in FAMILIES)}
+    assert set(found) == {"glance", "occupations", "neighbours", *(one.key for one in SECTIONS)}
     assert [len(found[key].figures) for key in ("occupations", "midb", "clustering", "mab")] == [
         1, 1, 3, 2
     ]  # fmt: skip
@@ -129,12 +129,7 @@ def test_every_table_is_rectangular_and_has_as_many_pictures_as_lines() -> None:
             assert len(grid.pictures) in (0, len(grid.table.cells))
 
 
-def test_every_family_says_its_limits_its_method_and_its_source() -> None:
-    for one in FAMILIES:
-        assert one.asks.endswith(("?", "."))
-        assert one.main in one.measures
-        assert re.search(r"\((\d{4})\)|papers", one.method)
-        assert len(one.limits) > 60
+def test_a_measure_is_called_with_its_family_where_its_name_does_not_say_it() -> None:
     assert measure_title("unheard-of") == full_title("unheard-of") == "unheard-of"
     assert full_title("gipe") == "GIPE"
     assert full_title("recoverability-mlp") == "Recoverability: MLP"

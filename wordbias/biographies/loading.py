@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from wordbias.errors import WordbiasError
 from wordbias.formats.parquet import is_parquet, read_parquet
 from wordbias.formats.tables import kind_of, read_lines
 from wordbias.outcomes.confusion import listed
+from wordbias.outcomes.predictions import Frame
 
 _USUAL: Mapping[str, Sequence[str]] = {
     "text": (RAW, "hard_text", "text", "bio"),
@@ -22,36 +24,6 @@ _USUAL: Mapping[str, Sequence[str]] = {
     "split": ("split",),
     "name": ("name", "names"),
 }
-
-
-@dataclass(frozen=True)
-class Named:
-    """Columns, where they are not called as usual, and the value that says female.
-
-    Attributes
-    ----------
-    text
-        By default *raw* from *start_pos* on if there are both (a biography without its first
-        sentence, which says the occupation), else *hard_text*, *text*, *bio* or *raw*.
-    label
-        The occupation: *profession*, *title*, *label* or *p*.
-    gender
-        *gender* or *g*.
-    split
-        *split*; there need not be one.
-    name
-        *name* or *names*; there need not be one.
-    female
-        What `gender` says of women; by default F, female, w or woman in any case, as against M,
-        male or man. If it is given, all others must have the same other value.
-    """
-
-    text: str | None = None
-    label: str | None = None
-    gender: str | None = None
-    split: str | None = None
-    name: str | None = None
-    female: str | None = None
 
 
 class _Record(NamedTuple):
@@ -63,18 +35,38 @@ class _Record(NamedTuple):
 
 
 def load_biographies(
-    path: str | Path, named: Named | None = None, *, skip_bad: bool = False
+    source: str | os.PathLike[str] | Frame,
+    *,
+    text: str | None = None,
+    label: str | None = None,
+    gender: str | None = None,
+    split: str | None = None,
+    name: str | None = None,
+    female: str | None = None,
+    skip_bad: bool = False,
 ) -> Biographies:
     """Read biographies.
 
     Parameters
     ----------
-    path
+    source
         .tsv, .csv or .jsonl, compressed or not, .parquet where pandas is, or a pickle: a list of
         dicts, as the scripts of De-Arteaga et al. (2019) write it. Of a pickle nothing is
-        executed.
-    named
-        Its columns.
+        executed. Or a frame of pandas.
+    text
+        A column; by default *raw* from *start_pos* on if there are both (a biography without its
+        first sentence, which says the occupation), else *hard_text*, *text*, *bio* or *raw*.
+    label
+        That of the occupation: *profession*, *title*, *label* or *p*.
+    gender
+        *gender* or *g*.
+    split
+        *split*; there need not be one.
+    name
+        *name* or *names*; there need not be one.
+    female
+        What `gender` says of women; by default F, female, w or woman in any case, as against M,
+        male or man. If it is given, all others must have the same other value.
     skip_bad
         Leave out records that cannot be used, and count them.
 
@@ -84,16 +76,20 @@ def load_biographies(
         If the file cannot be read, has no such columns, has a record that cannot be used, or has
         people of only one occupation or gender.
     """
-    file, named = Path(path), named or Named()
+    asked = {"text": text, "label": label, "gender": gender, "split": split, "name": name}
+    if isinstance(source, (str, os.PathLike)):
+        file, records = str(Path(source)), _records(Path(source))
+    else:
+        file, records = "the frame given", _rows_of(source)
     columns: dict[str, str] = {}
     people: list[Person] = []
     bad: list[str] = []
-    for record in _records(file):
+    for record in records:
         try:
             if record.problem:
                 raise BadPersonError(record.problem)
-            columns = columns or _columns(file, record.cells, named)
-            people.append(read_person(record.cells, columns, named.female))
+            columns = columns or _columns(file, record.cells, asked)
+            people.append(read_person(record.cells, columns, female))
         except BadPersonError as error:
             problem = f"{record.where}: {error}"
             if not skip_bad:
@@ -104,7 +100,7 @@ def load_biographies(
     if not people:
         among = f" that can be used; the first: {bad[0]}" if bad else "; it has no records"
         raise WordbiasError(f"{file}: holds no biographies{among}")
-    bios = _collected(file, people, columns, named)
+    bios = _collected(file, people, columns, female)
     return replace(bios, dropped=len(bad), problem=bad[0] if bad else "")
 
 
@@ -117,7 +113,7 @@ def _records(file: Path) -> Iterator[_Record]:
             yield _Record(f"record {i}", {} if wrong else cells, wrong)
         return
     if is_parquet(file):
-        yield from _rows_of(file)
+        yield from _rows_of(read_parquet(file))
         return
     if kind_of(file) == "plain":
         raise WordbiasError(
@@ -128,8 +124,7 @@ def _records(file: Path) -> Iterator[_Record]:
         yield _Record(f"line {line.number}", line.cells, line.problem)
 
 
-def _rows_of(file: Path) -> Iterator[_Record]:
-    frame = read_parquet(file)
+def _rows_of(frame: Any) -> Iterator[_Record]:
     names = [str(name) for name in frame.columns]
     known = frame.notna().to_numpy()
     columns = (frame.iloc[:, i].map(str) for i in range(len(names)))
@@ -138,12 +133,14 @@ def _rows_of(file: Path) -> Iterator[_Record]:
         yield _Record(f"row {i + 1}", {name: cell for name, cell, there in given if there})
 
 
-def _columns(file: Path, cells: Mapping[str, Any], named: Named) -> dict[str, str]:
+def _columns(
+    file: str, cells: Mapping[str, Any], named: Mapping[str, str | None]
+) -> dict[str, str]:
     """Return which column is what, by the first record."""
     known = [name for name in cells if isinstance(name, str) and name.isprintable()]
     found: dict[str, str] = {}
     for what, usual in _USUAL.items():
-        asked = getattr(named, what)
+        asked = named[what]
         if asked is not None and asked not in known:
             raise WordbiasError(f"{file}: has no column {asked!r}; it has {listed(known, 20)}")
         order = (*usual[1:], RAW) if what == "text" and START not in known else usual
@@ -159,18 +156,18 @@ def _columns(file: Path, cells: Mapping[str, Any], named: Named) -> dict[str, st
 
 
 def _collected(
-    file: Path, people: Sequence[Person], columns: Mapping[str, str], named: Named
+    file: str, people: Sequence[Person], columns: Mapping[str, str], female: str | None
 ) -> Biographies:
     texts, labels, genders, splits, names = zip(*people, strict=True)
-    if named.female is not None:
-        genders = _two_genders(file, genders, columns["gender"], named.female)
+    if female is not None:
+        genders = _two_genders(file, genders, columns["gender"], female)
     for what, values in (("occupation", labels), ("gender", genders)):
         if len(set(values)) < 2:
             raise WordbiasError(
                 f"{file}: every biography has the same {what}, {values[0]!r}; expected two or more"
             )
     return Biographies.of(
-        str(file),
+        file,
         texts,
         labels,
         genders,
@@ -179,7 +176,7 @@ def _collected(
     )
 
 
-def _two_genders(file: Path, genders: Sequence[str], column: str, female: str) -> tuple[str, ...]:
+def _two_genders(file: str, genders: Sequence[str], column: str, female: str) -> tuple[str, ...]:
     others = sorted(set(genders) - {female})
     if female not in genders:
         raise WordbiasError(

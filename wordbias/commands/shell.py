@@ -118,8 +118,10 @@ def shell(
     *declared: Declared,
     examples: str,
     listed: str = "",
+    first: Sequence[str] = (),
     shown: Shown | None = None,
     notes: bool = True,
+    tells: Callable[[], bool] | None = None,
     extra: Sequence[click.Option] = (),
 ) -> click.Command:
     """Make a command of a public function.
@@ -134,6 +136,8 @@ def shell(
         What one would type, a line each.
     listed
         What stands before the examples, such as the methods.
+    first
+        Parameters whose options stand before those that the signature has before them.
     shown
         Shows what the function returned: what it made, the format, whether quiet. By default its
         report is printed, and its notes on stderr. A command with its own has no ``--format``,
@@ -141,6 +145,8 @@ def shell(
     notes
         Whether the notes of its report are said on stderr; without, its function says by itself
         what is to be said there.
+    tells
+        Whether this process prints what was found; by default it does.
     extra
         Options of the shell alone, behind those of the function. One that is kept as ``to`` is the
         format, which the function sees as that of its call.
@@ -165,7 +171,7 @@ def shell(
     made: list[click.Parameter] = [_argument(known[name]) for name in arguments]
     made += [
         _option(one, known.get(name, option(name)), _spelled(told[name], spelled))
-        for name, one in parameters.items()
+        for name, one in {name: parameters[name] for name in (*first, *parameters)}.items()
         if name not in arguments
     ]
     own = [*([format_option_of()] if shown is None else []), *extra]
@@ -177,7 +183,9 @@ def shell(
         function.__name__.replace("_", "-"),
         params=made,
         help="\n\n".join(body),
-        callback=partial(_run, function, shown, spelled, notes, [str(one.name) for one in own]),
+        callback=partial(
+            _run, function, shown, spelled, notes, tells, [str(one.name) for one in own]
+        ),
     )
 
 
@@ -192,6 +200,7 @@ def _run(
     shown: Shown | None,
     spelled: Mapping[str, str],
     notes: bool,
+    tells: Callable[[], bool] | None,
     own: Sequence[str],
     **given: object,
 ) -> None:
@@ -208,6 +217,8 @@ def _run(
             made = _called(function, given)
     except UsageError as error:
         raise click.UsageError(str(error), ctx) from None
+    if tells is not None and not tells():
+        return
     if shown is not None:
         shown(made, to or "", quiet)
         return

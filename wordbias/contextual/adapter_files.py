@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from wordbias.calls import method
 from wordbias.contextual.adapters import FORMAT, Adapter, depth
 from wordbias.contextual.fingerprint import Fingerprint
 from wordbias.contextual.settings import SENT_DEBIAS
@@ -67,13 +68,8 @@ def load_adapter(
         If it was fitted on another model; the message names the difference.
     """
     adapter = path if isinstance(path, Adapter) else read_adapter(path)
-    difference = adapter.fingerprint.difference(Fingerprint.of(model))
-    if difference and not force:
-        file = "adapter" if isinstance(path, Adapter) else os.fspath(path)
-        raise WordbiasError(
-            f"{file}: was fitted on another model ({difference}); fit one on this model with: "
-            f"wordbias project MODEL -o {Path(file).name}, or insist with --force (force=True)"
-        )
+    with method("force"):
+        adapter.check(model, force=force, name="adapter" if adapter is path else str(path))
     return adapter
 
 
@@ -83,4 +79,7 @@ def _made(about: dict[str, Any], tensors: Mapping[str, Any]) -> Adapter:
     baseline = found.pop(SENT_DEBIAS, None)
     subspaces = {Site.parse(name): subspace for name, subspace in found.items()}
     ordered = dict(sorted(subspaces.items(), key=lambda item: depth(item[0])))
-    return Adapter(ordered, Fingerprint(**about["model"]), baseline, about["facts"])
+    chosen = about.get("setting")
+    if not isinstance(chosen, (str, type(None))):
+        raise TypeError(f"its setting is {chosen!r}")
+    return Adapter(ordered, Fingerprint(**about["model"]), baseline, about["facts"], chosen)

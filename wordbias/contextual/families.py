@@ -1,14 +1,26 @@
-"""Where the families of encoders keep what is intervened in: a table of module names."""
+"""The table of encoder families: where each keeps what is intervened in, and how it goes on.
+
+All that differs from family to family is in its record here; a new one is an entry in `FAMILIES`.
+What a model at hand tells by itself has no place in it: how many layers and heads it has, how many
+tokens it reads, and whether it is a causal one (`wordbias.probes.encoder`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from wordbias.errors import WordbiasError
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 PARTS = ("query", "key", "value")
+Reading = Callable[[Any, "Tensor"], "Tensor"]
+"""From a model and what its last layer puts out at position 0, ``(n, d)``."""
+Finish = Callable[[Any, "Tensor", "Tensor"], "Tensor"]
+"""From a layer, what its attention gathers and what came in, ``(n, d)`` both."""
 
 
 @dataclass(frozen=True)
@@ -23,16 +35,23 @@ class Head:
         The first linear layer, which reads the last encoder layer at position 0.
     alone
         False where something else reads the last layer too, such as a second head.
+    sentence
+        Makes the vector that enters `final`, without dropout; None where the head is of another
+        kind than a classifier of texts.
+    dropout
+        The dropout between `sentence` and `final`; empty if there is none.
     """
 
     final: str
     dense: str
     alone: bool = True
+    sentence: Reading | None = None
+    dropout: str = ""
 
 
 @dataclass(frozen=True)
 class Family:
-    """The module names of a family.
+    """What is known of a family.
 
     Attributes
     ----------
@@ -45,61 +64,168 @@ class Family:
     pooled
         The module of the base model that puts out the sentence's vector, for models without a
         head; empty if there is none.
+    pooler
+        What the names of a pooler's parameters have in them.
     mixed
-        A child of the encoder whose output replaces that of layer 1, if the model has it.
+        The module, from the base model, whose output replaces that of layer 1, if the model has it.
     shared
-        Layers are groups that are called several times.
+        Layers are groups that are called several times; the list of layers in a group.
+    finish
+        How a layer goes on from what its attention gathers, for the last layer to be computed at
+        position 0 alone; None where a layer has to be run whole.
+    bias
+        The argument of a layer that is added to the scores, shape ``(B, heads, T, T)``; or none.
+    whole
+        Why a layer has to be run whole, where it has.
+    comes_with
+        The head that trained weights come with, by the one that their config names.
     """
 
     layers: str
     parts: tuple[str, str, str]
     heads: Mapping[str, Head] = field(default_factory=dict)
     pooled: str = ""
+    pooler: str = "pooler"
     mixed: str = ""
-    shared: bool = False
+    shared: str = ""
+    finish: Finish | None = None
+    bias: str = ""
+    whole: str = ""
+    comes_with: Mapping[str, str] = field(default_factory=dict)
 
+
+# what heads make of position 0
+
+
+def _pooled(model: Any, x: Tensor) -> Tensor:
+    found: Tensor = base_of(model).pooler(x[:, None])
+    return found
+
+
+def _context_pooled(model: Any, x: Tensor) -> Tensor:
+    found: Tensor = model.pooler(x[:, None])
+    return found
+
+
+def _albert_pooled(model: Any, x: Tensor) -> Tensor:
+    base = base_of(model)
+    found: Tensor = base.pooler_activation(base.pooler(x))
+    return found
+
+
+def _rectified(model: Any, x: Tensor) -> Tensor:
+    found: Tensor = model.pre_classifier(x).relu()
+    return found
+
+
+def _dense(model: Any, x: Tensor) -> Tensor:
+    found: Tensor = model.classifier.dense(model.classifier.dropout(x)).tanh()
+    return found
+
+
+def _dense_gelu(model: Any, x: Tensor) -> Tensor:
+    from torch.nn.functional import gelu
+
+    return gelu(model.classifier.dense(model.classifier.dropout(x)))
+
+
+# how layers go on from their attention
+
+
+def _bert_layer(layer: Any, context: Tensor, x: Tensor) -> Tensor:
+    attended = layer.attention.output(context, x)
+    found: Tensor = layer.output(layer.intermediate(attended), attended)
+    return found
+
+
+def _distilbert_layer(layer: Any, context: Tensor, x: Tensor) -> Tensor:
+    attended = layer.sa_layer_norm(layer.attention.out_lin(context) + x)
+    found: Tensor = layer.output_layer_norm(layer.ffn(attended) + attended)
+    return found
+
+
+def _mpnet_layer(layer: Any, context: Tensor, x: Tensor) -> Tensor:
+    attention = layer.attention
+    attended = attention.LayerNorm(attention.attn.o(context) + x)
+    found: Tensor = layer.output(layer.intermediate(attended), attended)
+    return found
+
+
+def _albert_layer(layer: Any, context: Tensor, x: Tensor) -> Tensor:
+    attention = layer.attention
+    attended = attention.LayerNorm(attention.dense(context) + x)
+    inner = layer.ffn_output(layer.activation(layer.ffn(attended)))
+    found: Tensor = layer.full_layer_layer_norm(inner + attended)
+    return found
+
+
+# the table
 
 _SELF = ("attention.self.query", "attention.self.key", "attention.self.value")
-_DENSE_HEAD = Head("classifier.out_proj", "classifier.dense")
-
-
-def _roberta(base: str) -> Family:
-    multiple_choice = Head("classifier", f"{base}.pooler.dense")
-    heads = {"SequenceClassification": _DENSE_HEAD, "MultipleChoice": multiple_choice}
-    return Family("encoder.layer", _SELF, heads, "pooler")
-
-
+_DENSE_HEAD = Head(
+    "classifier.out_proj", "classifier.dense", sentence=_dense, dropout="classifier.dropout"
+)
+_ROBERTA = Family(
+    "encoder.layer",
+    _SELF,
+    {
+        "SequenceClassification": _DENSE_HEAD,
+        "MultipleChoice": Head("classifier", "roberta.pooler.dense"),
+    },
+    pooled="pooler",
+    finish=_bert_layer,
+)
 FAMILIES: dict[str, Family] = {
     "bert": Family(
         "encoder.layer",
         _SELF,
         {
-            "NextSentencePrediction": Head("cls.seq_relationship", "bert.pooler.dense"),
+            "NextSentencePrediction": Head(
+                "cls.seq_relationship", "bert.pooler.dense", sentence=_pooled
+            ),
             "PreTraining": Head("cls.seq_relationship", "bert.pooler.dense", alone=False),
-            "SequenceClassification": Head("classifier", "bert.pooler.dense"),
+            "SequenceClassification": Head(
+                "classifier", "bert.pooler.dense", sentence=_pooled, dropout="dropout"
+            ),
             "MultipleChoice": Head("classifier", "bert.pooler.dense"),
         },
-        "pooler",
+        pooled="pooler",
+        finish=_bert_layer,
+        comes_with={
+            "MaskedLM": "NextSentencePrediction",
+            "PreTraining": "NextSentencePrediction",
+        },
     ),
-    "roberta": _roberta("roberta"),
-    "xlm-roberta": _roberta("roberta"),
-    "electra": Family("encoder.layer", _SELF, {"SequenceClassification": _DENSE_HEAD}),
+    "roberta": _ROBERTA,
+    "xlm-roberta": _ROBERTA,
+    "electra": Family(
+        "encoder.layer",
+        _SELF,
+        {"SequenceClassification": replace(_DENSE_HEAD, sentence=_dense_gelu)},
+        finish=_bert_layer,
+    ),
     "distilbert": Family(
         "transformer.layer",
         ("attention.q_lin", "attention.k_lin", "attention.v_lin"),
         {
-            "SequenceClassification": Head("classifier", "pre_classifier"),
+            "SequenceClassification": Head(
+                "classifier", "pre_classifier", sentence=_rectified, dropout="dropout"
+            ),
             "MultipleChoice": Head("classifier", "pre_classifier"),
         },
+        finish=_distilbert_layer,
     ),
     "deberta-v2": Family(
         "encoder.layer",
         ("attention.self.query_proj", "attention.self.key_proj", "attention.self.value_proj"),
         {
-            "SequenceClassification": Head("classifier", "pooler.dense"),
+            "SequenceClassification": Head(
+                "classifier", "pooler.dense", sentence=_context_pooled, dropout="dropout"
+            ),
             "MultipleChoice": Head("classifier", "pooler.dense"),
         },
-        mixed="conv",
+        mixed="encoder.conv",
+        whole="its scores depend on the distance of tokens as well",
     ),
     "mpnet": Family(
         "encoder.layer",
@@ -108,18 +234,23 @@ FAMILIES: dict[str, Family] = {
             "SequenceClassification": _DENSE_HEAD,
             "MultipleChoice": Head("classifier", "mpnet.pooler.dense"),
         },
-        "pooler",
+        pooled="pooler",
+        finish=_mpnet_layer,
+        bias="position_bias",
     ),
     "albert": Family(
         "encoder.albert_layer_groups",
         ("attention.query", "attention.key", "attention.value"),
         {
             "PreTraining": Head("sop_classifier.classifier", "albert.pooler", alone=False),
-            "SequenceClassification": Head("classifier", "albert.pooler"),
+            "SequenceClassification": Head(
+                "classifier", "albert.pooler", sentence=_albert_pooled, dropout="dropout"
+            ),
             "MultipleChoice": Head("classifier", "albert.pooler"),
         },
-        "pooler_activation",
-        shared=True,
+        pooled="pooler_activation",
+        shared="albert_layers",
+        finish=_albert_layer,
     ),
 }
 
@@ -149,6 +280,13 @@ def head_of(model: Any) -> Head | None:
         if head is not None:
             return head
     return None
+
+
+def module_at(model: Any, path: str) -> Any:
+    """Return a module of a model by its name from there; None if the model does not have it."""
+    for name in path.split("."):
+        model = getattr(model, name, None)
+    return model
 
 
 def base_of(model: Any) -> Any:

@@ -13,6 +13,7 @@ from wordbias.contextual.families import (
     head_count,
     head_of,
     layer_count,
+    module_at,
     width,
 )
 from wordbias.contextual.sites import Site
@@ -66,7 +67,7 @@ def locate(model: Any, site: Site) -> Place:
     if site.kind == "sentence":
         return _sentence(model, site)
     module, call = _layer(model, site)
-    rewinds = base_of(model).encoder if call is not None else None
+    rewinds = None if call is None else _around_layers(model)
     if site.kind in PARTS:
         linear = module.get_submodule(_path_of_part(model, site))
         return Place(
@@ -159,19 +160,24 @@ def _layer(model: Any, site: Site) -> tuple[Any, int | None]:
     assert site.layer is not None
     modules = base.get_submodule(family.layers)
     if not family.shared:
-        mixed = getattr(base.encoder, "conv", None) if family.mixed else None
+        mixed = module_at(base, family.mixed) if family.mixed else None
         if site.layer == 1 and mixed is not None and site.kind not in PARTS:
             return mixed, None
         return modules[site.layer - 1], None
     groups = _groups(layer_count(model), len(modules))
     group = groups[site.layer - 1]
-    inner = modules[group].albert_layers
+    inner = module_at(modules[group], family.shared)
     if len(inner) > 1 and site.kind in PARTS:
         raise WordbiasError(
             f"site {site}: a layer of {type(model).__name__} has {len(inner)} attentions here, "
             "not one; intervene at cls@L or tokens@L"
         )
     return inner[-1], site.layer - 1 - groups.index(group)
+
+
+def _around_layers(model: Any) -> Any:
+    """Return the module that holds the list of layers, with which a pass through them begins."""
+    return base_of(model).get_submodule(family_of(model).layers.rpartition(".")[0])
 
 
 def _groups(layers: int, groups: int) -> list[int]:

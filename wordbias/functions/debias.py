@@ -12,12 +12,13 @@ from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.atomic import check_writable, refuse_same
 from wordbias.functions.inputs import Reading, names_of, open_subject, path_of
-from wordbias.functions.tables import measures_tables
+from wordbias.functions.tables import effect_table, measures_tables
 from wordbias.measures.apart import panel_rows
 from wordbias.measures.panel import make_panels
 from wordbias.measures.sembias import SemBias
 from wordbias.measures.table import FAMILIES, check_families
 from wordbias.methods.diagnosis import REMOVED, about_removal
+from wordbias.methods.effect import effect
 from wordbias.methods.fitted import Chain, Fitted, Reach
 from wordbias.methods.methods import (
     fit_chain,
@@ -27,12 +28,16 @@ from wordbias.methods.methods import (
     settings_of,
     wanted_by,
 )
+from wordbias.methods.misp import DIMS
 from wordbias.methods.origin import Origin
 from wordbias.methods.storage import save_chain
+from wordbias.methods.words import listed_words
 from wordbias.rendering import Table
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
+from wordbias.vocabulary import choose_vocabulary, neutral_vocabulary
 from wordbias.wordlists import (
+    Attribute,
     GroupsLike,
     WordGroups,
     WordSets,
@@ -296,7 +301,7 @@ def debias(
             *measured,
         ],
         tables=[
-            *(table for part in chain.parts for table in _found_tables(part)),
+            *(table for part in chain.parts for table in found_tables(part)),
             reach_table(chain, reached),
             *measures_tables(measured),
         ],
@@ -310,6 +315,47 @@ def debias(
         notes=[f"{part.name}: {said}" for part in chain.parts for said in part.warnings],
     )
     return subject.made(chain, report, done)
+
+
+def fitted_report(
+    fitted: Fitted, embedding: Embedding, attribute: Attribute | WordGroups | None
+) -> Report:
+    """Report on a method and the embedding that it was fitted on: what it found, did and cost.
+
+    Parameters
+    ----------
+    fitted, embedding
+        The method, and the embedding before it.
+    attribute
+        The groups. Of two, bias is measured before and after, over the frequent neutral words; of
+        more, and where the vectors have fewer values afterwards, it is not.
+    """
+    subject = open_subject(embedding, Reading())
+    listed = set() if attribute is None else listed_words(attribute)
+    neutral = neutral_vocabulary(embedding.words, {word.lower() for word in listed})
+    two = attribute if isinstance(attribute, Attribute) else None
+    if two is not None:
+        neutral = choose_vocabulary([embedding], two)
+    part = embedding.subset([*neutral, *sorted(listed)])
+    after, chain = fitted(part), Chain((fitted,))
+    reached = [fitted.reach(embedding.words)]
+    rows = [*fitted.found, *reach_rows(chain, reached, after)]
+    tables = [*found_tables(fitted), reach_table(chain, reached)]
+    if after.dim == part.dim:
+        dims, center = fitted.settings.get("dims") or DIMS, bool(fitted.centred)
+        measured = effect(part, after, neutral, two, dims=dims, center=center)
+        rows += measured.rows
+        tables.append(effect_table(measured, two, {}))
+    return Report(
+        "debias",
+        {"methods": fitted.name, **fitted.settings},
+        {embedding.name: subject.info.to_dict()},
+        rows,
+        tables,
+        [*_removed(chain), f"{fitted.name} on {subject.described()}"],
+        seed=fitted.settings.get("seed"),
+        notes=fitted.warnings,
+    )
 
 
 def _names(methods: object) -> list[str]:
@@ -378,7 +424,8 @@ def _lengths(chain: Chain) -> str:
     return ""
 
 
-def _found_tables(fitted: Fitted) -> list[Table]:
+def found_tables(fitted: Fitted) -> list[Table]:
+    """One table a kind of row that fitting found; the first is titled with the settings."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in (row for row in fitted.found if row.measure != REMOVED):
         keys = [key for key in row.details if key not in _CONVENTIONS]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.calls import note
+from wordbias.calls import path_of as path_of  # noqa: PLC0414
 from wordbias.data import sample_path
 from wordbias.embedding import Embedding, EmbeddingLike, as_embedding, is_words_and_vectors
 from wordbias.errors import WordbiasError
@@ -322,11 +323,6 @@ def names_of(given: str | Sequence[str] | None) -> list[str]:
     """Return names, each once, that are listed or written with commas between."""
     listed = given.split(",") if isinstance(given, str) else given or ()
     return list(dict.fromkeys(name.strip() for name in listed if name.strip()))
-
-
-def path_of(source: object) -> str | None:
-    """Return the path or name that an argument is; None where it is an object."""
-    return os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
 
 
 def _equal_paths(a: object, b: object) -> bool:

@@ -12,8 +12,8 @@ from wordbias.functions.tables import measures_tables, words_tables
 from wordbias.measures.apart import panel_rows
 from wordbias.measures.means import leaning_words, word_rows
 from wordbias.measures.panel import Panel, make_panels
+from wordbias.measures.registry import BY_KEY, STANDARD, TAKEN, names_families
 from wordbias.measures.sembias import SemBias
-from wordbias.measures.table import FAMILIES
 from wordbias.methods.diagnosis import fit_cautions
 from wordbias.resources import located
 from wordbias.results import Report, Row
@@ -22,6 +22,7 @@ from wordbias.workers import Workers
 
 
 @public
+@names_families
 def measure(
     embeddings: Many = None,
     *,
@@ -59,7 +60,7 @@ def measure(
     embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several
         What is measured; the sample that comes with wordbias where none is given.
     only : sequence of str, optional
-        Some of midb, direct-bias, clustering, recoverability, sembias, gipe.  [default: all]
+        Some of {measures}.  [default: all but {others}]
     original : path, fetched name or object, optional
         The embedding before debiasing.  [default: the same]
     direction : str
@@ -120,7 +121,7 @@ def measure(
     0.23
     """
     single = words is not None or extremes is not None
-    families = tuple(only) if only is not None else () if single else FAMILIES
+    families = tuple(only) if only is not None else () if single else STANDARD
     _refuse_unused(families, single, direction, extremes)
     reading = Reading(cache, skip_bad, allow_pickle)
     subjects = [open_subject(one, reading) for one in as_list(embeddings)]
@@ -141,7 +142,7 @@ def measure(
     )
     single_rows = [row for panel in panels for row in _word_rows(panel, words, extremes)]
     if only is None and not single_rows:
-        families = FAMILIES
+        families = STANDARD
     rows = panel_rows(
         panels,
         families,
@@ -164,23 +165,21 @@ def _refuse_unused(
     families: Sequence[str], single: bool, direction: str, extremes: int | None
 ) -> None:
     """Refuse arguments that would do nothing with the measures that are asked for."""
-    along = set(families) & {"clustering", "recoverability", "sembias", "gipe"}
-    subspace = "midb" in families or single or (along and direction == "names")
-    uses = {
-        "direction": (
-            along or extremes is not None,
-            "clustering, recoverability, sembias and gipe",
-        ),
-        "isolated_zero": ("gipe" in families, "gipe"),
-        "sembias": ("sembias" in families, "sembias"),
-        "dims": (subspace, "midb, --words and --direction names"),
-        "center": (subspace, "midb, --words and --direction names"),
-    }
-    for name, (used, by) in uses.items():
-        if is_given(name) and not used:
-            asked = ", ".join(sorted(families)) or "single words"
-            option = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{option} is for {by}, and only {asked} is asked for")
+    options = dict.fromkeys(name for key in TAKEN for name in BY_KEY[key].options)
+    uses = {name: [key for key in TAKEN if name in BY_KEY[key].options] for name in options}
+    along = direction == "names" and not set(families).isdisjoint(uses["direction"])
+    also = {"direction": extremes is not None, "dims": single or along, "center": single or along}
+    for name, by in uses.items():
+        if not is_given(name) or also.get(name) or not set(families).isdisjoint(by):
+            continue
+        *first, last = [
+            *by,
+            *(["--words", "--direction names"] if name in ("dims", "center") else []),
+        ]
+        users = f"{', '.join(first)} and {last}" if first else last
+        asked = ", ".join(sorted(families)) or "single words"
+        option = f"--{name.replace('_', '-')}"
+        raise UsageError(f"{option} is for {users}, and only {asked} is asked for")
 
 
 def _word_rows(panel: Panel, words: Sequence[str] | None, extremes: int | None) -> list[Row]:

@@ -6,41 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wordbias.measures.chance import CLASSIFIED, DRAWS, with_chance
+from wordbias.measures.chance import DRAWS, key_of, with_chance
+from wordbias.measures.family import Values
+from wordbias.measures.registry import FAMILY_OF, short_title, staged_title
 from wordbias.methods.effect import Effect
 from wordbias.methods.study import Study
 from wordbias.rendering import Table
 from wordbias.results import Row, number
 from wordbias.wordlists import Attribute
-
-_MEASURES = {
-    "midb": "MIDB",
-    "midb-abs": "MIDB (mean of |·|)",
-    "midb-rms": "MIDB (RMS of components)",
-    "midb-unit": "MIDB (unit length)",
-    "direct-bias": "direct bias",
-    "direct-bias-pca": "direct bias (PCA)",
-    "clustering-accuracy": "clustering, accuracy",
-    "clustering-v": "clustering, v-measure",
-    "recoverability-linear-svm": "recoverability, linear SVM",
-    "recoverability-rbf-svm": "recoverability, RBF SVM",
-    "recoverability-logistic": "recoverability, logistic",
-    "recoverability-mlp": "recoverability, MLP",
-    "sembias-definition": "SemBias, definition",
-    "sembias-none": "SemBias, none",
-    "sembias-stereotype": "SemBias, stereotype",
-    "gipe": "GIPE",
-}
-_TITLES = {
-    "midb": "MIDB (signed mean)",
-    "midb-abs": "MIDB (mean of |·|)",
-    "midb-rms": "MIDB (RMS of components)",
-    "midb-unit": "MIDB (unit length)",
-    "direct-bias": "direct bias ({axis})",
-    "direct-bias-pca": "direct bias (PCA)",
-    "displacement": "displacement ‖w′−w‖/‖w‖",
-    "neighbours-preserved": "neighbours kept ({k})",
-}
 
 
 def components_table(study: Study, attribute: Attribute) -> Table:
@@ -88,15 +61,14 @@ def axis_name(attribute: Attribute) -> str:
     return " − ".join(attribute.direction) if attribute.direction else "no axis"
 
 
-def effect_table(study: Study, attribute: Attribute) -> Table:
+def effect_table(measured: Effect, attribute: Attribute | None, chance: Values) -> Table:
     """One line a measure: before, after along the frozen lens, after along a refitted one."""
-    measured = study.measured
     by_key = {
         (row.measure, row.details.get("stage"), row.details.get("reference")): row
-        for row in with_chance(measured.rows, study.chance)
+        for row in with_chance(measured.rows, chance)
         if "word" not in row.details
     }
-    axis = axis_name(attribute)
+    axis = "no axis" if attribute is None else axis_name(attribute)
     cells, reasons = [], []
     for measure in dict.fromkeys(row.measure for row in measured.rows):
         before = by_key.get((measure, "before", None))
@@ -107,12 +79,12 @@ def effect_table(study: Study, attribute: Attribute) -> Table:
         numbers = ["" if row is None else short(row.value) for row in (before, frozen, anew)]
         cells.append([_title(shown[0], axis), *numbers, _chance([before]), _ideal(shown[0])])
     columns = ["", "before", "after", "refitted", "chance", "ideal"]
-    if not study.chance:
+    if not chance:
         columns.remove("chance")
         cells = [[*line[:-2], line[-1]] for line in cells]
     firsts = [row for row in measured.rows if row.details.get("stage") == "before"]
     note = "after: along what was fitted before; refitted: along the result's own"
-    notes = [note, *chance_notes(with_chance(firsts, study.chance)), *dict.fromkeys(reasons)]
+    notes = [note, *chance_notes(with_chance(firsts, chance)), *dict.fromkeys(reasons)]
     return Table("Bias and change", columns, cells, "; ".join(notes))
 
 
@@ -128,8 +100,8 @@ def measures_tables(rows: list[Row]) -> list[Table]:
 def _measures_table(rows: list[Row]) -> Table:
     subjects = list(dict.fromkeys(row.subject for row in rows))
     interval = _with_interval if len(subjects) == 1 else _with_half_width
-    lines = list(dict.fromkeys(_line_key(row) for row in rows))
-    found = {(_line_key(row), row.subject): row for row in rows}
+    lines = list(dict.fromkeys(key_of(row) for row in rows))
+    found = {(key_of(row), row.subject): row for row in rows}
     columns, cells, reasons = ["", *subjects, "ideal"], [], []
     for key in lines:
         across = [found.get((key, subject)) for subject in subjects]
@@ -150,7 +122,7 @@ def _measures_table(rows: list[Row]) -> Table:
 
 
 def _label(row: Row) -> str:
-    title, variant = _MEASURES.get(row.measure, row.measure), _line_key(row)[1]
+    title, variant = short_title(row.measure), key_of(row)[1]
     return f"{title} ({variant})" if variant else title
 
 
@@ -176,8 +148,9 @@ def chance_notes(rows: Sequence[Row]) -> list[str]:
         if row.details.get("beyond_chance")
     ]
     what = "; ".join(dict.fromkeys(beyond)) or "none"
-    fewer = any(row.measure.startswith("recoverability") for row in known)
-    drawn = f"{DRAWS} axes" + (f" (recoverability {CLASSIFIED})" if fewer else "")
+    families = dict.fromkeys(FAMILY_OF[row.measure] for row in known)
+    fewer = [f"{family.key} {family.draws}" for family in families if family.draws]
+    drawn = f"{DRAWS} axes" + (f" ({', '.join(fewer)})" if fewer else "")
     return [
         f"chance: along {drawn} that do not mean the attribute, their mean and range; "
         f"beyond all of them: {what}"
@@ -223,13 +196,6 @@ def _about_lean(row: Row, attribute: Attribute) -> str:
     )
 
 
-def _line_key(row: Row) -> tuple[str, str]:
-    variant = row.details.get("set") or (
-        row.details.get("setting") if row.measure == "gipe" else ""
-    )
-    return row.measure, str(variant or "")
-
-
 def _with_interval(row: Row | None) -> str:
     if row is None or row.value is None or "low" not in row.details:
         return _cell(row)
@@ -259,8 +225,7 @@ def moved_line(measured: Effect) -> str:
 
 
 def _title(row: Row, axis: str) -> str:
-    k = row.details.get("setting", "")
-    return _TITLES.get(row.measure, row.measure).format(axis=axis, k=k)
+    return staged_title(row.measure, axis=axis, k=str(row.details.get("setting", "")))
 
 
 def _cell(row: Row | None) -> str:

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.associations import CONVENTION, check_measures, interval, measure_queries
+from wordbias.measures.associations import check_measures, interval, measure_queries
 from wordbias.measures.mac import mac_of_words
+from wordbias.measures.registry import ideal
 from wordbias.measures.rnsb import divergence, negative_probabilities
 from wordbias.measures.weat import Settings
 from wordbias.results import Row
@@ -103,7 +104,7 @@ def _at_once(embedding: Embedding, words: _Words, measure: str, seed: int) -> It
     """Take one measure on all groups."""
 
     def row(what: str, value: dict[str, Any]) -> Row:
-        said = {**words.about, **value, **CONVENTION[measure], "words": what}
+        said = {**words.about, **value, **ideal(measure), "words": what}
         return Row(embedding.name, measure, said.pop("value"), said)
 
     if measure == "rnsb":

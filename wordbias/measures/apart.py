@@ -8,17 +8,13 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from wordbias.arrays import aligned
-from wordbias.measures.chance import Key, with_chance
-from wordbias.measures.chance import chance as chance_levels
-from wordbias.measures.gipe import find_neighbourhood
+from wordbias.measures.chance import chance_of, with_chance
+from wordbias.measures.family import Key, MeasureInputs
 from wordbias.measures.panel import Panel
 from wordbias.measures.sembias import SemBias
-from wordbias.measures.table import FAMILIES, check_families, table_rows
+from wordbias.measures.table import FAMILIES, check_families, families_together, rows_of
 from wordbias.results import Row
 from wordbias.workers import Workers
-
-_TOGETHER = ({"midb", "direct-bias"},)
-"""Families that share most of their work."""
 
 
 class Job(NamedTuple):
@@ -62,7 +58,7 @@ def panel_rows(
     jobs = [
         Job(i, group, panel in panels, panel in originals.values())
         for i, panel in enumerate(every)
-        for group in _groups(only)
+        for group in (tuple(f.key for f in families) for families in families_together(only))
     ]
     found = (workers or Workers()).results(take, jobs, "measuring", shared=(every,))
     levels: dict[int, dict[Key, Any]] = {}
@@ -84,26 +80,12 @@ def _originals(panels: Sequence[Panel]) -> dict[int, Panel]:
     return found
 
 
-def _groups(only: Collection[str]) -> list[tuple[str, ...]]:
-    """Share out families, in their order."""
-    found: list[tuple[str, ...]] = []
-    for family in (family for family in FAMILIES if family in only):
-        if found and any({family, *found[-1]} <= group for group in _TOGETHER):
-            found[-1] = (*found[-1], family)
-        else:
-            found.append((family,))
-    return found
-
-
 def _measured(
     panels: Sequence[Panel], job: Job, *, sembias: SemBias | None, isolated: float
 ) -> tuple[list[Row], dict[Key, Any]]:
-    panel = _aligned(panels[job.place])
-    is_gipe = job.families == ("gipe",) and panel.original_direction.subspace is not None
-    near = find_neighbourhood(panel) if is_gipe else None
-    settings: dict[str, Any] = {"sembias": sembias, "isolated": isolated, "neighbourhood": near}
-    rows = table_rows(panel, job.families, **settings) if job.measured else []
-    return rows, chance_levels(panel, job.families, **settings) if job.chance else {}
+    inputs = MeasureInputs(_aligned(panels[job.place]), sembias, isolated)
+    rows = rows_of(inputs, job.families) if job.measured else []
+    return rows, chance_of(inputs, job.families) if job.chance else {}
 
 
 def _aligned(panel: Panel) -> Panel:

@@ -25,24 +25,45 @@ from wordbias.errors import WordbiasError
 from wordbias.measures.bootstrap import SAMPLES, percentile_interval
 from wordbias.measures.ect import rank_correlation, similarities
 from wordbias.measures.mac import mac_of_words
+from wordbias.measures.panel import Panel
+from wordbias.measures.permutation import PARTITIONS
+from wordbias.measures.registry import BY_KEY, ideal
 from wordbias.measures.ripa import relation, ripa_of_words
 from wordbias.measures.rnd import rnd_of_words
 from wordbias.measures.rnsb import divergence, negative_probabilities
 from wordbias.measures.weat import Settings, weat_row
 from wordbias.results import Row
+from wordbias.wordlists import Attribute, group_queries, load_queries, load_two_sets
 from wordbias.wordlists.queries import FoundQuery, Query
 
 Array = NDArray[np.float64]
 Statistic = Callable[[Array], Array]
 
-CONVENTION = {
-    "rnd": {"neutral": 0.0, "better": "neutral"},
-    "rnsb": {"neutral": 0.0, "better": "lower"},
-    "mac": {"neutral": 1.0, "better": "neutral"},
-    "ect": {"neutral": 1.0, "better": "higher"},
-    "ripa": {"neutral": 0.0, "better": "neutral"},
-}
-MEASURES = ("weat", *CONVENTION)
+MEASURES = ("weat", *(one.name for one in BY_KEY["associations"].measures))
+_VALENCE = ("pleasant", "unpleasant")
+
+
+def query_rows(panel: Panel, samples: int = PARTITIONS) -> list[Row]:
+    """Take WEAT of a panel: the ten queries of Caliskan et al., or of groups of one's own.
+
+    Groups of another attribute than gender are the targets, two by two, held against what is
+    pleasant and unpleasant; their order means nothing, so that the test has two sides.
+
+    Parameters
+    ----------
+    samples
+        Partitions drawn where they are too many to take all.
+
+    Raises
+    ------
+    WordbiasError
+        If no query has enough words.
+    """
+    attribute = panel.attribute
+    other = attribute != Attribute.load()
+    queries = group_queries(attribute, load_two_sets(_VALENCE)) if other else load_queries()
+    settings = Settings(1, "two-sided" if other else "greater", samples, panel.seed)
+    return measure_queries(panel.embedding, queries, settings=settings)
 
 
 def measure_queries(
@@ -108,7 +129,7 @@ def _rows(
         if measure == "ripa" and found.pairs is not None:
             about["pairs"] = len(found.pairs.found)
         value = interval(parts, statistic, settings.seed)
-        yield Row(embedding.name, measure, value.pop("value"), about | value | CONVENTION[measure])
+        yield Row(embedding.name, measure, value.pop("value"), about | value | ideal(measure))
 
 
 def _parts(

@@ -14,11 +14,11 @@ measure is taken again with another axis in place of the attribute's, and everyt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from math import comb
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,31 +26,21 @@ from numpy.typing import NDArray
 from wordbias.errors import WordbiasError
 from wordbias.measures.biased import Biased, most_biased
 from wordbias.measures.blocks import unit
-from wordbias.measures.clustering import MEASURES as CLUSTERING
-from wordbias.measures.clustering import WORDS as CLUSTERED
-from wordbias.measures.clustering import clustering
 from wordbias.measures.direct_bias import difference_direction
 from wordbias.measures.direction import RECIPES, projections
-from wordbias.measures.gipe import (
-    THETAS,
-    Neighbourhood,
-    dots,
-    find_neighbourhood,
-    gipe,
-    indirect_bias,
-)
+from wordbias.measures.family import Key, MeasureInputs, Values
+from wordbias.measures.lens import Lens
 from wordbias.measures.panel import Panel
-from wordbias.measures.recoverability import CLASSIFIERS, recoverability
-from wordbias.measures.recoverability import WORDS as CLASSIFIED_WORDS
-from wordbias.measures.sembias import SemBias, category_shares
+from wordbias.measures.registry import BY_KEY, variant_of
 from wordbias.results import Row
 from wordbias.subspace import Subspace
 from wordbias.wordlists import resolve_groups, resolve_pairs
 
+if TYPE_CHECKING:
+    from wordbias.measures.sembias import SemBias
+
 DRAWS = 20
 """Axes that mean nothing."""
-CLASSIFIED = 5
-"""Of these, those for which recoverability trains its classifiers."""
 _LIKE = 200
 """Words of the vocabulary nearest in frequency to the one that is replaced."""
 _TRIES = 100
@@ -59,9 +49,6 @@ _BLOCK = 1 << 21
 
 Float = NDArray[np.float64]
 Pairs = Sequence[tuple[str, str]]
-Key = tuple[str, str]
-Values = Mapping[Key, Float]
-"""A measure with its set or setting; its values over the draws, nan where one is undefined."""
 
 
 class Null(NamedTuple):
@@ -82,6 +69,16 @@ class Null(NamedTuple):
     axis: Float | None
     component: Float | None
     direction: Subspace | None
+
+    @property
+    def lens(self) -> Lens:
+        """What MIDB and direct bias are measured along."""
+        return Lens(
+            self.subspace,
+            self.unit_subspace,
+            direction=self.axis,
+            pair_component=self.component,
+        )
 
 
 def draw_nulls(panel: Panel, draws: int = DRAWS) -> list[Null]:
@@ -131,7 +128,6 @@ def chance(
     *,
     sembias: SemBias | None = None,
     isolated: float = 1.0,
-    neighbourhood: Neighbourhood | None = None,
 ) -> dict[Key, Float]:
     """Take some families of measures on the original along `draw_nulls`.
 
@@ -141,21 +137,21 @@ def chance(
         The original, measured as its own.
     families, sembias, isolated
         See `wordbias.measures.table.table_rows`.
-    neighbourhood
-        The neighbours of GIPE, if they are known; they do not depend on the axis.
     """
-    nulls = draw_nulls(panel)
+    return chance_of(MeasureInputs(panel, sembias, isolated), families)
+
+
+def chance_of(inputs: MeasureInputs, families: Collection[str]) -> dict[Key, Float]:
+    """Take some families along what does not mean the attribute; see `chance`."""
+    taken = {
+        BY_KEY[key].taken: BY_KEY[key].draws for key in families if BY_KEY[key].taken is not None
+    }
+    nulls = draw_nulls(inputs.panel)
     found: dict[Key, Float] = {}
-    if {"midb", "direct-bias"} & set(families):
-        found |= _means(panel, nulls) | _in_span(panel, nulls)
-    if "clustering" in families:
-        found |= _clustering(panel, nulls)
-    if "recoverability" in families:
-        found |= _recoverability(panel, nulls[:CLASSIFIED])
-    if "sembias" in families and sembias is not None:
-        found |= _sembias(panel, nulls, sembias)
-    if "gipe" in families:
-        found |= _gipe(panel, nulls, neighbourhood, isolated)
+    for load, draws in taken.items():
+        take = None if load is None else load().chance
+        if take is not None:
+            found |= take(inputs, nulls[:draws])
     return {key: values for key, values in found.items() if np.isfinite(values).any()}
 
 
@@ -171,10 +167,7 @@ def with_chance(rows: Sequence[Row], values: Values) -> list[Row]:
 
 def key_of(row: Row) -> Key:
     """Return what tells the measures of one embedding apart."""
-    variant = row.details.get("set")
-    if row.measure == "gipe":
-        variant = row.details.get("setting")
-    return row.measure, str(variant or "")
+    return row.measure, variant_of(row.measure, row.details)
 
 
 def _row(row: Row, values: Float) -> Row:
@@ -188,10 +181,11 @@ def _row(row: Row, values: Float) -> Row:
     return replace(row, details={**row.details, **said})
 
 
-# What is drawn.
+# what is drawn
 
 
-def _groups(panel: Panel) -> tuple[Float, Float]:
+def group_vectors(panel: Panel) -> tuple[Float, Float]:
+    """Return the vectors of both groups in the original; none where the words are too few."""
     try:
         found = resolve_groups(panel.attribute, panel.original)
     except WordbiasError:  # too few words: nothing is fitted to them
@@ -202,7 +196,7 @@ def _groups(panel: Panel) -> tuple[Float, Float]:
 
 def _within_groups(panel: Panel) -> tuple[int, Float, Float]:
     """Return the first group's size, and all words less their group's mean, raw and on unit."""
-    raw = _groups(panel)
+    raw = group_vectors(panel)
     on_unit = [unit(x.astype(np.float32)).astype(float) for x in raw]
     within = [
         np.concatenate([x - x.mean(0) if len(x) else x for x in both]) for both in (raw, on_unit)
@@ -284,79 +278,7 @@ def _fitted(make: Callable[[], Subspace]) -> Subspace | None:
         return None
 
 
-# What is measured.
-
-
-def _means(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
-    """Take MIDB and direct bias along all nulls in two passes over the vocabulary."""
-    found = _midb(panel, [null.subspace for null in nulls])
-    on_unit = _midb(panel, [null.unit_subspace for null in nulls], by_length=False)
-    found["midb-unit", ""] = on_unit["midb", ""]
-    found["direct-bias", ""] = _direct_bias(panel, [null.axis for null in nulls])
-    found["direct-bias-pca", ""] = _direct_bias(panel, [null.component for null in nulls])
-    return found
-
-
-def _in_span(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
-    """Share of ``‖Δ‖²``, the groups' true difference, that lies in the span of each null."""
-    first, second = _groups(panel)
-    delta = first.mean(0) - second.mean(0) if min(len(first), len(second)) else np.zeros(1)
-    if not delta.any():
-        return {}
-    along = [None if null.subspace is None else null.subspace.coordinates(delta) for null in nulls]
-    shares = [np.nan if one is None else float(one @ one / (delta @ delta)) for one in along]
-    return {("difference-in-span", ""): np.array(shares)}
-
-
-def _midb(
-    panel: Panel, subspaces: Sequence[Subspace | None], *, by_length: bool = True
-) -> dict[Key, Float]:
-    known = [i for i, one in enumerate(subspaces) if one is not None]
-    weighted = [one.basis * one.weights[:, None] for one in subspaces if one is not None]
-    names = ("midb", "midb-abs", "midb-rms")
-    sums = np.full((3, len(subspaces)), np.nan)
-    if known:
-        rows = np.concatenate(weighted).T
-        starts = np.cumsum([0, *(len(one) for one in weighted[:-1])])
-        sums[:, known] = 0
-        for block in _blocks(panel):
-            along = (block if by_length else _unit(block)) @ rows
-            total = np.add.reduceat(along, starts, axis=1)
-            squares = np.add.reduceat(along**2, starts, axis=1)
-            parts = (total.sum(0), np.abs(total).sum(0), squares.sum(0))
-            sums[:, known] += np.stack(parts)
-    means = sums / len(panel.vocabulary)
-    means[2] = np.sqrt(means[2])
-    return {(name, ""): values for name, values in zip(names, means, strict=True)}
-
-
-def _blocks(panel: Panel) -> Iterator[Float]:
-    """Yield the vocabulary's vectors in the original, without a copy of all of them."""
-    rows = panel.vocabulary_rows
-    step = max(1, _BLOCK // (8 * panel.original.dim))
-    for start in range(0, len(rows), step):
-        yield panel.original.vectors[rows[start : start + step]].astype(float)
-
-
-def _unit(block: Float) -> Float:
-    norm = np.linalg.norm(block, axis=1, keepdims=True)
-    scaled: Float = block / np.where(norm == 0, 1, norm)
-    return scaled
-
-
-def _direct_bias(panel: Panel, axes: Sequence[Float | None]) -> Float:
-    known = [i for i, axis in enumerate(axes) if axis is not None]
-    found = np.full(len(axes), np.nan)
-    if known:
-        g = np.stack([axis / np.linalg.norm(axis) for axis in axes if axis is not None], axis=1)
-        found[known] = 0
-        for block in _blocks(panel):
-            found[known] += np.abs(_unit(block) @ g).sum(0)
-    values: Float = found / len(panel.vocabulary)
-    return values
-
-
-def _leaning(panel: Panel, null: Null, words: int) -> Biased | None:
+def leaning(panel: Panel, null: Null, words: int) -> Biased | None:
     """Choose the words that lean most along a null; None if too few lean to a side."""
     if null.direction is None:
         return None
@@ -367,52 +289,16 @@ def _leaning(panel: Panel, null: Null, words: int) -> Biased | None:
         return None
 
 
-def _clustering(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
-    values = np.full((2, len(nulls)), np.nan)
-    for i, null in enumerate(nulls):
-        chosen = _leaning(panel, null, CLUSTERED)
-        if chosen is not None:
-            vectors = panel.original_vectors[chosen.rows]
-            found = clustering(vectors, chosen.labels, seed=panel.seed)
-            values[:, i] = found.accuracy.mean(), found.v_measure.mean()
-    return {(name, ""): row for name, row in zip(CLUSTERING, values, strict=True)}
+def blocks_of_original(panel: Panel) -> Iterator[Float]:
+    """Yield the vocabulary's vectors in the original, without a copy of all of them."""
+    rows = panel.vocabulary_rows
+    step = max(1, _BLOCK // (8 * panel.original.dim))
+    for start in range(0, len(rows), step):
+        yield panel.original.vectors[rows[start : start + step]].astype(float)
 
 
-def _recoverability(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
-    names = [f"recoverability-{name}" for name in CLASSIFIERS]
-    values = np.full((len(names), len(nulls)), np.nan)
-    for i, null in enumerate(nulls):
-        chosen = _leaning(panel, null, CLASSIFIED_WORDS)
-        if chosen is not None:
-            vectors = panel.original_vectors[chosen.rows]
-            found = recoverability(vectors, chosen.labels, seed=panel.seed)
-            values[:, i] = [one.accuracy for one in found.values()]
-    return {(name, ""): row for name, row in zip(names, values, strict=True)}
-
-
-def _sembias(panel: Panel, nulls: Sequence[Null], sembias: SemBias) -> dict[Key, Float]:
-    directions = [null.direction for null in nulls]
-    return category_shares(panel.original, sembias, directions)
-
-
-def _gipe(
-    panel: Panel,
-    nulls: Sequence[Null],
-    neighbourhood: Neighbourhood | None,
-    isolated: float,
-) -> dict[Key, Float]:
-    found = {("gipe", f"θ={theta:g}"): np.full(len(nulls), np.nan) for theta in THETAS}
-    if panel.original_direction.subspace is None:
-        return found
-    near = neighbourhood or find_neighbourhood(panel)
-    if near is None:
-        return found
-    dot = dots(near)
-    for i, null in enumerate(nulls):
-        if null.direction is None:
-            continue
-        beta = indirect_bias(near.unit, near.queries, near.rows, null.direction, dot)
-        for theta in THETAS:
-            one = gipe(beta, near.queries, near.rows, len(near.unit), theta, isolated=isolated)
-            found["gipe", f"θ={theta:g}"][i] = one.value
-    return found
+def at_length_one(block: Float) -> Float:
+    """Return vectors at length one; those of length 0 as they are."""
+    norm = np.linalg.norm(block, axis=1, keepdims=True)
+    scaled: Float = block / np.where(norm == 0, 1, norm)
+    return scaled

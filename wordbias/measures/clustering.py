@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,12 +10,14 @@ from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
 from wordbias.measures.bootstrap import Interval, percentile_interval, resampled_cells
+from wordbias.measures.chance import Null, leaning
+from wordbias.measures.family import Key
 from wordbias.measures.panel import Panel
+from wordbias.measures.registry import ideal
 from wordbias.results import Row
 from wordbias.threads import one_thread
 
 MEASURES = ("clustering-accuracy", "clustering-v")
-_NEUTRAL = (0.5, 0.0)
 WORDS = 1500
 """Most biased words in all, half of each side, as in the paper's table."""
 SEEDS = 10
@@ -117,11 +120,22 @@ def clustering_rows(panel: Panel, words: int = WORDS) -> list[Row]:
             **interval._asdict(),
             spread=float(of_seeds.std(ddof=1)),
             n=len(chosen.rows),
-            neutral=neutral,
-            better="lower",
+            **ideal(name),
             **said,
         )
-        for name, of_seeds, interval, neutral in zip(
-            MEASURES, values, intervals(found, panel.rng()), _NEUTRAL, strict=True
+        for name, of_seeds, interval in zip(
+            MEASURES, values, intervals(found, panel.rng()), strict=True
         )
     ]
+
+
+def chance_of_clustering(panel: Panel, nulls: Sequence[Null]) -> dict[Key, NDArray[np.float64]]:
+    """Cluster the words that lean most along each null, by their vectors in the original."""
+    values = np.full((2, len(nulls)), np.nan)
+    for i, null in enumerate(nulls):
+        chosen = leaning(panel, null, WORDS)
+        if chosen is not None:
+            vectors = panel.original_vectors[chosen.rows]
+            found = clustering(vectors, chosen.labels, seed=panel.seed)
+            values[:, i] = found.accuracy.mean(), found.v_measure.mean()
+    return {(name, ""): row for name, row in zip(MEASURES, values, strict=True)}

@@ -11,16 +11,30 @@ UNDEFINED_BELOW = 0.1
 """Length of a − b, relative to the mean length of a and b, below which its direction is noise."""
 
 
+def projections_of_unit(x: NDArray[np.float64], axes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``⟨x, g⟩ / ‖x‖`` of every vector with every axis, 0 for a vector of length 0.
+
+    With axes of length one these are cosines.
+
+    Parameters
+    ----------
+    x
+        Shape ``(n, d)``.
+    axes
+        Shape ``(d,)`` or ``(d, m)``; the result is ``(n,)`` or ``(n, m)``.
+    """
+    norm = np.linalg.norm(x, axis=1)
+    length = np.where(norm == 0, 1, norm)
+    found: NDArray[np.float64] = x @ axes / (length if axes.ndim == 1 else length[:, None])
+    return found
+
+
 def direct_bias_of_words(
     vectors: NDArray[np.float32], direction: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Cosine of every word with the direction, shape ``(n,)``; 0 for a word of length 0."""
     g = direction / np.linalg.norm(direction)
-    parts = [np.zeros(0)]
-    for x in blocks(vectors):
-        norm = np.linalg.norm(x, axis=1)
-        parts.append(x @ g / np.where(norm == 0, 1, norm))
-    return np.concatenate(parts)
+    return np.concatenate([np.zeros(0), *(projections_of_unit(x, g) for x in blocks(vectors))])
 
 
 def direct_bias(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.blocks import blocks
+from wordbias.measures.direct_bias import projections_of_unit
 from wordbias.measures.lens import axis, pair_component
 from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute, resolve_groups
@@ -117,11 +118,7 @@ def projections(
     g = subspace.basis.T @ subspace.weights
     if by_length:
         return np.concatenate([np.zeros(0), *(x @ g for x in blocks(vectors))])
-    parts = [np.zeros(0)]
-    for x in blocks(vectors):
-        norm = np.linalg.norm(x, axis=1)
-        parts.append(x @ g / np.where(norm == 0, 1, norm))
-    return np.concatenate(parts)
+    return np.concatenate([np.zeros(0), *(projections_of_unit(x, g) for x in blocks(vectors))])
 
 
 def _from_file(path: Path, embedding: Embedding) -> Subspace:

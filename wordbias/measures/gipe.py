@@ -16,8 +16,11 @@ from numpy.typing import NDArray
 from wordbias.embedding import Embedding
 from wordbias.measures.blocks import unit
 from wordbias.measures.bootstrap import Interval, percentile_interval, resampled_means
+from wordbias.measures.chance import Null
+from wordbias.measures.family import Key
 from wordbias.measures.nearest import nearest
 from wordbias.measures.panel import Panel
+from wordbias.measures.registry import ideal
 from wordbias.results import Row
 from wordbias.subspace import Subspace
 
@@ -227,8 +230,7 @@ def _row(
         low=interval.low,
         high=interval.high,
         n=len(queries),
-        neutral=0.0,
-        better="lower",
+        **ideal("gipe"),
         **said,
     )
 
@@ -245,3 +247,21 @@ def _common(embedding: Embedding, original: Embedding) -> Sequence[str]:
 
 def _take(embedding: Embedding, words: Sequence[str]) -> NDArray[np.float32]:
     return embedding.vectors if words is embedding.words else embedding.take(words)
+
+
+def chance_of_gipe(
+    nulls: Sequence[Null], near: Neighbourhood | None, isolated: float
+) -> dict[Key, NDArray[np.float64]]:
+    """GIPE along each null at every θ; nan without neighbours, which do not depend on the axis."""
+    found = {("gipe", f"θ={theta:g}"): np.full(len(nulls), np.nan) for theta in THETAS}
+    if near is None:
+        return found
+    dot = dots(near)
+    for i, null in enumerate(nulls):
+        if null.direction is None:
+            continue
+        beta = indirect_bias(near.unit, near.queries, near.rows, null.direction, dot)
+        for theta in THETAS:
+            one = gipe(beta, near.queries, near.rows, len(near.unit), theta, isolated=isolated)
+            found["gipe", f"θ={theta:g}"][i] = one.value
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,13 +11,22 @@ from numpy.typing import NDArray
 
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.blocks import unit
-from wordbias.measures.direct_bias import UNDEFINED_BELOW, difference_direction, direct_bias
-from wordbias.measures.midb import midb
+from wordbias.measures.blocks import blocks, unit
+from wordbias.measures.direct_bias import (
+    UNDEFINED_BELOW,
+    difference_direction,
+    projections_of_unit,
+)
+from wordbias.measures.midb import sums_of_contributions
 from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute, resolve_groups, resolve_pairs
 
 _ALONE = ", and direct bias is taken along nothing else, whatever the direction of other measures"
+
+
+MIDB = ("midb", "midb-abs", "midb-rms", "midb-unit")
+DIRECT = ("direct-bias", "direct-bias-pca")
+Float = NDArray[np.float64]
 
 
 class Value(NamedTuple):
@@ -47,28 +57,89 @@ class Lens:
     pair_component: NDArray[np.float64] | None = None
     pair_reason: str = ""
 
+    def undefined(self) -> dict[str, str]:
+        """Return the measures that have no value along this lens, each with the reason."""
+        found: dict[str, str] = {}
+        if self.subspace is None or self.unit_subspace is None:
+            found |= dict.fromkeys(MIDB, self.subspace_reason)
+        if self.direction is None:
+            found["direct-bias"] = self.direction_reason
+        if self.pair_component is None:
+            found["direct-bias-pca"] = self.pair_reason
+        return found
+
     def measure(self, vectors: NDArray[np.float32]) -> dict[str, Value]:
         """Measure MIDB and direct bias of vectors, shape ``(n, d)``, along this lens."""
-        values = self._midb(vectors)
-        for name, along, reason in (
-            ("direct-bias", self.direction, self.direction_reason),
-            ("direct-bias-pca", self.pair_component, self.pair_reason),
-        ):
-            undefined = Value(None, reason)
-            values[name] = undefined if along is None else Value(direct_bias(vectors, along))
-        return values
-
-    def _midb(self, vectors: NDArray[np.float32]) -> dict[str, Value]:
-        if self.subspace is None or self.unit_subspace is None:
-            undefined = Value(None, self.subspace_reason)
-            return dict.fromkeys(("midb", "midb-abs", "midb-rms", "midb-unit"), undefined)
-        raw = midb(vectors, self.subspace)
+        reasons, values = self.undefined(), of_words(vectors, self)
         return {
-            "midb": Value(raw.signed),
-            "midb-abs": Value(raw.absolute),
-            "midb-rms": Value(raw.rms),
-            "midb-unit": Value(midb(unit(vectors), self.unit_subspace).signed),
+            name: Value(None, reasons[name])
+            if name in reasons
+            else Value(float(of_mean(name, values[name].mean())))
+            for name in (*MIDB, *DIRECT)
         }
+
+
+def along_lenses(x: Float, on_unit: Float, lenses: Sequence[Lens]) -> dict[str, Float]:
+    """Measure words along lenses: what MIDB and direct bias are means of, nan where undefined.
+
+    All values of the two measures come from here: those of an embedding, those before and after a
+    method, and those of chance.
+
+    Parameters
+    ----------
+    x, on_unit
+        Vectors as they are and at length one, shape ``(n, d)``.
+    lenses
+        One or more.
+
+    Returns
+    -------
+    dict
+        For each measure shape ``(n, lenses)``; `of_mean` makes the measure of a mean of them.
+    """
+    signed, squares = _midb(x, [one.subspace for one in lenses])
+    at_length_one, _ = _midb(on_unit, [one.unit_subspace for one in lenses])
+    return {
+        "midb": signed,
+        "midb-abs": np.abs(signed),
+        "midb-rms": squares,
+        "midb-unit": at_length_one,
+        "direct-bias": _cosines(x, [one.direction for one in lenses]),
+        "direct-bias-pca": _cosines(x, [one.pair_component for one in lenses]),
+    }
+
+
+def of_words(vectors: NDArray[np.float32], lens: Lens) -> dict[str, Float]:
+    """Measure words along one lens, shape ``(n,)`` for each measure; see `along_lenses`."""
+    parts = [
+        along_lenses(x, unit(x.astype(np.float32)).astype(float), [lens]) for x in blocks(vectors)
+    ]
+    return {
+        name: np.concatenate([np.zeros(0), *(part[name][:, 0] for part in parts)])
+        for name in (*MIDB, *DIRECT)
+    }
+
+
+def of_mean(measure: str, mean: Float) -> Float:
+    """Return a measure of the mean over words: of the squares of `midb-rms` the root."""
+    return np.sqrt(mean) if measure == "midb-rms" else mean
+
+
+def _midb(x: Float, subspaces: Sequence[Subspace | None]) -> tuple[Float, Float]:
+    known = [one for one in subspaces if one is not None]
+    found = np.full((2, len(x), len(subspaces)), np.nan)
+    if known:
+        found[:, :, [one is not None for one in subspaces]] = sums_of_contributions(x, known)
+    return found[0], found[1]
+
+
+def _cosines(x: Float, axes: Sequence[Float | None]) -> Float:
+    known = [axis / np.linalg.norm(axis) for axis in axes if axis is not None]
+    found = np.full((len(x), len(axes)), np.nan)
+    if known:
+        at = [axis is not None for axis in axes]
+        found[:, at] = np.abs(projections_of_unit(x, np.stack(known, axis=1)))
+    return found
 
 
 def fit_lens(

@@ -9,51 +9,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.measures.biased import most_biased
-from wordbias.measures.blocks import blocks, unit
-from wordbias.measures.bootstrap import Interval, percentile_interval, resampled_means
+from wordbias.measures.bootstrap import percentile_interval, resampled_means
+from wordbias.measures.chance import (
+    Null,
+    at_length_one,
+    blocks_of_original,
+    group_vectors,
+)
 from wordbias.measures.direct_bias import direct_bias_of_words
 from wordbias.measures.direction import projections
-from wordbias.measures.lens import fit_lens
+from wordbias.measures.family import Key
+from wordbias.measures.lens import DIRECT, MIDB, Float, along_lenses, fit_lens, of_mean, of_words
 from wordbias.measures.midb import midb_of_words
 from wordbias.measures.panel import Panel
+from wordbias.measures.registry import ideal
 from wordbias.results import Row
 from wordbias.subspace import Subspace
 from wordbias.threads import blas_threads
-
-MIDB = ("midb", "midb-abs", "midb-rms", "midb-unit")
-DIRECT = ("direct-bias", "direct-bias-pca")
 
 
 def mean_rows(panel: Panel) -> list[Row]:
     """MIDB and direct bias, each along what the embedding itself gives (as in Table 6)."""
     lens = fit_lens(panel.embedding, panel.attribute, dims=panel.dims, center=panel.center)
-    x = panel.vectors
-    columns: dict[str, NDArray[np.float64]] = {}
-    rows = []
-    if lens.subspace is None or lens.unit_subspace is None:
-        rows += panel.undefined(MIDB, lens.subspace_reason)
-    else:
-        signed = midb_of_words(x, lens.subspace)
-        columns["midb"], columns["midb-abs"] = signed, np.abs(signed)
-        columns["midb-rms"] = _squares(x, lens.subspace)
-        columns["midb-unit"] = midb_of_words(unit(x), lens.unit_subspace)
-    for name, along, reason in (
-        ("direct-bias", lens.direction, lens.direction_reason),
-        ("direct-bias-pca", lens.pair_component, lens.pair_reason),
-    ):
-        if along is None:
-            rows += panel.undefined([name], reason)
-        else:
-            columns[name] = np.abs(direct_bias_of_words(x, along))
-    return [*_with_intervals(panel, columns), *rows]
+    undefined, values = lens.undefined(), of_words(panel.vectors, lens)
+    rows = [panel.undefined([name], reason)[0] for name, reason in undefined.items()]
+    defined = {name: column for name, column in values.items() if name not in undefined}
+    return [*_with_intervals(panel, defined), *rows]
 
 
-def _squares(x: NDArray[np.float32], subspace: Subspace) -> NDArray[np.float64]:
-    parts = [((subspace.coordinates(b) * subspace.weights) ** 2).sum(1) for b in blocks(x)]
-    return np.concatenate([np.zeros(0), *parts])
-
-
-def _with_intervals(panel: Panel, columns: dict[str, NDArray[np.float64]]) -> list[Row]:
+def _with_intervals(panel: Panel, columns: dict[str, Float]) -> list[Row]:
     if not columns:
         return []
     values = np.stack(list(columns.values()), axis=1)
@@ -61,17 +45,15 @@ def _with_intervals(panel: Panel, columns: dict[str, NDArray[np.float64]]) -> li
         samples = resampled_means(values, panel.rng())
     rows = []
     for i, name in enumerate(columns):
-        shape = np.sqrt if name == "midb-rms" else np.asarray
-        interval: Interval = percentile_interval(shape(samples[:, i]))
+        interval = percentile_interval(of_mean(name, samples[:, i]))
         rows.append(
             panel.row(
                 name,
-                float(shape(values[:, i].mean())),
+                float(of_mean(name, values[:, i].mean())),
                 low=interval.low,
                 high=interval.high,
                 n=len(values),
-                neutral=0.0,
-                better="neutral" if name in ("midb", "midb-unit") else "lower",
+                **ideal(name),
                 **_setting(panel, name),
             )
         )
@@ -83,6 +65,32 @@ def _setting(panel: Panel, name: str) -> dict[str, Any]:
         return {"setting": "c=1"}
     kind = "centred" if panel.center else "not centred"
     return {"setting": f"d={panel.dims}, {kind}", "centred": panel.center}
+
+
+def chance_of_means(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
+    """Take MIDB and direct bias along all nulls in one pass over the vocabulary.
+
+    And the share of the groups' difference that lies in the span of each; see `draw_nulls`.
+    """
+    lenses = [null.lens for null in nulls]
+    sums = {name: np.zeros(len(nulls)) for name in (*MIDB, *DIRECT)}
+    for block in blocks_of_original(panel):
+        for name, values in along_lenses(block, at_length_one(block), lenses).items():
+            sums[name] += values.sum(axis=0)
+    n = len(panel.vocabulary)
+    found = {(name, ""): of_mean(name, total / n) for name, total in sums.items()}
+    return found | _in_span(panel, nulls)
+
+
+def _in_span(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
+    """Share of ``‖Δ‖²``, the groups' true difference, that lies in the span of each null."""
+    first, second = group_vectors(panel)
+    delta = first.mean(0) - second.mean(0) if min(len(first), len(second)) else np.zeros(1)
+    if not delta.any():
+        return {}
+    along = [None if null.subspace is None else null.subspace.coordinates(delta) for null in nulls]
+    shares = [np.nan if one is None else float(one @ one / (delta @ delta)) for one in along]
+    return {("difference-in-span", ""): np.array(shares)}
 
 
 class Lean(NamedTuple):
@@ -103,9 +111,9 @@ class Lean(NamedTuple):
     low: float
     high: float
 
-    def of(self, vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+    def of(self, vectors: NDArray[np.float32]) -> Float:
         """MIDB of words less its mean over the vocabulary, shape ``(n,)``."""
-        found: NDArray[np.float64] = midb_of_words(vectors, self.subspace) - self.mean
+        found: Float = midb_of_words(vectors, self.subspace) - self.mean
         return found
 
     def claimed(self, value: float) -> int | None:
@@ -171,7 +179,7 @@ def word_rows(panel: Panel, words: Sequence[str]) -> list[Row]:
     direct = undefined
     if lens.direction is not None:
         direct = direct_bias_of_words(x, lens.direction).tolist()
-    said = {"neutral": 0.0, "better": "neutral"}
+    said = ideal("lean")  # a side, unlike the means of absolute values
     about = {} if lean is None else {"mean": lean.mean, "middle": [lean.low, lean.high]}
     rows = []
     for word, value in zip(words, leans, strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,8 @@ from numpy.typing import NDArray
 
 from wordbias.measures.blocks import blocks
 from wordbias.subspace import Subspace
+
+Float = NDArray[np.float64]
 
 
 class Midb(NamedTuple):
@@ -30,10 +33,34 @@ class Midb(NamedTuple):
     rms: float
 
 
-def midb_of_words(vectors: NDArray[np.float32], subspace: Subspace) -> NDArray[np.float64]:
+def contributions(x: Float, subspaces: Sequence[Subspace]) -> Float:
+    """``a_i ⟨g_i, x⟩`` of every vector and every component of all subspaces, shape ``(n, Σk)``."""
+    rows = np.concatenate([one.basis * one.weights[:, None] for one in subspaces])
+    found: Float = x @ rows.T
+    return found
+
+
+def sums_of_contributions(x: Float, subspaces: Sequence[Subspace]) -> tuple[Float, Float]:
+    """MIDB of every vector along each subspace, and the sum of its squared parts, ``(n, s)`` each.
+
+    All values of MIDB are means of these, of their absolute values, or roots of such a mean.
+
+    Parameters
+    ----------
+    x
+        Shape ``(n, d)``, float64.
+    subspaces
+        One or more.
+    """
+    along = contributions(x, subspaces)
+    starts = np.cumsum([0, *(one.dims for one in subspaces[:-1])])
+    return np.add.reduceat(along, starts, axis=1), np.add.reduceat(along**2, starts, axis=1)
+
+
+def midb_of_words(vectors: NDArray[np.float32], subspace: Subspace) -> Float:
     """MIDB of every word, shape ``(n,)``, for vectors of shape ``(n, d)``."""
-    g = subspace.basis.T @ subspace.weights
-    return np.concatenate([np.zeros(0), *(x @ g for x in blocks(vectors))])
+    parts = (sums_of_contributions(x, [subspace])[0][:, 0] for x in blocks(vectors))
+    return np.concatenate([np.zeros(0), *parts])
 
 
 def midb(vectors: NDArray[np.float32], subspace: Subspace) -> Midb:
@@ -44,10 +71,9 @@ def midb(vectors: NDArray[np.float32], subspace: Subspace) -> Midb:
     """
     signed = absolute = square = 0.0
     for x in blocks(vectors):
-        weighted = subspace.coordinates(x) * subspace.weights
-        total = weighted.sum(axis=1)
+        total, squares = sums_of_contributions(x, [subspace])
         signed += total.sum()
         absolute += np.abs(total).sum()
-        square += (weighted**2).sum()
+        square += squares.sum()
     n = len(vectors)
     return Midb(float(signed / n), float(absolute / n), float(np.sqrt(square / n)))

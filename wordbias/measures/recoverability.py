@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,10 @@ from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
 from wordbias.measures.bootstrap import Interval, percentile_interval, resampled_cells
+from wordbias.measures.chance import Null, leaning
+from wordbias.measures.family import Key
 from wordbias.measures.panel import Panel
+from wordbias.measures.registry import ideal
 from wordbias.results import Row
 from wordbias.threads import blas_threads
 
@@ -112,10 +116,22 @@ def recoverability_rows(panel: Panel, words: int = WORDS) -> list[Row]:
             result.accuracy,
             **result.interval(panel.rng())._asdict(),
             n=result.tested,
-            neutral=0.5,
-            better="lower",
+            **ideal(f"recoverability-{name}"),
             converged=None if result.converged else False,
             **said,
         )
         for name, result in found.items()
     ]
+
+
+def chance_of_recoverability(panel: Panel, nulls: Sequence[Null]) -> dict[Key, NDArray[np.float64]]:
+    """Tell the words that lean most along each null apart, by their vectors in the original."""
+    names = [f"recoverability-{name}" for name in CLASSIFIERS]
+    values = np.full((len(names), len(nulls)), np.nan)
+    for i, null in enumerate(nulls):
+        chosen = leaning(panel, null, WORDS)
+        if chosen is not None:
+            vectors = panel.original_vectors[chosen.rows]
+            found = recoverability(vectors, chosen.labels, seed=panel.seed)
+            values[:, i] = [one.accuracy for one in found.values()]
+    return {(name, ""): row for name, row in zip(names, values, strict=True)}

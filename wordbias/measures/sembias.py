@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.bootstrap import percentile_interval, resampled_cells
+from wordbias.measures.chance import Null
+from wordbias.measures.family import Key
 from wordbias.measures.panel import Panel
+from wordbias.measures.registry import ideal
 from wordbias.results import Row
 from wordbias.subspace import Subspace
 from wordbias.wordlists import resolve_pairs
@@ -106,7 +109,6 @@ def category_counts(best: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 MEASURES = tuple(f"sembias-{name}" for name in CATEGORIES)
-_BETTER = dict(zip(MEASURES, ("higher", "lower", "lower"), strict=True))
 
 
 def sembias_rows(panel: Panel, sembias: SemBias | None) -> list[Row]:
@@ -142,7 +144,7 @@ def _set_rows(panel: Panel, questions: Sequence[Question], name: str) -> list[Ro
             measure,
             float(counts[i] / len(usable)),
             **percentile_interval(drawn[:, i])._asdict(),
-            better=_BETTER[measure],
+            **ideal(measure),
             direction=panel.own_direction.recipe,
             **said,
         )
@@ -182,3 +184,13 @@ def _differences(
         for side in (0, 1)
     )
     return (a.astype(np.float64) - b).reshape(len(questions), 4, -1)
+
+
+def chance_of_sembias(
+    panel: Panel, nulls: Sequence[Null], sembias: SemBias | None
+) -> dict[Key, NDArray[np.float64]]:
+    """Shares of the categories along each null; nothing without the questions."""
+    if sembias is None:
+        return {}
+    directions = [null.direction for null in nulls]
+    return category_shares(panel.original, sembias, directions)

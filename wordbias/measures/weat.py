@@ -21,6 +21,7 @@ from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.bootstrap import SAMPLES, percentile_interval
 from wordbias.measures.permutation import PARTITIONS, TIE, Alternative, both_sets, p_value
+from wordbias.measures.registry import ideal
 from wordbias.results import Row
 from wordbias.wordlists.queries import FoundQuery, Query
 
@@ -155,8 +156,7 @@ def weat_row(embedding: Embedding, found: FoundQuery, settings: Settings) -> Row
         **_interval(c, sizes, settings),
         **_tested(s_x, s_y, settings),
         "ddof": settings.ddof,
-        "neutral": 0.0,
-        "better": "neutral",
+        **ideal("weat"),
     }
     if np.isnan(d):
         reason = "undefined: all target words are associated alike"

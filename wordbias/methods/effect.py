@@ -13,20 +13,13 @@ from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.displacement import displacement, neighbours_preserved
 from wordbias.measures.lens import Value, fit_lens
+from wordbias.measures.registry import ideal
 from wordbias.results import Row
 from wordbias.wordlists import Attribute
 
 NEIGHBOURS = 10
 QUERIES = 1000
 MOST_MOVED = 10
-_CONVENTION = {
-    "midb": {"neutral": 0.0, "better": "neutral"},
-    "midb-abs": {"neutral": 0.0, "better": "lower"},
-    "midb-rms": {"neutral": 0.0, "better": "lower"},
-    "midb-unit": {"neutral": 0.0, "better": "neutral"},
-    "direct-bias": {"neutral": 0.0, "better": "lower"},
-    "direct-bias-pca": {"neutral": 0.0, "better": "lower"},
-}
 
 
 @dataclass(frozen=True)
@@ -41,7 +34,7 @@ def effect(
     before: Embedding,
     after: Embedding,
     vocabulary: Sequence[str],
-    attribute: Attribute,
+    attribute: Attribute | None,
     *,
     dims: int = 4,
     center: bool = False,
@@ -56,7 +49,7 @@ def effect(
     vocabulary
         V_t, the words that should be neutral; not empty.
     attribute
-        What bias is measured along.
+        What bias is measured along; None takes no bias, only what it cost.
     dims, center
         Of the subspace that MIDB is measured along.
     seed
@@ -75,15 +68,14 @@ def effect(
         raise WordbiasError(f"{after.name}: the vector of {word!r} leaves the range of float32")
     first = slice(len(chosen)) if np.array_equal(chosen, np.arange(len(chosen))) else chosen
     old, new = before.vectors[first], after.vectors[first]  # no copies where that is possible
-    frozen = fit_lens(before, attribute, dims=dims, center=center)
-    anew = fit_lens(after, attribute, dims=dims, center=center)
-    rows = [
-        *_rows(before.name, frozen.measure(old), center, n=len(old), stage="before"),
-        *_rows(
-            before.name, frozen.measure(new), center, n=len(old), stage="after", reference="before"
-        ),
-        *_rows(before.name, anew.measure(new), center, n=len(old), stage="after", reference="self"),
-    ]
+    rows: list[Row] = []
+    if attribute is not None:
+        frozen = fit_lens(before, attribute, dims=dims, center=center)
+        anew = fit_lens(after, attribute, dims=dims, center=center)
+        name, n = before.name, len(old)
+        rows += _rows(name, frozen.measure(old), center, n=n, stage="before")
+        rows += _rows(name, frozen.measure(new), center, n=n, stage="after", reference="before")
+        rows += _rows(name, anew.measure(new), center, n=n, stage="after", reference="self")
     moved = displacement(old, new)
     furthest = np.argsort(-moved, kind="stable")[:MOST_MOVED].tolist()
     most_moved = [
@@ -99,11 +91,11 @@ def _rows(subject: str, values: dict[str, Value], center: bool, **details: Any) 
         because: dict[str, Any] = {"reason": reason} if reason else {}
         if measure.startswith("midb"):
             because["centred"] = center
-        yield Row(subject, measure, value, {**details, **_CONVENTION[measure], **because})
+        yield Row(subject, measure, value, {**details, **ideal(measure), **because})
 
 
 def _displacement_row(subject: str, moved: NDArray[np.float64], **details: Any) -> Row:
-    convention = {"stage": "after", "n": len(moved), "neutral": 0.0, "better": "lower"}
+    convention = {"stage": "after", "n": len(moved), **ideal("displacement")}
     return Row(subject, "displacement", float(moved.mean()), {**convention, **details})
 
 
@@ -111,7 +103,7 @@ def _neighbour_rows(
     subject: str, old: NDArray[np.float32], new: NDArray[np.float32], seed: int
 ) -> Iterator[Row]:
     k = min(NEIGHBOURS, len(old) - 1)
-    details = {"stage": "after", "setting": f"k={k}", "neutral": 1.0, "better": "higher"}
+    details = {"stage": "after", "setting": f"k={k}", **ideal("neighbours-preserved")}
     if k < 1:
         reason = "undefined: the vocabulary has a single word"
         yield Row(subject, "neighbours-preserved", None, {**details, "reason": reason})

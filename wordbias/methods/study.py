@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from wordbias.embedding import Embedding
-from wordbias.measures.chance import Values, chance, with_chance
+from wordbias.measures.chance import chance, with_chance
 from wordbias.measures.components import Components, components
+from wordbias.measures.family import Values
 from wordbias.measures.lens import axis
 from wordbias.measures.panel import Panel
+from wordbias.measures.registry import BY_KEY, short_title
 from wordbias.methods.diagnosis import about_removal, cautions, component_rows, removed_row
 from wordbias.methods.effect import Effect, effect
 from wordbias.methods.misp import Groups, check_dims, find_groups, reweighted
@@ -23,12 +25,12 @@ from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute
 
 _STAGES = (("before", None), ("after", "before"))
-_SHOULD_FALL = {
-    "midb-abs": "MIDB (mean of |·|)",
-    "midb-rms": "MIDB (RMS)",
-    "direct-bias": "direct bias",
-    "direct-bias-pca": "direct bias (PCA)",
-}
+_SHOULD_FALL = tuple(
+    one.name
+    for key in ("midb", "direct-bias")
+    for one in BY_KEY[key].measures
+    if one.listed and one.better == "lower"
+)
 _LEAST = 0.01
 """Part of its value that a measure must lose to be called fallen."""
 
@@ -93,11 +95,11 @@ class Study:
         }
         fell: list[str] = []
         stayed: list[str] = []
-        for measure, name in _SHOULD_FALL.items():
+        for measure in _SHOULD_FALL:
             before, after = (found.get((measure, *k)) for k in _STAGES)
             if before is not None and after is not None:
                 told = fell if after < (1 - _LEAST) * before else stayed
-                told.append(f"{name} {before:.3f} → {after:.3f}")
+                told.append(f"{short_title(measure)} {before:.3f} → {after:.3f}")
         lists = (("Fell", fell), (f"Did not fall by {_LEAST:.0%}", stayed))
         return [f"{what}: {', '.join(steps)}." for what, steps in lists if steps]
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
+from wordbias.measures.registry import ideal
 from wordbias.nli.fillers import Filler
 from wordbias.nli.marked_attribute import (
     PARTITIONS,
@@ -27,8 +28,6 @@ from wordbias.results import Row
 MEANS = ("mab-neutral", "mab-entailment", "mab-contradiction")
 """The measures that hold a mean (N, E, C)."""
 BIAS = ("mab-distance", "mab-error", "mab-error-per-pair")
-_ZERO = {"neutral": 0, "better": "lower"}
-_IDEALS = ({"neutral": 1, "better": "higher"}, _ZERO, _ZERO)
 
 
 @dataclass(frozen=True)
@@ -136,10 +135,11 @@ def _bias_rows(part: _Part, subject: str, settings: Settings) -> Iterator[Row]:
     values = (found.distance, found.error, found.error_per_pair)
     around = intervals(first, second, np.random.default_rng(settings.seed))
     tested = _test(first, second, settings) if can_tell(len(first), len(second)) else {}
-    about = {**part.about, "n": part.p.shape[0] * part.p.shape[1], **_ZERO}
+    about = {**part.about, "n": part.p.shape[0] * part.p.shape[1]}
     for measure, value, interval in zip(BIAS, values, around, strict=True):
         more = tested if measure == BIAS[0] else {}
-        yield Row(subject, measure, value, {**about, **interval._asdict(), **more})
+        said = {**about, **ideal(measure), **interval._asdict(), **more}
+        yield Row(subject, measure, value, said)
 
 
 def _test(first: Float, second: Float, settings: Settings) -> dict[str, Any]:
@@ -158,9 +158,9 @@ def _word_rows(word: Filler, p: Float, about: dict[str, Any], subject: str) -> I
     yield from _means(mean, about, subject)
     errors = (distance_to_ideal(mean), distance_to_ideal(p).mean())
     for measure, value in zip(BIAS[1:], errors, strict=True):
-        yield Row(subject, measure, float(value), {**about, **_ZERO})
+        yield Row(subject, measure, float(value), {**about, **ideal(measure)})
 
 
 def _means(mean: Float, about: dict[str, Any], subject: str) -> Iterator[Row]:
-    for measure, value, ideal in zip(MEANS, mean, _IDEALS, strict=True):
-        yield Row(subject, measure, float(value), {**about, **ideal})
+    for measure, value in zip(MEANS, mean, strict=True):
+        yield Row(subject, measure, float(value), {**about, **ideal(measure)})

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from wordbias.nli.pairs import LABELS
 from wordbias.nli.predictions import label_places
 from wordbias.nli.test_sets import Pair, TestSet
 from wordbias.optional import need
-from wordbias.pretrained import PURPOSE, check_padding, load_pretrained, to_device
+from wordbias.pretrained import PURPOSE, check_padding, evaluating, load_pretrained, to_device
 from wordbias.progress import progress
 from wordbias.threads import threads
 
@@ -124,7 +123,7 @@ class Classifier:
         out = np.empty((len(pairs), len(LABELS)), np.float32)
         order = np.argsort([len(first) + len(second) for first, second in pairs], kind="stable")
         with (
-            _evaluating(self.model),
+            evaluating(self.model),
             torch.inference_mode(),
             progress(what, len(pairs), "pair") as bar,
         ):
@@ -152,18 +151,6 @@ class Classifier:
         if not np.isfinite(found).all():
             raise WordbiasError(f"{self.name}: predicts what is no number; its weights are damaged")
         return found
-
-
-@contextmanager
-def _evaluating(model: Any) -> Iterator[None]:
-    """Switch dropout off as long as the block lasts."""
-    training = [module for module in model.modules() if module.training]
-    model.eval()
-    try:
-        yield
-    finally:
-        for module in training:
-            module.training = True
 
 
 def label_order(

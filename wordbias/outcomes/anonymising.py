@@ -138,20 +138,22 @@ class SpacyFinder:
     model: Any = field(repr=False)
 
     @classmethod
-    def load(cls, name: str) -> SpacyFinder:
-        """Load a spaCy model.
+    def of(cls, model: str | Callable[[str], Any] | None) -> SpacyFinder:
+        """Load a spaCy model by its name, or take a loaded one.
 
         Raises
         ------
         WordbiasError
             If spaCy or the model is not installed; models are not on PyPI.
         """
+        if not isinstance(model, str):
+            return cls(model)
         spacy = need("spacy", extra="spacy", purpose="finding entities in texts")
         try:
-            return cls(spacy.load(name))
+            return cls(spacy.load(model))
         except OSError:
             raise WordbiasError(
-                f"spaCy has no model {name!r}; get it with: python -m spacy download {name}"
+                f"spaCy has no model {model!r}; get it with: python -m spacy download {model}"
             ) from None
 
     def __call__(self, text: str, cells: object = None) -> Sequence[Entity]:

@@ -1,27 +1,43 @@
-"""How far apart classes are: costs for the Wasserstein distance, from a file."""
+"""How far apart classes are: costs for the Wasserstein distance, from a file or an array."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from wordbias.errors import WordbiasError
 from wordbias.formats.tables import kind_of, read_lines
 from wordbias.outcomes.confusion import listed
 
 
-def load_costs(path: str | Path, classes: Sequence[str]) -> NDArray[np.float64]:
+@runtime_checkable
+class LabelledFrame(Protocol):
+    """A frame of pandas."""
+
+    def rename(self, *, index: type, columns: type) -> Any:
+        """Return it with other labels."""
+
+    def reindex(self, *, index: Sequence[str], columns: Sequence[str]) -> Any:
+        """Return it in another order."""
+
+
+def load_costs(
+    source: str | os.PathLike[str] | LabelledFrame | ArrayLike, classes: Sequence[str]
+) -> NDArray[np.float64]:
     """Read a square table of costs and put it in the order of classes.
 
     Parameters
     ----------
-    path
+    source
         CSV or tabbed text. The header has the classes, behind a first cell of any name; each row
-        begins with its class. More classes than asked for do no harm.
+        begins with its class. More classes than asked for do no harm. Or a frame with classes as
+        its index and columns, or an array in the order of `classes`.
     classes
         In the order of the result.
 
@@ -35,7 +51,12 @@ def load_costs(path: str | Path, classes: Sequence[str]) -> NDArray[np.float64]:
     WordbiasError
         If the file is anything else, or lacks a class.
     """
-    file = Path(path)
+    if isinstance(source, LabelledFrame):
+        named = source.rename(index=str, columns=str)
+        return _checked("--costs", named.reindex(index=classes, columns=classes), classes)
+    if not isinstance(source, (str, os.PathLike)):
+        return _checked("--costs", source, classes)
+    file = Path(source)
     if kind_of(file) not in ("csv", "tsv"):
         raise WordbiasError(f"{file}: expected costs in a .csv or .tsv file")
     table: dict[str, dict[str, float]] = {}
@@ -51,9 +72,7 @@ def load_costs(path: str | Path, classes: Sequence[str]) -> NDArray[np.float64]:
         raise WordbiasError(
             f"{file}: expected a row and a column for each class; found none for {listed(lacking)}"
         )
-    costs = np.array([[table[a][b] for b in classes] for a in classes])
-    _check(file, costs, classes)
-    return costs
+    return _checked(str(file), [[table[a][b] for b in classes] for a in classes], classes)
 
 
 def _cost(text: str, place: str) -> float:
@@ -66,11 +85,23 @@ def _cost(text: str, place: str) -> float:
     return cost
 
 
-def _check(file: Path, costs: NDArray[np.float64], classes: Sequence[str]) -> None:
+def _checked(what: str, given: ArrayLike, classes: Sequence[str]) -> NDArray[np.float64]:
+    try:
+        costs = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise WordbiasError(f"{what}: expected numbers, found {given!r:.80}") from None
+    if costs.shape != (len(classes), len(classes)):
+        raise WordbiasError(
+            f"{what}: expected a cost for each two of {listed(classes)}, in this order; found the "
+            f"shape {costs.shape}"
+        )
+    for cost in costs[~((costs >= 0) & (costs < math.inf))].tolist():
+        raise WordbiasError(f"{what}: expected costs, 0 or more; found {cost}")
     for i, j in np.argwhere(costs != costs.T).tolist():
         raise WordbiasError(
-            f"{file}: {classes[i]} to {classes[j]} costs {costs[i, j]:g}, but {costs[j, i]:g} the "
+            f"{what}: {classes[i]} to {classes[j]} costs {costs[i, j]:g}, but {costs[j, i]:g} the "
             "other way; a distance is symmetric"
         )
     for i in np.flatnonzero(np.diag(costs)).tolist():
-        raise WordbiasError(f"{file}: {classes[i]} to itself costs {costs[i, i]:g}; expected 0")
+        raise WordbiasError(f"{what}: {classes[i]} to itself costs {costs[i, i]:g}; expected 0")
+    return costs

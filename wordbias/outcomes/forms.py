@@ -5,6 +5,7 @@ The pieces of a line, joined by the form's glue, are the line, character for cha
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,16 @@ Pieces = tuple[list[str], Mapping[str, int]]
 
 class BadRowError(Exception):
     """A record that cannot be used."""
+
+
+def is_missing(value: object) -> bool:
+    """Say whether a value is none: None, an empty text, nan or pandas' NA."""
+    if value is None or isinstance(value, str):
+        return not value
+    try:
+        return bool(value != value)
+    except TypeError:  # NA, which is neither equal nor unequal to anything
+        return True
 
 
 class Form:
@@ -61,6 +72,10 @@ class Form:
         """
         return [body], self.places
 
+    def join(self, pieces: Sequence[str]) -> str:
+        """Return the record that consists of these pieces."""
+        return self.glue.join(pieces)
+
     def value(self, piece: str) -> str:
         """Return what a piece says."""
         return piece
@@ -71,6 +86,22 @@ class Form:
 
     def check_text(self, piece: str, column: str) -> None:
         """Refuse a piece that is no text."""
+
+
+class HeldForm(Form):
+    """Cells in memory, which are a line only while they wait on disk."""
+
+    def __init__(self, columns: Sequence[str]) -> None:
+        super().__init__(Path())
+        self.places = {name: i for i, name in enumerate(columns)}
+
+    def join(self, pieces: Sequence[str]) -> str:
+        """Write the pieces as JSON."""
+        return json.dumps(list(pieces))
+
+    def split(self, body: str) -> Pieces:
+        """Read them again."""
+        return list(json.loads(body)), self.places
 
 
 class Tabbed(Form):

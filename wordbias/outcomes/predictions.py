@@ -1,31 +1,56 @@
-"""The predictions of a classifier: columns of a file of any of the usual forms."""
+"""The predictions of a classifier: columns of a file of any usual form, of a frame, or arrays."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
+from typing import Any, Protocol, TypeGuard
+
+from numpy.typing import ArrayLike
 
 from wordbias.errors import WordbiasError
 from wordbias.formats.parquet import is_parquet, read_parquet
 from wordbias.formats.tables import kind_of, read_lines
 from wordbias.outcomes.confusion import listed
+from wordbias.outcomes.forms import is_missing
 
 _MISSING = frozenset(("", "null"))  # the second is what jsonl calls no value
 
 
+class Frame(Protocol):
+    """A frame of pandas, or what looks like it."""
+
+    columns: Any
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a column."""
+
+
+Examples = str | os.PathLike[str] | Frame | Mapping[str, ArrayLike]
+"""A file, a frame, or the columns by name."""
+
+
+def is_table(given: object) -> TypeGuard[Examples]:
+    """Say whether something has columns: a file, a frame, or arrays by name."""
+    return isinstance(given, (str, os.PathLike, Mapping)) or hasattr(given, "columns")
+
+
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Some columns of a file, as texts.
+    """Some columns of a table, as texts.
 
     Attributes
     ----------
+    path
+        Of the file, or ``memory``.
     cells
         By the name of the column.
     sha256
-        Of the file.
+        Of the file; empty where there is none.
     dropped, problem
         How many rows were left out because they cannot be used, and the first reason.
     """
@@ -40,8 +65,10 @@ class Columns:
         return len(next(iter(self.cells.values())))
 
 
-def load_columns(path: str | Path, names: Sequence[str], *, skip_bad: bool = False) -> Columns:
-    """Read columns of a CSV, tabbed or jsonl file, compressed or not, or of Parquet.
+def load_columns(
+    table: Examples, names: Sequence[str], *, skip_bad: bool = False, what: str = "the table"
+) -> Columns:
+    """Read columns of a CSV, tabbed or jsonl file, compressed or not, of Parquet, or in memory.
 
     Parameters
     ----------
@@ -49,6 +76,8 @@ def load_columns(path: str | Path, names: Sequence[str], *, skip_bad: bool = Fal
         Of the columns.
     skip_bad
         Leave out rows that cannot be used, and count them.
+    what
+        A table in memory, for messages.
 
     Raises
     ------
@@ -56,23 +85,29 @@ def load_columns(path: str | Path, names: Sequence[str], *, skip_bad: bool = Fal
         If the file cannot be read, has no such columns or no rows; if a row cannot be used and is
         not to be left out; if Parquet is to be read and pandas is missing.
     """
-    file = Path(path)
     names = list(dict.fromkeys(names))
-    read = _parquet if is_parquet(file) else _lines
+    file = Path(table) if isinstance(table, (str, os.PathLike)) else None
+    if file is None:
+        read = _held(what, table, names)
+    else:
+        what = str(file)
+        read = _frame(what, read_parquet(file), names) if is_parquet(file) else _lines(file, names)
     rows: list[Sequence[str]] = []
     bad: list[str] = []
-    for cells, problem in read(file, names):
+    for cells, problem in read:
         if not problem:
             rows.append(cells)
             continue
         if not skip_bad:
-            raise WordbiasError(f"{file}: {problem}; mend it, or drop such rows with --skip-bad")
+            raise WordbiasError(f"{what}: {problem}; mend it, or drop such rows with --skip-bad")
         bad.append(problem)
     if not rows:
         among = f" that can be used, of {len(bad):,}; the first: {bad[0]}" if bad else ""
-        raise WordbiasError(f"{file}: holds no rows{among}")
+        raise WordbiasError(f"{what}: holds no rows{among}")
     cells_by_name = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-    return Columns(str(file), cells_by_name, _sha256(file), len(bad), bad[0] if bad else "")
+    sha256 = "" if file is None else _sha256(file)
+    path = "memory" if file is None else what
+    return Columns(path, cells_by_name, sha256, len(bad), bad[0] if bad else "")
 
 
 Cells = tuple[Sequence[str], str]
@@ -94,15 +129,12 @@ def _lines(file: Path, names: Sequence[str]) -> Iterator[Cells]:
             continue
         lacking = [n for n, c in zip(names, cells, strict=True) if c in _MISSING]
         if not (checked or line.problem) and lacking[0] not in line.cells:
-            raise WordbiasError(_no_column(file, lacking[0], list(line.cells)))
+            raise WordbiasError(_no_column(str(file), lacking[0], list(line.cells)))
         yield cells, f"line {line.number}: {line.problem or f'has no {lacking[0]!r}'}"
 
 
-def _parquet(file: Path, names: Sequence[str]) -> Iterator[Cells]:
-    frame = read_parquet(file)
-    for name in names:
-        if name not in frame.columns:
-            raise WordbiasError(_no_column(file, name, list(map(str, frame.columns))))
+def _frame(what: str, frame: Any, names: Sequence[str]) -> Iterator[Cells]:
+    _check_columns(what, names, frame.columns)
     missing = frame[list(names)].isna()
     lacking = missing.idxmax(axis=1).where(missing.any(axis=1), "")
     values = (frame[name].map(str) for name in names)
@@ -110,8 +142,35 @@ def _parquet(file: Path, names: Sequence[str]) -> Iterator[Cells]:
         yield cells, f"row {i}: has no {lack!r}" if lack else ""
 
 
-def _no_column(file: Path, name: str, known: Sequence[str]) -> str:
-    return f"{file}: has no column {name!r}; it has {listed(known, 20)}"
+def _held(what: str, table: Any, names: Sequence[str]) -> Iterator[Cells]:
+    """Yield the rows of a frame or of arrays."""
+    if hasattr(table, "isna"):
+        yield from _frame(what, table, names)
+        return
+    _check_columns(what, names, table if isinstance(table, Mapping) else table.columns)
+    if flat := [name for name in names if getattr(table[name], "ndim", 1) != 1]:
+        raise WordbiasError(
+            f"{what}: expected one value for each example; {flat[0]} has the shape "
+            f"{table[flat[0]].shape}"
+        )
+    columns = [list(table[name]) for name in names]
+    sizes = [len(column) for column in columns]
+    if len(set(sizes)) > 1:
+        found = ", ".join(f"{n:,} of {name}" for name, n in zip(names, sizes, strict=True))
+        raise WordbiasError(f"{what}: expected one value of each for every example; found {found}")
+    for i, row in enumerate(zip(*columns, strict=True), 1):
+        lacking = next((n for n, value in zip(names, row, strict=True) if is_missing(value)), "")
+        yield list(map(str, row)), f"row {i}: has no {lacking!r}" if lacking else ""
+
+
+def _check_columns(what: str, names: Sequence[str], known: Any) -> None:
+    for name in names:
+        if name not in known:
+            raise WordbiasError(_no_column(what, name, list(map(str, known))))
+
+
+def _no_column(what: str, name: str, known: Sequence[str]) -> str:
+    return f"{what}: has no column {name!r}; it has {listed(known, 20)}"
 
 
 def _sha256(file: Path) -> str:

@@ -1,4 +1,4 @@
-"""Records of a text file of any size, such that what is not rewritten stays as it was.
+"""Records of a text file of any size, or of a frame, of which what is not rewritten stays.
 
 A record is kept as the pieces its line consists of; to replace one cell is to replace one piece,
 and all the others, their quotation marks and escapes included, are written as they were read.
@@ -6,13 +6,15 @@ and all the others, their quotation marks and escapes included, are written as t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from wordbias.errors import WordbiasError
-from wordbias.formats.tables import kind_of
-from wordbias.outcomes.forms import BadRowError, Form, Pieces
+from wordbias.formats.tables import PLAIN, kind_of
+from wordbias.outcomes.forms import BadRowError, Form, HeldForm, Pieces, is_missing
 from wordbias.outcomes.json_form import FORMS
 from wordbias.outcomes.whole_records import byte_order_mark, whole_records
 
@@ -47,7 +49,7 @@ class Record:
 
     def line(self) -> str:
         """Return the record as it stands in the file, with the end of its line."""
-        return self.form.glue.join(self.pieces) + self.end
+        return self.form.join(self.pieces) + self.end
 
     def has(self, where: Mapping[str, tuple[str, ...]]) -> bool:
         """Return whether each of these columns has one of the values given for it."""
@@ -62,6 +64,7 @@ class Problems:
     skip: bool = False
     count: int = 0
     first: str = ""
+    unit: str = "line"
 
     def meet(self, number: int, problem: str) -> None:
         """Note a record, or refuse it.
@@ -71,7 +74,7 @@ class Problems:
         WordbiasError
             If such records are not to be dropped.
         """
-        said = f"line {number}: {problem}"
+        said = f"{self.unit} {number}: {problem}"
         if not self.skip:
             raise WordbiasError(f"{self.file}: {said}; mend it, or drop such rows with --skip-bad")
         self.count += 1
@@ -142,7 +145,7 @@ class RecordFile:
         names = form.read_names(first)
         start = byte_order_mark(file) + first * form.has_header
         asked = tuple(dict.fromkeys(columns))
-        column = _text_column(file, names, text, asked)
+        column = _text_column(file, kind_of(file), names, text, asked)
         return cls(file, form, column, asked, start, Problems(file, skip_bad))
 
     def __iter__(self) -> Iterator[Record]:
@@ -168,13 +171,87 @@ class RecordFile:
         return pieces, places
 
 
-def _text_column(file: Path, names: Sequence[str], text: str | None, asked: Sequence[str]) -> str:
+@dataclass(frozen=True)
+class HeldRecords(RecordFile):
+    """Records in memory: texts, and as texts the other columns that are needed.
+
+    A record's number is its place, from 1.
+
+    Attributes
+    ----------
+    cells
+        For each of `text` and `columns`, its values.
+    """
+
+    cells: Sequence[Sequence[object]] = field(default=(), repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        data: Any,
+        *,
+        text: str | None = None,
+        columns: Iterable[str] = (),
+        skip_bad: bool = False,
+    ) -> HeldRecords:
+        """Take texts, or a frame of pandas, and find the column of its texts.
+
+        Parameters
+        ----------
+        data
+            A sequence or series of texts, or a frame.
+        text, columns, skip_bad
+            See `RecordFile.open`.
+
+        Raises
+        ------
+        WordbiasError
+            If it is none of these, or a column is not there.
+        """
+        name, asked = Path("texts"), tuple(dict.fromkeys(columns))
+        problems = Problems(name, skip_bad, unit="row")
+        if hasattr(data, "columns"):
+            known = list(map(str, data.columns))
+            column = _text_column(name, "frame", known, text, asked)
+            cells = [data[one].tolist() for one in (column, *asked)]
+        else:
+            if isinstance(data, bytes) or not isinstance(data, Iterable):
+                raise WordbiasError(
+                    f"DATA: expected a file, texts or a frame, found {type(data).__name__}"
+                )
+            if wanted := [one for one in (text, *asked) if one is not None]:
+                raise WordbiasError(
+                    f"texts: have no column {wanted[0]!r}; give a frame, or a file with columns"
+                )
+            column, cells = PLAIN, [list(data)]
+        return cls(name, HeldForm([column, *asked]), column, asked, "", problems, cells)
+
+    def __iter__(self) -> Iterator[Record]:
+        self.problems.count, self.problems.first = 0, ""
+        for number, cells in enumerate(zip(*self.cells, strict=True), 1):
+            if isinstance(cells[0], str):
+                pieces = list(map(as_cell, cells))
+                yield Record(number, pieces, self.form.places, self.form, "\n")
+            else:
+                self.problems.meet(number, f"expected a text as {self.text!r}, found {cells[0]!r}")
+
+
+def as_cell(value: Any) -> str:
+    """Return a value of a frame as the cell of a file has it: of a list JSON, of none nothing."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, (list, tuple, dict)):
+        return json.dumps(value, default=lambda inner: inner.tolist())
+    return "" if is_missing(value) else str(value)
+
+
+def _text_column(
+    file: Path, kind: str, names: Sequence[str], text: str | None, asked: Sequence[str]
+) -> str:
     """Return the column of the texts, and see that all columns are there.
 
     What the first object of a jsonl file has says nothing about the others: there, columns that
     are asked for are looked for in each.
     """
-    kind = kind_of(file)
     wanted = [name for name in (text, *asked) if name is not None]
     if kind == "plain" and wanted:
         raise WordbiasError(

@@ -150,6 +150,21 @@ def _put(waiting: IO[bytes], record: Record) -> None:
     waiting.write(np.array([record.number, len(line)], np.int64).tobytes() + line)
 
 
+def through(stages: Sequence[Stage], records: Iterable[Record]) -> Iterator[Record]:
+    """Yield what stages make of records, in order."""
+    found = iter(records)
+    for stage in stages:
+        found = stage(found)
+    return found
+
+
+def in_random_order(records: Iterable[Record], seed: int) -> list[Record]:
+    """Return records in the order in which `shuffled` yields their lines."""
+    found = list(records)
+    keys = np.random.default_rng(seed).random(len(found))
+    return [found[i] for i in np.argsort(keys, kind="stable").tolist()]
+
+
 def rewrite(
     file: RecordFile, output: str, stages: Sequence[Stage], *, shuffle: int | None = None
 ) -> int:
@@ -177,10 +192,7 @@ def rewrite(
         If a record cannot be used and such are not to be dropped, or the output cannot be
         written.
     """
-    records: Iterator[Record] = iter(file)
-    for stage in stages:
-        records = stage(records)
-    lines: Iterable[str] = (record.line() for record in records)
+    lines: Iterable[str] = (record.line() for record in through(stages, file))
     if shuffle is not None:
         lines = shuffled(lines, shuffle)
     with replacing(output) as raw, compressing(raw, output) as out:

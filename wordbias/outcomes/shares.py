@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -17,14 +18,16 @@ from wordbias.lines import read_bounded
 from wordbias.outcomes.confusion import listed
 
 
-def load_shares(path: str | Path, column: str | None = None) -> dict[str, float]:
+def load_shares(
+    source: str | os.PathLike[str] | Mapping[str, float], column: str | None = None
+) -> dict[str, float]:
     """Read a share for each class.
 
     Parameters
     ----------
-    path
+    source
         JSON, an object of numbers by class; or a CSV or tabbed file with a header, whose first
-        column is the class.
+        column is the class; or the shares themselves.
     column
         Of the shares; by default the only other one.
 
@@ -38,7 +41,11 @@ def load_shares(path: str | Path, column: str | None = None) -> dict[str, float]
     WordbiasError
         If the file cannot be read, a share is no number from 0 to 100, or a class comes twice.
     """
-    file = Path(path)
+    if isinstance(source, Mapping):
+        if column is not None:
+            raise WordbiasError("--share-column is of a file, and the shares are given themselves")
+        return _some({str(k): _share(v, str(k), "--shares") for k, v in source.items()}, "--shares")
+    file = Path(source)
     if file.suffix.lower() == ".json":
         return _from_json(file)
     if kind_of(file) not in ("csv", "tsv"):
@@ -69,7 +76,7 @@ def _from_json(file: Path) -> dict[str, float]:
     return _some({name: _share(value, name, str(file)) for name, value in found.items()}, file)
 
 
-def _some(found: dict[str, float], file: Path) -> dict[str, float]:
+def _some(found: dict[str, float], file: Path | str) -> dict[str, float]:
     if not found:
         raise WordbiasError(f"{file}: holds no shares")
     return found

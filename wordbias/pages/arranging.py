@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wordbias.measures.registry import SECTIONS
 from wordbias.pages.section import Section
 from wordbias.pages.views import (
     clusters,
@@ -47,22 +48,8 @@ def _place(section: Section) -> int:
     return _ORDER.index(section.key) if section.key in _ORDER else len(_ORDER)
 
 
-_ORDER = (
-    "glance",
-    "matrix",
-    "occupations",
-    "midb",
-    "direct-bias",
-    "clustering",
-    "recoverability",
-    "sembias",
-    "gipe",
-    "weat",
-    "neighbours",
-    "moved",
-    "mab",
-    "quality",
-)
+_ORDER = ["glance", "matrix", "occupations", *(family.key for family in SECTIONS)]
+_ORDER.insert(_ORDER.index("moved"), "neighbours")
 
 
 def _together(first: Section, second: Section) -> Section:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wordbias.pages.families import BY_MEASURE, measure_title
+from wordbias.measures.registry import FAMILY_OF, measure_title
 from wordbias.pages.judging import (
     IMPROVED,
     SAME,
@@ -25,8 +25,6 @@ from wordbias.rows import Found, given
 
 _SUBJECTS = 4
 _WORDS = 3
-_COST = ("quality", "moved")
-"""Families whose values are no bias."""
 CAUTION = (
     "No value near neutral is a proof of fairness: each measure sees the bias that it was made to "
     "see, in its own words."
@@ -40,7 +38,7 @@ def headline(rows: Sequence[Found]) -> list[str]:
     neutral, or a change clear, only where the 95 % intervals say so.
     """
     known = main_lines(rows)
-    lines = [line for line in known if BY_MEASURE[line.measure].key not in _COST]
+    lines = [line for line in known if FAMILY_OF[line.measure].kind == "bias"]
     subjects = list(dict.fromkeys(line.subject for line in lines))
     said = []
     for subject in subjects[:_SUBJECTS]:
@@ -141,7 +139,7 @@ def _by_construction(line: Line) -> bool:
     return (
         last is not None
         and last.get("debiased") == "misp"
-        and BY_MEASURE[line.measure].key == "midb"
+        and FAMILY_OF[line.measure].key == "midb"
     )
 
 
@@ -185,13 +183,12 @@ def _counts(rows: Sequence[Found]) -> list[str]:
 
 
 def _title(line: Line) -> str:
-    family = BY_MEASURE[line.measure]
-    own = {"mab": "marked attribute bias", "midb": "MIDB (mean of |·|)"}
-    named = own.get(family.key, family.short)
+    family = FAMILY_OF[line.measure]
+    named = family.in_words or family.short
     named = named if not named[1:].islower() else named[:1].lower() + named[1:]
-    parts = line.variant.split(", ")
-    which = {"weat": f" of {parts[-1]}", "mab": f" of {parts[0]}"}
-    return named + which.get(family.key, "")
+    if family.names_variant is None:
+        return named
+    return f"{named} of {line.variant.split(', ')[family.names_variant]}"
 
 
 def _with_value(line: Line, row: Found) -> str:

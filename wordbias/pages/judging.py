@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wordbias.measures.registry import MEASURES
 from wordbias.pages.lines import Line, interval, is_number
 from wordbias.rows import Found
 
@@ -13,10 +14,6 @@ UNJUDGED = "no interval to judge by"
 UNKNOWN = "–"
 _ROUNDING = 1e-6
 """Values that are closer are equal: float32 vectors leave no more of a cosine or a share."""
-_TWO_SIDED = frozenset(
-    f"recoverability-{name}" for name in ("linear-svm", "rbf-svm", "logistic", "mlp")
-)
-"""Measures that are better lower, and can be below their neutral value by chance."""
 _MEANING = {
     IMPROVED: "the value moved the better way and the intervals do not overlap",
     WORSE: "it moved the other way and the intervals do not overlap",
@@ -64,7 +61,8 @@ def differs(row: Found) -> bool | None:
     ends, neutral = interval(row), row.get("neutral")
     if ends is None or not is_number(neutral) or row["value"] is None:
         return None
-    if row.get("better") != "neutral" and row["measure"] not in _TWO_SIDED:
+    known = MEASURES.get(row["measure"])
+    if row.get("better") != "neutral" and not (known and known.two_sided):
         return None
     return not ends[0] <= neutral <= ends[1]
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wordbias.embedding import Embedding
+from wordbias.measures.registry import ideal
 from wordbias.results import Row
 from wordbias.word_tasks.analogy import analogies
 from wordbias.word_tasks.sets import AnalogySet, SimilaritySet
@@ -60,7 +61,7 @@ def quality(
 def _similarity(space: Space, asked: SimilaritySet, settings: Settings, subject: str) -> Row:
     rng = np.random.default_rng(settings.seed)
     found = similarity(space, asked, rng, settings.oov)
-    details = _details(asked.name, found, found.missing, settings, "pairs")
+    details = _details("similarity", asked.name, found, found.missing, settings, "pairs")
     if found.interval is not None:
         details |= found.interval._asdict()
     return Row(subject, "similarity", found.value, details)
@@ -71,13 +72,13 @@ def _analogy(space: Space, asked: AnalogySet, settings: Settings, subject: str) 
     found = analogies(space, asked, settings.oov, settings.method)
     for name, part in asked.parts.items():
         accuracy = found.accuracy(part)
-        details = _details(name, accuracy, found.missing, settings, "questions")
+        details = _details("analogy", name, accuracy, found.missing, settings, "questions")
         setting = f"{settings.method}, standardised" if settings.standardise else settings.method
         yield Row(subject, "analogy", accuracy.value, {**details, "setting": setting})
 
 
 def _details(
-    name: str, found: Any, missing: Sequence[str], settings: Settings, what: str
+    measure: str, name: str, found: Any, missing: Sequence[str], settings: Settings, what: str
 ) -> dict[str, Any]:
     details = {
         "set": name,
@@ -86,7 +87,7 @@ def _details(
         "coverage": found.coverage,
         "missing": list(missing),
         "oov": settings.oov,
-        "better": "higher",
+        **ideal(measure),
     }
     if found.value is None:
         few = f"{found.n} of {found.asked} {what} have words of this embedding"

@@ -1,5 +1,6 @@
 """Plain lists of words, one a line."""
 
+import os
 from collections.abc import Sequence
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -8,7 +9,7 @@ from wordbias.errors import WordbiasError
 from wordbias.wordlists._toml import as_words, read_text, read_toml
 
 
-def wordlist(path: str | Path | Sequence[str]) -> tuple[str, ...]:
+def wordlist(path: str | os.PathLike[str] | Sequence[str]) -> tuple[str, ...]:
     """Return the words of a list.
 
     Parameters
@@ -28,7 +29,7 @@ def wordlist(path: str | Path | Sequence[str]) -> tuple[str, ...]:
     WordbiasError
         The file is missing, not UTF-8, not valid TOML, or has no words.
     """
-    if not isinstance(path, (str, Path)):
+    if not isinstance(path, (str, os.PathLike)):
         words = tuple(dict.fromkeys(path))
         if not words:
             raise WordbiasError("vocab: expected at least one word, found none")

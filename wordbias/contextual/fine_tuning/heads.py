@@ -18,7 +18,6 @@ from wordbias.pretrained import Loaded, load_pretrained
 
 CLASSIFIER = "AutoModelForSequenceClassification"
 _NEXT_SENTENCE = "AutoModelForNextSentencePrediction"
-_POOLER = "pooler"
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +83,8 @@ def load_headed(task: str, names: Sequence[str], model: str, seed: int = 0) -> H
 
 def encoder_parameters(model: Any) -> list[Any]:
     """Return the parameters that a head does not have: those of the encoder but for its pooler."""
-    named = base_of(model).named_parameters()
-    return [parameter for name, parameter in named if _POOLER not in name.split(".")[0]]
+    named, pooler = base_of(model).named_parameters(), family_of(model).pooler
+    return [parameter for name, parameter in named if pooler not in name.split(".")[0]]
 
 
 def _load(task: str, name: str) -> tuple[Loaded, bool]:
@@ -99,9 +98,9 @@ def _load(task: str, name: str) -> tuple[Loaded, bool]:
 
 
 def _check(loaded: Loaded, name: str) -> None:
-    family_of(loaded.model)
+    pooler = family_of(loaded.model).pooler
     prefix = f"{loaded.model.base_model_prefix}."
-    lost = [key for key in loaded.missing if key.startswith(prefix) and _POOLER not in key]
+    lost = [key for key in loaded.missing if key.startswith(prefix) and pooler not in key]
     if lost:
         raise WordbiasError(
             f"{name}: has no trained weights for {lost[0]}; give a folder whose weights are of "

@@ -11,7 +11,7 @@ from torch import Tensor
 from wordbias.contextual.heads import check_head, final_of, sentence_of
 from wordbias.contextual.interventions import Removal, applied
 from wordbias.contextual.sweep.last_layer import (
-    recipe_for,
+    quick_family,
     rows_alone,
     rows_of_whole,
 )
@@ -44,7 +44,7 @@ class Forward:
         attention, *rest = plan.stages
         self.attention = [Attention(model, steps) for steps in attention.steps]
         self.removals = [[_removals(model, steps) for steps in stage.steps] for stage in rest]
-        self.recipe = recipe_for(model)
+        self.quick = quick_family(model)
         self.shares = can_enter(model)
 
     def __call__(self, inputs: Inputs) -> Tensor:
@@ -72,9 +72,9 @@ class Forward:
         return logits[list(self.plan.leaves)]
 
     def _rows(self, last: Call, hidden: Tensor, mask: Tensor, chains: Sequence[Chain]) -> Tensor:
-        if self.recipe is None:
+        if self.quick is None:
             return rows_of_whole(last, hidden, chains)
-        return rows_alone(self.model, self.recipe, last, hidden, mask, chains)
+        return rows_alone(self.model, self.quick, last, hidden, mask, chains)
 
     def _next(self, states: Sequence[Tensor], stage: int) -> list[Tensor]:
         """Return the states of a stage from those of the one before, ``(B, d)`` each."""

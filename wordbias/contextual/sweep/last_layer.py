@@ -12,89 +12,33 @@ symmetric map, moves to where there is one vector a head: x · (P h_t) = (P x) �
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from wordbias.contextual.families import family_of, head_count
+from wordbias.contextual.families import Family, family_of, head_count
 from wordbias.contextual.sweep.prefix import Call
 from wordbias.contextual.sweep.removing import Chain, removed, removed_each
 
-Finish = Callable[[Any, Tensor, Tensor], Tensor]
 
+def quick_family(model: Any) -> Family | None:
+    """Return the family of a model whose last layer can be computed at position 0 alone, or None.
 
-def _bert(layer: Any, context: Tensor, x: Tensor) -> Tensor:
-    attended = layer.attention.output(context, x)
-    found: Tensor = layer.output(layer.intermediate(attended), attended)
-    return found
-
-
-def _distilbert(layer: Any, context: Tensor, x: Tensor) -> Tensor:
-    attended = layer.sa_layer_norm(layer.attention.out_lin(context) + x)
-    found: Tensor = layer.output_layer_norm(layer.ffn(attended) + attended)
-    return found
-
-
-def _mpnet(layer: Any, context: Tensor, x: Tensor) -> Tensor:
-    attention = layer.attention
-    attended = attention.LayerNorm(attention.attn.o(context) + x)
-    found: Tensor = layer.output(layer.intermediate(attended), attended)
-    return found
-
-
-def _albert(layer: Any, context: Tensor, x: Tensor) -> Tensor:
-    attention = layer.attention
-    attended = attention.LayerNorm(attention.dense(context) + x)
-    inner = layer.ffn_output(layer.activation(layer.ffn(attended)))
-    found: Tensor = layer.full_layer_layer_norm(inner + attended)
-    return found
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How a family's layer goes on from what its attention gathers.
-
-    Attributes
-    ----------
-    finish
-        From the layer, the gathered values and what came in, the last two of shape ``(n, d)``.
-    bias
-        The argument of the layer that is added to the scores, shape ``(B, heads, T, T)``; or none.
+    It cannot where the family's record does not say how it goes on, or where this model's scores
+    depend on more than its queries and keys, or a layer is several.
     """
-
-    finish: Finish
-    bias: str = ""
-
-
-RECIPES: dict[str, Recipe] = {
-    "bert": Recipe(_bert),
-    "roberta": Recipe(_bert),
-    "xlm-roberta": Recipe(_bert),
-    "electra": Recipe(_bert),
-    "distilbert": Recipe(_distilbert),
-    "mpnet": Recipe(_mpnet, "position_bias"),
-    "albert": Recipe(_albert),
-}
-
-
-def recipe_for(model: Any) -> Recipe | None:
-    """Return the quick way of a model's family; None where a layer has to be run whole.
-
-    DeBERTa-v2 has none: its scores depend on the distance of tokens as well.
-    """
-    config = model.config
+    config, family = model.config, family_of(model)
     plain = getattr(config, "position_embedding_type", "absolute") in ("absolute", None)
     inner = getattr(config, "inner_group_num", 1) == 1
     causal = getattr(config, "is_decoder", False)
-    return RECIPES.get(config.model_type) if plain and inner and not causal else None
+    return family if family.finish is not None and plain and inner and not causal else None
 
 
 def rows_alone(
     model: Any,
-    recipe: Recipe,
+    family: Family,
     last: Call,
     hidden: Tensor,
     mask: Tensor,
@@ -104,6 +48,8 @@ def rows_alone(
 
     Parameters
     ----------
+    family
+        What `quick_family` says of the model.
     last
         How the layer is called.
     hidden
@@ -118,7 +64,7 @@ def rows_alone(
     Tensor
         Shape ``(V, B, d)``.
     """
-    parts = [last.layer.get_submodule(path) for path in family_of(model).parts]
+    parts = [last.layer.get_submodule(path) for path in family.parts]
     query, key, value = parts
     heads, (batch, _, d) = head_count(model), hidden.shape
     size = query.out_features // heads
@@ -127,12 +73,13 @@ def rows_alone(
     u = torch.einsum("vbhs,hsd->vbhd", q, _by_head(key, heads))
     u = torch.stack(removed_each(u, [chain[::-1] for chain in chains]), 1)  # (B, V, heads, d)
     scores = u.flatten(1, 2) @ hidden.transpose(1, 2)  # (B, V · heads, T)
-    scores = scores + _bias(recipe, last, mask, len(chains), scores.dtype)
+    scores = scores + _bias(family, last, mask, len(chains), scores.dtype)
     gathered = (scores.softmax(-1) @ hidden).view(batch, len(chains), heads, d).transpose(0, 1)
     gathered = torch.stack(removed_each(gathered, chains))
     context = torch.einsum("vbhd,hsd->vbhs", gathered, _by_head(value, heads)).flatten(2)
     context = context if value.bias is None else context + value.bias
-    return recipe.finish(last.layer, context.flatten(0, 1), x.flatten(0, 1)).view(x.shape)
+    assert family.finish is not None
+    return family.finish(last.layer, context.flatten(0, 1), x.flatten(0, 1)).view(x.shape)
 
 
 def rows_of_whole(last: Call, hidden: Tensor, chains: Sequence[Chain]) -> Tensor:
@@ -144,11 +91,11 @@ def _by_head(linear: nn.Linear, heads: int) -> Tensor:
     return linear.weight.view(heads, -1, linear.in_features)
 
 
-def _bias(recipe: Recipe, last: Call, mask: Tensor, copies: int, dtype: torch.dtype) -> Tensor:
+def _bias(family: Family, last: Call, mask: Tensor, copies: int, dtype: torch.dtype) -> Tensor:
     """Return what is added to the scores, of a shape that fits ``(B, V · heads, T)``."""
     padding = torch.zeros(mask.shape, dtype=dtype, device=mask.device)
     padding = padding.masked_fill(mask == 0, -torch.inf)[:, None]
-    if not recipe.bias:
+    if not family.bias:
         return padding
-    own: Tensor = last.argument(recipe.bias)[:, :, 0]  # (B, heads, T)
+    own: Tensor = last.argument(family.bias)[:, :, 0]  # (B, heads, T)
     return padding + own.repeat(1, copies, 1)

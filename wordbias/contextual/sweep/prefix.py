@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-from wordbias.contextual.families import base_of, family_of, layer_count
+from wordbias.contextual.families import base_of, family_of, layer_count, module_at
 from wordbias.contextual.hooks import Calls, changing
 from wordbias.contextual.interventions import Intervention, Removal
 from wordbias.contextual.places import locate
@@ -60,7 +60,8 @@ def can_enter(model: Any) -> bool:
 
     In DeBERTa-v2 a convolution may stand between the first layer and the second.
     """
-    between = family_of(model).mixed and getattr(base_of(model).encoder, "conv", None) is not None
+    mixed = family_of(model).mixed
+    between = mixed and module_at(base_of(model), mixed) is not None
     return not (between and layer_count(model) == 2)
 
 

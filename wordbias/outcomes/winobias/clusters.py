@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +35,7 @@ class Found:
     Attributes
     ----------
     path, sha256
-        The file.
+        The file; the hash is empty where the clusters were given themselves.
     clusters
         For each sentence that was asked for, in that order.
     beside
@@ -48,7 +49,7 @@ class Found:
 
 
 def load_clusters(
-    path: str | Path,
+    source: str | os.PathLike[str] | Mapping[str, object],
     sentences: Sequence[Sentence],
     *,
     unit: Unit = "characters",
@@ -58,9 +59,10 @@ def load_clusters(
 
     Parameters
     ----------
-    path
-        JSON, an object of clusters by sentence, as in ``{"The cook left as she could.":
-        [[[0, 8], [17, 20]]]}``; or jsonl, objects with a `sentence` and its `clusters`.
+    source
+        A file: JSON, an object of clusters by sentence, as in ``{"The cook left as she could.":
+        [[[0, 8], [17, 20]]]}``; or jsonl, objects with a `sentence` and its `clusters`. Or a
+        mapping such as that object.
     unit
         What spans count: characters of the sentence, or its `tokens`. From 0.
     inclusive
@@ -72,23 +74,32 @@ def load_clusters(
         If the file cannot be read, lacks one of the sentences or has it twice with different
         clusters, or has a span that is not in its sentence or in two clusters.
     """
-    file = Path(path)
-    try:
-        raw = read_bounded(file)
-    except OSError as error:
-        raise WordbiasError(f"{file}: cannot be read: {error.strerror}") from None
-    given = _lines(file, raw) if file.suffix.lower() in (".jsonl", ".ndjson") else _whole(file, raw)
+    if unit not in UNITS:
+        raise WordbiasError(f"unit {unit!r}: expected one of {', '.join(UNITS)}")
+    if isinstance(source, Mapping):
+        name, sha256 = "the clusters given", ""
+        given: Mapping[str, tuple[str, Any]] = {k: (repr(k), v) for k, v in source.items()}
+    else:
+        file = Path(source)
+        name = str(file)
+        try:
+            raw = read_bounded(file)
+        except OSError as error:
+            raise WordbiasError(f"{file}: cannot be read: {error.strerror}") from None
+        sha256 = hashlib.sha256(raw).hexdigest()
+        by_line = file.suffix.lower() in (".jsonl", ".ndjson")
+        given = _lines(file, raw) if by_line else _whole(file, raw)
     found = []
     for one in sentences:
         if one.text not in given:
             raise WordbiasError(
-                f"{file}: has no clusters of {one.text!r}; a sentence in which nothing was found "
+                f"{name}: has no clusters of {one.text!r}; a sentence in which nothing was found "
                 "has the empty list"
             )
         place, clusters = given[one.text]
-        found.append(_checked(f"{file}: {place}", one.text, clusters, unit, inclusive))
+        found.append(_checked(f"{name}: {place}", one.text, clusters, unit, inclusive))
     beside = len(given.keys() - {one.text for one in sentences})
-    return Found(str(file), hashlib.sha256(raw).hexdigest(), found, beside)
+    return Found(name, sha256, found, beside)
 
 
 def _whole(file: Path, raw: bytes) -> Mapping[str, tuple[str, Any]]:
@@ -126,7 +137,7 @@ def _checked(place: str, text: str, clusters: Any, unit: Unit, inclusive: bool) 
     except (TypeError, ValueError):
         raise WordbiasError(
             f"{place}: expected clusters of spans within the {unit} of {text!r}, such as "
-            f"[[[0, 8], [17, 20]]]; found {json.dumps(clusters)[:80]}"
+            f"[[[0, 8], [17, 20]]]; found {json.dumps(clusters, default=repr)[:80]}"
         ) from None
     ((most, count),) = Counter(chain(*found)).most_common(1) or [((0, 0), 0)]
     if count > 1:

@@ -5,22 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wordbias.measures.blocks import blocks
 from wordbias.measures.bootstrap import percentile_interval, resampled_means
+from wordbias.measures.midb import contributions
+from wordbias.measures.registry import ideal
 from wordbias.results import Row
-from wordbias.subspace import Subspace
 
 if TYPE_CHECKING:
     from wordbias.pages.audit.plan import Plan
     from wordbias.pages.audit.stages import Stages
-
-
-def contributions(vectors: NDArray[np.float32], subspace: Subspace) -> NDArray[np.float64]:
-    """Compute ``|a_i ⟨g_i, x⟩|`` of every vector, shape ``(n, k)`` (Dawkins 2021, eq. 3)."""
-    parts = [np.abs(subspace.coordinates(x) * subspace.weights) for x in blocks(vectors)]
-    return np.concatenate([np.zeros((0, subspace.dims)), *parts])
 
 
 def component_parts(one: Stages, plan: Plan) -> list[Row]:
@@ -34,7 +28,8 @@ def component_parts(one: Stages, plan: Plan) -> list[Row]:
     subspace = one.projection.subspace
     rows = one.rows("before", one.fitted.found)
     for stage, panel in one.panels():
-        values = contributions(panel.vectors, subspace)
+        parts = [np.abs(contributions(x, [subspace])) for x in blocks(panel.vectors)]
+        values = np.concatenate([np.zeros((0, subspace.dims)), *parts])
         samples = resampled_means(values, panel.rng())
         for i, value in enumerate(values.mean(0).tolist()):
             about = {
@@ -42,8 +37,7 @@ def component_parts(one: Stages, plan: Plan) -> list[Row]:
                 "reference": "before",
                 **percentile_interval(samples[:, i])._asdict(),
                 "n": len(values),
-                "neutral": 0.0,
-                "better": "lower",
+                **ideal("midb-component"),
             }
             rows.append(one.row(stage, Row(one.name, "midb-component", value, about)))
     return rows

@@ -6,13 +6,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from wordbias.errors import WordbiasError
+from wordbias.measures.registry import STANDARD
 from wordbias.measures.sembias import SemBias
-from wordbias.measures.table import FAMILIES
 from wordbias.nli.files import Model
 from wordbias.word_tasks.sets import AnalogySet, SimilaritySet
 
 AFTER = "misp"
-PARTS = (*FAMILIES, "weat", "occupations", "map", "neighbours", "quality", "mab", AFTER)
+PARTS = (*STANDARD, "weat", "occupations", "map", "neighbours", "quality", "mab", AFTER)
 """What can be left out; without `misp` nothing is measured after it."""
 GIPE_WORDS = 50_000
 """Words, from the most frequent on, among which GIPE looks for neighbours."""

@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from wordbias.errors import WordbiasError
-from wordbias.measures.associations import measure_queries
-from wordbias.measures.chance import Values, chance, with_chance
-from wordbias.measures.gipe import find_neighbourhood
+from wordbias.measures.associations import query_rows
+from wordbias.measures.chance import chance_of, with_chance
+from wordbias.measures.family import Family, MeasureInputs, Values
 from wordbias.measures.panel import Panel
-from wordbias.measures.permutation import Alternative
-from wordbias.measures.table import FAMILIES, table_rows
-from wordbias.measures.weat import Settings as WeatSettings
+from wordbias.measures.registry import BY_KEY, STANDARD
+from wordbias.measures.table import rows_of
 from wordbias.nli.scoring import foreign
 from wordbias.pages.audit.components import component_parts
 from wordbias.pages.audit.marked import marked
@@ -23,7 +22,7 @@ from wordbias.progress import progress
 from wordbias.results import Row
 from wordbias.word_tasks import Settings as QualitySettings
 from wordbias.word_tasks import quality
-from wordbias.wordlists import Attribute, group_queries, load_queries, load_two_sets, resolve
+from wordbias.wordlists import resolve
 
 Part = Callable[[Stages, Plan], list[Row]]
 _PARTITIONS = 10_000
@@ -88,12 +87,12 @@ def _wanted(name: str, plan: Plan) -> bool:
 
 def _not_given(plan: Plan) -> list[str]:
     """Say which parts need files that were not given, unless they are skipped."""
-    missing = {
-        "sembias": plan.sembias is None and ("SemBias (--sembias=sembias)", "sembias"),
-        "quality": not plan.sets
-        and ("similarity and analogies (--sets=men)", "men simlex-999 google-analogies"),
-    }
-    found = [what for part, what in missing.items() if what and plan.asks(part)]
+    here = {"sembias": plan.sembias is not None, "quality": bool(plan.sets)}
+    found = [
+        (BY_KEY[part].needs, BY_KEY[part].fetch)
+        for part, known in here.items()
+        if not known and plan.asks(part)
+    ]
     if not found:
         return []
     names, sets = zip(*found, strict=True)
@@ -128,50 +127,29 @@ def _of_model(stages: Sequence[Stages], plan: Plan, rows: Sequence[Row]) -> list
     return [note for one in stages for note in foreign(plan.model, one.before.embedding)]
 
 
-def _family(name: str) -> Part:
+def _family(family: Family) -> Part:
     def part(one: Stages, plan: Plan) -> list[Row]:
         found: list[Row] = []
+        levels: Values = {}
         for stage, panel in one.panels():
-            own = {"reference": "self"} if stage == "after" and name in _ALONG_OWN else {}
-            rows = table_rows(panel, [name], sembias=plan.sembias)
-            found += one.rows(stage, rows, **own)
-        levels = chance(one.before, [name], sembias=plan.sembias) if plan.chance else {}
+            measured = among(panel, plan.gipe_words) if family.key == "gipe" else panel
+            inputs = MeasureInputs(measured, plan.sembias, plan.isolated)
+            own = {"reference": "self"} if stage == "after" and family.own_axis else {}
+            about = {"among": len(measured.embedding)} if family.key == "gipe" else {}
+            found += one.rows(stage, rows_of(inputs, [family.key]), **own, **about)
+            if stage == "before" and plan.chance:
+                levels = chance_of(inputs, [family.key])
         return with_chance(found, levels)
 
     return part
 
 
-_ALONG_OWN = ("midb", "direct-bias", "sembias")
-"""Measured along what the debiased vectors give, as in the papers' tables."""
-
-
-def _gipe(one: Stages, plan: Plan) -> list[Row]:
-    found: list[Row] = []
-    levels: Values = {}
-    for stage, panel in one.panels():
-        part = among(panel, plan.gipe_words)
-        near = None if part.original_direction.subspace is None else find_neighbourhood(part)
-        rows = table_rows(part, ["gipe"], isolated=plan.isolated, neighbourhood=near)
-        found += one.rows(stage, rows, among=len(part.embedding))
-        if stage == "before" and plan.chance:
-            levels = chance(part, ["gipe"], isolated=plan.isolated, neighbourhood=near)
-    return with_chance(found, levels)
-
-
 def _weat(one: Stages, plan: Plan) -> list[Row]:
-    """Take the queries of WEAT; of another attribute its groups, whose order means nothing."""
-    attribute = one.before.attribute
-    other = attribute != Attribute.load()
-    queries = group_queries(attribute, load_two_sets(_VALENCE)) if other else load_queries()
-    alternative: Alternative = "two-sided" if other else "greater"
-    settings = WeatSettings(1, alternative, _PARTITIONS, one.before.seed)
-    found: list[Row] = []
-    for stage, panel in one.panels():
-        found += one.rows(stage, measure_queries(panel.embedding, queries, settings=settings))
-    return found
-
-
-_VALENCE = ("pleasant", "unpleasant")
+    return [
+        row
+        for stage, panel in one.panels()
+        for row in one.rows(stage, query_rows(panel, _PARTITIONS))
+    ]
 
 
 def _quality(one: Stages, plan: Plan) -> list[Row]:
@@ -184,8 +162,7 @@ def _quality(one: Stages, plan: Plan) -> list[Row]:
 
 
 _PARTS: dict[str, Part] = {
-    **{name: _family(name) for name in FAMILIES if name != "gipe"},
-    "gipe": _gipe,
+    **{key: _family(BY_KEY[key]) for key in STANDARD},
     "components": component_parts,
     "weat": _weat,
     "occupations": occupation_rows,

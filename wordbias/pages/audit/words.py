@@ -13,6 +13,7 @@ from wordbias.measures.direction import projections
 from wordbias.measures.displacement import displacement, neighbours, neighbours_preserved
 from wordbias.measures.means import MIDDLE
 from wordbias.measures.panel import Panel
+from wordbias.measures.registry import ideal
 from wordbias.pages.views import clusters, occupations
 from wordbias.results import Row
 from wordbias.wordlists import Templates, resolve
@@ -45,8 +46,7 @@ def occupation_rows(one: Stages, plan: Plan) -> list[Row]:
                 "set": occupations.SET,
                 "setting": along,
                 "reference": "before",
-                "neutral": 0.0,
-                "better": "neutral",
+                **ideal("lean"),
                 "middle": [low, high],
                 "groups": list(groups),
             }
@@ -120,8 +120,8 @@ def change_rows(one: Stages, plan: Plan) -> list[Row]:
         return []
     old, new = one.before.vectors, one.after.vectors
     kept = neighbours_preserved(old, new, one.before.rng(), k=min(NEIGHBOURS, len(old) - 1))
-    moved = {"neutral": 0.0, "better": "lower"}
-    stayed = {"neutral": 1.0, "better": "higher", "setting": f"k={min(NEIGHBOURS, len(old) - 1)}"}
+    moved = ideal("displacement")
+    stayed = {**ideal("neighbours-preserved"), "setting": f"k={min(NEIGHBOURS, len(old) - 1)}"}
     return [
         _mean(one, "displacement", displacement(old, new), moved),
         _mean(one, "neighbours-preserved", kept, stayed),
@@ -142,8 +142,7 @@ def _neighbours(one: Stages, word: str, old: list[str], new: list[str]) -> Row:
         "setting": f"k={len(old)}",
         "before": old,
         "after": new,
-        "neutral": 1.0,
-        "better": "higher",
+        **ideal("neighbours-preserved"),
     }
     return one.row("after", Row(one.name, "neighbours-preserved", share, about))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wordbias.pages.families import BY_MEASURE, FAMILIES
-from wordbias.pages.family import Family
+from wordbias.measures.family import Family
+from wordbias.measures.registry import FAMILY_OF, LISTED, SECTIONS
 from wordbias.pages.lines import Line, about, asked_about, make_lines, stages_of
 from wordbias.pages.section import Figure, Section
 from wordbias.pages.views.forest import forest
@@ -18,7 +18,7 @@ _DRAWN = 40
 
 def claims(row: Found) -> bool:
     """Whether a row is a value of a known measure, not of a single word or layer."""
-    return row["measure"] in BY_MEASURE and not any(
+    return row["measure"] in LISTED and not any(
         given(row, key) for key in ("word", "component", "layer")
     )
 
@@ -26,8 +26,8 @@ def claims(row: Found) -> bool:
 def build(rows: Sequence[Found]) -> list[Section]:
     """Make a section of each family."""
     found = []
-    for family in FAMILIES:
-        lines = make_lines(row for row in rows if row["measure"] in family.measures)
+    for family in SECTIONS:
+        lines = make_lines(row for row in rows if FAMILY_OF[row["measure"]] is family)
         if lines:
             found.append(_section(family, lines))
     return found
@@ -45,7 +45,7 @@ def _section(family: Family, lines: Sequence[Line]) -> Section:
     if others:
         grids.append(line_grid(others, "Queries about something else, and controls", strips=False))
     return Section(
-        family.key, family.title, [family.asks], figures, grids, [family.method, family.limits]
+        family.key, family.title, [family.asks], figures, grids, [family.told, family.limits]
     )
 
 

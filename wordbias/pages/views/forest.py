@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wordbias.pages.families import measure_title
+from wordbias.measures.registry import measure_title
 from wordbias.pages.lines import Line, interval, is_number, stages_of, value_text
 from wordbias.pages.markup import Markup
 from wordbias.pages.svg import (

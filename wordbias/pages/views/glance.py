@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from wordbias.pages.families import FAMILIES, full_title
-from wordbias.pages.family import Family
+from wordbias.measures.family import Family
+from wordbias.measures.registry import SECTIONS, full_title
 from wordbias.pages.judging import meaning
 from wordbias.pages.lines import Line, about, asked_about, make_lines
 from wordbias.pages.section import Section
@@ -37,7 +37,7 @@ def main_lines(rows: Iterable[Found]) -> list[Line]:
     of_subjects: dict[str, list[Line]] = {}
     for line in make_lines(row for row in rows if claims(row)):
         of_subjects.setdefault(line.subject, []).append(line)
-    chosen = (_main(family, lines) for lines in of_subjects.values() for family in FAMILIES)
+    chosen = (_main(family, lines) for lines in of_subjects.values() for family in SECTIONS)
     return [line for line in chosen if line is not None]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from wordbias.pages.families import measure_title
+from wordbias.measures.registry import measure_title
 from wordbias.pages.judging import UNKNOWN, change
 from wordbias.pages.lines import (
     CHANCE,

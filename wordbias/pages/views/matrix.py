@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wordbias.pages.families import BY_MEASURE, full_title
+from wordbias.measures.registry import FAMILY_OF, full_title
 from wordbias.pages.lines import Line, ideal, is_number, make_lines, minus, stages_of
 from wordbias.pages.section import Grid, Section
 from wordbias.pages.views.family import claims
@@ -19,14 +19,12 @@ _MEANING = (
     "between lines, and a light cell is not a fair embedding: it is the least biased of those "
     "shown, by that measure."
 )
-_LEFT_OUT = "moved"
-"""What debiasing changed is no bias."""
 
 
 def build(rows: Sequence[Found]) -> list[Section]:
     """Show measures by embeddings, each stage a column; nothing for a single embedding."""
     known = make_lines(row for row in rows if claims(row))
-    lines = [ln for ln in known if ln.values() and BY_MEASURE[ln.measure].key != _LEFT_OUT]
+    lines = [ln for ln in known if ln.values() and FAMILY_OF[ln.measure].kind != "change"]
     subjects = list(dict.fromkeys(line.subject for line in lines))
     if len(subjects) < 2:
         return []
@@ -83,5 +81,5 @@ def _named(measure: str, variant: str) -> str:
 
 
 def _citations(lines: Sequence[Line]) -> list[str]:
-    families = dict.fromkeys(BY_MEASURE[line.measure] for line in lines)
-    return [f"{family.title}: {family.method}" for family in families]
+    families = dict.fromkeys(FAMILY_OF[line.measure] for line in lines)
+    return [f"{family.title}: {family.told}" for family in families]

@@ -1,0 +1,147 @@
+"""`wordbias.bios`: frames, loaded encoders, lists and mappings in place of files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny_encoders
+
+from wordbias.biographies.synthetic import synthetic
+from wordbias.calls import WordbiasWarning
+from wordbias.errors import UsageError, WordbiasError
+from wordbias.functions.bios import bios
+from wordbias.threads import set_threads
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+SMALL: dict[str, Any] = {
+    "strategies": ["none"],
+    "seeds": [0],
+    "frozen": True,
+    "epochs": 2,
+    "retrain_epochs": 2,
+    "max_tokens": 24,
+    "device": "cpu",
+    "draws": 10,
+    "baselines": False,
+}
+TYPED = (
+    *("--strategies", "none", "--seeds", 0, "--frozen", "--epochs", 2, "--retrain-epochs", 2),
+    *("--max-tokens", 24, "--device", "cpu", "--draws", 10, "--no-baselines"),
+)
+COUNT = 150
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    set_threads(1)
+    torch.set_num_threads(1)
+    yield
+    set_threads(None)
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("encoder") / "bert"
+    words = sorted(set(tiny_encoders.words_of(*synthetic().texts)))
+    model = tiny_encoders.build("bert", "Model", vocabulary=len(words) + 5)
+    tiny_encoders.save(model, tiny_encoders.make_tokenizer(words), folder)
+    return str(folder)
+
+
+@pytest.fixture
+def columns() -> dict[str, list[str]]:
+    some = synthetic().take(range(COUNT))
+    return {
+        "profession": some.label_names(),
+        "gender": some.gender_names(),
+        "bio": list(some.texts),
+    }
+
+
+def rows(found: Any) -> list[dict[str, Any]]:
+    made: list[dict[str, Any]] = json.loads(json.dumps([row.to_dict() for row in found]))
+    return made
+
+
+def test_objects_in_place_of_files(
+    cli: Callable[..., Any], encoder: str, columns: dict[str, list[str]], tmp_path: Path
+) -> None:
+    pandas = pytest.importorskip("pandas")
+    data = tmp_path / "bios.tsv"
+    lines = ["\t".join(columns), *map("\t".join, zip(*columns.values(), strict=True))]
+    data.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    shares = {name: 10 * i + 5 for i, name in enumerate(sorted(set(columns["profession"])))}
+    (tmp_path / "shares.json").write_text(json.dumps(shares))
+    sentences = ["Amy is at home.", "John has a career."]
+    (tmp_path / "sentences.txt").write_text("".join(f"{one}\n" for one in sentences))
+    files = ("--shares", tmp_path / "shares.json", "--sentences", tmp_path / "sentences.txt")
+    study = tmp_path / "study"
+    given = ["bios", "--data", data, "--model", encoder, "-o", study, *TYPED, *files]
+    done = cli(*given, "--format", "json")
+    assert done.code == 0, done.err
+    printed = json.loads(done.out)
+
+    pair = (
+        transformers.AutoModel.from_pretrained(encoder),
+        transformers.AutoTokenizer.from_pretrained(encoder),
+    )
+    frame = pandas.DataFrame(columns)
+    report = bios(data=frame, model=pair, shares=shares, sentences=sentences, **SMALL)
+    expected = json.dumps(printed["rows"], ensure_ascii=False)
+    for name in ("shares", "sentences"):
+        (file,) = tmp_path.glob(f"{name}.*")
+        expected = expected.replace(str(file), f"the {name} given")
+    assert rows(report) == json.loads(expected)
+    assert (report.command, report.seed) == ("bios", 0)
+    assert report.inputs["model"] == {"path": "BertModel"}
+    facts = printed["inputs"]["biographies"]
+    assert report.inputs["biographies"] == {**facts, "path": "the frame given"}
+    assert report.heading[0].startswith("Occupation experiment on the frame given: 150 biog")
+
+    # the study goes on with the objects, for it depends on what they hold
+    finished = (study / "results.jsonl").read_bytes()
+    again = bios(data=frame, model=pair, shares=shares, sentences=sentences, output=study, **SMALL)
+    assert rows(again) == printed["rows"]
+    assert (study / "results.jsonl").read_bytes() == finished
+
+
+def test_a_sentence_transformer(encoder: str) -> None:
+    library = pytest.importorskip("sentence_transformers")
+    model = library.SentenceTransformer(encoder, device="cpu")
+    some = synthetic().take(range(COUNT))
+    small = {**SMALL, "epochs": 1, "retrain_epochs": 1}
+    assert rows(bios(data=some, model=model, **small)) == rows(
+        bios(data=some, model=Path(encoder), **small)
+    )
+
+
+def test_it_names_what_is_wrong_as_python_does(encoder: str, tmp_path: Path) -> None:
+    with pytest.raises(WordbiasError, match=r"on the hub, with model=; none is"):
+        bios()
+    with pytest.raises(WordbiasError, match=r"^share_column= names a column of shares=; give"):
+        bios(model=encoder, share_column="x")
+    with pytest.raises(UsageError, match=r"^keep_models=True writes to output=; name a folder"):
+        bios(model=encoder, keep_models=True)
+    with pytest.raises(UsageError, match=r"^precision=: expected one of float32, bfloat16, got"):
+        bios(model=encoder, precision="float16")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"^max_tokens=: expected 3 or more, got 2$"):
+        bios(model=encoder, max_tokens=2)
+    with pytest.raises(WordbiasError, match=r"^model=: expected a folder, a name, a Sentence"):
+        bios(model=torch.nn.Linear(1, 1), limit=100)
+    with pytest.raises(WordbiasError, match=r"^data=: expected a file, a pandas frame or Biog"):
+        bios(data=[1], model=encoder)  # type: ignore[arg-type]
+    with pytest.raises(WordbiasError, match=r"give one with data=, or leave them out"):
+        bios(model=encoder, text="bio")
+    bad = tmp_path / "bios.tsv"
+    bad.write_text("text\tprofession\tgender\nx\tnurse\tF\ny\tpoet\tM\nz\tpoet\t?\n")
+    with (
+        pytest.warns(WordbiasWarning, match=r"1 row dropped, the first: line 4"),
+        pytest.raises(WordbiasError, match="cannot be drawn"),
+    ):
+        bios(data=bad, model=encoder, skip_bad=True, **SMALL)

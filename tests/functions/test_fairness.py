@@ -1,0 +1,163 @@
+"""`wordbias.fairness`: arrays, frames and files of the same examples have the same values."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wordbias.errors import UsageError, WordbiasError
+from wordbias.functions.fairness import fairness
+
+Run = Callable[..., Any]
+CLASSES = ("model", "nurse", "surgeon")
+
+
+def _examples(n: int = 200, seed: int = 0) -> tuple[list[str], list[str], list[str]]:
+    rng = np.random.default_rng(seed)
+    y, r, z = (rng.choice(names, n).tolist() for names in (CLASSES, CLASSES, ("F", "M")))
+    return y, [a if rng.random() < 0.6 else b for a, b in zip(y, r, strict=True)], z
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    lines = ["y,r,z", *map(",".join, zip(*_examples(), strict=True))]
+    path = tmp_path / "predictions.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def _rows(found: Any) -> list[dict[str, Any]]:
+    """Return rows without what says where the examples are from."""
+    rows = [row if isinstance(row, dict) else row.to_dict() for row in found]
+    return [{**json.loads(json.dumps(row)), "subject": ""} for row in rows]
+
+
+@pytest.fixture
+def printed(cli: Run, file: Path) -> Callable[..., list[dict[str, Any]]]:
+    def call(*arguments: object) -> list[dict[str, Any]]:
+        named = ("--label", "y", "--predicted", "r", "--group", "z")
+        done = cli("fairness", file, *named, "--draws", 20, "--format", "json", *arguments)
+        return _rows(json.loads(done.out)["rows"])
+
+    return call
+
+
+def test_arrays_lists_series_frames_and_files(
+    printed: Callable[..., list[dict[str, Any]]], file: Path
+) -> None:
+    expected = printed()
+    y, r, z = _examples()
+    report = fairness(y, r, z, draws=20)
+    assert _rows(report) == expected
+    assert (report.command, report.seed) == ("fairness", 0)
+    assert report.heading == ["Group fairness: 200 predictions, 3 classes, F − M."]
+    assert report.inputs["predictions"] == {
+        "path": "memory",
+        "sha256": "",
+        "rows": 200,
+        "dropped": 0,
+    }
+    assert _rows(fairness(np.array(y), np.array(r), np.array(z), draws=20)) == expected
+    named = {"label": "y", "predicted": "r", "group": "z", "draws": 20}
+    assert _rows(fairness({"y": y, "r": r, "z": z}, **named)) == expected
+    found = fairness(file, **named)
+    assert _rows(found) == expected
+    assert {row.subject for row in found} == {str(file)}
+    assert found.arguments["predictions"] == str(file)
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.read_csv(file)
+    assert _rows(fairness(frame, **named)) == expected
+    assert _rows(fairness(frame["y"], frame["r"], frame["z"], draws=20)) == expected
+
+
+def test_classes_and_groups_that_are_numbers() -> None:
+    y, r, z = ([names.index(one) for one in values] for names, values in _numbered())
+    report = fairness(np.array(y), np.array(r), np.array(z), draws=0, groups=[1, 0])  # type: ignore[list-item]
+    sets = {row.details["set"] for row in report["tpr-gap"]}
+    assert sets == {"sum", "pearson", "0", "1", "2"}
+    assert report["tpr-gap"][0].details["difference"] == "1 − 0"
+
+
+def _numbered() -> list[tuple[list[str], list[str]]]:
+    y, r, z = _examples()
+    return [(sorted(CLASSES), y), (sorted(CLASSES), r), (["F", "M"], z)]
+
+
+def test_shares_costs_and_training_data_in_memory(
+    printed: Callable[..., list[dict[str, Any]]], tmp_path: Path
+) -> None:
+    y, r, z = _examples()
+    shares = {"model": 0.9, "nurse": 0.8, "surgeon": 0.1}
+    (tmp_path / "shares.json").write_text(json.dumps(shares))
+    expected = [
+        {**row, **({"shares_from": "the shares given"} if "shares_from" in row else {})}
+        for row in printed("--shares", tmp_path / "shares.json")
+    ]
+    assert _rows(fairness(y, r, z, draws=20, shares=shares)) == expected
+    y_train, _, z_train = _examples(seed=1)
+    lines = ["y,z", *(f"{a},{b}" for a, b in zip(y_train, z_train, strict=True))]
+    (tmp_path / "train.csv").write_text("\n".join(lines))
+    trained = fairness(y, r, z, draws=20, train=(y_train, z_train))
+    assert [row["value"] for row in _rows(trained)] == [
+        row["value"] for row in printed("--train", tmp_path / "train.csv")
+    ]
+    assert trained["tpr-gap"][1].details["shares_from"] == "the training data given"
+
+
+def test_costs_in_memory() -> None:
+    pytest.importorskip("ot")
+    y, r, z = _examples()
+    costs = np.abs(np.subtract.outer(range(3), range(3)))
+    along = fairness(y, r, z, draws=0, distance="positions")["sufficiency"][0].value
+    found = fairness(y, r, z, draws=0, costs=costs)["sufficiency"][0]
+    assert found.value == pytest.approx(along)
+    assert found.details["distance"] == "costs"
+    pandas = pytest.importorskip("pandas")
+    order = ["surgeon", "model", "nurse"]
+    frame = pandas.DataFrame(costs, CLASSES, CLASSES).loc[order, order]
+    assert fairness(y, r, z, draws=0, costs=frame)["sufficiency"][0].value == found.value
+
+
+@pytest.mark.parametrize("none", [None, "", float("nan")])
+def test_missing_values(none: object) -> None:
+    y, r, z = _examples(50)
+    some = [*r[:-1], none]
+    with pytest.raises(WordbiasError, match=r"row 50: has no 'predicted'; .* with skip_bad=True$"):
+        fairness(y, some, z)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report = fairness(y, some, z, skip_bad=True, draws=0)
+    assert report.notes[0] == "1 row dropped, the first: row 50: has no 'predicted'"
+    assert _rows(report) == _rows(fairness(y[:-1], r[:-1], z[:-1], draws=0))
+
+
+def test_it_names_what_is_wrong_as_python_does() -> None:
+    y, r, z = _examples(20)
+    with pytest.raises(UsageError, match=r"^choose one of train= and shares=$"):
+        fairness(y, r, z, train=(y, z), shares={"nurse": 1})
+    with pytest.raises(UsageError, match=r"predicted= and group= are the prediction and"):
+        fairness(y, r)
+    with pytest.raises(UsageError, match=r"groups= names those to compare"):
+        fairness(y, r, groups=z)
+    with pytest.raises(UsageError, match=r"^label= names a column"):
+        fairness(y, r, z, label="y")
+    with pytest.raises(UsageError, match=r"predicted= and group= name columns"):
+        fairness({"label": y}, r, z)
+    with pytest.raises(UsageError, match=r"^train=: expected two arrays"):
+        fairness(y, r, z, train="train.csv")
+    with pytest.raises(WordbiasError, match="found 20 of label, 19 of predicted, 20 of group"):
+        fairness(y, r[1:], z)
+    with pytest.raises(WordbiasError, match=r"predicted has the shape \(20, 1\)"):
+        fairness(y, np.array(r)[:, None], z)
+    with pytest.raises(WordbiasError, match="has no column 'predicted'; it has label"):
+        fairness({"label": y})
+    with pytest.raises(WordbiasError, match=r"^costs=: expected a cost for each two of model"):
+        fairness(y, r, z, costs=np.zeros((2, 2)))
+    with pytest.raises(WordbiasError, match=r"^shares=: the share of 'nurse' is 'most'"):
+        fairness(y, r, z, shares={"nurse": "most"})  # type: ignore[dict-item]

@@ -1,0 +1,189 @@
+"""`wordbias.rewrite`: texts in memory become what the texts of a file become."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from wordbias.errors import UsageError, WordbiasError
+from wordbias.functions.rewrite import rewrite
+
+Run = Callable[..., Any]
+ROWS = [
+    ("train", "nurse", "F", "Ann", "Ann says she is a nurse; her husband knows."),
+    ("train", "nurse", "F", "Eve", "She helps."),
+    ("train", "nurse", "M", "Bob", "He is a nurse."),
+    ("train", "surgeon", "M", "Al", "Mr. Al and his wife"),
+    ("test", "surgeon", "F", "Di", "She is a\u2028 surgeon."),
+]
+HEADER = ("split", "job", "gender", "name", "text")
+TEXTS = [text for *_, text in ROWS]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "bios.tsv"
+    path.write_text("".join("\t".join(row) + "\n" for row in (HEADER, *ROWS)), encoding="utf-8")
+    return path
+
+
+def rows(report: Any, subject: str = "texts") -> list[dict[str, Any]]:
+    return [{**json.loads(json.dumps(row.to_dict())), "subject": subject} for row in report]
+
+
+def test_a_list(cli: Run, file: Path, tmp_path: Path) -> None:
+    plain = tmp_path / "bios.txt"
+    plain.write_text("".join(f"{text}\n" for text in TEXTS), encoding="utf-8")
+    done = cli("rewrite", "swap,scrub", plain, "-o", tmp_path / "out.txt", "--format", "json")
+    made = rewrite(["swap", "scrub"], TEXTS)
+    assert made.texts == (tmp_path / "out.txt").read_text("utf-8").split("\n")[:-1]
+    assert rows(made.report, "bios.txt") == json.loads(done.out)["rows"]
+    assert (made.report.command, made.path, len(made)) == ("rewrite", None, 5)
+    assert made.report.inputs == {"texts": {"path": "memory", "rows": 5, "text": "text"}}
+    assert made.report.closing == []
+    assert rewrite("scrub", ["", "she"]).texts == ["", "_"]
+    assert rewrite("scrub", []).texts == []
+    assert TEXTS[0].startswith("Ann says she")
+    with pytest.raises(WordbiasError, match=r"nothing was written; give output="):
+        Path(made)
+    frame = pytest.importorskip("pandas").DataFrame({"text": made.texts})
+    assert made.frame.equals(frame)
+
+
+def test_a_file_without_an_output_and_with_one(file: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "bios.tsv.gz"
+    packed.write_bytes(gzip.compress(file.read_bytes()))
+    kept = rewrite("scrub", packed, where={"split": "train"})
+    assert "Nothing written; output=FILE writes the result." in str(kept.report)
+    written = rewrite("scrub", packed, where={"split": ["train"]}, output=tmp_path / "out.tsv.gz")
+    assert written.path == str(tmp_path / "out.tsv.gz")
+    assert Path(written).is_file()
+    assert written.texts == kept.texts
+    assert kept.texts[0] == "Ann says _ is a nurse; _ _ knows."
+    assert kept.texts[4] == TEXTS[4]
+    assert rows(kept.report) == rows(written.report)
+    pytest.importorskip("pandas")
+    assert written.frame.equals(kept.frame)
+    assert list(kept.frame["gender"]) == list("FFMMF")
+
+
+def test_a_series(file: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    series = pandas.Series(TEXTS, index=list("abcde"), name="bio")
+    made = rewrite("scrub", series, first_names=True)
+    assert list(made.texts) == rewrite("scrub", TEXTS, first_names=True).texts
+    assert list(made.texts.index) == list("abcde")
+    assert made.texts.name == "bio"
+    assert list(series) == TEXTS
+    assert list(made.frame["text"]) == list(made.texts)
+
+
+OPTIONS: list[tuple[str, dict[str, Any], list[str]]] = [
+    ("scrub", {"names_column": "name"}, ["--names-column", "name"]),
+    (
+        "swap",
+        {"keep_original": True, "swap_values": {"gender": {"F": "M"}}, "where": {"job": "nurse"}},
+        ["--keep-original", "--swap-values", "gender=F,M", "--where", "job=nurse"],
+    ),
+    (
+        "oversample,swap",
+        {"label": "job", "group": "gender", "shuffle": True, "seed": 3},
+        ["--label", "job", "--group", "gender", "--shuffle", "--seed", "3"],
+    ),
+    (
+        "subsample",
+        {"label": "name", "group": "gender"},
+        ["--label", "name", "--group", "gender"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("methods", "given", "typed"), OPTIONS)
+def test_a_frame(
+    cli: Run, file: Path, tmp_path: Path, methods: str, given: dict[str, Any], typed: list[str]
+) -> None:
+    pandas = pytest.importorskip("pandas")
+    data = pandas.read_csv(file, sep="\t", quoting=3)
+    before = data.copy()
+    out = tmp_path / "out.tsv"
+    done = cli("rewrite", methods, file, "-o", out, *typed, "--format", "json")
+    made = rewrite(methods, data, **given)
+    expected = pandas.read_csv(out, sep="\t", quoting=3)
+    assert made.frame.reset_index(drop=True).equals(expected.astype(data.dtypes))
+    assert rows(made.report, "bios.tsv") == json.loads(done.out)["rows"]
+    assert list(made.texts) == list(expected["text"])
+    assert data.equals(before)
+
+
+def test_columns_of_a_frame_keep_their_types() -> None:
+    pandas = pytest.importorskip("pandas")
+    data = pandas.DataFrame({"text": ["she", "x"], "g": [0, 1], "n": [1.5, 2.5]})
+    made = rewrite("swap", data, swap_values={"g": {"0": "1"}}).frame
+    assert made.to_dict("list") == {"text": ["he", "x"], "g": [1, 0], "n": [1.5, 2.5]}
+    assert made.dtypes["g"] == data.dtypes["g"]
+
+
+def test_spans_in_a_frame_and_a_loaded_pipeline() -> None:
+    pandas = pytest.importorskip("pandas")
+    spans = [[[0, 3], [8, 11]], None]
+    data = pandas.DataFrame({"text": ["Ann met Bob.", "Nobody."], "who": spans})
+    made = rewrite("anonymise", data, spans="who")
+    assert list(made.texts) == ["ANON_0 met ANON_1.", "Nobody."]
+    assert made.frame["who"].tolist() == spans
+
+    def pipeline(text: str) -> SimpleNamespace:
+        found = [SimpleNamespace(start_char=0, end_char=3, label_="PERSON")]
+        return SimpleNamespace(ents=found if text.startswith("Ann") else [])
+
+    assert rewrite("anonymise", ["Ann met Bob.", "No."], spacy=pipeline).texts[0] == (
+        "ANON_0 met Bob."
+    )
+
+
+def test_extra_scrubbing_in_memory(cli: Run, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    genders = ["F", "M"] * 40
+    words = ["she sews" if one == "F" else "he saws" for one in genders]
+    texts = [f"{word} at {i % 7}" for i, word in enumerate(words)]
+    data = pandas.DataFrame({"text": texts, "gender": genders})
+    data.to_csv(tmp_path / "in.csv", index=False)
+    typed = ["--group", "gender", "--rounds", 1, "--words-per-round", 1, "--splits", 2]
+    out = tmp_path / "out.csv"
+    done = cli("rewrite", "scrub,extra-scrub", tmp_path / "in.csv", "-o", out, *typed)
+    assert done.code == 0
+    few = {"rounds": 1, "words_per_round": 1, "splits": 2}
+    made = rewrite("scrub,extra-scrub", data, group="gender", **few)  # type: ignore[arg-type]
+    assert made.frame.equals(pandas.read_csv(out).astype(data.dtypes))
+
+
+def test_rows_that_are_no_text() -> None:
+    with pytest.raises(WordbiasError, match=r"^texts: row 2: expected a text as 'text', found 3;"):
+        rewrite("scrub", ["she", 3])  # type: ignore[list-item]
+    made = rewrite("scrub", ["she", None, "he"], skip_bad=True)  # type: ignore[list-item]
+    assert made.texts == ["_", "_"]
+    assert made.report.notes == [
+        "1 row dropped, the first: row 2: expected a text as 'text', found None"
+    ]
+
+
+def test_it_names_what_is_wrong_as_python_does(file: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"^spans= is for anonymise$"):
+        rewrite("scrub", TEXTS, spans="a")
+    with pytest.raises(UsageError, match=r"^groups= is for scrub and swap$"):
+        rewrite("anonymise", TEXTS, groups="age", spans="a")
+    with pytest.raises(UsageError, match=r"needs spans=COLUMNS or spacy=MODEL, one"):
+        rewrite("anonymise", TEXTS)
+    with pytest.raises(UsageError, match=r"^output= is what becomes of a file"):
+        rewrite("scrub", TEXTS, output=tmp_path / "out.txt")
+    with pytest.raises(WordbiasError, match=r"^texts: have no column 'job'; give a frame"):
+        rewrite("subsample", TEXTS, label="job", group="gender")
+    with pytest.raises(WordbiasError, match=r"expected a file, texts or a frame, found int"):
+        rewrite("scrub", 3)  # type: ignore[arg-type]
+    with pytest.raises(WordbiasError, match=r"has no column 'bio'; it has split"):
+        rewrite("scrub", file, text_column="bio")

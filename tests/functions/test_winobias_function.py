@@ -1,0 +1,60 @@
+"""`wordbias.winobias`: a file of clusters and clusters in memory have the same scores."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small_winobias
+
+from wordbias.errors import WordbiasError
+from wordbias.functions.winobias import winobias
+from wordbias.outcomes.winobias.sentences import load_winobias
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return small_winobias.write(tmp_path / "winobias")
+
+
+def test_clusters_and_shares_in_memory(
+    cli: Callable[..., Any], folder: Path, tmp_path: Path
+) -> None:
+    found = {one.text: one.gold if one.number < 3 else () for one in load_winobias(folder)}
+    shares = {"farmer": 22, "nurses": 90, "construction_worker": 4, "teacher": 78, "sheriff": 14}
+    (tmp_path / "found.json").write_text(json.dumps(found))
+    (tmp_path / "shares.json").write_text(json.dumps(shares))
+    files = ("--clusters", tmp_path / "found.json", "--shares", tmp_path / "shares.json")
+    done = cli("winobias", folder, *files, "--draws", 10, "--format", "json")
+    printed = json.loads(done.out)
+    report = winobias(folder, clusters=found, shares=shares, draws=10)
+    assert report.command == "winobias"
+    names = {str(tmp_path / "found.json"): "the clusters given"}
+    names[str(tmp_path / "shares.json")] = "the shares given"
+    expected = [
+        {key: names.get(str(value), value) for key, value in row.items()} for row in printed["rows"]
+    ]
+    assert json.loads(json.dumps([row.to_dict() for row in report])) == expected
+    again = winobias(str(folder), clusters=tmp_path / "found.json", draws=10, as_published=True)
+    assert again.arguments["clusters"] == str(tmp_path / "found.json")
+
+
+def test_what_it_writes(folder: Path, tmp_path: Path) -> None:
+    report = winobias(folder, sentences=tmp_path / "s.jsonl", masked=tmp_path / "m.tsv")
+    assert len((tmp_path / "s.jsonl").read_text().splitlines()) == 24
+    assert report.closing[0].startswith(f"Written: {tmp_path / 's.jsonl'}; let a coreference")
+    assert len(report) == 0
+    assert "Score a system with clusters=; write its input with sentences=." in str(report)
+
+
+def test_it_names_what_is_wrong_as_python_does(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "found.json"
+    with pytest.raises(WordbiasError, match="is both clusters= and sentences=; name two files"):
+        winobias(folder, clusters=path, sentences=path)
+    with pytest.raises(WordbiasError, match="the clusters given: has no clusters of"):
+        winobias(folder, clusters={})
+    with pytest.raises(WordbiasError, match="'words': expected one of characters, tokens"):
+        winobias(folder, clusters={}, spans="words")  # type: ignore[arg-type]

@@ -1,0 +1,314 @@
+"""The table of measures is whole, and says what the rows say."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wordbias import Attribute, Embedding
+from wordbias.calls import public
+from wordbias.cli import SECTIONS as COMMANDS
+from wordbias.errors import WordbiasError
+from wordbias.functions import measure as measuring
+from wordbias.functions.measure import measure
+from wordbias.functions.tables import measures_tables
+from wordbias.measures import registry
+from wordbias.measures.apart import panel_rows
+from wordbias.measures.associations import measure_queries
+from wordbias.measures.direction import projections
+from wordbias.measures.family import Family, Measure, Taken
+from wordbias.measures.lens import DIRECT, MIDB
+from wordbias.measures.panel import Panel, make_panels
+from wordbias.measures.registry import (
+    BY_KEY,
+    FAMILIES,
+    FAMILY_OF,
+    MEASURES,
+    STANDARD,
+    TAKEN,
+    ideal,
+    meaning,
+    names_families,
+)
+from wordbias.measures.sembias import SemBias
+from wordbias.measures.table import table_rows
+from wordbias.methods.effect import effect
+from wordbias.methods.misp import misp
+from wordbias.pages.arranging import sections
+from wordbias.results import Row
+from wordbias.wordlists import load_queries
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "expected"
+OF_METHODS = "debias"
+"""What the command says of its methods, such as an angle, is no measure of an embedding."""
+OTHERS = {
+    "balanced-accuracy",
+    "best-distance",
+    "best-fairness",
+    "best-strength",
+    "direction-stability",
+}
+OTHERS |= {"dev-accuracy", "snli-accuracy", "r-squared", "correlation"}
+"""What else has a better way: of tasks, choices and studies."""
+SAYS_OTHERWISE = {"direct-bias", *(name for name in MEASURES if name.endswith("-gap"))}
+"""Of a single word or class it has a side, and nearer to 0 is better."""
+
+
+@pytest.fixture(scope="module")
+def panel() -> Panel:
+    sample = Embedding.sample()
+    part = sample.subset(sample.words[:9000])
+    (made,) = make_panels([part], None, Attribute.load())
+    return made
+
+
+def incomplete(family: Family) -> list[str]:
+    """Return what an entry lacks."""
+    texts = ("key", "title", "area", "asks", "limits", "method", "source", "main")
+    found = [name for name in texts if not getattr(family, name)]
+    found += [name for name in ("asks", "limits") if getattr(family, name)[-1:] not in (".", "?")]
+    names = [one.name for one in family.measures]
+    if family.main not in names or len({*names}) < len(names):
+        found.append("measures")
+    if not re.search(r"\(\d{4}\)|papers", family.source):
+        found.append("source without a year")
+    for one in family.measures:
+        found += [
+            f"{one.name}: {name}" for name in ("title", "asks", "scale") if not getattr(one, name)
+        ]
+        if one.better not in ("lower", "higher", "neutral", ""):
+            found.append(f"{one.name}: better")
+        if isinstance(one.neutral, (int, float)) and not one.better:
+            found.append(f"{one.name}: neutral, but nothing is better")
+    if family.taken is not None:
+        how = family.taken()
+        found += [] if isinstance(how, Taken) and callable(how.rows) else ["taken"]
+    known = inspect.signature(measure).parameters
+    found += [f"option {name}" for name in family.options if name not in known]
+    if family.fetch and not family.needs:
+        found.append("needs")
+    return found
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.key)
+def test_an_entry_is_complete(family: Family) -> None:
+    assert not incomplete(family)
+
+
+def test_an_incomplete_entry_is_found() -> None:
+    whole = BY_KEY["gipe"]
+    for one in fields(Family):
+        if one.name in ("title", "asks", "limits", "method", "source", "main"):
+            assert incomplete(replace(whole, **{one.name: ""})), one.name
+    (gipe,) = whole.measures
+    assert incomplete(replace(whole, measures=(replace(gipe, asks=""),)))
+    assert incomplete(replace(whole, measures=()))
+    assert incomplete(replace(whole, options=("sembais",)))
+
+
+def test_names_and_keys_are_of_one_entry() -> None:
+    assert len(MEASURES) == sum(len(family.measures) for family in FAMILIES)
+    assert len(BY_KEY) == len(FAMILIES)
+    assert [one.name for one in BY_KEY["midb"].measures if one.listed] == [*MIDB]
+    assert [one.name for one in BY_KEY["direct-bias"].measures] == [*DIRECT]
+    known = {name for names in COMMANDS.values() for name in names}
+    assert {
+        one for family in FAMILIES for one in re.findall(r"wordbias ([a-z-]+)", family.limits)
+    } <= known
+
+
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer. Maximum iterations")
+def test_every_name_in_a_row_of_a_panel_is_of_its_family(panel: Panel) -> None:
+    asked = SemBias((((("he", "she"),) * 2 + (("man", "woman"), ("boy", "girl"))),) * 3)
+    for key in TAKEN:
+        rows = table_rows(panel, [key], sembias=asked)
+        assert {row.measure for row in rows} == {
+            one.name for one in BY_KEY[key].measures if one.listed
+        }
+        for row in rows:
+            assert row.value is None or {**row.details, **ideal(row.measure)} == row.details
+
+
+def test_rows_before_and_after_and_of_queries_are_known(panel: Panel) -> None:
+    embedding = panel.embedding
+    rows = effect(embedding, misp(embedding), panel.vocabulary, panel.attribute).rows
+    rows += measure_queries(embedding, load_queries()[5:6], ["weat", *_names("associations")])
+    assert {row.measure for row in rows} == {
+        *MIDB, *DIRECT, "displacement", "neighbours-preserved", "weat", *_names("associations")
+    }  # fmt: skip
+    for row in rows:
+        if row.value is not None:
+            assert {**row.details, **ideal(row.measure)} == row.details
+
+
+def _names(key: str) -> list[str]:
+    return [one.name for one in BY_KEY[key].measures]
+
+
+def rows_in(value: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(value, dict):
+        if {"subject", "measure", "value"} <= value.keys():
+            yield value
+        value = list(value.values())
+    if isinstance(value, list):
+        for one in value:
+            yield from rows_in(one)
+
+
+def test_what_commands_say_of_a_measure_is_what_the_table_says() -> None:
+    found = [
+        row
+        for path in GOLDEN.iterdir()
+        if not path.stem.startswith(OF_METHODS)
+        for row in rows_in(json.loads(path.read_text(encoding="utf-8")))
+        if row.get("better") and row["measure"] not in OTHERS
+    ]
+    assert len({row["measure"] for row in found}) > 40
+    for row in found:
+        name = row["measure"]
+        assert name in MEASURES, name
+        said = ideal(name)
+        if name not in SAYS_OTHERWISE:
+            assert row["better"] == said["better"], name
+        if "neutral" in said:
+            assert row["neutral"] == said["neutral"], name
+
+
+def test_each_family_that_is_taken_can_be_named_and_those_that_are_not_cannot(panel: Panel) -> None:
+    assert STANDARD == ("midb", "direct-bias", "clustering", "recoverability", "sembias", "gipe")
+    assert (*STANDARD, "weat") == TAKEN
+    with pytest.raises(WordbiasError, match=r"'ceat': expected some of midb, .*, weat$"):
+        table_rows(panel, ["ceat"])
+
+
+def test_weat_is_taken_with_the_built_in_queries_or_groups_of_ones_own(panel: Panel) -> None:
+    rows = table_rows(panel, ["weat"])
+    assert [row.details["set"] for row in rows] == [query.name for query in load_queries()]
+    assert rows == measure_queries(panel.embedding, load_queries())
+    groups = Attribute(
+        "colour", ("red", "blue"), (("red", "rose", "blood"), ("blue", "sea", "sky"))
+    )
+    (row,) = table_rows(replace(panel, attribute=groups), ["weat"])
+    assert (row.details["set"], row.details["about"]) == ("red/blue", "colour")
+    assert row.details["alternative"] == "two-sided"
+    (table,) = measures_tables(rows[:1])
+    assert table.cells[0][0] == "WEAT (weat1)"
+
+
+def test_docstrings_name_the_families() -> None:
+    assert "Some of midb, direct-bias, clustering" in (measure.__doc__ or "")
+    assert "gipe, weat.  [default: all but weat]" in (measure.__doc__ or "")
+
+    def documented() -> None:
+        """Take {standard}, or {others}; of {measures}."""
+
+    said = names_families(documented).__doc__ or ""
+    assert said.startswith("Take midb, ")
+    assert "or weat; of midb, " in said
+
+
+def test_the_meaning_of_a_number_is_said_with_what_is_neutral() -> None:
+    assert meaning("ect") == "ect: do X and Y rank the words alike; neutral 1, higher is better"
+    assert meaning("explained-variance") == "explained-variance: variance explained"
+
+
+# what a new measure costs: one function that takes it, one entry
+
+
+def far_rows(panel: Panel) -> list[Row]:
+    """The most that a neutral word leans, as a measure of somebody's own."""
+    lean = projections(panel.vectors, panel.own_direction.defined())
+    return [panel.row("farthest", float(np.abs(lean).max()), n=len(lean), **ideal("farthest"))]
+
+
+NEW = Family(
+    key="farthest",
+    title="Farthest: the word that leans most",
+    measures=(
+        Measure(
+            name="farthest",
+            title="farthest word, |cos|",
+            asks="how far does the word lie that leans most?",
+            scale="0 … 1",
+            neutral=0.0,
+            better="lower",
+            caution="that all words lie as near",
+        ),
+    ),
+    area=registry.VECTORS,
+    asks="How far along the axis is the neutral word that leans most?",
+    limits="It is one word.",
+    method="Maximum of |cos(w, g)| over neutral words.",
+    source="Nobody (2021).",
+    main="farthest",
+    taken=lambda: Taken(
+        lambda of: far_rows(of.panel),
+        lambda of, nulls: {
+            ("farthest", ""): np.array(
+                [
+                    np.nan
+                    if null.direction is None
+                    else np.abs(projections(of.panel.vectors, null.direction)).max()
+                    for null in nulls
+                ]
+            )
+        },
+    ),
+    standard=True,
+    options=("direction",),
+    draws=3,
+)
+
+
+def test_a_new_measure_is_a_function_and_an_entry(
+    panel: Panel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is taken, has chance, titles, a section of the report and a line of the documents."""
+    added(monkeypatch, NEW)
+    (row,) = panel_rows([panel], ["farthest"])
+    assert row.details["neutral"] == 0
+    assert row.details["chance_low"] <= row.details["chance_high"]
+    (table,) = measures_tables([row])
+    assert table.cells[0][0] == "farthest word, |cos|"
+    assert "farthest 3" in table.note
+    (section,) = sections([row.to_dict()])
+    assert (section.key, section.title) == (NEW.key, NEW.title)
+    assert "Nobody (2021)" in section.method[0]
+    assert not incomplete(NEW)
+
+    def asked() -> None:
+        """Some of {measures}."""
+
+    assert "weat, farthest" in (names_families(public(asked)).__doc__ or "")
+
+
+def added(monkeypatch: pytest.MonkeyPatch, family: Family) -> None:
+    """Let the table have one more family, wherever it has been read already."""
+    name = family.measures[0].name
+    monkeypatch.setitem(BY_KEY, family.key, family)  # type: ignore[arg-type]
+    monkeypatch.setitem(FAMILY_OF, name, family)  # type: ignore[arg-type]
+    monkeypatch.setitem(MEASURES, name, family.measures[0])  # type: ignore[arg-type]
+    lists = {"TAKEN": family.key, "STANDARD": family.key, "SECTIONS": family, "LISTED": name}
+    for module in [one for key, one in sys.modules.items() if key.startswith("wordbias.")]:
+        for which, more in lists.items():
+            known = getattr(registry, which) if module is not registry else None
+            if known is not None and getattr(module, which, None) is known:
+                monkeypatch.setattr(module, which, (*known, more))
+    for which, more in lists.items():
+        monkeypatch.setattr(registry, which, (*getattr(registry, which), more))
+
+
+def test_the_option_of_another_family_is_refused_by_name() -> None:
+    with pytest.raises(
+        WordbiasError, match=r"direction=.* is for clustering, recoverability, sembias"
+    ):
+        measuring.measure(only=["midb"], direction="pca")

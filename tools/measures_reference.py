@@ -1,0 +1,93 @@
+"""Write the tables of docs/measures.md from the table of measures.
+
+python tools/measures_reference.py            # write them
+python tools/measures_reference.py --check    # fail if they are not what would be written
+
+A table of each area stands between the lines ``<!-- table: AREA -->`` and ``<!-- end -->``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+from wordbias.measures.family import Family, Measure
+from wordbias.measures.registry import FAMILIES
+
+OUTPUT = Path(__file__).resolve().parent.parent / "docs" / "measures.md"
+HEAD = [
+    "| measure | asks | range | neutral | better | a value near neutral does not mean |",
+    "| --- | --- | --- | ---: | --- | --- |",
+]
+BLOCK = re.compile(r"(<!-- table: (.+?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+
+
+def written(text: str) -> str:
+    """Return the document with its tables as they should be."""
+    areas = [found[2] for found in BLOCK.finditer(text)]
+    lacking = {family.area for family in FAMILIES} ^ set(areas)
+    if lacking:
+        raise SystemExit(f"{OUTPUT.name}: no table, or no measure, of {', '.join(sorted(lacking))}")
+    return BLOCK.sub(lambda found: f"{found[1]}{table(found[2])}{found[4]}", text)
+
+
+def table(area: str) -> str:
+    """Return the table of an area, and below it how its families are computed."""
+    chosen = [family for family in FAMILIES if family.area == area]
+    lines = [*HEAD, *(line for family in chosen for line in _lines(family)), ""]
+    lines += [f"- **{family.short}**: {family.told} {family.limits}" for family in chosen]
+    return "\n".join([*lines, ""])
+
+
+def _lines(family: Family) -> Iterator[str]:
+    """Yield a line for each question; measures that share it stand in one."""
+    for _, alike in groupby(family.measures, lambda one: (one.asks, one.caution)):
+        ones = list(alike)
+        cells = [
+            ", ".join(f"`{one.name}`" for one in ones),
+            ones[0].asks,
+            _joined(one.scale for one in ones),
+            _joined(map(_neutral, ones)),
+            _joined(map(_better, ones)),
+            ones[0].caution or "–",
+        ]
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _neutral(one: Measure) -> str:
+    if one.neutral is None:
+        return "–"
+    return one.neutral if isinstance(one.neutral, str) else f"{one.neutral:g}"
+
+
+def _better(one: Measure) -> str:
+    if one.better == "neutral":
+        return "–" if one.neutral is None else "nearer"
+    return one.better or "–"
+
+
+def _joined(cells: Iterator[str]) -> str:
+    """Return what several measures have, once where it is the same for all."""
+    told = list(cells)
+    return told[0] if len(set(told)) == 1 else ", ".join(told)
+
+
+def main() -> None:
+    """Write the tables, or check them."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    check = parser.parse_args().check
+    before = OUTPUT.read_text(encoding="utf-8")
+    after = written(before)
+    if not check:
+        OUTPUT.write_text(after, encoding="utf-8")
+    elif before != after:
+        sys.exit(f"{OUTPUT.name} is not up to date; run python tools/measures_reference.py")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,380 @@
+"""The occupation experiment: whether a debiased classifier of biographies only looks fair."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, Protocol, runtime_checkable
+
+from wordbias.biographies.biographies import Biographies
+from wordbias.biographies.loading import load_biographies
+from wordbias.biographies.recipe import FROZEN, HEAD, WHOLE
+from wordbias.biographies.summary import summary_rows
+from wordbias.biographies.synthetic import synthetic
+from wordbias.calls import note, path_of, public
+from wordbias.errors import UsageError, WordbiasError
+from wordbias.formats.atomic import refuse_same
+from wordbias.formats.folders import check_growing
+from wordbias.functions.bios_tables import closing, heading, tables, women_by_class
+from wordbias.optional import need
+from wordbias.outcomes.predictions import Frame
+from wordbias.outcomes.shares import load_shares, shares_for
+from wordbias.pretrained import need_transformers, silent
+from wordbias.probes.in_context.association import DRAWS
+from wordbias.probes.in_context.sentences import find_sentences, read_sentences
+from wordbias.rendering import how_many
+from wordbias.resources import located
+from wordbias.results import Report
+from wordbias.workers import Workers
+
+POOLINGS = ("first", "mean", "last")
+PRECISIONS = ("float32", "bfloat16")
+
+
+@runtime_checkable
+class Saves(Protocol):
+    """A model or tokenizer of transformers, or a ``SentenceTransformer``."""
+
+    def save_pretrained(self, folder: str, /, *, create_model_card: bool = ...) -> object:
+        """Write it to a folder."""
+
+
+@public
+def bios(
+    *,
+    data: str | os.PathLike[str] | Frame | Biographies | None = None,
+    model: str | os.PathLike[str] | Saves | tuple[Saves, Saves] | None = None,
+    strategies: Sequence[str] = ("none", "subsample", "oversample", "scrub"),
+    seeds: Sequence[int] = (0, 1, 2),
+    frozen: bool = False,
+    output: str | os.PathLike[str] | None = None,
+    plot: str | os.PathLike[str] | None = None,
+    epochs: int | None = None,
+    batch: int | None = None,
+    rate: float | None = None,
+    every: int | None = None,
+    retrain_epochs: int | None = None,
+    retrain_rate: float | None = None,
+    as_published: bool = False,
+    max_tokens: int = 128,
+    pooling: Literal["first", "mean", "last"] = "first",
+    precision: Literal["float32", "bfloat16"] = "float32",
+    device: str | None = None,
+    sentences: str | os.PathLike[str] | Iterable[str] | None = None,
+    column: str | None = None,
+    draws: int = DRAWS,
+    shares: str | os.PathLike[str] | Mapping[str, float] | None = None,
+    share_column: str | None = None,
+    balanced_probe: bool = False,
+    baselines: bool = True,
+    holm: bool = False,
+    text: str | None = None,
+    label: str | None = None,
+    gender: str | None = None,
+    female: str | None = None,
+    split: str | None = None,
+    name: str | None = None,
+    skip_bad: bool = False,
+    limit: int | None = None,
+    keep_models: bool = False,
+    jobs: int | None = None,
+    backend: str = "loky",
+) -> Report:
+    """Measure whether debiasing a classifier's training data changed more than its last layer.
+
+    For each strategy and seed an encoder with a last layer learns to tell occupations from
+    biographies that the strategy debiased (Orgad et al. 2022). How easily gender is read off its
+    vectors (compression) and its associations of words (CEAT) are measured, then its gaps between
+    women and men on a balanced test part. Then its last layer alone is trained again, on the
+    original data: what bias that brings back, debiasing had only hidden.
+
+    Biographies are .tsv, .csv or .jsonl with columns such as text, profession, gender and split,
+    or a pickle as biosbias writes it, of which nothing is executed. Without ``data`` they are made
+    up. The folder gets a line of results.jsonl for every strategy and seed; after an interruption
+    the same call goes on, and more seeds or strategies are added to what is there.
+
+    Parameters
+    ----------
+    data : path, fetched name, frame or Biographies, optional
+        Biographies.  [default: synthetic ones]
+    model : path, name on the hub, SentenceTransformer, or model and tokenizer
+        A folder, or a name such as roberta-base.
+    strategies : sequence of str
+        Also scrub-as-published, swap, and several joined: scrub+subsample.
+    seeds : sequence of int
+        From six on differences are tested.
+    frozen : bool
+        Leave the encoder as it is, which is quick.
+    output : path, optional
+        Of results; it is resumed.
+    plot : path, optional
+        Draw gaps against compression: .png, .pdf or .svg.
+    epochs : int, optional
+        [default: 10; 300 with ``frozen``]
+    batch : int, optional
+        Texts in a batch.  [default: 64]
+    rate : float, optional
+        Highest learning rate.  [default: 5e-5; 1e-3 with ``frozen``]
+    every : int, optional
+        Steps between looks at dev and checkpoints.  [default: 1000, or an epoch]
+    retrain_epochs : int, optional
+        Of the last layer.  [default: 10; 300 with ``frozen``]
+    retrain_rate : float, optional
+        Of the last layer.  [default: 1e-3]
+    as_published : bool
+        Plain AdamW, and gaps as the released code computes them.
+    max_tokens : int
+        Tokens that a text is cut to.
+    pooling : str
+        Which tokens of the last layer make a text's vector.
+    precision : str
+        Of matrix products.
+    device : str, optional
+        cpu or cuda.  [default: cuda if there is one]
+    sentences : path or iterable of str, optional
+        For CEAT: one a line, or a table.  [default: those of the test part]
+    column : str, optional
+        Of that table.  [default: text, or sentence, or the only one]
+    draws : int
+        Of CEAT.
+    shares : path or mapping, optional
+        Share of women in each class: .json, .csv or .tsv.  [default: of the training part]
+    share_column : str, optional
+        Of that table, where it has several.
+    balanced_probe : bool
+        Probe on as many women as men of each class only.
+    baselines : bool
+        Probe the encoder as it came, and with random weights.
+    holm : bool
+        Correct tests for their number.
+    text : str, optional
+        Of the texts, where its name is not usual.
+    label : str, optional
+        Of the occupations.
+    gender : str, optional
+        Of the genders.
+    female : str, optional
+        That says female.  [default: F, female, …]
+    split : str, optional
+        Of train, dev and test.
+    name : str, optional
+        Of people's names, which scrubbing removes.
+    skip_bad : bool
+        Drop and count rows that cannot be used.
+    limit : int, optional
+        So many biographies, for a trial.
+    keep_models : bool
+        Write the fine-tuned encoders to the folder, too.
+    jobs : int, optional
+        Processes at a time.  [default: 1; on a cluster all workers]
+    backend : str
+        Here (loky), or the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
+
+    Returns
+    -------
+    Report
+        The rows of every strategy and seed, before and after retraining, and those over seeds and
+        over runs.
+
+    Raises
+    ------
+    WordbiasError
+        If data, encoder or folder cannot be used, the folder is of another study, or an argument
+        would do nothing.
+
+    Notes
+    -----
+    Without ``output`` nothing is kept, so that an interrupted call begins again.
+
+    References
+    ----------
+    Orgad, H., Goldfarb-Tarrant, S., and Belinkov, Y. (2022). How Gender Debiasing Affects Internal
+    Model Representations, and Why It Matters. NAACL.
+
+    De-Arteaga, M., et al. (2019). Bias in Bios: A Case Study of Semantic Representation Bias in a
+    High-Stakes Setting. FAT*.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> wb.bios(data="bios.tsv", model="roberta-base", output="study")  # doctest: +SKIP
+    <Report of bios: 2,520 values of 6 subjects>
+    """
+    if model is None:
+        raise WordbiasError(
+            "which encoder? name its folder, or its name on the hub, with --model; none is "
+            "fetched unasked (Orgad et al. 2022 take roberta-base)"
+        )
+    if share_column is not None and shares is None:
+        raise WordbiasError("--share-column names a column of --shares; give that file too")
+    if column is not None and path_of(sentences) is None:
+        raise WordbiasError("--column names a column of --sentences; give that file too")
+    _check_settings(pooling, precision, max_tokens, draws)
+    _check_files(output, plot, keep_models, data=data, sentences=sentences, shares=shares)
+    columns = {"text": text, "label": label, "gender": gender, "split": split, "name": name}
+    people = _people(data, {**columns, "female": female}, skip_bad, limit)
+    need("torch", extra="contextual", purpose="The occupation experiment")
+    from wordbias.biographies.encoding import Reading
+    from wordbias.biographies.plan import Plan
+    from wordbias.biographies.study import run
+
+    recipe = (FROZEN if frozen else WHOLE).with_changes(
+        epochs=epochs, rate=rate, batch=batch, every=every
+    )
+    retraining = (FROZEN if frozen else HEAD).with_changes(epochs=retrain_epochs, rate=retrain_rate)
+    with _folder(output) as folder, _encoder(model) as encoder:
+        plan = Plan(
+            people,
+            encoder,
+            folder,
+            tuple(strategies),
+            tuple(seeds),
+            frozen,
+            recipe.as_published() if as_published else recipe,
+            retraining.as_published() if as_published else retraining,
+            Reading(max_tokens, pooling, precision == "bfloat16", device),
+            baselines,
+            draws=draws,
+            balanced_probe=balanced_probe,
+            as_published=as_published,
+            keep_models=keep_models,
+        )
+        if shares is not None:
+            where = path_of(shares) or "the shares given"
+            known = load_shares(shares, share_column)
+            values, _ = shares_for(people.classes, known, where)
+            by_class = dict(zip(people.classes, values.tolist(), strict=True))
+            plan = replace(plan, shares=by_class, shares_from=where)
+        if sentences is not None:
+            where = path_of(sentences) or "the sentences given"
+            if isinstance(sentences, (str, os.PathLike)):
+                sentences = read_sentences(os.fspath(sentences), column)
+            found = find_sentences(sentences, plan.words(), what=where)
+            plan = replace(plan, sentences=found, sentences_from=where)
+        if people.dropped:
+            dropped = how_many(people.dropped, "row")
+            note(f"{people.path}: {dropped} dropped, the first: {people.problem}")
+        rows = run(plan, Workers(jobs, backend))
+    figure = path_of(plot)
+    if figure is not None:
+        from wordbias.pages.compression_fairness import save_compression_fairness
+
+        save_compression_fairness(figure, rows)
+    called = path_of(model) or type(model[0] if isinstance(model, tuple) else model).__name__
+    facts = {
+        "path": people.path,
+        "sha256": people.sha256,
+        "n": len(people),
+        "classes": list(people.classes),
+        "women": women_by_class(people),
+        "dropped": people.dropped,
+    }
+    return Report(
+        inputs={"biographies": facts, "model": {"path": called}},
+        rows=[*rows, *summary_rows(rows, correct=holm)],
+        tables=tables(rows, frozen=frozen, correct=holm),
+        heading=heading(people, called),
+        closing=[*closing(rows), *([] if figure is None else [f"Drawn: {figure}."])],
+        seed=seeds[0],
+    )
+
+
+def _check_settings(pooling: str, precision: str, max_tokens: int, draws: int) -> None:
+    """Refuse what the command line does not take either."""
+    for option, name, known in (
+        ("--pooling", pooling, POOLINGS),
+        ("--precision", precision, PRECISIONS),
+    ):
+        if name not in known:
+            raise UsageError(f"{option}: expected one of {', '.join(known)}, got {name!r}")
+    for option, given, least in (("--max-tokens", max_tokens, 3), ("--draws", draws, 2)):
+        if given < least:
+            raise UsageError(f"{option}: expected {least} or more, got {given}")
+
+
+def _check_files(
+    output: str | os.PathLike[str] | None,
+    plot: str | os.PathLike[str] | None,
+    keep_models: bool,
+    **read: object,
+) -> None:
+    """Refuse early what would fail after the work."""
+    figure = path_of(plot)
+    if figure is not None:
+        from wordbias.pages.plots import check_plot
+
+        check_plot(figure)
+    files = {f"--{name}": path_of(file) for name, file in read.items()}
+    refuse_same({"--plot": figure, "-o": path_of(output)}, files)
+    if output is not None:
+        check_growing(output)
+    elif keep_models:
+        raise UsageError("--keep-models writes to --output; name a folder")
+
+
+def _people(
+    data: str | os.PathLike[str] | Frame | Biographies | None,
+    columns: Mapping[str, str | None],
+    skip_bad: bool,
+    limit: int | None,
+) -> Biographies:
+    """Read the biographies, or make up some; draw some of them if there is a limit."""
+    if isinstance(data, Biographies) or data is None:
+        if any(columns.values()):
+            raise WordbiasError(
+                "columns are of a file: give one with --data, or leave them out for synthetic "
+                "biographies"
+            )
+        found = data or synthetic()
+    elif isinstance(data, (str, os.PathLike)):
+        found = load_biographies(located(os.fspath(data)), **columns, skip_bad=skip_bad)
+    elif hasattr(data, "notna"):
+        found = load_biographies(data, **columns, skip_bad=skip_bad)
+    else:
+        kind = type(data).__name__
+        raise WordbiasError(f"--data: expected a file, a pandas frame or Biographies, found {kind}")
+    if limit is None:
+        return found
+    need("torch", extra="contextual", purpose="The occupation experiment")
+    from wordbias.biographies.plan import drawn
+
+    return drawn(found, limit)
+
+
+@contextmanager
+def _folder(output: str | os.PathLike[str] | None) -> Iterator[Path]:
+    """Yield the folder of results, without one a temporary one."""
+    if output is not None:
+        yield Path(output)
+        return
+    with tempfile.TemporaryDirectory(prefix="wordbias-") as made:
+        yield Path(made)
+
+
+@contextmanager
+def _encoder(model: object) -> Iterator[str]:
+    """Yield the folder or name of an encoder; one that is loaded is written to a temporary folder.
+
+    Every job loads one of its own, in a process of its own where there are several at a time.
+    """
+    path = path_of(model)
+    if path is not None:
+        yield path
+        return
+    parts = model if isinstance(model, tuple) else (model,)
+    is_whole = len(parts) == 2 or hasattr(parts[0], "encode")
+    if not is_whole or not all(isinstance(part, Saves) for part in parts):
+        raise WordbiasError(
+            "--model: expected a folder, a name, a SentenceTransformer, or a model and its "
+            f"tokenizer, found {type(model).__name__}"
+        )
+    options = {"create_model_card": False} if len(parts) == 1 else {}
+    with tempfile.TemporaryDirectory(prefix="wordbias-") as made:
+        with silent(need_transformers()):
+            for part in parts:
+                part.save_pretrained(made, **options)
+        yield made

@@ -1,0 +1,306 @@
+"""The occupation experiment as tables for people, and lines above and below them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from wordbias.biographies.association import INTRINSIC, Association
+from wordbias.biographies.biographies import Biographies
+from wordbias.biographies.reading import reading
+from wordbias.biographies.runs import (
+    ACCURATE,
+    AFTER,
+    BEFORE,
+    CEAT,
+    COMPRESSED,
+    COMPRESSED_WITHIN,
+    GAPS,
+    KNOWING_CLASS,
+    REPRESENTATION,
+    REPRESENTATIVE,
+    Metric,
+    spread,
+)
+from wordbias.biographies.significance import EXACT, LEVEL, NAME, too_few
+from wordbias.biographies.strategies import ORIGINAL, OWN
+from wordbias.biographies.summary import OF_VECTORS, Cell, Summary
+from wordbias.rendering import Table, how_many
+from wordbias.results import Row, number
+
+_PAPER = "as Orgad et al. 2022"
+_STAGES = {BEFORE: "before", AFTER: "after"}
+_WIDTH = 100
+_FEW = 6
+_HEADS = ("compression", "as published", "class known", "probe accuracy", "CEAT")
+_SHORT = (ACCURATE, *(metric for metric in GAPS if metric in (*REPRESENTATIVE, GAPS[1])))
+
+
+def heading(bios: Biographies, model: str) -> list[str]:
+    """Say what was measured on what."""
+    shares = women_by_class(bios)
+    women = bios.counts()[:, 0].sum() / max(1, len(bios))
+    listed = [
+        f"{name} {100 * shares[name]:.0f} %" for name in sorted(shares, key=shares.__getitem__)
+    ]
+    said = ", ".join(listed) if len(listed) <= _FEW else f"from {listed[0]} to {listed[-1]}"
+    return [
+        f"Occupation experiment on {bios.path}: {len(bios):,} biographies, {len(shares)} "
+        f"classes, {100 * women:.0f} % women ({said}). Encoder: {model}."
+    ]
+
+
+def women_by_class(bios: Biographies) -> dict[str, float]:
+    """Return the share of women in each class that anybody is of; `--limit` can leave one empty."""
+    shares = zip(bios.classes, bios.shares().tolist(), strict=True)
+    return {name: share for name, share in shares if not math.isnan(share)}
+
+
+def tables(rows: Sequence[Row], *, frozen: bool = False, correct: bool = False) -> list[Table]:
+    """Arrange the rows of all jobs (of `wordbias.biographies.study`).
+
+    Parameters
+    ----------
+    frozen
+        Whether the encoder was left as it is.
+    correct
+        Correct tests for their number (Holm).
+    """
+    found = Summary.of(rows, correct=correct)
+    shown = [_vectors_table(found)]
+    if found.runs.has(BEFORE):
+        shown += _representative_tables(found)
+        shown += _association_tables(found)
+        shown += _stage_tables(found, BEFORE, frozen=frozen)
+    if found.runs.has(AFTER):
+        shown += _stage_tables(found, AFTER, frozen=frozen)
+    if found.runs.rewritten():
+        shown += _original_tables(found)
+    return shown
+
+
+def closing(rows: Sequence[Row]) -> list[str]:
+    """Say what the figures mean: whether compression predicts what retraining restores."""
+    conventions = (
+        "Gaps are F − M on as many women as men of each class; 0 is fair. S: absolute sum over "
+        "classes; P: Pearson's r of the gap with the share of women. Compression: 1 where nothing "
+        "can be read off the vectors, in bits; the more, the more of the gender shows."
+    )
+    return [*reading(Summary.of(rows)), conventions]
+
+
+def _vectors_table(found: Summary) -> Table:
+    """Draw a line for each encoder: how much of the gender shows in its vectors."""
+    runs = found.runs
+    subjects = [*runs.baselines, *runs.strategies]
+    cells = [
+        [name, *(_drawn(found.cell(metric, name, REPRESENTATION)) for metric in OF_VECTORS)]
+        for name in subjects
+    ]
+    shown = [found.cell(metric, name, REPRESENTATION) for metric in OF_VECTORS for name in subjects]
+    about = "class known: compression within classes, of as many women as men each. "
+    known = spread(runs.every(KNOWING_CLASS, REPRESENTATION, subjects)).mean
+    if known is not None:
+        about += f"Whoever knows nothing but the class compresses to {known:.3f}. "
+    columns = ["encoder", *_HEADS]
+    return Table("Gender in the vectors", columns, cells, about + _note_of(found, shown))
+
+
+def _representative_tables(found: Summary) -> list[Table]:
+    """Arrange the metrics of Table 1a, before and after retraining."""
+    lines = [(metric, REPRESENTATION, metric.title) for metric in (COMPRESSED, CEAT)]
+    for metric in _SHORT:
+        lines += [
+            (metric, stage, f"{metric.title}, {_STAGES[stage]}") for stage in _stages_of(found)
+        ]
+    title = f"Before and after retraining the last layer ({_PAPER}, Table 1a)"
+    return _by_strategy(found, title, lines)
+
+
+def _stage_tables(found: Summary, stage: str, *, frozen: bool) -> list[Table]:
+    """Arrange all metrics of one stage: Tables 3, 4 or 5."""
+    if frozen and stage == AFTER:
+        title = "Frozen encoder, last layer retrained on the original data"
+    elif frozen:
+        title = f"Frozen encoder ({_PAPER}, Table 5)"
+    elif stage == BEFORE:
+        title = f"As fine-tuned ({_PAPER}, Table 3)"
+    else:
+        title = f"Last layer retrained ({_PAPER}, Table 4)"
+    lines = [(metric, stage, metric.title) for metric in (ACCURATE, *GAPS)]
+    return _by_strategy(found, title, lines)
+
+
+def _original_tables(found: Summary) -> list[Table]:
+    """Arrange what models do with texts that their strategy did not rewrite."""
+    lines = [
+        (metric, REPRESENTATION, metric.title)
+        for metric in (COMPRESSED, COMPRESSED_WITHIN)
+        if found.runs.has(REPRESENTATION, ORIGINAL)
+    ]
+    for metric in _SHORT:
+        lines += [
+            (metric, stage, f"{metric.title}, {_STAGES[stage]}")
+            for stage in (BEFORE, AFTER)
+            if found.runs.has(stage, ORIGINAL)
+        ]
+    columns = [
+        (f"{name}: {said}", name, view)
+        for name in found.runs.rewritten()
+        for said, view in (("rewritten texts", OWN), ("texts as they were", ORIGINAL))
+    ]
+    title = "Models of rewritten texts, on such and on texts as they were"
+    return _by_strategy(found, title, lines, columns)
+
+
+def _association_tables(found: Summary) -> list[Table]:
+    """Arrange squared correlations: over all runs, as Table 2, and within each strategy.
+
+    Where none is defined there is no table; `wordbias.biographies.reading` says why.
+    """
+    made = [_over_all(found, x) for x in INTRINSIC if _defined(found, x)]
+    defined = _defined(found, COMPRESSED)
+    if not defined:
+        return made
+    within = [
+        (f"{name}, {_STAGES[stage]}", [_squared(found, y, stage, name) for y in defined])
+        for name in found.runs.strategies
+        for stage in _stages_of(found)
+    ]
+    title = "R² of compression and each metric within each strategy, over seeds"
+    note = f"− where r < 0; – where undefined. {how_many(len(found.runs.seeds), 'seed')}."
+    return made + _in_parts(title, ["", *(y.title for y in defined)], within, note)
+
+
+def _defined(found: Summary, x: Metric) -> list[Metric]:
+    """Return the metrics whose correlation with `x` over all runs is defined at some stage."""
+    return [
+        y
+        for y in GAPS
+        if any(found.association(x, y, stage).r is not None for stage in _stages_of(found))
+    ]
+
+
+def _over_all(found: Summary, x: Metric) -> Table:
+    stages = _stages_of(found)
+    made = {(y, stage): found.association(x, y, stage) for y in GAPS for stage in stages}
+    heads = [f"{head} {_STAGES[stage]}" for stage in stages for head in ("R²", "r", "p")]
+    cells = [
+        [y.title, *(cell for stage in stages for cell in _cells(made[y, stage]))]
+        for y in _defined(found, x)
+    ]
+    undefined = _reasons((one.y, one.reason) for one in made.values() if one.reason)
+    counts = sorted({one.n for one in made.values() if one.r is not None})
+    ends = " to ".join(str(n) for n in dict.fromkeys(counts[:1] + counts[-1:]))
+    n = f"n = {ends} runs. " * bool(counts)
+    warning = "Runs of one strategy are alike: p, which takes each for a draw of its own, is too "
+    return Table(
+        f"{x.title} and extrinsic bias over all runs ({_PAPER}, Table 2)",
+        ["", *heads],
+        cells,
+        f"{n}{warning}small. {undefined}".strip(),
+    )
+
+
+def _stages_of(found: Summary) -> list[str]:
+    """Return the stages at which anything was measured."""
+    return [stage for stage in (BEFORE, AFTER) if found.runs.has(stage)]
+
+
+def _cells(one: Association) -> list[str]:
+    if one.r is None or one.p is None:
+        return ["–", "–", "–"]
+    p = f"{one.p:.1e}" if 0 < one.p < 0.001 else f"{one.p:.3f}"
+    return [number(one.r2, 3), number(one.r, 2), p]
+
+
+def _squared(found: Summary, y: Metric, stage: str, strategy: str) -> str:
+    one = found.association(COMPRESSED, y, stage, strategy)
+    if one.r is None:
+        return "–"
+    return f"{one.r**2:.3f}{'−' if one.r < 0 else ''}"
+
+
+def _by_strategy(
+    found: Summary,
+    title: str,
+    lines: Sequence[tuple[Metric, str, str]],
+    columns: Sequence[tuple[str, str, str]] = (),
+) -> list[Table]:
+    """Draw a line for each metric and a column for each strategy, in tables that fit.
+
+    Lines of which nothing is defined are left out, and named below.
+    """
+    columns = columns or [(name, name, OWN) for name in found.runs.strategies]
+    made = [
+        (label, [found.cell(metric, name, stage, view) for _, name, view in columns])
+        for metric, stage, label in lines
+    ]
+    kept = [(label, cells) for label, cells in made if any(cell.spread.n for cell in cells)]
+    texts = [
+        (head, [_drawn(cells[i]) for _, cells in kept]) for i, (head, _, _) in enumerate(columns)
+    ]
+    note = _note_of(found, [cell for _, cells in made for cell in cells])
+    return _in_parts(title, ["", *(label for label, _ in kept)], texts, note)
+
+
+def _in_parts(
+    title: str, first: Sequence[str], columns: Sequence[tuple[str, list[str]]], note: str
+) -> list[Table]:
+    """Return tables with as many of the columns as fit, each beginning with the first one."""
+    most = _WIDTH - 2 - max(map(len, first))
+    chunks: list[list[tuple[str, list[str]]]] = []
+    left = 0
+    for name, cells in columns:
+        width = 2 + max(map(len, (name, *cells)))
+        if width > left or not chunks:
+            chunks.append([])
+            left = most
+        chunks[-1].append((name, cells))
+        left -= width
+    made = []
+    for i, chunk in enumerate(chunks, 1):
+        part = f", part {i} of {len(chunks)}" if len(chunks) > 1 else ""
+        lines = zip(first[1:], *(cells for _, cells in chunk), strict=True)
+        heads = [first[0], *(name for name, _ in chunk)]
+        said = note if i == len(chunks) else ""
+        made.append(Table(title + part, heads, list(map(list, lines)), said))
+    return made
+
+
+def _drawn(cell: Cell) -> str:
+    """Write mean ± standard deviation, with a star where a strategy differs from none."""
+    mean, sd, _ = cell.spread
+    if mean is None:
+        return "–"
+    star = "*" if cell.test is not None and cell.test.is_significant else ""
+    return number(mean, 3) + (f" ± {sd:.3f}" if sd is not None else "") + star
+
+
+def _note_of(found: Summary, cells: Sequence[Cell]) -> str:
+    """Say what the cells are: over how many seeds, what a star means, what is undefined why."""
+    seeds = len(found.runs.seeds)
+    parts = [f"Mean ± sd (n − 1) over {seeds} seeds." if seeds > 1 else "One seed."]
+    tests = [cell.test for cell in cells if cell.test is not None]
+    made = [test for test in tests if test.p is not None]
+    if made:
+        holm = ", corrected by Holm's method" if found.is_corrected else ""
+        exact = "exact " * all(test.n <= EXACT for test in made)
+        parts.append(f"* p < {LEVEL:g} against none, {exact}{NAME}{holm}.")
+    elif tests:
+        parts.append(f"No stars: {too_few(max(test.n for test in tests))}.")
+    fewer = sorted({cell.metric.title for cell in cells if 0 < cell.spread.n < seeds})
+    if fewer:
+        parts.append(f"Of fewer seeds: {', '.join(fewer)}.")
+    parts.append(_reasons((cell.metric, cell.reason) for cell in cells if cell.reason))
+    return " ".join(parts).strip()
+
+
+def _reasons(undefined: Iterable[tuple[Metric, str]]) -> str:
+    """Name the metrics that are undefined, by reason."""
+    by_reason: dict[str, dict[str, None]] = {}
+    for metric, reason in undefined:
+        said = reason.removeprefix("undefined: ").partition("; ")[0].rstrip(".")
+        by_reason.setdefault(said, {})[metric.title] = None
+    parts = [f"{', '.join(titles)} ({reason})" for reason, titles in by_reason.items()]
+    return f"Undefined: {'; '.join(parts)}." if parts else ""

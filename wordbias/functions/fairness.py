@@ -1,0 +1,337 @@
+"""Group fairness of a classifier, from a file of its predictions or from arrays of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import cast
+
+from numpy.typing import ArrayLike
+
+from wordbias.calls import is_given, path_of, public
+from wordbias.errors import UsageError
+from wordbias.measures.bootstrap import SAMPLES
+from wordbias.outcomes.confusion import Confusion, listed
+from wordbias.outcomes.costs import LabelledFrame, load_costs
+from wordbias.outcomes.measuring import (
+    ACCURACY,
+    ALL,
+    CORRELATION,
+    DIVERGENCES,
+    EVALUATED,
+    GAPS,
+    SUM,
+    fairness_rows,
+)
+from wordbias.outcomes.metrics import Settings
+from wordbias.outcomes.predictions import Columns, Examples, is_table, load_columns
+from wordbias.outcomes.shares import load_shares, shares_for, shares_of
+from wordbias.rendering import Table, how_many
+from wordbias.results import Report, Row, number
+
+LABELS = {
+    "tpr-gap": "TPR gap",
+    "fpr-gap": "FPR gap",
+    "precision-gap": "precision gap",
+    "f1-gap": "F1 gap",
+}
+_DISTANCES = {
+    "total-variation": "the total variation distance",
+    "positions": "the Wasserstein distance over alphabetical positions",
+    "costs": "the Wasserstein distance under the costs given",
+}
+
+
+@public
+def fairness(
+    predictions: Examples | ArrayLike,
+    predicted: str | ArrayLike = "predicted",
+    group: str | ArrayLike = "group",
+    *,
+    label: str = "label",
+    groups: Sequence[str] | None = None,
+    train: Examples | tuple[ArrayLike, ArrayLike] | None = None,
+    shares: str | os.PathLike[str] | Mapping[str, float] | None = None,
+    share_column: str | None = None,
+    distance: str | None = None,
+    costs: str | os.PathLike[str] | LabelledFrame | ArrayLike | None = None,
+    as_published: bool = False,
+    classes: bool = False,
+    draws: int = SAMPLES,
+    skip_bad: bool = False,
+    seed: int = 0,
+) -> Report:
+    """Measure whether a classifier serves groups, such as women and men, alike.
+
+    ``predictions`` is a file of any classifier, .csv, .tsv, .jsonl (compressed or not) or .parquet,
+    one example a row: its gold class, what was predicted, and the group of the person. The
+    measures are those of Orgad et al. (2022): gaps of TPR, FPR, precision and F1 in each class,
+    their sum S and their correlation P with the share of women, and independence, separation and
+    sufficiency.
+
+    Parameters
+    ----------
+    predictions : path, frame, mapping of columns, or array-like of shape (n,)
+        The examples; or the gold class of each, and then ``predicted`` and ``group`` are the
+        prediction and the group of each.
+    predicted : str, or array-like of shape (n,)
+        Of the prediction.
+    group : str, or array-like of shape (n,)
+        Of the person's group.
+    label : str
+        Column of the gold class.
+    groups : sequence of str, optional
+        Groups to compare: the first minus the second.  [default: all, sorted]
+    train : path, frame, or labels and groups, optional
+        Training data, for the shares; the same two columns.
+    shares : path or mapping, optional
+        Share of the first group in each class.
+    share_column : str, optional
+        With ``shares``, if it has several.
+    distance : str, optional
+        Of sufficiency.  [default: total-variation; positions as published]
+    costs : path, frame or array-like of shape (classes, classes), optional
+        Of taking one class for another: a square table.
+    as_published : bool
+        Precision TP/N, and |D(F) − D(M)| for a sum, as the released code.
+    classes : bool
+        Show every class by itself, too.
+    draws : int
+        Bootstrap samples; 0 for no intervals.
+    skip_bad : bool
+        Drop and count rows that cannot be used.
+    seed : int
+        Of everything random.
+
+    Returns
+    -------
+    Report
+        Accuracy, the sum and the correlation of each gap with that of each class, and the three
+        divergences, with intervals; beside each sum what a classifier has that treats the groups
+        alike.
+
+    Raises
+    ------
+    WordbiasError
+        If the examples cannot be used, are of fewer than two groups or classes, or an argument
+        would do nothing.
+
+    References
+    ----------
+    Orgad, H., Goldfarb-Tarrant, S., and Belinkov, Y. (2022). How Gender Debiasing Affects Internal
+    Model Representations, and Why It Matters. NAACL.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> y_true = ["nurse", "nurse", "surgeon", "surgeon"] * 25
+    >>> y_pred = ["nurse", "nurse", "surgeon", "nurse"] * 25
+    >>> report = wb.fairness(y_true, y_pred, ["F", "M", "M", "F"] * 25)
+    >>> [row.value for row in report["tpr-gap"] if row.details["set"] == "surgeon"]
+    [-1.0]
+    """
+    if train is not None and shares is not None:
+        raise UsageError("choose one of --train and --shares")
+    if share_column is not None and shares is None:
+        raise UsageError("--share-column is for --shares")
+    if costs is not None and distance is not None:
+        raise UsageError("choose one of --costs and --distance")
+    names, table = _examples(predictions, label, predicted, group, groups)
+    read = load_columns(table, names, skip_bad=skip_bad, what="predictions")
+    order = None if groups is None else list(map(str, groups))
+    confusion = Confusion.of(*(read.cells[name] for name in names), order=order)
+
+    inputs, notes, source, known = {"predictions": _facts(read)}, list[str](), EVALUATED, None
+    if train is not None:
+        columns = _training(train, names, skip_bad, in_arrays=table is not predictions)
+        labels, of = columns.cells.values()
+        path = path_of(train)
+        source = f"the training data {'given' if path is None else path}"
+        found = shares_of(labels, of, *confusion.groups[:2])
+        known, _ = shares_for(confusion.classes, found, "--train" if path is None else path)
+        inputs["train"] = _facts(columns)
+    if shares is not None:
+        path = path_of(shares)
+        source = path or "the shares given"
+        known, beside = shares_for(
+            confusion.classes, load_shares(shares, share_column), path or "--shares"
+        )
+        if path is not None:
+            inputs["shares"] = {"path": path}
+        if beside:
+            names_beside = listed(beside)
+            notes.append(f"{source}: names that are no class of the predictions: {names_beside}")
+
+    square = None if costs is None else load_costs(costs, confusion.classes)
+    settings = Settings(as_published, distance, square, draws=draws, seed=seed)
+    path = path_of(predictions)
+    rows = fairness_rows(
+        confusion, path or "predictions", settings, shares=known, shares_from=source
+    )
+    values = {(row.measure, row.details["set"]): row for row in rows}
+    tables = [sums_table(values, confusion.groups), accuracy_table(values, confusion.groups)]
+    signed = len(confusion.groups) == 2
+    return Report(
+        inputs=inputs,
+        rows=rows,
+        tables=[*tables, _classes_table(values, confusion)] if classes else tables,
+        heading=[
+            f"Group fairness{'' if path is None else f' of {path}'}: "
+            f"{how_many(len(confusion), 'prediction')}, "
+            f"{how_many(len(confusion.classes), 'class', 'classes')}, "
+            f"{(' − ' if signed else ', ').join(confusion.groups)}."
+        ],
+        closing=_closing(confusion, settings, source),
+        seed=seed,
+        notes=[*notes, *_notes(confusion, read)],
+    )
+
+
+def _examples(
+    predictions: Examples | ArrayLike,
+    label: str,
+    predicted: str | ArrayLike,
+    group: str | ArrayLike,
+    groups: Sequence[str] | None,
+) -> tuple[list[str], Examples]:
+    """Return the columns of label, prediction and group, and the table that has them."""
+    if is_table(predictions):
+        if not (isinstance(predicted, str) and isinstance(group, str)):
+            raise UsageError("--predicted and --group name columns of the file or frame")
+        named = {"--label": label, "--predicted": predicted, "--group": group}
+        for (one, column), (other, same) in combinations(named.items(), 2):
+            if column == same:
+                raise UsageError(
+                    f"{one} and {other} both name the column {column!r}; they are two columns"
+                )
+        return list(named.values()), predictions
+    if isinstance(predicted, str) or isinstance(group, str):
+        instead = "; --groups names those to compare" if groups is not None else ""
+        raise UsageError(
+            "of the gold classes given themselves --predicted and --group are the prediction and "
+            f"the group of each{instead}"
+        )
+    if is_given("label"):
+        raise UsageError("--label names a column, and the gold classes are given themselves")
+    of = {"label": cast("ArrayLike", predictions), "predicted": predicted, "group": group}
+    return list(of), of
+
+
+def _training(
+    train: Examples | tuple[ArrayLike, ArrayLike],
+    names: Sequence[str],
+    skip_bad: bool,
+    in_arrays: bool,
+) -> Columns:
+    """Read label and group of the training data."""
+    wanted = [names[0], names[2]]
+    if isinstance(train, tuple) and len(train) == 2:
+        train = dict(zip(wanted, train, strict=True))
+    elif in_arrays or not is_table(train):
+        raise UsageError("--train: expected two arrays, the gold class and the group of each")
+    return load_columns(train, wanted, skip_bad=skip_bad, what="--train")
+
+
+def _facts(read: Columns) -> dict[str, object]:
+    return {"path": read.path, "sha256": read.sha256, "rows": len(read), "dropped": read.dropped}
+
+
+def sums_table(found: Mapping[tuple[str, str], Row], groups: Sequence[str]) -> Table:
+    """Draw a line for each metric, as Orgad et al. (2022), Table 3.
+
+    Parameters
+    ----------
+    found
+        Rows of `fairness_rows`, by measure and set.
+    """
+    cells = []
+    for name in (*GAPS, *DIVERGENCES):
+        total, r = found[name, SUM], found.get((name, CORRELATION))
+        p = total.details.get("p")
+        cells.append(
+            [
+                LABELS.get(name, name),
+                number(total.value),
+                _ends(total, 4),
+                number(total.details.get("alike")),
+                "–" if p is None else f"{p:.3f}",
+                *(["", ""] if r is None else [number(r.value, 3), _ends(r, 3)]),
+            ]
+        )
+    reasons = dict.fromkeys(
+        f"{LABELS.get(row.measure, row.measure)}, {'P' if part == CORRELATION else 'S'} "
+        f"undefined: {row.details['reason']}."
+        for (_, part), row in found.items()
+        if row.value is None and part in (SUM, CORRELATION)
+    )
+    about = f"S: absolute sum. P: Pearson's r with the share of {groups[0]}. 0 is fair."
+    columns = ["", "S", "95 %", "alike", "p", "P", "95 %"]
+    return Table("Gaps and distances", columns, cells, " ".join([about, *reasons]))
+
+
+def accuracy_table(found: Mapping[tuple[str, str], Row], groups: Sequence[str]) -> Table:
+    """Draw a line for each group."""
+    cells = []
+    for part in (ALL, *groups):
+        row = found[ACCURACY, part]
+        cells.append([part, number(row.value), _ends(row, 4), f"{row.details['n']:,}"])
+    return Table("Accuracy", ["", "value", "95 %", "n"], cells)
+
+
+def _classes_table(found: Mapping[tuple[str, str], Row], confusion: Confusion) -> Table:
+    cells = []
+    for name in confusion.classes:
+        n = found["tpr-gap", name].details["n"]
+        sizes = [f"{n[group]:,}" for group in confusion.groups]
+        values = [number(found[one, name].value, 3) for one in (*GAPS, *DIVERGENCES[1:])]
+        cells.append([name, *sizes, *values])
+    heads = [LABELS[gap].removesuffix(" gap") for gap in GAPS]
+    return Table(
+        "Classes",
+        ["class", *confusion.groups, *heads, *DIVERGENCES[1:]],
+        cells,
+        "Gaps of each class, with the number of examples in each group; – is undefined.",
+    )
+
+
+def _ends(row: Row, digits: int) -> str:
+    low, high = row.details.get("low"), row.details.get("high")
+    return "–" if low is None else f"{number(low, digits)} … {number(high, digits)}"
+
+
+def _closing(confusion: Confusion, settings: Settings, source: str) -> list[str]:
+    """Say what the numbers mean."""
+    signed = len(confusion.groups) == 2
+    gaps = " − ".join(confusion.groups) if signed else "the largest − the smallest of the groups"
+    precision = "TP/N, as published" if settings.as_published else "TP/(TP+FP)"
+    how = (
+        "Σ |D(first group) − D(second)|, as published, which is 0 for mirror images"
+        if settings.as_published
+        else "the sum over groups"
+    )
+    lines = [
+        f"Gaps are {gaps}; precision is {precision}. Shares for P are of {source}. "
+        "Independence and separation are KL divergences in nats; sufficiency is "
+        f"{_DISTANCES[settings.distance_name]}; separation and sufficiency are {how}.",
+        "alike: S of a classifier that treats the groups alike, with the classes each group has; "
+        "p: how often that is as large. By chance a sum is above 0; the 95 % intervals allow for "
+        "that (basic bootstrap) and may lie below S.",
+    ]
+    if source == EVALUATED and signed and not settings.as_published:
+        lines.append("P is meant with the shares of the training data: --train FILE, or --shares.")
+    return lines
+
+
+def _notes(confusion: Confusion, read: Columns) -> list[str]:
+    """Say what was left out or is empty."""
+    notes = []
+    if read.dropped:
+        notes.append(f"{how_many(read.dropped, 'row')} dropped, the first: {read.problem}")
+    if confusion.left_out:
+        notes.append(f"{how_many(confusion.left_out, 'row')} of other groups left out")
+    notes += [
+        f"no example of {group} in: {listed(names)}" for group, names in confusion.empty().items()
+    ]
+    never = confusion.unpredicted()
+    return [*notes, *([f"never predicted: {listed(never)}"] if never else [])]

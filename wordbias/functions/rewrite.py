@@ -1,0 +1,571 @@
+"""Texts rewritten: scrubbed, balanced, swapped or anonymised, in a file or in memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from wordbias.calls import is_given, path_of, public
+from wordbias.errors import UsageError, WordbiasError
+from wordbias.formats.atomic import check_writable, refuse_same
+from wordbias.formats.tables import kind_of
+from wordbias.optional import need
+from wordbias.outcomes.anonymising import PERSONS, Anonymiser, GivenSpans, SpacyFinder
+from wordbias.outcomes.balancing import Balance, Balanced, balance
+from wordbias.outcomes.extra_scrubbing import ExtraScrubber, find_words
+from wordbias.outcomes.iterative_scrubbing import PER_ROUND, ROUNDS, SPLITS, Found, Settings
+from wordbias.outcomes.records import HeldRecords, Record, RecordFile, as_cell
+from wordbias.outcomes.rewriting import (
+    AugmentStage,
+    Stage,
+    Tally,
+    TextMethod,
+    TextStage,
+    Where,
+    in_random_order,
+    through,
+)
+from wordbias.outcomes.rewriting import rewrite as write
+from wordbias.outcomes.scrubbing import MASK, Scrubber, gendered_words, register
+from wordbias.outcomes.swapping import Swapper
+from wordbias.rendering import Table, how_many
+from wordbias.results import Report, Row, number
+from wordbias.wordlists import GroupsLike, other_than_gender, wordlist
+from wordbias.wordlists.rewriting import swaps, words_saying
+
+if TYPE_CHECKING:
+    import pandas
+
+    Texts: TypeAlias = str | os.PathLike[str] | Sequence[str] | pandas.Series | pandas.DataFrame
+
+METHODS = {
+    "scrub": "Mask gendered words, and on request names (De-Arteaga et al. 2019).",
+    "extra-scrub": "Mask the words that still say the group, round by round (Orgad et al. 2022).",
+    "subsample": "In every class as many of each group as of the smallest.",
+    "oversample": "In every class as many of each group as of the largest.",
+    "swap": "She becomes he, his becomes her or hers (Zhao et al. 2018).",
+    "anonymise": "Ann Hayes becomes ANON_0 (Zhao et al. 2018).",
+}
+_BALANCING: Mapping[str, Balance] = {"subsample": "subsample", "oversample": "oversample"}
+_SPEAKS_OF_TEXT = ("scrub", "swap", "anonymise", "extra-scrub")
+_OF_METHODS: Mapping[str, tuple[str, ...]] = {
+    "groups": ("scrub", "swap"),
+    "as_published": ("scrub",),
+    "words": ("scrub",),
+    "names_column": ("scrub",),
+    "first_names": ("scrub",),
+    "mask": ("scrub", "extra-scrub"),
+    "label": ("subsample", "oversample"),
+    "group": ("subsample", "oversample", "extra-scrub"),
+    "within": ("extra-scrub",),
+    "rounds": ("extra-scrub",),
+    "words_per_round": ("extra-scrub",),
+    "splits": ("extra-scrub",),
+    "until": ("extra-scrub",),
+    "swap_names": ("swap",),
+    "keep_original": ("swap",),
+    "swap_values": ("swap",),
+    "spans": ("anonymise",),
+    "spacy": ("anonymise",),
+    "entities": ("anonymise",),
+}
+"""Methods that an argument is for."""
+_MOST = 10
+_SHOWN = 1_000
+
+Several = str | Sequence[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Rewritten:
+    """Rewritten texts: a file, or in memory.
+
+    Attributes
+    ----------
+    report
+        What was changed.
+    path
+        The file that was written; None if none was. What takes a path takes the whole object.
+    column
+        That of the texts.
+    """
+
+    report: Report = field(repr=False)
+    path: str | None
+    column: str
+    _data: Any = field(default=None, repr=False)
+    _records: Sequence[Record] | None = field(default=None, repr=False)
+
+    def __fspath__(self) -> str:
+        if self.path is None:
+            raise WordbiasError("nothing was written; give output=, or take .texts or .frame")
+        return self.path
+
+    def __len__(self) -> int:
+        return int(self.report["rows-written"][0].value or 0)
+
+    @cached_property
+    def texts(self) -> list[str] | pandas.Series:
+        """The rewritten texts; of a series or a frame a series."""
+        texts = [record[self.column] for record in self._made]
+        if not hasattr(self._data, "iloc"):
+            return texts
+        if hasattr(self._data, "columns"):
+            return self.frame[self.column]
+        places = [record.number - 1 for record in self._made]
+        return type(self._data)(texts, index=self._data.index[places], name=self._data.name)
+
+    @cached_property
+    def frame(self) -> pandas.DataFrame:
+        """The rewritten rows as a frame of pandas; of a frame with all its columns."""
+        if not hasattr(self._data, "columns"):
+            frames = need("pandas", extra="parquet", purpose="A frame")
+            if hasattr(self._data, "iloc"):
+                return frames.DataFrame({self.column: self.texts})
+            rows = [{name: record[name] for name in record.places} for record in self._made]
+            return frames.DataFrame(rows, columns=None if rows else [self.column])
+        frame = self._data.iloc[[record.number - 1 for record in self._made]].copy()
+        for column in self._made[0].places if self._made else ():
+            old, new = frame[column].tolist(), [record[column] for record in self._made]
+            if new != list(map(as_cell, old)):
+                known = {as_cell(value): value for value in self._data[column].tolist()}
+                frame[column] = [known.get(value, value) for value in new]
+        return frame
+
+    @cached_property
+    def _made(self) -> Sequence[Record]:
+        if self._records is not None:
+            return self._records
+        path = Path(self.path or "")
+        named = None if kind_of(path) == "plain" else self.column
+        return list(RecordFile.open(path, text=named)) if len(self) else []
+
+
+@public
+def rewrite(
+    methods: Several,
+    data: Texts,
+    *,
+    output: str | os.PathLike[str] | None = None,
+    text_column: str | None = None,
+    where: Mapping[str, Several] | None = None,
+    mask: str = MASK,
+    as_published: bool = False,
+    words: str | os.PathLike[str] | Sequence[str] | None = None,
+    names_column: Several | None = None,
+    first_names: bool = False,
+    label: str | None = None,
+    group: str | None = None,
+    within: str | None = None,
+    rounds: int = ROUNDS,
+    words_per_round: int = PER_ROUND,
+    splits: int = SPLITS,
+    until: float | None = None,
+    swap_names: bool = False,
+    keep_original: bool = False,
+    swap_values: Mapping[str, Mapping[str, str]] | None = None,
+    spans: Several | None = None,
+    spacy: str | Callable[[str], Any] | None = None,
+    entities: Several | None = None,
+    groups: GroupsLike | None = None,
+    shuffle: bool = False,
+    skip_bad: bool = False,
+    seed: int = 0,
+) -> Rewritten:
+    """Rewrite the texts in ``data`` by ``methods``, one or several with commas between, in order.
+
+    ``data`` is plain text, one text a line, or has columns (.tsv, .csv, .jsonl), compressed or not,
+    of any size. The output has the same form, and all that is not rewritten is as it was.
+
+    Parameters
+    ----------
+    methods : str or sequence of str
+        Some of scrub, extra-scrub, subsample, oversample, swap, anonymise.
+    data : path, sequence or series of str, or frame
+        The texts; what needs columns takes a file or a frame.
+    output : path, optional
+        File to write, compressed as its suffix says.
+    text_column : str, optional
+        Of the texts.  [default: text, sentence]
+    where : mapping of column to value or values, optional
+        Rewrite only such rows, the others pass; repeatable.
+    mask : str
+        scrub: the mask.
+    as_published : bool
+        scrub: the eleven words of De-Arteaga et al.
+    words : path or sequence of str, optional
+        scrub: further words, one a line.
+    names_column : str or sequence of str, optional
+        scrub: columns of the person's names.
+    first_names : bool
+        scrub: 1,250 first names of anybody, too.
+    label : str, optional
+        subsample, oversample: classes to balance within.
+    group : str, optional
+        subsample, oversample, extra-scrub: of the group.
+    within : str, optional
+        extra-scrub: for each of its values apart.
+    rounds : int
+        extra-scrub: at most so many.
+    words_per_round : int
+        extra-scrub: words of each group.
+    splits : int
+        extra-scrub: random splits a round.
+    until : float, optional
+        extra-scrub: stop at this accuracy.  [default: chance]
+    swap_names : bool
+        swap: first names too, by frequency.
+    keep_original : bool
+        swap: all rows, then all swapped ones.
+    swap_values : mapping of column to a mapping of values, optional
+        swap: A becomes B and B becomes A in swapped rows.
+    spans : str or sequence of str, optional
+        anonymise: a column with a list of spans, or two with start and end.
+    spacy : str or spaCy pipeline, optional
+        anonymise: find names with spaCy.
+    entities : str or sequence of str, optional
+        anonymise: of what kind.  [default: PERSON,PER]
+    groups : name, path or mapping, optional
+        gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+    shuffle : bool
+        Write the rows in random order.
+    skip_bad : bool
+        Drop and count rows that cannot be used.
+    seed : int
+        Of everything random.
+
+    Returns
+    -------
+    Rewritten
+        Its ``texts`` are as the data: a list, or a series; its ``frame`` has the other columns,
+        too. With ``output`` a file is never in memory as a whole, until they are looked at.
+
+    Raises
+    ------
+    WordbiasError
+        If the data cannot be read, a method is not known or lacks what it needs, or an argument is
+        for none of the methods.
+
+    References
+    ----------
+    De-Arteaga, M., et al. (2019). Bias in Bios: A Case Study of Semantic Representation Bias in a
+    High-Stakes Setting. FAT*.
+
+    Zhao, J., Wang, T., Yatskar, M., Ordonez, V., and Chang, K.-W. (2018). Gender Bias in
+    Coreference Resolution: Evaluation and Debiasing Methods. NAACL.
+
+    Orgad, H., Goldfarb-Tarrant, S., and Belinkov, Y. (2022). How Gender Debiasing Affects Internal
+    Model Representations, and Why It Matters. NAACL.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> wb.rewrite("scrub", ["She is a nurse.", "A text."]).texts
+    ['_ is a nurse.', 'A text.']
+    >>> wb.rewrite("swap", ["She sold her car."]).texts
+    ['He sold his car.']
+    """
+    chosen = _chosen(methods)
+    names, places = _several(names_column), _several(spans)
+    _refuse_unused(chosen)
+    _refuse_lacking(chosen, label, group, places, spacy)
+    if groups is not None and (as_published or swap_names):
+        raise UsageError("--as-published and --swap-names are about gender, not --attribute")
+    if any(character in mask for character in "\t\r\n"):
+        raise UsageError("--mask: expected a mask without tabs and line breaks")
+    target = path_of(output)
+    if target is not None:
+        read_too = {"--words": path_of(words), "--attribute": path_of(groups)}
+        _check_output(target, path_of(data), read_too)
+    some = {column: _values(value) for column, value in (where or {}).items()}
+    exchanged = {
+        column: {**{b: a for a, b in pairs.items()}, **pairs}
+        for column, pairs in (swap_values or {}).items()
+    }
+    columns = [label, group, within, *names, *places, *some, *exchanged]
+    file = _opened(data, text_column, [one for one in columns if one is not None], skip_bad)
+    other = other_than_gender(groups)
+    stages: list[Stage] = []
+    tallies: list[Tally] = []
+    balanced: Balanced | None = None
+    extra: dict[str, Found] = {}
+    for method in chosen:
+        change: TextMethod
+        if method in _BALANCING:
+            balanced = balance(
+                file, _BALANCING[method], str(label), str(group), where=some, seed=seed
+            )
+            stages.append(balanced)
+            tallies.append(balanced.tally)
+            continue
+        if method == "scrub":
+            further = () if words is None else wordlist(words)
+            own = words_saying(other) if other else gendered_words(as_published)
+            change = Scrubber(
+                own | {word.lower() for word in further},
+                small_only=frozenset() if other else swaps().small_only,
+                columns=names,
+                first_names=register() if first_names else frozenset(),
+                mask=mask,
+                as_published=as_published,
+            )
+        elif method == "extra-scrub":
+            so_far = _so_far(file, stages, tallies, some)
+            settings = Settings(rounds, words_per_round, splits, until, seed)
+            extra = find_words(so_far, file.text, str(group), within, settings)
+            found = {value: one.words() for value, one in extra.items()}
+            change = ExtraScrubber(found, within, mask)
+        elif method == "swap":
+            change = Swapper.of(other) if other else Swapper.built_in(with_names=swap_names)
+        else:
+            finder = GivenSpans(places) if places else SpacyFinder.of(spacy)
+            change = Anonymiser(finder, frozenset(_several(entities) or PERSONS))
+        values = exchanged if method == "swap" else {}
+        stage = TextStage(change, file, Tally(method), some, values)
+        stages.append(AugmentStage(stage) if method == "swap" and keep_original else stage)
+        tallies.append(stage.tally)
+
+    read, written, records = _run(file, stages, target, seed if shuffle else None)
+    subject, path = file.path.name, path_of(data)
+    nothing = [] if path is None else ["Nothing written; -o FILE writes the result."]
+    moved = ["columns of spans are kept, and speak of the text as it was"] if places else []
+    report = Report(
+        inputs={subject: {"path": path or "memory", "rows": read, "text": file.text}},
+        rows=[
+            Row(subject, "rows-read", read, {"n": read}),
+            Row(subject, "rows-written", written, {"n": written}),
+            *(row for tally in tallies for row in _tally_rows(tally, subject)),
+            *(_cell_rows(balanced, subject) if balanced else ()),
+            *(row for value, one in extra.items() for row in _round_rows(one, value, subject)),
+        ],
+        tables=[
+            _tally_table(f"{subject}: {how_many(read, 'row')} read", tallies),
+            *([_balance_table(balanced)] if balanced else []),
+            *(_words_table(tally) for tally in tallies if tally.words),
+            *(_rounds_table(one, value) for value, one in extra.items()),
+        ],
+        closing=[f"Written: {target}, {how_many(written, 'row')}."] if target else nothing,
+        seed=seed,
+        notes=[*_notes(file, balanced, tallies), *moved],
+    )
+    return Rewritten(report, target, file.text, None if path else data, records)
+
+
+def _so_far(
+    file: RecordFile, stages: Sequence[Stage], tallies: Sequence[Tally], where: Where
+) -> Iterator[Record]:
+    """Yield the records that are asked for, as the methods before leave them."""
+    yield from (record for record in through(stages, file) if record.has(where))
+    for tally in tallies:
+        if tally.method not in _BALANCING:
+            tally.forget()
+
+
+def _run(
+    file: RecordFile, stages: Sequence[Stage], output: str | None, shuffle: int | None
+) -> tuple[int, int, list[Record] | None]:
+    """Write the result, or keep it; return how many records were read and made."""
+    read = 0
+
+    def counted(records: Iterator[Record]) -> Iterator[Record]:
+        nonlocal read
+        for record in records:
+            read += 1
+            yield record
+
+    stages = [counted, *stages]
+    if output is not None:
+        written = write(file, output, stages, shuffle=shuffle)
+        return read, written, None
+    made = list(through(stages, file))
+    return read, len(made), made if shuffle is None else in_random_order(made, shuffle)
+
+
+def _chosen(methods: Several) -> list[str]:
+    """Return the methods, and see that their order makes sense."""
+    names = list(_several(methods))
+    said = methods if isinstance(methods, str) else ",".join(names)
+    for name in names or [said]:
+        if name not in METHODS:
+            raise WordbiasError(f"method {name!r}: expected some of {', '.join(METHODS)}")
+        if names.count(name) > 1 or len(set(names) & set(_BALANCING)) > 1:
+            raise WordbiasError(f"{said}: one method of a kind is enough; leave one out")
+    for name in _BALANCING:
+        if name in names[1:]:
+            raise WordbiasError(f"{said}: {name} decides by the rows as they are; put it first")
+    return names
+
+
+def _several(given: Several | None) -> tuple[str, ...]:
+    """Split ``a,b``."""
+    parts = given.split(",") if isinstance(given, str) else given or ()
+    return tuple(part.strip() for part in parts if part.strip())
+
+
+def _values(given: object) -> tuple[str, ...]:
+    """Return one value or several as the cells of a column have them."""
+    several = given if isinstance(given, (list, tuple, set, frozenset)) else [given]
+    return tuple(map(str, several))
+
+
+def _refuse_unused(chosen: Sequence[str]) -> None:
+    """Refuse arguments that would do nothing."""
+    for name, owners in _OF_METHODS.items():
+        if is_given(name) and not set(owners) & set(chosen):
+            option = "--attribute" if name == "groups" else f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} is for {' and '.join(owners)}")
+
+
+def _refuse_lacking(
+    chosen: Sequence[str],
+    label: str | None,
+    group: str | None,
+    spans: Sequence[str],
+    spacy: object,
+) -> None:
+    """Refuse methods without what they need, and such as would move the spans in a text."""
+    for method in chosen:
+        if method in _BALANCING and label is None:
+            raise UsageError(f"{method} needs --label COLUMN")
+        if method in (*_BALANCING, "extra-scrub") and group is None:
+            raise UsageError(f"{method} needs --group COLUMN")
+    if "anonymise" not in chosen:
+        return
+    if bool(spans) == (spacy is not None):
+        raise UsageError("anonymise needs --spans COLUMNS or --spacy MODEL, one of the two")
+    if len(spans) > 2:
+        raise UsageError("--spans takes one column with a list, or two with start and end")
+    before = chosen[: chosen.index("anonymise")] if spans else ()
+    for method in before:
+        if method not in _BALANCING:
+            raise WordbiasError(
+                f"{method} before anonymise: would move the spans; write anonymise,{method}"
+            )
+
+
+def _check_output(output: str, data: str | None, read: Mapping[str, str | None]) -> None:
+    """Refuse early an output that cannot be written, or would be of another form than the input."""
+    if data is None:
+        raise UsageError("--output is what becomes of a file; of texts in memory take .texts")
+    refuse_same({"the output": output}, {"DATA": data, **read})
+    check_writable(output)
+    kinds = kind_of(Path(data)), kind_of(Path(output))
+    if kinds[0] != kinds[1]:
+        raise WordbiasError(
+            f"{output}: would be {kinds[1]}, but {data} is {kinds[0]}, and rewriting keeps the "
+            "form; give both the same suffix"
+        )
+
+
+def _opened(data: Texts, text: str | None, columns: Sequence[str], skip_bad: bool) -> RecordFile:
+    path = path_of(data)
+    if path is None:
+        return HeldRecords.of(data, text=text, columns=columns, skip_bad=skip_bad)
+    return RecordFile.open(path, text=text, columns=columns, skip_bad=skip_bad)
+
+
+def _tally_rows(tally: Tally, subject: str) -> Iterator[Row]:
+    about = {"method": tally.method, "n": tally.rows}
+    yield Row(subject, "rows-changed", tally.changed, about)
+    if tally.added:
+        yield Row(subject, "rows-added", tally.added, about)
+    if tally.words:
+        most = dict(tally.words.most_common(_SHOWN))
+        more = {"distinct": len(tally.words), "most": most}
+        yield Row(subject, "words-changed", tally.words.total(), {**about, **more})
+
+
+def _cell_rows(balanced: Balanced, subject: str) -> Iterator[Row]:
+    for i, label in enumerate(balanced.classes):
+        for j, group in enumerate(balanced.groups):
+            about = {"method": balanced.how, "class": label, "group": group}
+            before = {"before": int(balanced.before[i, j])}
+            yield Row(subject, "rows-in-cell", int(balanced.after[i, j]), {**about, **before})
+
+
+def _round_rows(found: Found, value: str, subject: str) -> Iterator[Row]:
+    for i, one in enumerate(found.rounds, 1):
+        about = {
+            "method": "extra-scrub",
+            "within": value or None,
+            "round": i,
+            "n": found.n,
+            "sd": one.sd,
+            "neutral": 1 / len(found.groups),
+            "better": "lower",
+            "words": {group: dict(words) for group, words in one.words.items()},
+        }
+        yield Row(subject, "balanced-accuracy", one.accuracy, about)
+
+
+def _tally_table(title: str, tallies: Iterable[Tally]) -> Table:
+    cells = [
+        [
+            tally.method,
+            f"{tally.rows:,}",
+            f"{tally.changed:,}",
+            f"{tally.words.total():,}" if tally.words else "–",
+            f"{tally.added:,}" if tally.added else "–",
+        ]
+        for tally in tallies
+    ]
+    return Table(title, ["", "rows", "changed", "words", "rows more"], cells)
+
+
+def _balance_table(balanced: Balanced) -> Table:
+    heads = [f"{group} {when}" for group in balanced.groups for when in ("before", "after")]
+    cells = [
+        [label, *(f"{count:,}" for pair in zip(*rows, strict=True) for count in pair)]
+        for label, *rows in zip(
+            balanced.classes, balanced.before.tolist(), balanced.after.tolist(), strict=True
+        )
+    ]
+    return Table(f"Rows, {balanced.how}d".replace("eed", "ed"), ["class", *heads], cells)
+
+
+def _words_table(tally: Tally) -> Table:
+    most = tally.words.most_common(_MOST)
+    rest = len(tally.words) - len(most)
+    note = f"And {rest:,} more." if rest else ""
+    cells = [[word, f"{count:,}"] for word, count in most]
+    return Table(f"What {tally.method} changed most often", ["", "times"], cells, note)
+
+
+def _rounds_table(found: Found, value: str) -> Table:
+    """Draw Tables 9 and 10 of Orgad et al.: the words of each group, round by round."""
+    cells = []
+    for i, one in enumerate(found.rounds, 1):
+        measured = [str(i), f"{number(one.accuracy, 3)} ± {number(one.sd, 3)}"]
+        for group, words in one.words.items():
+            cells.append([*measured, group, " ".join(word for word, _ in words)])
+            measured = ["", ""]
+        if not one.words:
+            cells.append([*measured, "", ""])
+    where = f"within {value}" if value else "over all texts"
+    return Table(
+        f"Words that say the group, {where}: {how_many(found.n, 'text')}",
+        ["round", "accuracy", "group", "words taken out"],
+        cells,
+        "Balanced accuracy of a logistic regression on held-out texts before the words of its "
+        f"round are taken out; neutral {number(1 / len(found.groups), 2)}, lower is better. "
+        f"Stopped: {found.stopped}.",
+    )
+
+
+def _notes(file: RecordFile, balanced: Balanced | None, tallies: Sequence[Tally]) -> Iterator[str]:
+    if file.problems.count:
+        dropped = how_many(file.problems.count, "row")
+        yield f"{dropped} dropped, the first: {file.problems.first}"
+    if balanced and (empty := balanced.empty()):
+        effect = "is left out" if balanced.how == "subsample" else "stays unbalanced"
+        shown = ", ".join(empty[:5]) + (", …" if len(empty) > 5 else "")
+        yield f"{shown}; such a class {effect}"
+    for tally in tallies:
+        if not tally.rows:
+            yield f"{tally.method}: there is no row that is asked for"
+        elif tally.method in _SPEAKS_OF_TEXT and not tally.words:
+            yield f"{tally.method}: nothing was found to change"

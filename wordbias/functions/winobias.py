@@ -1,0 +1,249 @@
+"""A coreference system on WinoBias: whether it goes by the stereotype."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from wordbias.calls import path_of, public
+from wordbias.formats.atomic import check_writable, compressing, refuse_same, replacing
+from wordbias.functions.fairness import accuracy_table, sums_table
+from wordbias.measures.bootstrap import SAMPLES
+from wordbias.outcomes.metrics import Settings
+from wordbias.outcomes.shares import load_shares
+from wordbias.outcomes.winobias.clusters import UNITS, Found, Unit, load_clusters
+from wordbias.outcomes.winobias.masked import COLUMNS, masked_rows, sentence_lines
+from wordbias.outcomes.winobias.measuring import (
+    DIFFERENCE,
+    F1,
+    UNDECIDED,
+    classification_rows,
+    f1_rows,
+)
+from wordbias.outcomes.winobias.sentences import ANTI, FEMALE, MALE, PRO, Sentence, load_winobias
+from wordbias.rendering import Table, how_many
+from wordbias.resources import located
+from wordbias.results import Report, Row, number
+
+SHARES = "occupational_female_precentage.json"  # as the file that comes with WinoBias is spelled
+
+
+@public
+def winobias(
+    folder: str | os.PathLike[str],
+    *,
+    clusters: str | os.PathLike[str] | Mapping[str, object] | None = None,
+    spans: Unit = UNITS[0],
+    inclusive: bool = False,
+    shares: str | os.PathLike[str] | Mapping[str, float] | None = None,
+    as_published: bool = False,
+    draws: int = SAMPLES,
+    sentences: str | os.PathLike[str] | None = None,
+    masked: str | os.PathLike[str] | None = None,
+    mask: str = "[MASK]",
+    seed: int = 0,
+) -> Report:
+    """Score a coreference system on WinoBias (Zhao et al. 2018): whether a nurse has to be she.
+
+    ``folder`` has the eight files of WinoBias, pro_stereotyped_type1.txt.dev and so on. Any system
+    will do: ``sentences`` writes what it has to read, one {"sentence": …, "tokens": […]} a line,
+    and ``clusters`` reads what it found, {"sentence": …, "clusters": [[[0, 8], [17, 20]], …]} a
+    line, or one JSON object of clusters by sentence. Reported are CoNLL F1 of pro- and
+    anti-stereotyped sentences, and group fairness of the professions that pronouns are taken for.
+    ``masked`` writes the sentences for a probe of an encoder.
+
+    Parameters
+    ----------
+    folder : path or fetched name
+        Where the sentences are.
+    clusters : path, or mapping of sentence to clusters, optional
+        What a system found: .json or .jsonl.
+    spans : str
+        What its spans count; tokens are those that ``sentences`` writes.
+    inclusive : bool
+        Spans name their last place, not the one behind.
+    shares : path, or mapping of profession to share, optional
+        Women in each profession.  [default: occupational_female_precentage.json in ``folder``]
+    as_published : bool
+        Precision TP/N, differences for sums, no answer left out of separation.
+    draws : int
+        Bootstrap samples; 0 for no intervals.
+    sentences : path, optional
+        Write the sentences for a system: .jsonl.
+    masked : path, optional
+        Write them masked, for encode and probe: .tsv.
+    mask : str
+        With ``masked``: the encoder's mask token.
+    seed : int
+        Of everything random.
+
+    Returns
+    -------
+    Report
+        Without ``clusters`` it has no rows, and says what sentences there are.
+
+    Raises
+    ------
+    WordbiasError
+        If the folder or a file cannot be used, or clusters are not of these sentences.
+
+    References
+    ----------
+    Zhao, J., Wang, T., Yatskar, M., Ordonez, V., and Chang, K.-W. (2018). Gender Bias in
+    Coreference Resolution: Evaluation and Debiasing Methods. NAACL.
+
+    Orgad, H., Goldfarb-Tarrant, S., and Belinkov, Y. (2022). How Gender Debiasing Affects Internal
+    Model Representations, and Why It Matters. NAACL.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import wordbias as wb
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> for side, pronoun in {"pro": "he", "anti": "she"}.items():
+    ...     line = f"1 [The cook] saw the nurse after [{pronoun}] left.\\n"
+    ...     _ = (folder / f"{side}_stereotyped_type1.txt.dev").write_text(line)
+    >>> report = wb.winobias(folder)
+    >>> report.inputs["sentences"]["sentences"]
+    2
+    """
+    outputs = {"--sentences": path_of(sentences), "--masked": path_of(masked)}
+    refuse_same(outputs, {"--clusters": path_of(clusters), "--shares": path_of(shares)})
+    for path in outputs.values():
+        if path is not None:
+            check_writable(path)
+    place = located(os.fspath(folder))
+    read = load_winobias(place)
+    settings = Settings(as_published, draws=draws, seed=seed)
+    about: dict[str, dict[str, object]] = {"sentences": {"path": place, "sentences": len(read)}}
+    heading = f"WinoBias in {place}: {how_many(len(read), 'sentence')}"
+    rows: list[Row] = []
+    notes: list[str] = []
+    if clusters is not None:
+        found = load_clusters(clusters, read, unit=spans, inclusive=inclusive)
+        rows = _rows(read, found, settings, shares if shares is not None else _usual(place))
+        about["clusters"] = {"path": found.path, "sha256": found.sha256}
+        scored = path_of(clusters) or found.path
+        heading += f"; {scored}"
+        if found.beside:
+            beside = how_many(found.beside, "sentence is", "sentences are")
+            notes.append(f"{scored}: {beside} not of {place}")
+    closing = _closing(rows, as_published) if rows else []
+    if sentences is not None:
+        _write_text(sentences, "".join(sentence_lines(read)))
+        closing.append(f"Written: {sentences}; let a coreference system add its clusters.")
+    if masked is not None:
+        lines = [COLUMNS, *masked_rows(read, mask)]
+        _write_text(masked, "".join("\t".join(line) + "\n" for line in lines))
+        closing.append(
+            f"Written: {masked}, {len(lines) - 1:,} professions in sentences; go on with "
+            "wordbias encode --span-columns start,end and wordbias probe --labels gender "
+            "--groups profession."
+        )
+    return Report(
+        inputs=about,
+        rows=rows,
+        tables=_tables(rows) if rows else [_sentences_table(read)],
+        heading=[f"{heading}."],
+        closing=closing,
+        seed=seed,
+        notes=notes,
+    )
+
+
+def _usual(folder: str) -> str | None:
+    """Return the file of shares that comes with the sentences, if it is there."""
+    file = Path(folder) / SHARES
+    return str(file) if file.is_file() else None
+
+
+def _rows(
+    read: Sequence[Sentence],
+    found: Found,
+    settings: Settings,
+    shares: str | os.PathLike[str] | Mapping[str, float] | None,
+) -> list[Row]:
+    """Score what a system found: coreference, and the professions as classes."""
+    given = "the sentences" if shares is None else "the shares given"
+    return [
+        *f1_rows(read, found.clusters, found.path, draws=settings.draws, seed=settings.seed),
+        *classification_rows(
+            read,
+            found.clusters,
+            found.path,
+            settings,
+            shares=None if shares is None else load_shares(shares),
+            shares_from=path_of(shares) or given,
+        ),
+    ]
+
+
+def _write_text(path: str | os.PathLike[str], text: str) -> None:
+    with replacing(path) as file, compressing(file, os.fspath(path)) as stream:
+        stream.write(text.encode())
+
+
+def _sentences_table(sentences: Sequence[Sentence]) -> Table:
+    """Draw a line for each file: how many sentences, and about whom."""
+    found: dict[tuple[str, str, str], Counter[str]] = {}
+    for one in sentences:
+        key = (one.stereotype, f"type {one.kind}", one.split)
+        found.setdefault(key, Counter())[one.gender] += 1
+    cells = [
+        [*key, f"{genders.total():,}", str(genders[FEMALE]), str(genders[MALE])]
+        for key, genders in sorted(found.items(), reverse=True)
+    ]
+    names = {name for one in sentences for name, _ in one.people}
+    return Table(
+        "Sentences",
+        ["stereotype", "type", "split", "sentences", "she", "he"],
+        cells,
+        f"{len(names)} professions. Score a system with --clusters; write its input with "
+        "--sentences.",
+    )
+
+
+def _tables(rows: Sequence[Row]) -> list[Table]:
+    """Arrange F1, fairness and accuracy."""
+    found = {(row.measure, row.details["set"]): row for row in rows if row.measure[:5] != "conll"}
+    groups = (FEMALE, MALE)
+    return [_f1_table(rows), sums_table(found, groups), accuracy_table(found, groups)]
+
+
+def _f1_table(rows: Sequence[Row]) -> Table:
+    cells = []
+    for name in dict.fromkeys(row.details["setting"] for row in rows if row.measure == F1):
+        of = {
+            (row.measure, row.details["set"]): row
+            for row in rows
+            if row.details.get("setting") == name
+        }
+        pro, anti = of[F1, PRO], of[F1, ANTI]
+        (difference,) = (row for (measure, _), row in of.items() if measure == DIFFERENCE)
+        low, high = (difference.details.get(end) for end in ("low", "high"))
+        between = "–" if low is None else f"{number(low, 2)} … {number(high, 2)}"
+        values = [number(row.value, 2) for row in (pro, anti, difference)]
+        cells.append([name, *values, between, f"{pro.details['n']:,}"])
+    return Table(
+        "CoNLL F1, percent",
+        ["", "pro", "anti", "pro − anti", "95 %", "pairs"],
+        cells,
+        "Mean of MUC, B³ and CEAFφ4; pro − anti is 0 for a system that does not go by stereotypes.",
+    )
+
+
+def _closing(rows: Sequence[Row], as_published: bool) -> list[str]:
+    """Say what the numbers mean."""
+    (undecided,) = (row for row in rows if row.measure == UNDECIDED)
+    shares = next(row.details["shares_from"] for row in rows if "shares_from" in row.details)
+    how = "|D(F) − D(M)|, as published" if as_published else "sums over both genders"
+    left = "left out of separation" if as_published else "an outcome of its own"
+    return [
+        f"As classification: whom the pronoun is clustered with; F − M by pronoun. In "
+        f"{undecided.value or 0:.1%} of sentences that is no profession or several: {left}. "
+        f"Separation and sufficiency are {how}. Shares for P are of {shares}.",
+        "alike: S of a system that treats she and he alike; p: how often that is as large.",
+    ]

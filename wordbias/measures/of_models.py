@@ -1,0 +1,334 @@
+"""The part of the table of measures that is taken of models and of what they predict.
+
+Commands of their own take these; see `wordbias.measures.registry`, which is the whole table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from wordbias.measures.family import Family, Measure
+
+INFERENCE, ENCODERS, CLASSIFIERS = "Models of inference", "Encoders", "Classifiers"
+
+_COMPRESSION = Measure(
+    name="compression",
+    title="compression",
+    asks="how many times shorter is a message of labels when the vectors are known?",
+    scale="> 0",
+    neutral=1,
+    better="lower",
+    caution="that gender is not there: a larger probe, or more examples, may read it",
+)
+_STRENGTH = Measure(
+    name="strength",
+    title="strength S",
+    asks="do predictions change when genders are swapped? Of the most extreme tenth",
+    scale="−2 … 2",
+    neutral=0,
+    better="lower",
+    caution="that few triples are biased: nine tenths of them are not looked at",
+)
+_SS = Measure(
+    name="ss",
+    title="stereotype score",
+    asks="how often is the stereotype preferred?",
+    scale="0 … 1",
+    neutral=0.5,
+    better="neutral",
+    caution="no bias: opposite stereotypes cancel",
+)
+_TPR = Measure(
+    name="tpr-gap",
+    title="gap of TPR",
+    asks=(
+        "do the groups differ in what the classifier gets right? Of each class, and the sum of "
+        "absolute gaps"
+    ),
+    scale="−1 … 1, sums ≥ 0",
+    neutral=0,
+    better="lower",
+    caution="that the gaps do not follow the shares: their correlation is a value of its own",
+)
+_INDEPENDENCE = Measure(
+    name="independence",
+    title="independence",
+    asks="are the groups given other classes?",
+    scale="≥ 0",
+    neutral=0,
+    better="lower",
+    caution="that the right ones are given: a perfect classifier has more if classes differ",
+)
+
+OF_MODELS = (
+    Family(
+        key="nli-fairness",
+        title="Occupations and gender: is a doctor neither a man nor a woman?",
+        measures=(
+            Measure(
+                name="nli-fairness",
+                title="fairness η",
+                asks="accuracy × parity over 10,824 occupation pairs",
+                scale="0 … 1",
+                neutral=1,
+                better="higher",
+            ),
+            Measure(
+                name="nli-accuracy",
+                title="accuracy",
+                asks="on which share of the pairs is the answer *neutral*?",
+                scale="0 … 1",
+                neutral=1,
+                better="higher",
+            ),
+            Measure(
+                name="nli-parity",
+                title="parity",
+                asks="for which share of occupations is the answer the same about men and women?",
+                scale="0 … 1",
+                neutral=1,
+                better="higher",
+                caution="that the answers are right: they may be wrong alike",
+            ),
+        ),
+        area=INFERENCE,
+        section=False,
+        asks="Does an NLI model take a doctor to be a man, and a nurse to be a woman?",
+        limits="The pairs are made of templates, and of occupations in one language.",
+        method="Premises about occupations, hypotheses about men and women; η = accuracy × parity.",
+        source="Dawkins et al. (2024), section 3.",
+        main="nli-fairness",
+    ),
+    Family(
+        key="probe",
+        title="Probing: how easily are labels read off vectors?",
+        measures=(
+            _COMPRESSION,
+            replace(
+                _COMPRESSION,
+                name="compression-as-published",
+                title="compression, as published",
+                asks="the same with a first block in bits among nats",
+                neutral="above 1, by the share of the first block",
+            ),
+            replace(
+                _COMPRESSION,
+                name="codelength",
+                title="codelength, bits",
+                asks="how long is the message?",
+                neutral="the length without the vectors",
+                better="higher",
+            ),
+            Measure(
+                name="uniform-codelength",
+                title="uniform codelength, bits",
+                asks="how long is it without the vectors?",
+                scale="> 0",
+                neutral=None,
+                better="neutral",
+            ),
+            Measure(
+                name="probe-accuracy",
+                title="accuracy of the probe",
+                asks="how often does a probe say the right label?",
+                scale="0 … 1",
+                neutral="the share of the largest class",
+                better="lower",
+                caution="that it takes no effort to be read: accuracy does not say how much",
+            ),
+            Measure(
+                name="selectivity",
+                title="selectivity",
+                asks="how much more than random labels are read?",
+                scale="any",
+                neutral=0,
+                better="lower",
+                caution="that nothing is read: only that noise is read as well",
+            ),
+        ),
+        area=ENCODERS,
+        section=False,
+        asks="How many bits does a message of labels take once the vectors are known?",
+        limits=(
+            "Compression rises with anything that goes with the labels; the comparison is the "
+            "untrained encoder, not 1."
+        ),
+        method="Online codes of a probe over growing blocks; a control with random labels beside.",
+        source="Voita and Titov (2020); control: Hewitt and Liang (2019); Orgad et al. (2022).",
+        main="compression",
+    ),
+    Family(
+        key="ceat",
+        title="CEAT: WEAT on words in sentences",
+        measures=(
+            Measure(
+                name="ceat",
+                title="combined effect size",
+                asks="WEAT on words in sentences, combined over sentences",
+                scale="any",
+                neutral=0.0,
+                better="neutral",
+                caution="that no context is biased: it is an average of them",
+            ),
+        ),
+        area=ENCODERS,
+        section=False,
+        asks="Are words of two sets, each in a sentence, differently near to those of two others?",
+        limits="The sentences are those that were given; other sentences, other vectors.",
+        method="Effect sizes of draws of one sentence a word, combined by a random-effects model.",
+        source="Guo and Caliskan (2021).",
+        main="ceat",
+    ),
+    Family(
+        key="stereoset",
+        title="Stereotypes: does a model prefer them?",
+        measures=(
+            _STRENGTH,
+            replace(
+                _STRENGTH,
+                name="distance",
+                title="distance D",
+                scale="0 … 1",
+            ),
+            replace(
+                _STRENGTH,
+                name="opposite-strength",
+                title="strength of the opposite stereotypes",
+                asks="S with the labels exchanged: what chance alone would give as well",
+                caution="no bias, by itself: S is read against it",
+            ),
+            replace(
+                _STRENGTH,
+                name="mean-strength",
+                title="mean strength",
+                asks="S of all triples, not of the most extreme",
+                better="neutral",
+                caution="no bias: opposite stereotypes cancel",
+            ),
+            _SS,
+            replace(
+                _SS,
+                name="lms",
+                title="language score",
+                asks="how often is a sentence that means something preferred?",
+                neutral=1,
+                better="higher",
+                caution="that the model is of use elsewhere",
+            ),
+            replace(
+                _SS,
+                name="icat",
+                title="ICAT",
+                asks="both in one: lms · min(ss, 1 − ss) / ½",
+                neutral=1,
+                better="higher",
+                caution="either by itself",
+            ),
+            replace(
+                _SS,
+                name="crows",
+                title="CrowS-Pairs",
+                asks="how often is the more stereotyping sentence the likelier one?",
+            ),
+        ),
+        area=ENCODERS,
+        section=False,
+        asks="Does a model find stereotypes likelier than their opposites?",
+        limits=(
+            "A mean of the most extreme is above 0 by chance: S is read beside that of the "
+            "opposite stereotypes."
+        ),
+        method=(
+            "Probabilities that a sentence is next, or of masked words; S and D are means over the "
+            "most extreme tenth of the triples."
+        ),
+        source=(
+            "Nadeem et al. (2021), “StereoSet”; Nangia et al. (2020), “CrowS-Pairs”; S and D: "
+            "Dawkins et al. (2024), section 2."
+        ),
+        main="strength",
+    ),
+    Family(
+        key="fairness",
+        title="Group fairness: is a classifier as good to all?",
+        measures=(
+            _TPR,
+            replace(_TPR, name="fpr-gap", title="gap of FPR"),
+            replace(_TPR, name="precision-gap", title="gap of precision"),
+            replace(_TPR, name="f1-gap", title="gap of F1"),
+            _INDEPENDENCE,
+            replace(
+                _INDEPENDENCE,
+                name="separation",
+                title="separation",
+                asks="are the groups, within a class, given other classes?",
+                caution="that predictions mean the same for both groups",
+            ),
+            replace(
+                _INDEPENDENCE,
+                name="sufficiency",
+                title="sufficiency",
+                asks="does a prediction mean another class for one group than for the other?",
+                caution="that both groups’ errors are alike",
+            ),
+            Measure(
+                name="accuracy",
+                title="accuracy",
+                asks="how often is the classifier right?",
+                scale="0 … 1",
+                neutral=None,
+                better="higher",
+            ),
+        ),
+        area=CLASSIFIERS,
+        section=False,
+        asks="Is a classifier right as often, and wrong in the same way, about both groups?",
+        limits=(
+            "Sums are above 0 by chance, the more so the more classes and the fewer examples: "
+            "beside each stands what a classifier would get that treats the groups alike. No two "
+            "of independence, separation and sufficiency hold at once in general."
+        ),
+        method="Rates of each class by group, and divergences of distributions between the groups.",
+        source="Orgad et al. (2022), section 2.1.",
+        main="tpr-gap",
+    ),
+    Family(
+        key="winobias",
+        title="WinoBias: does a coreference system follow stereotypes?",
+        measures=(
+            Measure(
+                name="conll-f1",
+                title="CoNLL F1",
+                asks="how well are pronouns resolved, with the stereotype and against it?",
+                scale="0 … 100",
+                neutral=None,
+                better="higher",
+            ),
+            Measure(
+                name="conll-f1-diff",
+                title="difference of CoNLL F1",
+                asks="how much better where they go with the stereotype?",
+                scale="−100 … 100",
+                neutral=0,
+                better="neutral",
+                caution="that the system resolves anything",
+            ),
+            Measure(
+                name="undecided",
+                title="share undecided",
+                asks="in which share is the pronoun with no profession, or several?",
+                scale="0 … 1",
+                neutral=0,
+                better="lower",
+                caution="that the rest is right",
+            ),
+        ),
+        area=CLASSIFIERS,
+        section=False,
+        asks="Does a system find out that “she” is the doctor as well as that “he” is?",
+        limits="The sentences are made, two professions in each.",
+        method="CoNLL F1 of sentences for and against the stereotype; pronouns taken as classes.",
+        source="Zhao et al. (2018), “Gender Bias in Coreference Resolution”.",
+        main="conll-f1-diff",
+    ),
+)

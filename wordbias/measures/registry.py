@@ -1,0 +1,797 @@
+"""The table of measures: what there is to say about each, in one place.
+
+The families that ``--only`` knows, what an audit takes, the order and the texts of a report, the
+titles of tables, the neutral value and the better way in rows, and the tables of `docs/measures.md`
+come from `FAMILIES`. A new measure of embeddings is a module that takes it and an entry here; what
+commands of their own measure of models and classifiers is in `wordbias.measures.of_models`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from wordbias.measures.family import Family, Measure, Taken
+from wordbias.measures.of_models import INFERENCE, OF_MODELS
+
+# how families are taken: what computes is imported when it is needed
+
+
+def _means() -> Taken:
+    from wordbias.measures.means import chance_of_means, mean_rows
+
+    return Taken(lambda of: mean_rows(of.panel), lambda of, nulls: chance_of_means(of.panel, nulls))
+
+
+def _clustering() -> Taken:
+    from wordbias.measures.clustering import chance_of_clustering, clustering_rows
+
+    return Taken(
+        lambda of: clustering_rows(of.panel),
+        lambda of, nulls: chance_of_clustering(of.panel, nulls),
+    )
+
+
+def _recoverability() -> Taken:
+    from wordbias.measures.recoverability import chance_of_recoverability, recoverability_rows
+
+    return Taken(
+        lambda of: recoverability_rows(of.panel),
+        lambda of, nulls: chance_of_recoverability(of.panel, nulls),
+    )
+
+
+def _sembias() -> Taken:
+    from wordbias.measures.sembias import chance_of_sembias, sembias_rows
+
+    return Taken(
+        lambda of: sembias_rows(of.panel, of.sembias),
+        lambda of, nulls: chance_of_sembias(of.panel, nulls, of.sembias),
+    )
+
+
+def _gipe() -> Taken:
+    from wordbias.measures.gipe import chance_of_gipe, gipe_rows
+
+    return Taken(
+        lambda of: gipe_rows(of.panel, isolated=of.isolated, neighbourhood=of.neighbourhood),
+        lambda of, nulls: chance_of_gipe(nulls, of.neighbourhood, of.isolated),
+    )
+
+
+def _weat() -> Taken:
+    from wordbias.measures.associations import query_rows
+
+    return Taken(lambda of: query_rows(of.panel))
+
+
+# the table
+
+VECTORS = "Word vectors"
+
+_MIDB = Measure(
+    name="midb",
+    title="MIDB, signed mean",
+    short="MIDB",
+    staged="MIDB (signed mean)",
+    asks="on which side of the weighed gender subspace do neutral words lie, on average?",
+    scale="any",
+    neutral=0.0,
+    better="neutral",
+    caution="that words lie near it: those on both sides cancel",
+)
+_MIDB_ABS = Measure(
+    name="midb-abs",
+    title="MIDB, mean of |·|",
+    short="MIDB (mean of |·|)",
+    asks="how far from it do they lie?",
+    scale="≥ 0",
+    neutral=0.0,
+    better="lower",
+    caution="that gender cannot be found elsewhere: other directions are not looked at",
+)
+_DIRECT = Measure(
+    name="direct-bias",
+    title="direct bias",
+    staged="direct bias ({axis})",
+    asks="how much do neutral words lean along *she − he*?",
+    scale="0 … 1",
+    neutral=0.0,
+    better="lower",
+    caution=(
+        "that they do not cluster by gender: a method that removes one direction gets 0 by "
+        "construction"
+    ),
+)
+_CLUSTERING = Measure(
+    name="clustering-accuracy",
+    title="clustering, accuracy",
+    asks="do k-means clusters of the most biased words split by their former bias?",
+    scale="½ … 1",
+    neutral=0.5,
+    better="lower",
+    caution="that a trained classifier finds nothing",
+)
+_LINEAR_SVM = Measure(
+    name="recoverability-linear-svm",
+    title="linear SVM",
+    short="recoverability, linear SVM",
+    asks="can a classifier learn which words were female?",
+    scale="0 … 1",
+    neutral=0.5,
+    better="lower",
+    two_sided=True,
+    caution="that another classifier, or more words, could not",
+)
+_DEFINITION = Measure(
+    name="sembias-definition",
+    title="definition",
+    short="SemBias, definition",
+    asks="which pair is chosen as *he : she*: the definition, a stereotype, neither?",
+    scale="0 … 1",
+    neutral=None,
+    better="higher",
+    caution="much, beyond 440 questions over 22 × 20 pairs of words",
+)
+_RND = Measure(
+    name="rnd",
+    title="RND",
+    number="distance to X less distance to Y",
+    asks="are words, in their distance, nearer to Y than to X?",
+    scale="any",
+    neutral=0.0,
+    better="neutral",
+    caution="that single words are not: their differences cancel",
+)
+_MAB_MEAN = Measure(
+    name="mab-neutral",
+    title="mean probability of neutral",
+    asks="what does the model answer about a group, on average?",
+    scale="0 … 1",
+    neutral=1,
+    better="higher",
+    caution="that single pairs are right",
+    listed=False,
+)
+
+FAMILIES = (
+    Family(
+        key="lean",
+        title="Lean: to which group does a word lean?",
+        measures=(
+            Measure(
+                name="lean",
+                title="lean",
+                asks="to which group does a word lean: its MIDB less the mean of neutral words",
+                scale="any",
+                neutral=0.0,
+                better="neutral",
+                caution="that the word is neutral: only that 95 % of the neutral words lie as near",
+                listed=False,
+            ),
+        ),
+        area=VECTORS,
+        section=False,
+        asks="To which group does a word lean, more than nearly all neutral words do?",
+        limits="A single word has no interval: its vector is what it is.",
+        method=(
+            "MIDB of the word, or in an audit its cosine with the axis, less the mean of that over "
+            "the neutral words; claimed outside the middle 95 % of these."
+        ),
+        source="After Bolukbasi et al. (2016), section 5.1.",
+        main="lean",
+    ),
+    Family(
+        key="midb",
+        title="MIDB: lean along the directions in which the groups differ",
+        measures=(
+            _MIDB,
+            _MIDB_ABS,
+            replace(
+                _MIDB_ABS,
+                name="midb-rms",
+                title="MIDB, RMS of components",
+                short="MIDB (RMS of components)",
+            ),
+            replace(
+                _MIDB,
+                name="midb-unit",
+                title="MIDB, unit length",
+                short="MIDB (unit length)",
+                staged="",
+                asks="the same on vectors of length one",
+                caution="as `midb`",
+            ),
+            Measure(
+                name="midb-component",
+                title="contribution of a component",
+                asks="what does one component add to MIDB: the mean of |aᵢ⟨gᵢ, x⟩|",
+                scale="≥ 0",
+                neutral=0.0,
+                better="lower",
+                caution="as `midb-abs`",
+                listed=False,
+            ),
+            Measure(
+                name="explained-variance",
+                title="variance explained",
+                asks="what share of the variance is a component’s? (the weights a_i)",
+                scale="0 … 1",
+                neutral=None,
+                better="",
+                listed=False,
+            ),
+        ),
+        area=VECTORS,
+        asks=(
+            "How much do neutral words lean along the main directions in which the words of the "
+            "two groups, by default first names of women and men, differ, each weighed by the "
+            "variance that it explains?"
+        ),
+        limits=(
+            "MIDB is measured along directions of the very kind that MISP attenuates: that it "
+            "falls after MISP is by construction and shows nothing about bias elsewhere. The "
+            "values grow with the length of the vectors and compare between embeddings only on "
+            "unit length."
+        ),
+        method=(
+            "MIDB(x) = Σ aᵢ⟨gᵢ, x⟩ over the principal components gᵢ of all pairwise differences "
+            "between the groups’ words, averaged over neutral words; each stage along its own "
+            "components."
+        ),
+        source=(
+            "Dawkins (2021), “Marked Attribute Bias in Natural Language Inference”, section 4, "
+            "eq. 3."
+        ),
+        main="midb-abs",
+        taken=_means,
+        standard=True,
+        options=("dims", "center"),
+        own_axis=True,
+        in_words="MIDB (mean of |·|)",
+    ),
+    Family(
+        key="direct-bias",
+        title="Direct bias: nearness to one axis",
+        measures=(
+            _DIRECT,
+            replace(
+                _DIRECT,
+                name="direct-bias-pca",
+                title="direct bias, PCA of pairs",
+                short="direct bias (PCA)",
+                staged="",
+                asks="the same along the first component of pairs",
+                caution="the same",
+            ),
+        ),
+        area=VECTORS,
+        asks=(
+            "How near are neutral words, on average, to the axis between two words such as she and "
+            "he?"
+        ),
+        limits=(
+            "One axis sees what lies along it. Words can keep all their associations with each "
+            "other and still be far from it."
+        ),
+        method=(
+            "Mean of |cos(w, g)| over neutral words, g = she − he or the first principal component "
+            "of definitional pairs."
+        ),
+        source=(
+            "Bolukbasi et al. (2016), “Man is to Computer Programmer as Woman is to Homemaker?”, "
+            "section 5.2."
+        ),
+        main="direct-bias",
+        taken=_means,
+        standard=True,
+        own_axis=True,
+    ),
+    Family(
+        key="clustering",
+        title="Clustering: do biased words stay together?",
+        measures=(
+            _CLUSTERING,
+            replace(
+                _CLUSTERING,
+                name="clustering-v",
+                title="clustering, v-measure",
+                scale="0 … 1",
+                neutral=0.0,
+            ),
+        ),
+        area=VECTORS,
+        asks=(
+            "Does k-means, asked for two clusters, find the two sides again on which the most "
+            "biased words were before?"
+        ),
+        limits=(
+            "It looks at the most biased words alone, the extreme of the vocabulary. A share of 1 "
+            "has an interval without width, as no resampling of these words can differ."
+        ),
+        method=(
+            "The words that lean most along the axis in the original, half of each side; accuracy "
+            "is max(a, 1 − a)."
+        ),
+        source="Gonen and Goldberg (2019), “Lipstick on a Pig”, section 4.",
+        main="clustering-accuracy",
+        common=True,
+        taken=_clustering,
+        standard=True,
+        options=("direction",),
+    ),
+    Family(
+        key="recoverability",
+        title="Recoverability: can a classifier tell the sides apart?",
+        measures=(
+            _LINEAR_SVM,
+            replace(
+                _LINEAR_SVM,
+                name="recoverability-rbf-svm",
+                title="RBF SVM",
+                short="recoverability, RBF SVM",
+            ),
+            replace(
+                _LINEAR_SVM,
+                name="recoverability-logistic",
+                title="logistic regression",
+                short="recoverability, logistic",
+            ),
+            replace(
+                _LINEAR_SVM,
+                name="recoverability-mlp",
+                title="MLP",
+                short="recoverability, MLP",
+            ),
+        ),
+        area=VECTORS,
+        asks=(
+            "Can a classifier that saw a fifth of the most biased words tell on which side the "
+            "others were before?"
+        ),
+        limits=(
+            "A value of 0.5 for these classifiers is no proof that no classifier could. The "
+            "interval draws the tested words again, and a share of 1 has one without width; the "
+            "classifier is trained once."
+        ),
+        method="Accuracy on the words not trained on, balanced.",
+        source=(
+            "Gonen and Goldberg (2019), section 4; classifiers as in Dawkins (2021), section 3."
+        ),
+        main="recoverability-logistic",
+        common=True,
+        taken=_recoverability,
+        standard=True,
+        options=("direction",),
+        draws=5,
+    ),
+    Family(
+        key="sembias",
+        title="SemBias: which pair is most like he − she?",
+        measures=(
+            _DEFINITION,
+            replace(
+                _DEFINITION,
+                name="sembias-none",
+                title="none",
+                short="SemBias, none",
+                better="lower",
+            ),
+            replace(
+                _DEFINITION,
+                name="sembias-stereotype",
+                title="stereotype",
+                short="SemBias, stereotype",
+                better="lower",
+            ),
+        ),
+        area=VECTORS,
+        asks="Of four pairs of words, does the one that means gender come first, or a stereotype?",
+        limits="The questions use 20 stereotypical pairs; what is not among them is not asked.",
+        method="440 questions, cosine with he − she.",
+        source="Zhao et al. (2018), “Learning Gender-Neutral Word Embeddings”, section 4.",
+        main="sembias-stereotype",
+        common=True,
+        taken=_sembias,
+        standard=True,
+        options=("direction", "sembias"),
+        needs="SemBias (--sembias=sembias)",
+        fetch="sembias",
+        own_axis=True,
+    ),
+    Family(
+        key="gipe",
+        title="GIPE: are words near each other for the groups’ sake?",
+        measures=(
+            Measure(
+                name="gipe",
+                title="GIPE",
+                asks=(
+                    "what share of words’ neighbours is near them for the sake of gender, by more "
+                    "than θ?"
+                ),
+                scale="0 … 1",
+                neutral=0.0,
+                better="lower",
+                caution="that bias is low: only that it does not make neighbours",
+                variant="setting",
+            ),
+        ),
+        area=VECTORS,
+        asks=(
+            "Which share of the neighbours of neutral words is near them mostly because both lean "
+            "the same way?"
+        ),
+        limits=(
+            "It depends on the threshold θ and on the words among which neighbours are looked for. "
+            "Values of embeddings with different vocabularies do not compare. An audit looks among "
+            "the 50,000 most frequent words, wordbias measure among all."
+        ),
+        method=(
+            "Weighted share of the 100 nearest neighbours whose indirect bias β, taken in the "
+            "original, exceeds θ."
+        ),
+        source="Kumar et al. (2020), “Nurse is Closer to Woman than Surgeon?”, section 3.",
+        main="gipe",
+        main_variant="θ=0.03",
+        common=True,
+        taken=_gipe,
+        standard=True,
+        options=("direction", "isolated_zero"),
+    ),
+    Family(
+        key="weat",
+        title="WEAT: which words are nearer to which",
+        measures=(
+            Measure(
+                name="weat",
+                title="WEAT, effect size d",
+                number="effect size d of X over Y, nearness to A against B",
+                short="WEAT",
+                asks="are X nearer to A, and Y to B?",
+                scale="−2 … 2",
+                neutral=0.0,
+                better="neutral",
+                caution=(
+                    "no bias: eight words a side; an effect of 0 with a wide interval is no finding"
+                ),
+            ),
+        ),
+        area=VECTORS,
+        asks=(
+            "Are two sets of words, such as career and family, differently near to two others, "
+            "such as names of men and women?"
+        ),
+        limits=(
+            "Each query is about its own few words. The p-values are not corrected for the number "
+            "of queries. Controls, such as flowers and insects, are about no people: they show "
+            "that the test works at all, and what debiasing left alone."
+        ),
+        method=(
+            "Effect size d of the difference in mean cosine, with the sample standard deviation; p "
+            "is the share of partitions of both sets with at least that difference, of all or of "
+            "random ones; the interval draws all words again, the attribute words too."
+        ),
+        source=(
+            "Caliskan, Bryson and Narayanan (2017), “Semantics derived automatically from language "
+            "corpora contain human-like biases”."
+        ),
+        main="weat",
+        main_variant="weat6",
+        common=True,
+        taken=_weat,
+        names_variant=-1,
+    ),
+    Family(
+        key="associations",
+        title="Associations: the same queries, asked otherwise",
+        measures=(
+            _RND,
+            Measure(
+                name="rnsb",
+                title="RNSB",
+                number="KL divergence of being like B from uniform",
+                asks="do some words sound more negative than others to a classifier of A and B?",
+                scale="≥ 0",
+                neutral=0.0,
+                better="lower",
+                caution="that the words are not negative: only that all are alike",
+            ),
+            Measure(
+                name="mac",
+                title="MAC",
+                number="mean cosine distance to A and B",
+                asks="how far are words from both attribute sets?",
+                scale="0 … 2",
+                neutral=1.0,
+                better="neutral",
+                caution="that they are as far from A as from B",
+            ),
+            Measure(
+                name="ect",
+                title="ECT",
+                number="do X and Y rank the words alike",
+                asks="do the means of X and Y have the words near in the same order?",
+                scale="−1 … 1",
+                neutral=1.0,
+                better="higher",
+                caution="no bias: what moves all words alike is not seen",
+            ),
+            replace(
+                _RND,
+                name="ripa",
+                title="RIPA",
+                number="inner product with X − Y",
+                asks="do words lean along the difference of the pairs of X and Y?",
+            ),
+        ),
+        area=VECTORS,
+        section=False,
+        asks="What do other tests say of the sets of words of WEAT?",
+        limits="Each is about the few words of its query, and takes some of its four sets.",
+        method=(
+            "RND: mean difference of the distances to both groups’ means. RNSB: divergence from "
+            "uniform of the probabilities of being negative. MAC: mean cosine distance. ECT: "
+            "Spearman’s correlation of the similarities with both means. RIPA: mean inner product "
+            "with the first component of the pairs’ differences."
+        ),
+        source=(
+            "Garg et al. (2018); Sweeney and Najafian (2019); Manzini et al. (2019); Dev and "
+            "Phillips (2019); Ethayarajh et al. (2019)."
+        ),
+        main="rnd",
+    ),
+    Family(
+        key="moved",
+        title="What debiasing changed",
+        measures=(
+            Measure(
+                name="displacement",
+                title="displacement ‖w′−w‖/‖w‖",
+                asks="how far did debiasing move the words?",
+                scale="≥ 0",
+                neutral=0.0,
+                better="lower",
+                caution="that what was kept was worth keeping",
+            ),
+            Measure(
+                name="neighbours-preserved",
+                title="share of neighbours kept",
+                staged="neighbours kept ({k})",
+                asks="which share of their neighbours did words keep?",
+                scale="0 … 1",
+                neutral=1.0,
+                better="higher",
+                caution="that what was kept was worth keeping",
+            ),
+            Measure(
+                name="difference-in-span",
+                title="groups’ difference inside the components",
+                asks=(
+                    "what share of Δ, the difference of the groups’ means, lies inside the fitted "
+                    "components?"
+                ),
+                scale="0 … 1",
+                neutral=None,
+                better="",
+            ),
+            Measure(
+                name="difference-removed",
+                title="groups’ difference removed",
+                asks="what share of Δ was removed?",
+                scale="0 … 1",
+                neutral=None,
+                better="",
+            ),
+        ),
+        area=VECTORS,
+        kind="change",
+        asks="How far did the vectors move, and do words keep their neighbours?",
+        limits=(
+            "Small changes are no fault and no merit: they say how much was touched, not whether "
+            "it was the right thing."
+        ),
+        method=(
+            "Means over neutral words; neighbours by cosine, of words drawn at random. The share "
+            "of ‖Δ‖² of the groups’ means that lies in the components is what MISP can reach at "
+            "all;"
+        ),
+        source="components as in Dawkins (2021), section 5.",
+        main="neighbours-preserved",
+    ),
+    Family(
+        key="mab",
+        title="Downstream: marked attribute bias of an NLI model",
+        measures=(
+            Measure(
+                name="mab-distance",
+                title="distance d between the groups",
+                asks="how far are the two genders’ mean answers from each other?",
+                scale="0 … √2",
+                neutral=0,
+                better="lower",
+                caution=(
+                    "that the answers are right: a model that always says *entailment* has *d* = 0"
+                ),
+            ),
+            Measure(
+                name="mab-error",
+                title="error E of the means",
+                asks="how far are both genders’ mean answers from *neutral*?",
+                scale="0 … √2",
+                neutral=0,
+                better="lower",
+                caution="that single pairs are right: means cancel",
+            ),
+            Measure(
+                name="mab-error-per-pair",
+                title="error E, per pair",
+                asks="how far are the answers from *neutral*, pair by pair?",
+                scale="0 … √2",
+                neutral=0,
+                better="lower",
+                caution="that other sentences are answered so",
+            ),
+            _MAB_MEAN,
+            replace(
+                _MAB_MEAN,
+                name="mab-entailment",
+                title="mean probability of entailment",
+                neutral=0,
+                better="lower",
+            ),
+            replace(
+                _MAB_MEAN,
+                name="mab-contradiction",
+                title="mean probability of contradiction",
+                neutral=0,
+                better="lower",
+            ),
+        ),
+        area=INFERENCE,
+        asks=(
+            "Does a model of inference that reads these vectors take “A person bought a hat” to "
+            "imply “He bought a hat”, but not “She bought a hat”, or the same of other groups? "
+            "Neutral is always right."
+        ),
+        limits=(
+            "This is one small model on template sentences. After debiasing it reads vectors that "
+            "it was not trained on: what debiasing does to a model is measured with one trained "
+            "anew (wordbias nli-train)."
+        ),
+        method=(
+            "d = ‖M − F‖ of both groups’ mean probabilities of neutral, entailment and "
+            "contradiction; E is their mean distance from (1, 0, 0). The intervals draw the "
+            "premises again."
+        ),
+        source="Dawkins (2021), section 2.",
+        main="mab-distance",
+        main_variant="nouns",
+        common=True,
+        needs="a model of inference (--model)",
+        in_words="marked attribute bias",
+        names_variant=0,
+    ),
+    Family(
+        key="quality",
+        title="Quality: similarity and analogies",
+        measures=(
+            Measure(
+                name="similarity",
+                title="similarity, Spearman’s ρ",
+                asks="do cosines rank pairs of words as people do?",
+                scale="−1 … 1",
+                neutral=None,
+                better="higher",
+                caution="that the vectors are of no use: the sets are small",
+            ),
+            Measure(
+                name="analogy",
+                title="analogies answered",
+                asks="how many analogies are answered?",
+                scale="0 … 1",
+                neutral=None,
+                better="higher",
+                caution="that relations are missing: only that they are not the nearest word",
+            ),
+        ),
+        area=VECTORS,
+        kind="quality",
+        asks="Do the vectors still rank pairs of words as people do, and answer analogies?",
+        limits=(
+            "The sets are small and of general words; words unknown to the embedding are left out, "
+            "and the value is one of the words that remain."
+        ),
+        method=(
+            "Spearman’s correlation of cosine with people’s scores; analogies by 3CosAdd or "
+            "3CosMul over the whole vocabulary."
+        ),
+        source="For the sets see their papers.",
+        main="similarity",
+        common=True,
+        needs="similarity and analogies (--sets=men)",
+        fetch="men simlex-999 google-analogies",
+    ),
+    *OF_MODELS,
+)
+
+# what follows from it
+
+BY_KEY: Mapping[str, Family] = {family.key: family for family in FAMILIES}
+FAMILY_OF: Mapping[str, Family] = {
+    one.name: family for family in FAMILIES for one in family.measures
+}
+MEASURES: Mapping[str, Measure] = {one.name: one for family in FAMILIES for one in family.measures}
+SECTIONS = tuple(family for family in FAMILIES if family.section)
+"""The families that a report has a section for, in their order."""
+LISTED = tuple(one.name for family in SECTIONS for one in family.measures if one.listed)
+"""The measures that these sections list."""
+TAKEN = tuple(family.key for family in FAMILIES if family.taken is not None)
+"""The families that ``--only`` takes."""
+STANDARD = tuple(family.key for family in FAMILIES if family.standard)
+"""The families that are taken where none is named."""
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def ideal(measure: str) -> dict[str, Any]:
+    """Return what rows of a measure say of its neutral value and of what is better."""
+    return MEASURES[measure].ideal
+
+
+def variant_of(measure: str, details: Mapping[str, Any]) -> str:
+    """Return what tells a row from others of its measure: its set or, of GIPE, its setting."""
+    known = MEASURES.get(measure)
+    return str(details.get("set" if known is None else known.variant) or "")
+
+
+def measure_title(measure: str) -> str:
+    """Name a measure for people; an unknown one by its own name."""
+    known = MEASURES.get(measure)
+    return known.title if known else measure
+
+
+def short_title(measure: str) -> str:
+    """Name a measure in a table of several families."""
+    known = MEASURES.get(measure)
+    return known.short or known.title if known else measure
+
+
+def staged_title(measure: str, *, axis: str, k: str) -> str:
+    """Name a measure in a table of before and after, with the axis and the setting."""
+    known = MEASURES.get(measure)
+    return known.staged.format(axis=axis, k=k) if known and known.staged else short_title(measure)
+
+
+def full_title(measure: str) -> str:
+    """Name a measure together with its family, where its own name does not say which that is."""
+    family, named = FAMILY_OF.get(measure), measure_title(measure)
+    if family is None or family.short.lower().split()[0] in named.lower():
+        return named
+    return f"{family.short}: {named}"
+
+
+def meaning(measure: str) -> str:
+    """Say what the number of a measure is, where it is neutral and which way is better."""
+    one = MEASURES[measure]
+    said = [f"neutral {one.neutral:g}"] if isinstance(one.neutral, (int, float)) else []
+    said += [f"{one.better} is better"] if one.better in ("lower", "higher") else []
+    return "; ".join(filter(None, [f"{measure}: {one.number or one.title}", ", ".join(said)]))
+
+
+def names_families(function: F) -> F:
+    """Fill in the families that ``--only`` takes in a docstring: ``{measures}``, ``{standard}``.
+
+    ``{measures}`` are all, ``{standard}`` those taken by default, ``{others}`` the rest.
+    """
+    lists = {
+        "measures": TAKEN,
+        "standard": STANDARD,
+        "others": [key for key in TAKEN if key not in STANDARD],
+    }
+    text = function.__doc__ or ""
+    for name, keys in lists.items():
+        text = text.replace(f"{{{name}}}", ", ".join(keys))
+    function.__doc__ = text
+    return function
