@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from wordbias.commands.encoder_arguments import computing
+from wordbias.commands.encoders import COMPUTING
 from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import COUNT, LAYERS
 from wordbias.functions.ceat import ceat
@@ -24,7 +24,7 @@ command = shell(
     option("special_tokens", "--special-tokens/--no-special-tokens"),
     option("window", "--window/--no-window"),
     option("save", metavar="VECTORS"),
-    *computing(),
+    *COMPUTING,
     notes=False,
     examples="""
         wordbias ceat bert-base-cased --sentences reddit.txt.gz

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import click
 
-from wordbias.commands.encoder_arguments import computing
-from wordbias.commands.options import split_where
+from wordbias.commands.encoders import COMPUTING
 from wordbias.commands.shell import argument, option, shell
-from wordbias.commands.types import COUNT, LAYERS, NAMES
+from wordbias.commands.types import COUNT, LAYERS, NAMES, split_where
 from wordbias.functions.encode import encode
 from wordbias.probes.pooling import POOLINGS, SPECIALS, SUBWORDS
 
@@ -27,7 +26,7 @@ command = shell(
     option("where", multiple=True, callback=split_where, metavar="COLUMN=VALUE"),
     option("limit", type=COUNT),
     option("batch_tokens", type=COUNT),
-    *computing(),
+    *COMPUTING,
     examples="""
         wordbias encode roberta-base bios.tsv.gz -o bios.safetensors
         wordbias encode ./minilm bios.tsv.gz --where split=test --pooling mean -o test.safetensors

@@ -5,9 +5,17 @@ from __future__ import annotations
 import click
 
 from wordbias.commands.shell import option
-from wordbias.commands.types import FiniteRange
+from wordbias.commands.types import COUNT, SEED, FiniteRange
 from wordbias.contextual.observing import TOKENS
 from wordbias.contextual.stereoset.scores import ROUNDINGS
+from wordbias.probes.encoder import PRECISIONS
+
+COMPUTING = (
+    option("max_length", type=COUNT),
+    option("precision", type=click.Choice(PRECISIONS)),
+    option("random_init", type=SEED, metavar="SEED"),
+)
+"""How an encoder computes: None where nothing is typed."""
 
 FITTING = (
     option("pairs", metavar="FILE"),

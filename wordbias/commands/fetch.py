@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from wordbias.commands.options import format_option_of, show
+from wordbias.commands.options import format_option, show
 from wordbias.commands.shell import Made, argument, option, shell
 from wordbias.commands.types import FiniteRange
 from wordbias.functions.fetch import fetch
@@ -36,5 +36,5 @@ command = shell(
         wordbias fetch glove.6B.300d --mirror https://mirror.example.org/data
     """,
     shown=_show,
-    extra=[format_option_of()],
+    extra=[format_option()],
 )

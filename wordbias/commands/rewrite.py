@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from wordbias.commands.options import split_where
 from wordbias.commands.shell import argument, option, shell
-from wordbias.commands.types import COUNT, NAMES, FiniteRange, split_values
+from wordbias.commands.types import COUNT, NAMES, FiniteRange, split_values, split_where
 from wordbias.functions.rewrite import METHODS, rewrite
 
 command = shell(

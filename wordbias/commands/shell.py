@@ -19,7 +19,7 @@ import click
 from click.core import ParameterSource
 
 from wordbias.calls import typed
-from wordbias.commands.options import format_option_of, note, process_options, show
+from wordbias.commands.options import format_option, note, process_options, show
 from wordbias.commands.types import COUNT, SEED
 from wordbias.errors import UsageError
 from wordbias.results import Report
@@ -174,7 +174,7 @@ def shell(
         for name, one in {name: parameters[name] for name in (*first, *parameters)}.items()
         if name not in arguments
     ]
-    own = [*([format_option_of()] if shown is None else []), *extra]
+    own = [*([format_option()] if shown is None else []), *extra]
     made += [*own, *process_options()]
     body = [_kept(_spelled(text, spelled)), *([f"\b\n{listed.strip()}"] if listed else [])]
     lines = [f"  {line}" for line in inspect.cleandoc(examples).splitlines()]

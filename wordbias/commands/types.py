@@ -134,3 +134,16 @@ def split_values(
             raise click.BadParameter(f"expected COLUMN=A,B, found {equation!r}", ctx, param)
         found.setdefault(column, {}).update({a: b, b: a})
     return found
+
+
+def split_where(
+    ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
+) -> dict[str, tuple[str, ...]]:
+    """Split ``column=value``; several values of a column are alternatives."""
+    found: dict[str, tuple[str, ...]] = {}
+    for equation in value:
+        column, equals, wanted = equation.partition("=")
+        if not (column and equals):
+            raise click.BadParameter(f"expected COLUMN=VALUE, found {equation!r}", ctx, param)
+        found[column] = (*found.get(column, ()), wanted)
+    return found

@@ -233,7 +233,6 @@ def open_subject(
     kind: Kind | None = None,
     whole: bool = False,
     as_it_is: bool = False,
-    quiet: bool = False,
 ) -> Subject:
     """Open what a function works on.
 
