@@ -65,7 +65,7 @@ def _members(name: str, cls: type) -> Iterator[str]:
     """Yield the public methods and properties of a class of ours, a line each."""
     lines = []
     for key, member in inspect.getmembers(cls):
-        ours = getattr(member, "__module__", "wordbias").startswith("wordbias")
+        ours = str(getattr(member, "__module__", "wordbias")).startswith("wordbias")
         if key.startswith("_") or not ours or not (callable(member) or _is_property(member)):
             continue
         text = inspect.getdoc(member) or ""
