@@ -11,6 +11,7 @@ import inspect
 import math
 import os
 import re
+import sys
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -34,7 +35,7 @@ _LIST = "Sequence[str]"
 """The annotation of what may also be one text with commas."""
 _OPTION = re.compile(
     r"wordbias [a-z][^;,)]*|(?<![\w-])(?:--(?=[a-z])|-(?=o\b))(?P<option>[a-z][a-z-]*)"
-    r"(?: (?P<value>[A-Z][A-Z|,=]+\b)|=(?P<text>[\w,.-]*\w))?"
+    r"(?: (?P<value>[A-Z][A-Z|,=]+\b)|=(?P<text>[\w,.-]*\w)| (?='))?"
 )
 """An option, perhaps with the value it takes or has; or a whole command, whose options stay."""
 _MANY = 1_000
@@ -118,13 +119,27 @@ def is_given(name: str) -> bool:
     return name in _call.get().given
 
 
-def note(text: str) -> None:
-    """Tell the caller something before the report: a line on stderr, or in Python a warning."""
+def note(text: str, *, reported: bool = False) -> None:
+    """Tell the caller something before the report: a line on stderr, or in Python a warning.
+
+    Parameters
+    ----------
+    reported
+        The report will say it too: in Python it is enough that the report does.
+    """
     call = _call.get()
     if call.note is not None:
         call.note(text)
-    elif call.command:
-        warnings.warn(call.spelled(text), WordbiasWarning, stacklevel=3)
+    elif call.command and not reported:
+        warnings.warn(call.spelled(text), WordbiasWarning, stacklevel=_outside())
+
+
+def _outside() -> int:
+    """Return how many frames above `note` the code is that called wordbias."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("wordbias."):
+        frame, level = frame.f_back, level + 1
+    return level - 1
 
 
 @contextmanager

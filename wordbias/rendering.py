@@ -34,6 +34,14 @@ class Table:
     note: str = ""
     narrow: Callable[[int], Sequence[Table]] | None = field(default=None, repr=False)
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Show it in IPython on a terminal."""
+        printer.text(as_text(self, terminal_width()))
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        return as_html(self)
+
 
 def as_json(value: Any, indent: int | None = None) -> str:
     """Format a value as JSON; undefined values must be None, nan is refused."""

@@ -135,6 +135,7 @@ class Report:
             for table in self.tables
         ]
         object.__setattr__(self, "tables", tables)
+        object.__setattr__(self, "rows", [_with_reasons(row, spelled) for row in self.rows])
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the tables."""
@@ -182,13 +183,13 @@ class Report:
     def _repr_html_(self) -> str:
         """Show the tables in a notebook."""
         lines = [*map(as_paragraph, self.heading), *map(as_html, self.tables)]
-        notes = [f"Note: {line}" for line in self.notes]
-        return "\n".join([*lines, *map(as_paragraph, [*self.closing, *notes])])
+        lines += map(as_paragraph, [*self.closing, *(f"Note: {line}" for line in self.notes)])
+        return "\n".join(lines or [as_paragraph(repr(self))])
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """Show the tables in IPython on a terminal."""
         notes = "".join(f"\nnote: {line}" for line in self.notes)
-        printer.text(f"{self}{notes}")
+        printer.text(f"{self}{notes}".strip("\n") or repr(self))
 
     def to_frame(self) -> pandas.DataFrame:
         """Return a pandas frame with one line a value and flat columns.
@@ -285,6 +286,16 @@ class Report:
             closing += [f"Note: {seen(line)}" for line in self.notes]
             parts = [*(start + line for line in heading), *parts, *(start + x for x in closing)]
         return "\n\n".join(parts) + "\n"
+
+
+def _with_reasons(row: Row, spelled: Callable[[str], str]) -> Row:
+    """Spell the arguments that a row's reasons name as the caller does."""
+    said = {
+        key: spelled(text)
+        for key, text in row.details.items()
+        if key.endswith("reason") and isinstance(text, str)
+    }
+    return replace(row, details={**row.details, **said}) if said else row
 
 
 def flat(row: Mapping[str, Any]) -> dict[str, Any]:

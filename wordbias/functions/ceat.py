@@ -213,7 +213,7 @@ def ceat(
         notes += [*encoder.notes, *beside_modules(encoder, found.about["modules"])]
         notes += _left_out(read, encoded.lost, encoded.truncated, file or "sentences")
         for line in notes:
-            note(line)
+            note(line, reported=True)
         about = {"path": file} if file is not None else {}
         inputs = {
             "model": {"path": encoder.name, **found.about},

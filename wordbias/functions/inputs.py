@@ -100,7 +100,7 @@ class Subject:
         """Name the source and its size."""
         info = self.info
         sample = "the sample of GloVe 6B 100d that comes with wordbias"
-        source = sample if self.is_sample else info.path
+        source = sample if self.is_sample or info.path == str(sample_path()) else info.path
         return f"{source}: {how_many(info.words, 'word')} × {info.dim} ({info.format})"
 
     def made(

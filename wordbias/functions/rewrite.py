@@ -32,7 +32,7 @@ from wordbias.outcomes.rewriting import (
 from wordbias.outcomes.rewriting import rewrite as write
 from wordbias.outcomes.scrubbing import MASK, Scrubber, gendered_words, register
 from wordbias.outcomes.swapping import Swapper
-from wordbias.rendering import Table, how_many
+from wordbias.rendering import Table, as_paragraph, how_many
 from wordbias.results import Report, Row, number
 from wordbias.wordlists import GroupsLike, other_than_gender, wordlist
 from wordbias.wordlists.rewriting import swaps, words_saying
@@ -99,6 +99,14 @@ class Rewritten:
     column: str
     _data: Any = field(default=None, repr=False)
     _records: Sequence[Record] | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        path = "" if self.path is None else f" in {self.path}"
+        return f"<Rewritten: {how_many(len(self), 'text')}{path}>"
+
+    def _repr_html_(self) -> str:
+        """Show in a notebook what was changed."""
+        return f"{as_paragraph(repr(self))}\n{self.report._repr_html_()}"
 
     def __fspath__(self) -> str:
         if self.path is None:

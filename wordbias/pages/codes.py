@@ -11,7 +11,7 @@ import numpy as np
 
 from wordbias.formats.atomic import replacing
 from wordbias.optional import need
-from wordbias.pages.plots import STYLE, check_plot
+from wordbias.pages.plots import STYLE, check_plot, new_figure
 from wordbias.probes.rows import CODELENGTH, COMPRESSION, CONTROL, TASK
 from wordbias.results import Row
 
@@ -39,9 +39,12 @@ def save_codes(path: str | Path, rows: Sequence[Row]) -> None:
     """
     check_plot(path)
     matplotlib, kind = need("matplotlib", extra="plot", purpose="A figure"), Path(path).suffix[1:]
+    figure = need("matplotlib.figure", extra="plot", purpose="A figure").Figure(
+        figsize=_size(rows), layout="constrained"
+    )
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a name that no font here can draw
-        figure: Any = _draw(rows).figure
+        _draw(figure, rows)
         metadata = {"Date": None} if kind.lower() == "svg" else {}
         with replacing(path) as file:
             figure.savefig(file, format=kind.lower(), metadata=metadata)
@@ -59,23 +62,36 @@ def plot_codes(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
         bits along the data. By default all panels, on a new figure; the last is returned.
     """
     matplotlib = need("matplotlib", extra="plot", purpose="A figure")
+    figure = new_figure(_size(rows)) if ax is None else None
     with matplotlib.rc_context(STYLE):
         if ax is None:
-            return _draw(rows)
+            return _draw(figure, rows)
         layered = [row for row in rows if len(_layers(_of(rows, row.subject))) > 1]
         return draw_compression(ax, layered) if layered else draw_inputs(ax, rows)
 
 
-def _draw(rows: Sequence[Row]) -> Axes:
-    """Draw all panels on a new figure; return the last."""
-    figures = need("matplotlib.figure", extra="plot", purpose="A figure")
+def _parts(rows: Sequence[Row]) -> tuple[list[str], list[Row]]:
+    """Return the inputs that have a panel of their own, and the rows of all others."""
     layered = [name for name in _subjects(rows) if len(_layers(_of(rows, name))) > 1]
-    flat = [row for row in rows if row.subject not in layered]
+    return layered, [row for row in rows if row.subject not in layered]
+
+
+def _grid(rows: Sequence[Row]) -> tuple[int, int]:
+    """Return how many lines and columns of panels there are."""
+    layered, flat = _parts(rows)
     count = len(layered) + bool(layered) + bool(flat)
-    lines, beside = -(-count // _BESIDE), min(count, _BESIDE)
-    size = (_PANEL[0] * beside, _PANEL[1] * lines)
-    figure = figures.Figure(figsize=size, layout="constrained")
-    panels = iter(figure.subplots(lines, beside, squeeze=False).flat)
+    return -(-count // _BESIDE), min(count, _BESIDE)
+
+
+def _size(rows: Sequence[Row]) -> tuple[float, float]:
+    lines, beside = _grid(rows)
+    return _PANEL[0] * beside, _PANEL[1] * lines
+
+
+def _draw(figure: Any, rows: Sequence[Row]) -> Axes:
+    """Draw all panels; return the last."""
+    layered, flat = _parts(rows)
+    panels = iter(figure.subplots(*_grid(rows), squeeze=False).flat)
     last: Axes
     if flat:
         last = draw_inputs(next(panels), flat)

@@ -6,7 +6,6 @@ panels of their own below.
 
 from __future__ import annotations
 
-import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,8 +15,7 @@ from wordbias.errors import WordbiasError
 from wordbias.optional import need
 from wordbias.pages.labels import INK
 from wordbias.pages.lines import interval, is_number, make_lines
-from wordbias.pages.plots import STYLE
-from wordbias.progress import in_notebook
+from wordbias.pages.plots import STYLE, new_figure
 from wordbias.results import Report
 from wordbias.rows import Found, given
 
@@ -75,8 +73,10 @@ def forest_plot(report: Report, ax: Axes | None = None) -> Axes:
     series = list(dict.fromkeys(mark.series for mark in marks))
     panels = _panels(marks)
     heights = [sum(_height(line, series) for line in _lines_of(panel)) for panel in panels]
+    size = (_FIGURE, 0.5 + sum(heights) + _AXIS * len(heights))
+    figure = new_figure(size) if ax is None else None
     with matplotlib.rc_context(STYLE):
-        axes = _new_axes(sum(heights) + _AXIS * len(heights)) if ax is None else ax
+        axes: Axes = ax if figure is None else figure.subplots()
         shown = list(_insets(axes, heights)) if len(panels) > 1 else [axes]
         for part, panel in zip(shown, panels, strict=True):
             _draw_panel(part, panel, series)
@@ -137,16 +137,6 @@ def _height(line: str, series: Sequence[str]) -> float:
 
 def _wrapped(line: str) -> list[str]:
     return textwrap.wrap(line, _WIDTH) or [""]
-
-
-def _new_axes(height: float) -> Axes:
-    """Return axes of a new figure; pyplot's, which shows it, in a notebook or where it is used."""
-    if "matplotlib.pyplot" in sys.modules or in_notebook():
-        make = need("matplotlib.pyplot", extra="plot", purpose="A figure").figure
-    else:
-        make = need("matplotlib.figure", extra="plot", purpose="A figure").Figure
-    axes: Axes = make(figsize=(_FIGURE, 0.5 + height), layout="constrained").subplots()
-    return axes
 
 
 def _insets(axes: Axes, heights: Sequence[float]) -> Iterator[Axes]:

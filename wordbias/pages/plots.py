@@ -1,10 +1,12 @@
 """Figures: a matrix of correlations beside the scatter of one pair. Axes in, Axes out.
 
-matplotlib is imported when something is drawn, and never its pyplot: no backend, no windows.
+matplotlib is imported when something is drawn; its pyplot, which may open windows, only in a
+notebook and where a program has imported it.
 """
 
 from __future__ import annotations
 
+import sys
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +19,7 @@ from wordbias.errors import WordbiasError
 from wordbias.formats.atomic import check_writable, replacing
 from wordbias.optional import need
 from wordbias.pages.labels import INK, label
+from wordbias.progress import in_notebook
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,6 +40,19 @@ STYLE = {
 }
 _DARK = 0.55  # |r| above which a cell needs white text
 _CELL = 0.42  # inches
+
+
+def new_figure(size: tuple[float, float]) -> Any:
+    """Make a figure; pyplot's, which shows it, in a notebook or where it is used.
+
+    Make it outside of `rc_context`: with a notebook's first figure a setting is made that shows all
+    figures, and the context would take it back.
+    """
+    if "matplotlib.pyplot" in sys.modules or in_notebook():
+        make = need("matplotlib.pyplot", extra="plot", purpose="A figure").figure
+    else:
+        make = need("matplotlib.figure", extra="plot", purpose="A figure").Figure
+    return make(figsize=size, layout="constrained")
 
 
 def check_plot(path: str | Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,7 +16,10 @@ PURPOSE = "a Hugging Face model"
 def need_transformers() -> Any:
     """Import transformers, or say how to install it and torch."""
     need("torch", extra="contextual", purpose=PURPOSE)
-    return need("transformers", extra="contextual", purpose=PURPOSE)
+    with warnings.catch_warnings():
+        # by tqdm, in a notebook without ipywidgets
+        warnings.filterwarnings("ignore", "IProgress not found")
+        return need("transformers", extra="contextual", purpose=PURPOSE)
 
 
 def to_device(model: Any, device: str | None, precision: str | None = None) -> tuple[Any, str]:

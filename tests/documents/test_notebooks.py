@@ -1,0 +1,167 @@
+"""The notebooks run from the first cell to the last, and what is stored in them is what ran."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import stand_ins
+from fences import ROOT
+
+from wordbias.contextual.settings import all_settings
+
+nbformat = pytest.importorskip("nbformat")
+nbclient = pytest.importorskip("nbclient")
+pytest.importorskip("ipykernel")
+
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+LARGEST = 200_000
+"""Bytes, pictures included."""
+OF_A_MACHINE = re.compile(
+    r"(?<![\w.])/(?:home|root|tmp|usr|var|work|Users|private)/|[A-Z]:\\|site-packages|ipykernel_"
+)
+Execute = Callable[[Any], Any]
+
+
+def table_6(path: Path) -> None:
+    """Write a table of the shape of Dawkins (2021), Table 6: 8 measures of 16 embeddings."""
+    rows = np.random.default_rng(0).random((16, 8))
+    names = "emb,DB,MIDB,Clus_v1500,Rec_LR,SB_def,SB_stereo,GIPE_0.03,E"
+    lines = [f"e{i}," + ",".join(f"{value:.3f}" for value in row) for i, row in enumerate(rows)]
+    path.write_text("\n".join([names, *lines]) + "\n")
+
+
+def table_7(path: Path) -> None:
+    """Write a table of the shape of Dawkins et al. (2024), Table 7."""
+    rng = np.random.default_rng(0)
+    settings = [str(setting).partition("-")[::2] for setting in all_settings()]
+    lines = [
+        "level,settings (n11 c11 n12 c12 np),strength,distance,parity,accuracy,fairness,snli_accuracy"
+    ]
+    for level, numbers in [("Base", ""), ("Sent-debias", ""), *settings]:
+        s, d, parity, accuracy, snli = rng.uniform(0.1, 0.9, 5).round(4)
+        eta = round(parity * accuracy, 4)
+        lines.append(f"{level},{' '.join(numbers)},{s},{d},{parity},{accuracy},{eta},{snli}")
+    path.write_text("\n".join(lines) + "\n")
+
+
+STAND_INS: dict[str, Callable[[Path], None]] = {
+    "paper1_table6.csv": table_6,
+    "paper2_table7_clean.csv": table_7,
+    "sentence-transformers/all-MiniLM-L6-v2": stand_ins.encoder,
+}
+"""By the values of parameters."""
+
+
+@pytest.fixture
+def execute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Execute:
+    """Run all cells in a kernel in an empty folder; an error in one of them is raised."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "MPLCONFIGDIR"):
+        monkeypatch.setenv(name, str(tmp_path / name.lower()))
+    monkeypatch.delenv("MPLBACKEND", raising=False)
+    where = {"metadata": {"path": str(tmp_path)}}
+
+    def run(notebook: Any) -> Any:
+        client = nbclient.NotebookClient(
+            notebook, timeout=600, kernel_name="python3", resources=where
+        )
+        return client.execute()
+
+    return run
+
+
+def read(path: Path) -> Any:
+    return nbformat.read(path, nbformat.NO_CONVERT)
+
+
+def code_of(notebook: Any) -> list[Any]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def parameters(notebook: Any) -> list[str]:
+    """Return the values in the cells that are tagged as parameters."""
+    tagged = [one for one in code_of(notebook) if "parameters" in one.metadata.get("tags", ())]
+    found = [node for cell in tagged for node in ast.parse(cell.source).body]
+    return [ast.literal_eval(node.value) for node in found if isinstance(node, ast.Assign)]
+
+
+def shown(cell: Any, kind: str) -> list[str]:
+    """Return what of a kind, such as ``image/png``, a cell shows."""
+    return [output.data[kind] for output in cell.outputs if kind in output.get("data", {})]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs(path: Path, execute: Execute, tmp_path: Path) -> None:
+    notebook = read(path)
+    for value in parameters(notebook):
+        (tmp_path / value).parent.mkdir(exist_ok=True)
+        STAND_INS[value](tmp_path / value)
+    stored = [cell.source for cell in code_of(notebook)]
+    done = code_of(execute(notebook))
+    assert [cell.source for cell in done] == stored
+    for cell in done:
+        assert not [one for one in cell.outputs if "WordbiasWarning" in one.get("text", "")]
+        assert (".plot()" in cell.source) == bool(shown(cell, "image/png")), cell.source
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_what_is_stored_in_a_notebook(path: Path) -> None:
+    notebook = read(path)
+    nbformat.validate(notebook)
+    cells = code_of(notebook)
+    assert path.stat().st_size < LARGEST
+    assert [cell.execution_count for cell in cells] == [*range(1, len(cells) + 1)]
+    for cell in cells:
+        assert not any(one.output_type == "error" for one in cell.outputs)
+        assert not any(one.get("name") == "stderr" for one in cell.outputs)
+        assert (".plot()" in cell.source) == bool(shown(cell, "image/png"))
+        for output in cell.outputs:
+            output.get("data", {}).pop("image/png", None)
+    found = OF_A_MACHINE.search(nbformat.writes(notebook))
+    assert not found, found
+
+
+def test_three_notebooks_are_linked() -> None:
+    assert [path.stem for path in NOTEBOOKS] == ["encoder", "reproducing", "vectors"]
+    guides = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    assert all(f"(notebooks/{path.name})" in guides for path in NOTEBOOKS)
+
+
+CELLS = """
+import wordbias as wb
+row = wb.Row("a", "m", 1.0, {"low": 0.5, "high": 1.5})
+report = wb.Report("measure", rows=[row])
+report.plot();
+---
+report.plot();
+---
+report
+---
+import numpy as np
+found = wb.probe(np.eye(60)[np.arange(300) % 60], np.arange(300) % 2, seeds=0, epochs=2)
+found.plot();
+---
+found.tables[0]
+---
+wb.rewrite("scrub", ["She is a nurse."])
+"""
+
+
+def test_results_show_themselves_in_a_kernel(execute: Execute) -> None:
+    written = [nbformat.v4.new_code_cell(one.strip()) for one in CELLS.split("---")]
+    made = execute(nbformat.v4.new_notebook(cells=written))
+    first, again, bare, probed, table, texts = made.cells
+    for cell in (first, again, probed):
+        assert len(shown(cell, "image/png")) == 1, cell
+    assert shown(bare, "text/html") == ["<p>&lt;Report of measure: 1 value of 1 subject&gt;</p>"]
+    assert shown(bare, "text/plain") == ["<Report of measure: 1 value of 1 subject>"]
+    assert "<table>" in shown(table, "text/html")[0]
+    assert shown(table, "text/plain")[0].startswith("MDL online code\n")
+    assert "1 text" in shown(texts, "text/html")[0]
+    assert not [one for cell in made.cells for one in cell.outputs if one.get("name") == "stderr"]
