@@ -19,8 +19,9 @@ from typing import Any
 import pytest
 import stand_ins
 from fences import DOCUMENTS, ROOT, Block, Command, blocks, commands, last_call, name_of
-from quicker import INSTEAD, MEASURING, PREMISES, SHELL, SKIPPED, quicker
+from quicker import INSTEAD, MEASURING, PREMISES, SHELL, SKIPPED, quicker, quicker_function
 
+import wordbias
 from wordbias.wordlists import Attribute, Templates, load_queries
 
 Run = Callable[..., Any]
@@ -63,6 +64,8 @@ class Reader:
 
     def _python(self, block: Block) -> None:
         at = f"{name_of(self.path)}, line {block.line}"
+        called = [INSTEAD[name] for name in INSTEAD if f"wb.{_function(name)}(" in block.text]
+        self._prepare([text for options in called for text in options.values()])
         self._prepare(re.findall(r'"([^"]+)"', block.text))
         code = compile("\n" * (block.line - 1) + block.text, at, "exec")
         exec(code, self.names)
@@ -139,6 +142,10 @@ class Reader:
         assert not left.value.code, at
 
 
+def _function(command: str) -> str:
+    return command.replace("-", "_")
+
+
 def _toml_name(block: Block) -> str:
     first = block.text.split("\n", 1)[0]
     if first.startswith("# "):
@@ -178,6 +185,9 @@ def reader(cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
     monkeypatch.setattr(
         Templates, "premises", lambda words: tuple(itertools.islice(every(words), PREMISES))
     )
+    for name in INSTEAD:
+        function = _function(name)
+        monkeypatch.setattr(wordbias, function, quicker_function(name, getattr(wordbias, function)))
     monkeypatch.chdir(tmp_path)
     return lambda path: Reader(path, cli, tmp_path)
 

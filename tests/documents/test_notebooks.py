@@ -40,9 +40,8 @@ def table_7(path: Path) -> None:
     """Write a table of the shape of Dawkins et al. (2024), Table 7."""
     rng = np.random.default_rng(0)
     settings = [str(setting).partition("-")[::2] for setting in all_settings()]
-    lines = [
-        "level,settings (n11 c11 n12 c12 np),strength,distance,parity,accuracy,fairness,snli_accuracy"
-    ]
+    columns = "strength,distance,parity,accuracy,fairness,snli_accuracy"
+    lines = [f"level,settings (n11 c11 n12 c12 np),{columns}"]
     for level, numbers in [("Base", ""), ("Sent-debias", ""), *settings]:
         s, d, parity, accuracy, snli = rng.uniform(0.1, 0.9, 5).round(4)
         eta = round(parity * accuracy, 4)

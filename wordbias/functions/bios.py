@@ -20,6 +20,7 @@ from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.atomic import refuse_same
 from wordbias.formats.folders import check_growing
 from wordbias.functions.bios_tables import closing, heading, tables, women_by_class
+from wordbias.functions.checks import seeds_of
 from wordbias.optional import need
 from wordbias.outcomes.predictions import Frame
 from wordbias.outcomes.shares import load_shares, shares_for
@@ -49,7 +50,7 @@ def bios(
     data: str | os.PathLike[str] | Frame | Biographies | None = None,
     model: str | os.PathLike[str] | Saves | tuple[Saves, Saves] | None = None,
     strategies: Sequence[str] = ("none", "subsample", "oversample", "scrub"),
-    seeds: Sequence[int] = (0, 1, 2),
+    seeds: int | Sequence[int] = (0, 1, 2),
     frozen: bool = False,
     output: str | os.PathLike[str] | None = None,
     plot: str | os.PathLike[str] | None = None,
@@ -105,7 +106,7 @@ def bios(
         A folder, or a name such as roberta-base.
     strategies : sequence of str
         Also scrub-as-published, swap, and several joined: scrub+subsample.
-    seeds : sequence of int
+    seeds : int or sequence of int
         From six on differences are tested.
     frozen : bool
         Leave the encoder as it is, which is quick.
@@ -213,6 +214,7 @@ def bios(
         raise WordbiasError("--share-column names a column of --shares; give that file too")
     if column is not None and path_of(sentences) is None:
         raise WordbiasError("--column names a column of --sentences; give that file too")
+    order = seeds_of(seeds)
     _check_settings(pooling, precision, max_tokens, draws)
     _check_files(output, plot, keep_models, data=data, sentences=sentences, shares=shares)
     columns = {"text": text, "label": label, "gender": gender, "split": split, "name": name}
@@ -232,7 +234,7 @@ def bios(
             encoder,
             folder,
             tuple(strategies),
-            tuple(seeds),
+            tuple(order),
             frozen,
             recipe.as_published() if as_published else recipe,
             retraining.as_published() if as_published else retraining,
@@ -279,7 +281,7 @@ def bios(
         tables=tables(rows, frozen=frozen, correct=holm),
         heading=heading(people, called),
         closing=[*closing(rows), *([] if figure is None else [f"Drawn: {figure}."])],
-        seed=seeds[0],
+        seed=order[0],
     )
 
 

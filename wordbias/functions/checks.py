@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from wordbias.errors import UsageError, WordbiasError
 
@@ -53,3 +53,17 @@ def check_number(
     least = f"above {low:g}" if above else f"of at least {low:g}"
     most = "" if high == float("inf") else f" and at most {high:g}"
     raise UsageError(f"{option}: expected a number {least}{most}, got {value}")
+
+
+def seeds_of(given: int | Sequence[int]) -> list[int]:
+    """Return one seed or several as a list.
+
+    Raises
+    ------
+    UsageError
+        If there is none.
+    """
+    found = list(given) if isinstance(given, Iterable) else [given]
+    if not found:
+        raise UsageError("--seeds: expected one at least")
+    return found

@@ -9,6 +9,7 @@ from pathlib import Path
 from wordbias.calls import note, public
 from wordbias.formats.atomic import check_writable, replacing
 from wordbias.formats.folders import check_growing
+from wordbias.functions.checks import seeds_of
 from wordbias.functions.inputs import Facts, Many, Reading, as_list, names_of, open_subject
 from wordbias.functions.mab_eval import groups_of, heads
 from wordbias.functions.nli_models import open_pairs
@@ -46,7 +47,7 @@ def mab_study(
     dev: PairsLike,
     test: PairsLike | None = None,
     output: str | os.PathLike[str],
-    seeds: Sequence[int] = (0, 1),
+    seeds: int | Sequence[int] = (0, 1),
     recipe: str = "fast",
     epochs: int | None = None,
     permute_weights: bool = False,
@@ -85,7 +86,7 @@ def mab_study(
         Pairs to test the best epoch on.
     output : path
         Folder of models, rows and study.json.
-    seeds : sequence of int
+    seeds : int or sequence of int
         One model each.
     recipe : str
         Settings to start from; other options change one.
@@ -171,7 +172,7 @@ def mab_study(
         {"train": load_pairs(open_pairs(train)), "dev": load_pairs(open_pairs(dev))},
         folder,
         chosen,
-        list(dict.fromkeys(seeds)),
+        list(dict.fromkeys(seeds_of(seeds))),
         half,
         None if test is None else load_pairs(open_pairs(test)),
         names_of(only) or FAMILIES,

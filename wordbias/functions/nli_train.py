@@ -12,6 +12,7 @@ from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import WordbiasError
 from wordbias.formats.alone import alone
 from wordbias.formats.atomic import check_writable, refuse_same
+from wordbias.functions.checks import seeds_of
 from wordbias.functions.inputs import Many, Reading, Written, each_once, open_subject, path_of
 from wordbias.functions.nli_models import open_pairs
 from wordbias.nli.pairs import PairsLike, load_pairs, pairs_name
@@ -33,7 +34,7 @@ def nli_train(
     dev: PairsLike,
     test: PairsLike | None = None,
     output: str | os.PathLike[str],
-    seeds: Sequence[int] = (0,),
+    seeds: int | Sequence[int] = (0,),
     recipe: str = "published",
     epochs: int | None = None,
     batch: int | None = None,
@@ -70,7 +71,7 @@ def nli_train(
         Pairs to test the best epoch on.
     output : path
         The model; a folder for several, which are called NAME.seedS.safetensors.
-    seeds : sequence of int
+    seeds : int or sequence of int
         One model each.
     recipe : str
         Settings to start from; other options change one.
@@ -135,7 +136,7 @@ def nli_train(
     >>> wb.mab_eval(model=model)  # doctest: +SKIP
     """
     sources, target = each_once(embeddings), os.fspath(output)
-    seeds = list(dict.fromkeys(seeds))
+    order = list(dict.fromkeys(seeds_of(seeds)))
     given = {"train": train, "dev": dev} | ({} if test is None else {"test": test})
     chosen = recipe_named(
         recipe,
@@ -150,7 +151,7 @@ def nli_train(
     half = is_half(precision)
     read = {f"EMBEDDING {path_of(one)}": path_of(one) for one in sources}
     refuse_same({"-o": target}, read | {f"--{name}": path_of(one) for name, one in given.items()})
-    folder, file = _outputs(target, len(sources) * len(seeds))
+    folder, file = _outputs(target, len(sources) * len(order))
     need("torch", extra="torch", purpose="Training an NLI model")
     from wordbias.nli import runs, trainer
 
@@ -158,7 +159,7 @@ def nli_train(
     data = runs.Data.of({name: load_pairs(open_pairs(one)) for name, one in given.items()})
     inputs: dict[str, dict[str, Any]] = {}
     opened = _opened(sources, Reading(cache, skip_bad, allow_pickle), inputs)
-    plan = runs.plan(opened, seeds, data, chosen, folder, half=half)
+    plan = runs.plan(opened, order, data, chosen, folder, half=half)
     plan = plan if file is None else runs.single(plan, file)
     with alone(target):
         trainer.train_all(

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from wordbias.calls import note, public
-from wordbias.errors import UsageError, WordbiasError
+from wordbias.errors import UsageError
+from wordbias.functions.checks import seeds_of
 from wordbias.functions.inputs import Reading
 from wordbias.functions.labelled_vectors import (
     CellsLike,
@@ -178,9 +179,7 @@ def probe(
         plot = os.fspath(plot)
         check_plot(plot)
     recipe = Recipe(probe, epochs, batch, rate, last=as_published)
-    order = [seeds] if isinstance(seeds, int) else list(seeds)
-    if not order:
-        raise WordbiasError("--seeds: expected one at least")
+    order = seeds_of(seeds)
     shares = _shares(fractions)
     reading = Reading(cache, skip_bad, allow_pickle)
     several = several_of(vectors)

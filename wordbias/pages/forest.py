@@ -74,9 +74,9 @@ def forest_plot(report: Report, ax: Axes | None = None) -> Axes:
     panels = _panels(marks)
     heights = [sum(_height(line, series) for line in _lines_of(panel)) for panel in panels]
     size = (_FIGURE, 0.5 + sum(heights) + _AXIS * len(heights))
-    figure = new_figure(size) if ax is None else None
+    figure: Any = new_figure(size) if ax is None else None
     with matplotlib.rc_context(STYLE):
-        axes: Axes = ax if figure is None else figure.subplots()
+        axes: Axes = figure.subplots() if ax is None else ax
         shown = list(_insets(axes, heights)) if len(panels) > 1 else [axes]
         for part, panel in zip(shown, panels, strict=True):
             _draw_panel(part, panel, series)
