@@ -94,6 +94,7 @@ def test_objects_in_place_of_files(
     frame = pandas.DataFrame(columns)
     report = bios(data=frame, model=pair, shares=shares, sentences=sentences, **SMALL)
     expected = json.dumps(printed["rows"], ensure_ascii=False)
+    expected = expected.replace("--stimuli FILE", "stimuli=FILE")
     for name in ("shares", "sentences"):
         (file,) = tmp_path.glob(f"{name}.*")
         expected = expected.replace(str(file), f"the {name} given")
