@@ -162,9 +162,10 @@ def nli_fairness(
     """
     file = path_of(model)
     is_ours = model is None or isinstance(model, Model) or (file is not None and isfile(file))
-    fitted, settings = open_adapter(adapter, setting)
-    if is_ours and not (labels is None and device is None and adapter is None):
+    adapted = adapter is not None and bool(setting)
+    if is_ours and (labels is not None or device is not None or adapted):
         raise UsageError("--labels, --device and --adapter are for a Hugging Face model")
+    fitted, settings = open_adapter(adapter, setting)
     if embedding is not None and (not is_ours or model is None):
         raise UsageError("--embedding is for a model file that wordbias nli-train wrote")
     for name, share in (("--base-snli", base_snli), ("--drop", drop)):
