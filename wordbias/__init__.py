@@ -1,7 +1,8 @@
 """Measure social bias in language representations, remove it, and show whether that helped.
 
-Importing this package loads nothing heavy: every public name below is imported when it is first
-used (PEP 562).
+What can be typed can be called: every command is a function of this package with the same name and
+options. Importing the package loads nothing heavy: every name is imported when it is first used
+(PEP 562).
 """
 
 import importlib
@@ -13,40 +14,187 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from typing import Any
 
+    from wordbias.contextual.adapters import Adapter as Adapter
     from wordbias.embedding import Embedding as Embedding
     from wordbias.errors import WordbiasError as WordbiasError
-    from wordbias.methods.misp import misp as misp
+    from wordbias.estimators import BAM as BAM
+    from wordbias.estimators import INLP as INLP
+    from wordbias.estimators import LEACE as LEACE
+    from wordbias.estimators import MHD as MHD
+    from wordbias.estimators import MISP as MISP
+    from wordbias.estimators import RAN as RAN
+    from wordbias.estimators import DoubleHard as DoubleHard
+    from wordbias.estimators import GenderPreserving as GenderPreserving
+    from wordbias.estimators import GNGloVe as GNGloVe
+    from wordbias.estimators import HalfSibling as HalfSibling
+    from wordbias.estimators import Hard as Hard
+    from wordbias.estimators import MultiHard as MultiHard
+    from wordbias.estimators import OSCaR as OSCaR
+    from wordbias.estimators import load_method as load_method
+    from wordbias.functions.apply import apply as apply
+    from wordbias.functions.audit import audit as audit
+    from wordbias.functions.bios import bios as bios
+    from wordbias.functions.cache import cache as cache
+    from wordbias.functions.ceat import ceat as ceat
+    from wordbias.functions.compare import compare as compare
+    from wordbias.functions.convert import convert as convert
+    from wordbias.functions.debias import debias as debias
+    from wordbias.functions.encode import encode as encode
+    from wordbias.functions.fairness import fairness as fairness
+    from wordbias.functions.fetch import fetch as fetch
+    from wordbias.functions.fine_tune import fine_tune as fine_tune
+    from wordbias.functions.lists import lists as lists
+    from wordbias.functions.load import load as load
+    from wordbias.functions.mab_build import mab_build as mab_build
+    from wordbias.functions.mab_eval import mab_eval as mab_eval
+    from wordbias.functions.mab_study import mab_study as mab_study
+    from wordbias.functions.measure import measure as measure
+    from wordbias.functions.misp import misp as misp
+    from wordbias.functions.nli_fairness import nli_fairness as nli_fairness
+    from wordbias.functions.nli_train import nli_train as nli_train
+    from wordbias.functions.probe import probe as probe
+    from wordbias.functions.project import project as project
+    from wordbias.functions.quality import quality as quality
+    from wordbias.functions.report import report as report
+    from wordbias.functions.rewrite import rewrite as rewrite
+    from wordbias.functions.stereoset import stereoset as stereoset
+    from wordbias.functions.sweep import sweep as sweep
+    from wordbias.functions.weat import weat as weat
+    from wordbias.functions.winobias import winobias as winobias
+    from wordbias.probes.representations import Representations as Representations
+    from wordbias.results import Report as Report
+    from wordbias.results import Row as Row
     from wordbias.subspace import Subspace as Subspace
     from wordbias.wordlists import Attribute as Attribute
+    from wordbias.wordlists import Query as Query
 
+_FUNCTIONS = (
+    "apply",
+    "audit",
+    "bios",
+    "cache",
+    "ceat",
+    "compare",
+    "convert",
+    "debias",
+    "encode",
+    "fairness",
+    "fetch",
+    "fine_tune",
+    "lists",
+    "load",
+    "mab_build",
+    "mab_eval",
+    "mab_study",
+    "measure",
+    "misp",
+    "nli_fairness",
+    "nli_train",
+    "probe",
+    "project",
+    "quality",
+    "report",
+    "rewrite",
+    "stereoset",
+    "sweep",
+    "weat",
+    "winobias",
+)
+_ESTIMATORS = (
+    "BAM",
+    "DoubleHard",
+    "GNGloVe",
+    "GenderPreserving",
+    "HalfSibling",
+    "Hard",
+    "INLP",
+    "LEACE",
+    "MHD",
+    "MISP",
+    "MultiHard",
+    "OSCaR",
+    "RAN",
+    "load_method",
+)
 _HOME = {
+    "Adapter": "wordbias.contextual.adapters",
     "Attribute": "wordbias.wordlists",
     "Embedding": "wordbias.embedding",
+    "Query": "wordbias.wordlists",
+    "Report": "wordbias.results",
+    "Representations": "wordbias.probes.representations",
+    "Row": "wordbias.results",
     "Subspace": "wordbias.subspace",
     "WordbiasError": "wordbias.errors",
-    "misp": "wordbias.methods.misp",
+    **{name: f"wordbias.functions.{name}" for name in _FUNCTIONS},
+    **dict.fromkeys(_ESTIMATORS, "wordbias.estimators"),
 }
-_PACKAGES = (
-    "formats",
-    "measures",
-    "methods",
-    "nli",
-    "outcomes",
-    "probes",
-    "word_tasks",
-    "wordlists",
-)
 
-__all__ = ["Attribute", "Embedding", "Subspace", "WordbiasError", "__version__", "misp"]
+__all__ = [
+    "BAM",
+    "INLP",
+    "LEACE",
+    "MHD",
+    "MISP",
+    "RAN",
+    "Adapter",
+    "Attribute",
+    "DoubleHard",
+    "Embedding",
+    "GNGloVe",
+    "GenderPreserving",
+    "HalfSibling",
+    "Hard",
+    "MultiHard",
+    "OSCaR",
+    "Query",
+    "Report",
+    "Representations",
+    "Row",
+    "Subspace",
+    "WordbiasError",
+    "__version__",
+    "apply",
+    "audit",
+    "bios",
+    "cache",
+    "ceat",
+    "compare",
+    "convert",
+    "debias",
+    "encode",
+    "fairness",
+    "fetch",
+    "fine_tune",
+    "lists",
+    "load",
+    "load_method",
+    "mab_build",
+    "mab_eval",
+    "mab_study",
+    "measure",
+    "misp",
+    "nli_fairness",
+    "nli_train",
+    "probe",
+    "project",
+    "quality",
+    "report",
+    "rewrite",
+    "stereoset",
+    "sweep",
+    "weat",
+    "winobias",
+]
 
 
 def __getattr__(name: str) -> "Any":
-    if name in _HOME:
-        return getattr(importlib.import_module(_HOME[name]), name)
-    if name in _PACKAGES:
-        return importlib.import_module(f"wordbias.{name}")
-    raise AttributeError(f"module 'wordbias' has no attribute {name!r}")
+    if name not in _HOME:
+        raise AttributeError(f"module 'wordbias' has no attribute {name!r}")
+    found = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_PACKAGES])
+    return sorted(__all__)

@@ -8,6 +8,7 @@ argument as the command line spells it, ``--only``; to a caller in Python, `publ
 from __future__ import annotations
 
 import inspect
+import math
 import os
 import re
 import warnings
@@ -16,9 +17,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
+from numbers import Integral, Real
 from typing import ParamSpec, TypeVar
 
-from wordbias.errors import WordbiasError
+from wordbias.errors import UsageError, WordbiasError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -27,13 +29,19 @@ Note = Callable[[str], None]
 
 _MAY_BE_EMPTY = ("mask", "mirror")
 """Masking by nothing takes words out; no mirror overrules the one of the environment."""
+_FROM_ZERO = ("seed", "random_init", "ddof")
+_LIST = "Sequence[str]"
+"""The annotation of what may also be one text with commas."""
 _OPTION = re.compile(
     r"wordbias [a-z][^;,)]*|(?<![\w-])(?:--(?=[a-z]{2})|-(?=o\b))(?P<option>[a-z][a-z-]*)"
     r"(?: (?P<value>[A-Z][A-Z|,=]+\b))?"
 )
 """An option, perhaps with the value it takes; or a whole command, whose options stay."""
-_SPELLED = {"attribute": "groups", "o": "output", "from": "source", "accuracy": "mdl"}
+_MANY = 1_000
+_SPELLED = {"attribute": "groups", "o": "output", "from": "source"}
 """Arguments that have another name than their option."""
+_UNSET = {"accuracy": "mdl"}
+"""Options that say no to an argument, besides those that begin with ``--no-``."""
 
 
 class WordbiasWarning(UserWarning):
@@ -123,6 +131,23 @@ def typed(given: frozenset[str], spelled: Mapping[str, str], note: Note) -> Iter
         _typed.reset(token)
 
 
+@contextmanager
+def method(*flags: str) -> Iterator[None]:
+    """Spell the options in an error as Python's, for the methods of what a function made.
+
+    Parameters
+    ----------
+    flags
+        Arguments of the method that are true or false.
+    """
+    try:
+        yield
+    except WordbiasError as error:
+        if _call.get().note is None:
+            error.args = (in_python(str(error), flags),)
+        raise
+
+
 def public(function: Callable[P, R]) -> Callable[P, R]:
     """Make a function one that is also a command: its report knows how it was called.
 
@@ -139,11 +164,17 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
     """
     signature = inspect.signature(function)
     defaults = {name: one.default for name, one in signature.parameters.items()}
+    kinds = {
+        name: str(one.annotation).removesuffix(" | None")
+        for name, one in signature.parameters.items()
+    }
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
+        for name in [name for name, kind in kinds.items() if kind == _LIST]:
+            bound.arguments[name] = _split(bound.arguments[name])
         found = dict(bound.arguments)
         line, outer = _typed.get(), _call.get()
         changed = frozenset(n for n, value in found.items() if not _same(value, defaults[n]))
@@ -159,7 +190,9 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
         nested = _typed.set(None)
         try:
             _refuse_empty(found, changed, {} if line is None else line.spelled)
-            return function(*args, **kwargs)
+            for name in changed:
+                _check(name, kinds[name], found[name])
+            return function(*bound.args, **bound.kwargs)
         except WordbiasError as error:
             error.args = (_call.get().spelled(str(error)),)
             raise
@@ -170,12 +203,37 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
+def _split(value: object) -> object:
+    """Return ``"a,b"`` as a list, as it may be typed."""
+    if not isinstance(value, str):
+        return value
+    return [part.strip() for part in value.split(",") if part.strip()]
+
+
+def _check(name: str, kind: str, value: object) -> None:
+    """Refuse a number or a switch that is none; the command line has refused it before."""
+    least = 0 if name in _FROM_ZERO else 1
+    is_bool = type(value).__name__.startswith("bool")
+    if kind == "int":
+        expected = f"a whole number from {least} on"
+        fine = isinstance(value, Integral) and not is_bool and int(value) >= least
+    elif kind == "float":
+        expected = "a finite number"
+        fine = isinstance(value, Real) and not is_bool and math.isfinite(value)
+    else:
+        expected = "True or False"
+        fine = kind != "bool" or is_bool or value in (0, 1)
+    if value is not None and not fine:
+        raise UsageError(f"{name}: expected {expected}, got {value!r}")
+
+
 def _refuse_empty(
     found: Mapping[str, object], changed: frozenset[str], spelled: Mapping[str, str]
 ) -> None:
     for name in sorted(changed, key=list(found).index):
         value = found[name]
-        values = value if isinstance(value, (tuple, list)) else (value,)
+        # in Python a list may be texts, of which some are empty
+        values = value if spelled and isinstance(value, (tuple, list)) else (value,)
         if name not in _MAY_BE_EMPTY and any(isinstance(one, str) and not one for one in values):
             raise WordbiasError(
                 f"{spelled.get(name, f'{name}=')}: is empty; name something, or leave it out"
@@ -189,16 +247,23 @@ def _same(value: object, default: object) -> bool:
 
 
 def plain(value: object) -> object:
-    """Return an argument as a result keeps it: numbers, texts and lists; of objects their repr."""
+    """Return an argument as a result keeps it: numbers, texts and lists; of objects their repr.
+
+    Of a list of many values, such as texts, its length.
+    """
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, Mapping):
+        if len(value) > _MANY:
+            return f"a {type(value).__name__} of {len(value):,}"
         return {str(key): plain(one) for key, one in value.items()}
     if isinstance(value, (set, frozenset)):
         return sorted(map(str, value))
     if isinstance(value, Sequence) and type(value).__module__ == "builtins":
+        if len(value) > _MANY:
+            return f"a {type(value).__name__} of {len(value):,}"
         return [plain(one) for one in value]
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple):
@@ -222,8 +287,8 @@ def in_python(text: str, flags: Collection[str] = ()) -> str:
         if option is None:
             return found[0]
         name = option.lower().replace("-", "_")
-        if name.startswith("no_"):
-            return f"{name[3:]}=False"
+        if name.startswith("no_") or name in _UNSET:
+            return f"{_UNSET.get(name, name[3:])}=False"
         name = _SPELLED.get(name, name)
         return f"{name}=True" if name in flags else f"{name}={value or ''}"
 

@@ -22,13 +22,13 @@ FETCHED = (
     "source",
     "original",
     "vectors",
-    "sembias_file",
+    "sembias",
     "sets",
-    "train_file",
-    "dev_file",
-    "test_file",
-    "snli_file",
-    "stereoset_file",
+    "train",
+    "dev",
+    "test",
+    "snli",
+    "stereoset",
     "lists",
 )
 """Parameters that take the name of something fetched in place of a path."""
@@ -41,7 +41,8 @@ def command(name: str) -> click.Command:
 
 
 def _parameter(one: Mapping[str, Any]) -> click.Parameter:
-    offer = _offer(one["name"], one.get("words", {}))
+    names_groups = "--attribute" in one.get("opts", ())
+    offer = _offer(one["name"], one.get("words", {}), groups=names_groups)
     if "opts" not in one:
         return click.Argument([one["name"]], nargs=one["nargs"], shell_complete=offer)
     if one.get("flag"):
@@ -55,7 +56,7 @@ def _parameter(one: Mapping[str, Any]) -> click.Parameter:
     )
 
 
-def _offer(name: str, words: Mapping[str, str]) -> Offer:
+def _offer(name: str, words: Mapping[str, str], *, groups: bool) -> Offer:
     """Return the function that lists what a parameter takes; files where nothing else is known."""
 
     def offer(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -63,7 +64,7 @@ def _offer(name: str, words: Mapping[str, str]) -> Offer:
             return _beginning(words.items(), incomplete)
         if name == "names":
             return _beginning(_catalogue(), incomplete)
-        known = _attributes() if name == "attribute_file" else []
+        known = _attributes() if groups else []
         known = _fetched() if name in FETCHED else known
         return [CompletionItem(incomplete, type="file"), *_beginning(known, incomplete)]
 

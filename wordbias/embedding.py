@@ -256,9 +256,10 @@ class Embedding:
         )
 
     def with_vectors(self, vectors: ArrayLike, name: str | None = None) -> Embedding:
-        """Return the same words with other vectors."""
+        """Return the same words with other vectors, which are no longer those of a file."""
         name = name or self.name
-        return self._changed(name=name, vectors=_matrix(vectors, len(self), name), report=None)
+        made = _matrix(vectors, len(self), name)
+        return self._changed(name=name, vectors=made, info=None, report=None)
 
     def with_report(self, report: Report) -> Embedding:
         """Return the same embedding with the report of what made it."""

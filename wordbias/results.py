@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -111,6 +111,8 @@ class Report:
         Lines above and below the tables.
     notes
         What a reader of the values must know.
+    picture
+        Draws it, on axes or on a new figure, where its values are not best seen as intervals.
     """
 
     command: str = field(default_factory=_command)
@@ -122,6 +124,7 @@ class Report:
     closing: Sequence[str] = ()
     seed: int | None = None
     notes: Sequence[str] = ()
+    picture: Callable[[Report, Axes | None], Axes] | None = None
 
     def __post_init__(self) -> None:
         spelled = current().spelled
@@ -201,6 +204,8 @@ class Report:
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the values with their intervals, beside chance and the neutral value.
 
+        What `probe` found has a picture of its own: bits along the data, and compression.
+
         Parameters
         ----------
         ax
@@ -211,6 +216,8 @@ class Report:
         WordbiasError
             If matplotlib is not installed, or there is no value to draw.
         """
+        if self.picture is not None:
+            return self.picture(self, ax)
         from wordbias.pages.forest import forest_plot
 
         return forest_plot(self, ax)

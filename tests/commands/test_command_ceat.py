@@ -257,7 +257,7 @@ def test_an_interruption_behind_the_model_says_where_the_vectors_are(
     given = ("ceat", model, "--sentences", text, "--stimuli", mine, "--draws", 200)
     kept = tmp_path / "kept.safetensors"
     with monkeypatch.context() as patch:
-        patch.setattr("wordbias.commands.ceat.ceat", stop)
+        patch.setattr("wordbias.functions.ceat.measured", stop)
         done = cli(*given, "--save", kept)
         assert done.code == 130
         assert f"the words' vectors are kept; go on with: wordbias ceat {kept}" in done.err

@@ -374,7 +374,7 @@ def test_models_and_outputs_that_are_none(
         ((tmp_path / "gone", bios, "-o", out), "no such folder"),
         ((weightless, bios, "-o", out), "cannot be loaded as an encoder: "),
         ((model, tmp_path / "gone.tsv", "-o", out), "cannot be read: No such file"),
-        ((model, bios, "-o", bios), "is both DATA and the output; name two files"),
+        ((model, bios, "-o", bios), "is both the texts and the output; name two files"),
         ((model, bios, "-o", tmp_path), "is a folder"),
         ((model, bios, "-o", tmp_path / "no" / "x"), "does not exist"),
         ((model, bios, "-o", weightless / "config.json"), "holds no representations; remove it"),

@@ -17,8 +17,8 @@ import pytest
 from numpy.typing import NDArray
 
 from wordbias import Embedding, WordbiasError
-from wordbias.commands import mab_judged
 from wordbias.data import nli_sample_path, sample_path
+from wordbias.functions import nli_models
 from wordbias.nli.evaluation import Settings, mab_rows, word_rows
 from wordbias.nli.files import Model, shapes
 from wordbias.nli.scoring import score_set
@@ -338,7 +338,7 @@ def test_without_arguments_it_is_the_sample_and_its_model(cli: Run) -> None:
 def test_the_model_that_comes_along_is_the_default(
     cli: Run, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mab_judged, "nli_sample_path", lambda: model)
+    monkeypatch.setattr(nli_models, "nli_sample_path", lambda: model)
     without, given = (cli("mab-eval", *x, "-q") for x in ((), ("--model", model)))
     assert without.code == 0
     assert without.out == given.out
@@ -423,12 +423,13 @@ def test_a_hugging_face_model(
     def load(name: str, **options: Any) -> Any:
         asked.append((name, options))
         return SimpleNamespace(
+            name=name,
             device="cpu",
             labels=lambda: {0: "neutral", 1: "entailment", 2: "contradiction"},
             score_set=lambda test: np.tile(np.float32([0.5, 0.25, 0.25]), (len(test), 1)),
         )
 
-    monkeypatch.setattr(mab_judged.Classifier, "load", load)
+    monkeypatch.setattr(nli_models.Classifier, "load", load)
     result = found("--hf", "someone/mnli", "--labels", "neutral, entail,contradict")
     assert asked == [
         ("someone/mnli", {"labels": ["neutral", "entail", "contradict"], "device": None})
@@ -448,6 +449,6 @@ def test_a_hugging_face_model_that_cannot_be_used_is_one_line(
     def load(name: str, **options: Any) -> Any:
         raise WordbiasError(f"{name}: a label order that cannot be determined")
 
-    monkeypatch.setattr(mab_judged.Classifier, "load", load)
+    monkeypatch.setattr(nli_models.Classifier, "load", load)
     said = refused("mab-eval", "--hf", "m")
     assert said == "wordbias: m: a label order that cannot be determined"

@@ -368,7 +368,7 @@ def test_what_cannot_be_folded_is_said_before_anything_is_fitted(
     def fit(*_: Any, **__: Any) -> None:
         raise AssertionError("it was fitted first")
 
-    monkeypatch.setattr("wordbias.commands.project_plan.fit_adapter", fit)
+    monkeypatch.setattr("wordbias.contextual.sent_debias.fit_adapter", fit)
     given = ("--setting", setting, "--export", tmp_path / "out")
     if purpose == "SequenceClassification":
         given += ("--sites", "tokens@1")
@@ -385,7 +385,7 @@ def test_the_part_that_cannot_be_folded_is_said_before_too(
     def fit(*_: Any, **__: Any) -> None:
         raise WordbiasError("now it would be fitted")
 
-    monkeypatch.setattr("wordbias.commands.project_plan.fit_adapter", fit)
+    monkeypatch.setattr("wordbias.contextual.sent_debias.fit_adapter", fit)
     done = cli("project", folder(), "--setting", "L11-11101", "--export", tmp_path / "out")
     assert done.code == 1
     note, error = done.err.splitlines()
@@ -401,7 +401,7 @@ def test_the_adapter_is_kept_when_the_export_fails(
     def full(*_: Any, **__: Any) -> None:
         raise WordbiasError("out: could not be written: No space left on device")
 
-    monkeypatch.setattr("wordbias.commands.project_plan.export", full)
+    monkeypatch.setattr("wordbias.functions.project.write_folder", full)
     given = ("--setting", "L12-110", "--export", tmp_path / "out")
     done = cli("project", folder(), "-o", tmp_path / "a", *given)
     assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)

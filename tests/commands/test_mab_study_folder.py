@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from wordbias import Embedding
-from wordbias.commands import mab_study
-from wordbias.commands.mab_study_views import errors_table
 from wordbias.errors import WordbiasError
 from wordbias.formats.alone import alone
+from wordbias.functions import mab_study as study_function
 from wordbias.measures.sembias import SemBias
 from wordbias.results import Row
 
@@ -49,16 +48,15 @@ def test_outputs_that_cannot_be_folders(refused: Callable[..., str], tmp_path: P
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "old"]
 
 
-def test_a_table_of_nothing_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_of_nothing_is_left_out() -> None:
     """Two embeddings have no correlation: that is said, and not shown measure by measure."""
-    monkeypatch.setattr(mab_study, "given_arguments", dict)
     about = {"set": "explicit", "setting": "nouns", "seeds": 1, "spread": None}
     groups = [{**about, "group": group} for group in ("male", "female")]
     for count, least in ((2, 0), (3, 1)):
         rows = [Row(f"e{i}", "mab-error", 0.1 * i * i, about) for i in range(count)]
         rows += [Row(f"e{i}", "mab-neutral", 0.5, g) for g in groups for i in range(count)]
         rows += [Row(f"e{i}", "direct-bias", 0.1 * i, {"better": "lower"}) for i in range(count)]
-        report = mab_study._report(rows, {}, "heading", Path("folder"))
+        report = study_function._report(rows, {}, "heading", Path("folder"))
         shown = [table.title for table in report.tables if table.title.startswith("Table 5")]
         assert len(shown) == least
         needs = "Correlations with E (Table 5) need at least 3 embeddings."
@@ -84,7 +82,7 @@ def test_only_sets_that_were_given_have_columns(sets: tuple[str, ...]) -> None:
     about = {"set": "explicit", "setting": "nouns", "seeds": 2, "spread": 0.5}
     rows = [Row("a", "mab-error", 0.25, about), Row("a", "mab-distance", 0.125, about)]
     rows += [Row("a", "snli-accuracy", 0.75, {"set": name, "seeds": 2}) for name in sets]
-    table = errors_table(rows)
+    table = study_function._errors_table(rows)
     assert table.columns == ["", *sets, "E", "d"]
     assert table.cells == [["a", *["0.7500"] * len(sets), "0.2500 ±0.5000", "0.1250 ±0.5000"]]
     assert "lower is better" in table.note

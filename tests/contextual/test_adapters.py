@@ -153,7 +153,7 @@ def test_an_adapter_of_another_model(stored: Path, other: tuple[Any, ...], diffe
     wrong = build(*other)
     with pytest.raises(WordbiasError, match=f"was fitted on another model .*{difference}") as error:
         load_adapter(wrong, stored)
-    assert "insist with --force (force=True)" in str(error.value)
+    assert "insist with force=True" in str(error.value)
     assert load_adapter(wrong, stored, force=True).subspaces
 
 

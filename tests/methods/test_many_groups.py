@@ -179,7 +179,6 @@ def test_a_round_of_inlp_removes_what_five_hyperplanes_go_by() -> None:
 
 
 def test_leace_makes_the_means_of_five_classes_equal() -> None:
-    pytest.importorskip("concept_erasure")
     found = leace.fit(sample(), religion(), per_class=150)
     words = labelled_words(sample(), religion(), classes=5, per_class=150)
     assert found.settings["classes"] == 5

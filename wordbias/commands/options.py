@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
@@ -75,28 +75,6 @@ def split_seeds(ctx: click.Context, param: click.Parameter, value: str) -> list[
     if not parts or not all(part.isdecimal() for part in parts):
         raise click.BadParameter("expected whole numbers, separated by commas", ctx, param)
     return list(dict.fromkeys(map(int, parts)))
-
-
-Layers = tuple[int, ...] | str | None
-"""Numbers, ``all``, ``last``, or None where nothing was said."""
-
-
-def split_layers(ctx: click.Context, param: click.Parameter, value: str | None) -> Layers:
-    """Split ``0,3,6``, and leave ``all`` and ``last`` as they are."""
-    if value in (None, "all", "last"):
-        return value
-    parts = [part.strip() for part in value.split(",") if part.strip()]
-    if not parts or not all(part.isdecimal() for part in parts):
-        raise click.BadParameter("expected all, last, or numbers such as 0,3,6", ctx, param)
-    return tuple(dict.fromkeys(map(int, parts)))
-
-
-def which_layers(asked: Layers, known: Sequence[int], default: str = "all") -> tuple[int, ...]:
-    """Return the numbers of the layers that were asked for, of those there are."""
-    asked = default if asked is None else asked
-    if isinstance(asked, tuple):
-        return asked
-    return tuple(known if asked == "all" else known[-1:])
 
 
 def split_where(

@@ -31,13 +31,19 @@ _CODE = re.compile(r"``([^`]+)``")
 
 
 class Attributes(TypedDict, total=False):
-    """Attributes of a click option that the function cannot know."""
+    """Attributes of a click option that the function cannot know.
 
+    One that may be true, false or None is ``--x/--no-x``, unless `is_flag` says that it is ``--x``.
+    """
+
+    is_flag: bool
     type: click.ParamType
     metavar: str
     multiple: bool
     required: bool
     show_default: bool
+    callback: Callable[[click.Context, click.Parameter, tuple[str, ...]], object]
+    default: object
 
 
 @dataclass(frozen=True)
@@ -111,6 +117,8 @@ def shell(
     examples: str,
     listed: str = "",
     shown: Shown | None = None,
+    notes: bool = True,
+    tells: Callable[[], bool] | None = None,
 ) -> click.Command:
     """Make a command of a public function.
 
@@ -128,6 +136,11 @@ def shell(
         Shows what the function returned: what it made, the format, whether quiet. By default its
         report is printed, and its notes on stderr. A command with its own has no ``--format``,
         unless its function has that parameter.
+    notes
+        Whether the notes of its report are said on stderr; without, its function says by itself
+        what is to be said there.
+    tells
+        Whether this process prints what was found; by default it does.
 
     Raises
     ------
@@ -154,13 +167,13 @@ def shell(
     ]
     made += [*([format_option_of()] if shown is None else []), *process_options()]
     body = [_spelled(text, spelled), *([f"\b\n{listed.strip()}"] if listed else [])]
-    lines = [f"  {line.strip()}" for line in examples.strip().splitlines()]
+    lines = [f"  {line}" for line in inspect.cleandoc(examples).splitlines()]
     body.append("\n".join(["\b", "Examples:", *lines]))
     return click.Command(
         function.__name__.replace("_", "-"),
         params=made,
         help="\n\n".join(body),
-        callback=partial(_run, function, shown, spelled),
+        callback=partial(_run, function, shown, spelled, notes, tells),
     )
 
 
@@ -168,6 +181,8 @@ def _run(
     function: Callable[..., object],
     shown: Shown | None,
     spelled: Mapping[str, str],
+    notes: bool,
+    tells: Callable[[], bool] | None,
     **given: object,
 ) -> None:
     """Call the function with what was typed, and show what it returns."""
@@ -182,13 +197,15 @@ def _run(
             made = function(**given)
     except UsageError as error:
         raise click.UsageError(str(error), ctx) from None
+    if tells is not None and not tells():
+        return
     if shown is not None:
         shown(made, to, quiet)
         return
     report = made.report if isinstance(made, Made) else made
     if not isinstance(report, Report):
         raise TypeError(f"{function.__name__} returned {type(made).__name__}, which has no report")
-    show(report, to, quiet=quiet)
+    show(report, to, quiet=quiet or not notes)
 
 
 def _argument(one: Declared) -> click.Argument:
@@ -215,7 +232,8 @@ def _option(parameter: inspect.Parameter, one: Declared, help: str) -> click.Opt
     names, default = list(one.spelled or ()), parameter.default
     annotation = str(parameter.annotation).removesuffix(" | None")
     attributes = one.attributes.copy()
-    if annotation == "bool":
+    if annotation == "bool" and "is_flag" not in attributes:
+        attributes["is_flag"] = True
         if default is not False and len(names) == 1 and "/" not in names[0]:
             names = [f"{names[0]}/--no-{names[0].removeprefix('--')}"]
     elif "type" not in attributes and annotation in _TYPES:
@@ -227,10 +245,9 @@ def _option(parameter: inspect.Parameter, one: Declared, help: str) -> click.Opt
         default = ",".join(map(str, default)) or None
     if default is not None and default is not False:
         attributes.setdefault("show_default", True)
-    flag = True if annotation == "bool" else None
-    return click.Option(
-        [parameter.name, *names], help=help, default=default, is_flag=flag, **attributes
-    )
+    if not attributes.get("required"):
+        attributes["default"] = default  # None is a value as well: of a required one it is not said
+    return click.Option([parameter.name, *names], help=help, **attributes)
 
 
 def _docstring(function: Callable[..., object]) -> tuple[str, dict[str, str]]:

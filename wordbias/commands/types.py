@@ -7,6 +7,8 @@ import re
 
 import click
 
+from wordbias.errors import WordbiasError
+
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 COUNT = click.IntRange(1)
@@ -73,6 +75,33 @@ class _Layers(click.ParamType):
         return tuple(dict.fromkeys(map(int, parts)))
 
 
+class _Fractions(click.ParamType):
+    """A known name, or percentages."""
+
+    name = "text"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | tuple[float, ...]:
+        """Return the name, or shares for percentages such as ``2,10,100``."""
+        from wordbias.probes.schedule import FRACTIONS, check_fractions
+
+        text = str(value)
+        if text in FRACTIONS:
+            return text
+        try:
+            shares = [float(part) / 100 for part in text.split(",")]
+        except ValueError:
+            known = ", ".join(FRACTIONS)
+            self.fail(f"expected {known}, or percentages 2,10,100", param, ctx)
+        try:
+            return check_fractions(shares)
+        except WordbiasError:
+            self.fail(
+                f"expected percentages that rise from above 0 to 100, found {text}", param, ctx
+            )
+
+
 class _Size(click.ParamType):
     """A size with its unit."""
 
@@ -91,4 +120,5 @@ class _Size(click.ParamType):
 NAMES = _Names()
 SEEDS = _Seeds()
 LAYERS = _Layers()
+FRACTIONS = _Fractions()
 SIZE = _Size()

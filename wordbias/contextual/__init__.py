@@ -1,8 +1,8 @@
 """Encoders: subspaces removed inside them while they compute, and what is measured then.
 
 ``wordbias.contextual.all_settings()`` lists the 74 published settings,
-``wordbias.contextual.load_adapter(model, path)`` reads subspaces that ``wordbias project`` fitted,
-``with wordbias.contextual.applied(model, adapter.interventions(setting)):`` removes them.
+``wordbias.contextual.Adapter.load(path)`` reads subspaces that ``wordbias project`` fitted,
+``with adapter.on(model, setting):`` removes them.
 """
 
 import importlib

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from wordbias.calls import method
 from wordbias.contextual.adapters import FORMAT, Adapter, depth
 from wordbias.contextual.fingerprint import Fingerprint
 from wordbias.contextual.settings import SENT_DEBIAS
@@ -49,11 +50,15 @@ def read_adapter(path: str | os.PathLike[str]) -> Adapter:
         raise WordbiasError(f"{path}: is a damaged adapter: {error!s}; fit it again") from None
 
 
-def load_adapter(model: Any, path: str | os.PathLike[str], *, force: bool = False) -> Adapter:
+def load_adapter(
+    model: Any, path: str | os.PathLike[str] | Adapter, *, force: bool = False
+) -> Adapter:
     """Read an adapter for a model.
 
     Parameters
     ----------
+    path
+        Its file; or the adapter itself, which is only compared with the model.
     force
         Also take one that was fitted on another model; sites and dimensions must fit still.
 
@@ -62,13 +67,9 @@ def load_adapter(model: Any, path: str | os.PathLike[str], *, force: bool = Fals
     WordbiasError
         If it was fitted on another model; the message names the difference.
     """
-    adapter = read_adapter(path)
-    difference = adapter.fingerprint.difference(Fingerprint.of(model))
-    if difference and not force:
-        raise WordbiasError(
-            f"{path}: was fitted on another model ({difference}); fit one on this model with: "
-            f"wordbias project MODEL -o {Path(path).name}, or insist with --force (force=True)"
-        )
+    adapter = path if isinstance(path, Adapter) else read_adapter(path)
+    with method("force"):
+        adapter.check(model, force=force, name="adapter" if adapter is path else str(path))
     return adapter
 
 
@@ -78,4 +79,7 @@ def _made(about: dict[str, Any], tensors: Mapping[str, Any]) -> Adapter:
     baseline = found.pop(SENT_DEBIAS, None)
     subspaces = {Site.parse(name): subspace for name, subspace in found.items()}
     ordered = dict(sorted(subspaces.items(), key=lambda item: depth(item[0])))
-    return Adapter(ordered, Fingerprint(**about["model"]), baseline, about["facts"])
+    chosen = about.get("setting")
+    if not isinstance(chosen, (str, type(None))):
+        raise TypeError(f"its setting is {chosen!r}")
+    return Adapter(ordered, Fingerprint(**about["model"]), baseline, about["facts"], chosen)

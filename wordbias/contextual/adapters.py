@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
+from wordbias.calls import WordbiasWarning, method
 from wordbias.contextual.families import PARTS
 from wordbias.contextual.fingerprint import Fingerprint
-from wordbias.contextual.interventions import Intervention
-from wordbias.contextual.settings import SENT_DEBIAS, Settings
+from wordbias.contextual.interventions import Intervention, applied
+from wordbias.contextual.settings import SENT_DEBIAS, Settings, all_settings
 from wordbias.contextual.sites import Site, attention, sites
 from wordbias.errors import WordbiasError
 from wordbias.formats.atomic import replacing
+from wordbias.pretrained import transformer_of
+from wordbias.rendering import as_html, as_paragraph, how_many
+from wordbias.results import Report
 from wordbias.subspace import Subspace
 
+Model = TypeVar("Model")
 FORMAT = "wordbias adapter 1"
 SENTENCE = Site("sentence")
 
 
 @dataclass(frozen=True, eq=False)
 class Adapter:
-    """The subspaces that were fitted at the sites of a model.
+    """The subspaces that were fitted at the sites of a model, to be removed while it computes.
+
+    `wordbias.project` fits one. A setting says what of them is removed: one of the 74 of Dawkins et
+    al. (2024) by its name, such as ``L12-110``, ``sent-debias``, or sites such as
+    ``tokens@3,attention@3``, whose first components are removed whole.
 
     Attributes
     ----------
@@ -35,19 +47,176 @@ class Adapter:
         The subspace of the baseline at the sentence, if one was fitted.
     facts
         How it was fitted, as JSON has it.
+    chosen
+        The setting where none is named.
+    report
+        Of the fit.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> adapter = wb.project("bert-base-uncased", setting="L12-110")  # doctest: +SKIP
+    >>> with adapter.on(model):  # doctest: +SKIP
+    ...     model(**inputs)
+    >>> adapter.fold(model).save_pretrained("debiased")  # doctest: +SKIP
     """
 
     subspaces: Mapping[Site, Subspace]
     fingerprint: Fingerprint
     sent_debias: Subspace | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
+    chosen: str | None = None
+    report: Report | None = None
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Adapter:
+        """Read what `save` or ``wordbias project`` wrote; nothing in it is run.
+
+        Raises
+        ------
+        WordbiasError
+            If there is no such file or it holds something else.
+        """
+        from wordbias.contextual.adapter_files import read_adapter
+
+        return read_adapter(path)
 
     def __repr__(self) -> str:
-        return (
-            f"<Adapter of a {self.fingerprint.architecture}: {', '.join(map(str, self.subspaces))}>"
-        )
+        names = list(map(str, self.subspaces))
+        shown = ", ".join(names) if len(names) < 8 else how_many(len(names), "site")
+        chosen = f"; {self.chosen}" if self.chosen else ""
+        return f"<Adapter of a {self.fingerprint.architecture}: {shown}{chosen}>"
 
-    def interventions(self, setting: Settings | str) -> list[Intervention]:
+    def _repr_html_(self) -> str:
+        """Show the subspaces in a notebook."""
+        from wordbias.contextual.summary import adapter_rows, adapter_tables
+
+        architecture = self.fingerprint.architecture
+        rows = adapter_rows(self, architecture) if "sites" in self.facts else []
+        tables = adapter_tables(rows, architecture) if rows else []
+        return "\n".join([as_paragraph(repr(self)), *map(as_html, tables)])
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """Names of the published settings, and of the baseline, that it has the subspaces for."""
+        found = []
+        for name in (*map(str, all_settings()), SENT_DEBIAS):
+            try:
+                self.interventions(name)
+            except WordbiasError:
+                continue
+            found.append(name)
+        return tuple(found)
+
+    def setting(self, name: Settings | str) -> Adapter:
+        """Choose the setting that is meant where none is named.
+
+        Raises
+        ------
+        WordbiasError
+            If there is no such setting, or a site that it needs was not fitted.
+        """
+        with method():
+            self.interventions(name)
+        return replace(self, chosen=str(name))
+
+    @contextmanager
+    def on(
+        self, model: Model, setting: Settings | str | None = None, *, force: bool = False
+    ) -> Iterator[Model]:
+        """Remove the subspaces while a model computes in the block, also if that ends in an error.
+
+        Parameters
+        ----------
+        model
+            A model of transformers, or a ``SentenceTransformer``: the one that this was fitted on.
+        setting
+            What is removed; by default what was chosen.
+        force
+            Also take another model; sites and dimensions must fit still.
+
+        Raises
+        ------
+        WordbiasError
+            If this was fitted on another model, no setting is chosen or named, or nothing that is
+            read of the model would change.
+        """
+        encoder = transformer_of(model)
+        with ExitStack() as stack:
+            with method("force"):
+                self.check(encoder, force=force)
+                stack.enter_context(applied(encoder, self.interventions(setting)))
+            yield model
+
+    def fold(
+        self,
+        model: Model,
+        setting: Settings | str | None = None,
+        *,
+        partly: bool = False,
+        force: bool = False,
+    ) -> Model:
+        """Return a copy of a model with the removal in its weights, to be saved or published.
+
+        What it predicts is what the model predicts in a block of `on`.
+
+        Parameters
+        ----------
+        model
+            A model of transformers, or a ``SentenceTransformer``: the one that this was fitted on.
+        setting
+            What is removed; by default what was chosen.
+        partly
+            Fold what can be folded, and warn of the rest, rather than refuse.
+        force
+            Also take another model; sites and dimensions must fit still.
+
+        Raises
+        ------
+        WordbiasError
+            If this was fitted on another model, no setting is chosen or named, or weights cannot
+            do the same: a layer's tokens also go past every linear map.
+        """
+        from wordbias.contextual.folding import fold
+
+        encoder = transformer_of(model)
+        with method("force", "partly"):
+            self.check(encoder, force=force)
+            folded = fold(encoder, self.interventions(setting))
+            left = "; ".join(f"{one.site}: {reason}" for one, reason in folded.left)
+            if left and not (partly and folded.folded):
+                raise WordbiasError(
+                    f"{type(encoder).__name__}: cannot be folded into the weights: {left}; use "
+                    f"on(model){', or fold the rest with --partly' if folded.folded else ''}"
+                )
+        if left:
+            warnings.warn(f"not folded: {left}", WordbiasWarning, stacklevel=2)
+        # in the copy of what holds the encoder the folded one stands in its place
+        return copy.deepcopy(model, {id(encoder): folded.model})
+
+    def check(self, model: Any, *, force: bool = False, name: str = "adapter") -> None:
+        """Refuse another model than the one that this was fitted on.
+
+        Parameters
+        ----------
+        force
+            Take it; sites and dimensions must fit still.
+        name
+            Of the adapter, for the message.
+
+        Raises
+        ------
+        WordbiasError
+            Naming the difference.
+        """
+        difference = "" if force else self.fingerprint.difference(Fingerprint.of(model))
+        if difference:
+            raise WordbiasError(
+                f"{name}: was fitted on another model ({difference}); fit one on this model with: "
+                f"wordbias project MODEL -o {os.path.basename(name)}, or insist with --force"
+            )
+
+    def interventions(self, setting: Settings | str | None = None) -> list[Intervention]:
         """Return what a setting does to the model, the earliest in the model first.
 
         Parameters
@@ -55,13 +224,17 @@ class Adapter:
         setting
             One of the published ones, or its name such as ``L11-11101``, or ``sent-debias``. Layer
             12 is the model's last, layer 11 the last but one, however many it has. Sites such as
-            ``tokens@3,attention@3`` stand for the hard removal of their first components.
+            ``tokens@3,attention@3`` stand for the hard removal of their first components. By
+            default what was chosen.
 
         Raises
         ------
         WordbiasError
-            If there is no such setting, or a site that it needs was not fitted.
+            If there is no such setting, none is chosen, or a site that it needs was not fitted.
         """
+        setting = self.chosen if setting is None else setting
+        if setting is None:
+            raise WordbiasError("no setting is chosen: name one with --setting, such as L12-110")
         if setting == SENT_DEBIAS:
             return [self._baseline()]
         wanted = sites_of(setting, self.fingerprint.layers)
@@ -121,7 +294,8 @@ class Adapter:
         for name, subspace in stored.items():
             tensors[f"{name}.basis"] = subspace.basis
             tensors[f"{name}.weights"] = subspace.weights
-        about = {"model": self.fingerprint.to_dict(), "facts": dict(self.facts)}
+        about: dict[str, Any] = {"model": self.fingerprint.to_dict(), "facts": dict(self.facts)}
+        about |= {"setting": self.chosen} if self.chosen else {}
         text = json.dumps(about, ensure_ascii=False, allow_nan=False)
         with replacing(path) as file:
             file.write(save(tensors, {FORMAT: text}))  # one entry: several come in any order

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wordbias.contextual.families import PARTS, head_of, layer_count
-from wordbias.contextual.interventions import Intervention, Removal
+from wordbias.contextual.interventions import Intervention, Removal, check_plain
 from wordbias.contextual.places import calls_of, locate
 from wordbias.contextual.sites import Site
 from wordbias.errors import WordbiasError
@@ -47,8 +47,9 @@ def fold(model: Any, interventions: Iterable[Intervention]) -> Folded:
     Raises
     ------
     WordbiasError
-        If the model lacks a site, or a subspace does not fit it.
+        If the model lacks a site, a subspace does not fit it, or it is being intervened in.
     """
+    check_plain(model, "fold")
     wanted = list(interventions)
     for intervention in wanted:
         intervention.within(model)

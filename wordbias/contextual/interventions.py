@@ -130,8 +130,13 @@ def _unless_paused(one: Applied, removal: Removal) -> Callable[[Any], Any]:
     return change
 
 
-def check_plain(model: Any) -> None:
+def check_plain(model: Any, what: str = "fit") -> None:
     """Refuse a model in which something is being intervened.
+
+    Parameters
+    ----------
+    what
+        To do outside of the block.
 
     Raises
     ------
@@ -140,8 +145,8 @@ def check_plain(model: Any) -> None:
     """
     if interventions_in(model):
         raise WordbiasError(
-            f"{type(model).__name__}: interventions are applied to it; subspaces are fitted to the "
-            "unmodified model, so fit outside the block"
+            f"{type(model).__name__}: interventions are applied to it; subspaces are of the "
+            f"unmodified model, so {what} outside the block"
         )
 
 

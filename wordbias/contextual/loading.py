@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import Any
 
 from wordbias.contextual.families import FAMILIES, base_of, family_of, head_of
 from wordbias.contextual.fitting import PUBLISHED
 from wordbias.contextual.sites import Site
-from wordbias.errors import WordbiasError
-from wordbias.pretrained import Loaded, load_pretrained, need_transformers, silent, to_device
+from wordbias.errors import UsageError, WordbiasError
+from wordbias.pretrained import (
+    Loaded,
+    ModelLike,
+    load_pretrained,
+    name_of,
+    need_transformers,
+    silent,
+)
 
 _WHAT = "an encoder"
 _NEXT = "NextSentencePrediction"
@@ -53,15 +61,17 @@ class Target:
         return tuple(site for site in PUBLISHED if self.sentence or site.kind != "sentence")
 
 
-def load_target(name: str, device: str | None = None, head: str | None = None) -> Target:
+def load_target(source: ModelLike, device: str | None = None, head: str | None = None) -> Target:
     """Load a model with its head, for what was fitted to one head is not for another.
 
     Parameters
     ----------
+    source
+        A folder, a name on the hub, or a loaded model with its tokenizer.
     head
-        One of `HEADS`. By default what the model's config names; but BERT as it was pre-trained,
-        which its config calls a masked-language model, with the head for the next sentence that
-        comes with it.
+        One of `HEADS`, for a folder or a name. By default what the model's config names; but BERT
+        as it was pre-trained, which its config calls a masked-language model, with the head for the
+        next sentence that comes with it.
 
     Raises
     ------
@@ -69,7 +79,13 @@ def load_target(name: str, device: str | None = None, head: str | None = None) -
         If there is no such model, its family is not known, or its folder lacks the weights of the
         head.
     """
-    loaded = _loaded(name, head)
+    name = name_of(source)
+    if isinstance(source, (str, os.PathLike)):
+        loaded = _loaded(name, head)
+    elif head is None:
+        loaded = load_pretrained("AutoModel", source, _WHAT)
+    else:
+        raise UsageError("--head goes with the name of a model; one that is loaded has its own")
     family, has_head = family_of(loaded.model), head_of(loaded.model) is not None
     what = f"{name}: holds a {type(loaded.model).__name__} without"
     if lacking := _of_encoder(loaded):
@@ -80,7 +96,7 @@ def load_target(name: str, device: str | None = None, head: str | None = None) -
         raise WordbiasError(f"{what} {loaded.missing[0]}; give a model folder with a trained head")
     pooled = bool(family.pooled) and getattr(loaded.model, family.pooled, None) is not None
     drawn = any(family.pooler in parameter for parameter in loaded.missing)
-    model, chosen = to_device(loaded.model, device)
+    model, chosen = loaded.on(device)
     return Target(name, model, loaded.tokenizer, has_head or (pooled and not drawn), chosen)
 
 

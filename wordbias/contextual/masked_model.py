@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from wordbias.contextual.next_sentence import longest
 from wordbias.errors import WordbiasError
 from wordbias.optional import need
-from wordbias.pretrained import PURPOSE, load_pretrained, to_device
+from wordbias.pretrained import PURPOSE, ModelLike, load_pretrained, name_of
 from wordbias.progress import progress
 from wordbias.threads import threads
 
@@ -51,8 +50,8 @@ class MaskedModel:
     device: str
 
     @classmethod
-    def load(cls, name: str | Path, *, device: str | None = None) -> MaskedModel:
-        """Load a model with a masked-language head.
+    def load(cls, source: ModelLike, *, device: str | None = None) -> MaskedModel:
+        """Load a model with a masked-language head; one that is loaded stays where it is.
 
         Raises
         ------
@@ -60,7 +59,8 @@ class MaskedModel:
             If there is no such model or device, or it has no trained head of that kind, or a
             tokenizer without a mask or that does not say what characters a token is of.
         """
-        loaded = load_pretrained("AutoModelForMaskedLM", str(name), "a masked-language model")
+        name = name_of(source)
+        loaded = load_pretrained("AutoModelForMaskedLM", source, "a masked-language model")
         if loaded.missing:
             raise WordbiasError(
                 f"{name}: has no trained masked-language head (it lacks {loaded.missing[-1]}); "
@@ -73,8 +73,8 @@ class MaskedModel:
                 f"{name}: its tokenizer {reason}; masking words needs a fast one, with a "
                 "tokenizer.json and a mask"
             )
-        model, chosen = to_device(loaded.model, device)
-        return cls(str(name), model, tokenizer, chosen)
+        model, chosen = loaded.on(device)
+        return cls(name, model, tokenizer, chosen)
 
     def log_probabilities(self, masked: Sequence[Masked], what: str = "masked words") -> Float:
         """Return the natural logarithm of each masked token's probability, shape ``(n,)``.

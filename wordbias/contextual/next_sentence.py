@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,14 @@ from wordbias.contextual.next_label import next_place
 from wordbias.contextual.stereoset.gsss import Sentences
 from wordbias.errors import WordbiasError
 from wordbias.optional import need
-from wordbias.pretrained import PURPOSE, Loaded, check_padding, load_pretrained, to_device
+from wordbias.pretrained import (
+    PURPOSE,
+    Loaded,
+    ModelLike,
+    check_padding,
+    load_pretrained,
+    name_of,
+)
 from wordbias.probes.encoder import position_limit
 from wordbias.progress import progress
 from wordbias.threads import threads
@@ -51,19 +57,19 @@ class NextSentence:
 
     @classmethod
     def load(
-        cls, name: str | Path, *, next_label: str | None = None, device: str | None = None
+        cls, source: ModelLike, *, next_label: str | None = None, device: str | None = None
     ) -> NextSentence:
         """Load a model with a next-sentence head, or a classifier with two labels.
 
         Parameters
         ----------
-        name
-            A folder, or a name on the hub.
+        source
+            A folder, a name on the hub, or such a model loaded, with its tokenizer.
         next_label
             Name or number of the output that means "is next". By default what the config says, and
             for BERT's own head, whose config says nothing, the first.
         device
-            By default cuda if there is one.
+            By default cuda if there is one; a loaded model computes where it is.
 
         Raises
         ------
@@ -71,12 +77,13 @@ class NextSentence:
             If there is no such model or device, it has no trained head of that kind, or nothing
             says which of two labels is which.
         """
-        loaded, own = _load(str(name))
-        check_padding(loaded.tokenizer, str(name))
+        name = name_of(source)
+        loaded, own = _load(source)
+        check_padding(loaded.tokenizer, name)
         labels = loaded.model.config.id2label if loaded.model.config.num_labels == 2 else {}
-        place = next_place(labels, next_label, str(name), IS_NEXT if own else None)
-        model, chosen = to_device(loaded.model, device)
-        return cls(str(name), model, loaded.tokenizer, place, chosen)
+        place = next_place(labels, next_label, name, IS_NEXT if own else None)
+        model, chosen = loaded.on(device)
+        return cls(name, model, loaded.tokenizer, place, chosen)
 
     def probabilities(self, pairs: Sequence[Sentences], batch: int = BATCH) -> Float:
         """Return the probability that the second sentence of each pair is next, shape ``(n,)``.
@@ -123,25 +130,25 @@ class NextSentence:
         return found
 
 
-def _load(name: str) -> tuple[Loaded, bool]:
+def _load(source: ModelLike) -> tuple[Loaded, bool]:
     """Load the head that a model has; say whether it is BERT's own kind."""
     try:
         loaded = load_pretrained(
-            "AutoModelForNextSentencePrediction", name, "a next-sentence model"
+            "AutoModelForNextSentencePrediction", source, "a next-sentence model"
         )
         lacks = _lacks(loaded)
     except WordbiasError:
         lacks = "its kind has none"
     if not lacks:
         return loaded, True
-    other = load_pretrained("AutoModelForSequenceClassification", name, "a classifier of pairs")
+    other = load_pretrained("AutoModelForSequenceClassification", source, "a classifier of pairs")
     count = other.model.config.num_labels
     also = _lacks(other) if count == 2 or other.missing else f"it has {count} labels"
     if also:
         raise WordbiasError(
-            f"{name}: has no trained next-sentence head ({lacks}) and is no two-way classifier "
-            f"({also}); give a model with either (a masked-language model is measured on "
-            "StereoSet's own JSON or CrowS-Pairs)"
+            f"{name_of(source)}: has no trained next-sentence head ({lacks}) and is no two-way "
+            f"classifier ({also}); give a model with either (a masked-language model is measured "
+            "on StereoSet's own JSON or CrowS-Pairs)"
         )
     return other, False
 

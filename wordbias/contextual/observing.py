@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from wordbias.contextual.hooks import recording
 from wordbias.contextual.sites import Site
 from wordbias.errors import WordbiasError
 from wordbias.optional import need
+from wordbias.pretrained import evaluating
 from wordbias.progress import progress
 from wordbias.threads import threads
 
@@ -54,7 +54,7 @@ def observe(
     found: dict[Site, list[Any]] = {site: [None] * len(tokens) for site in wanted}
     torch.set_num_threads(threads())
     with (
-        _evaluating(model),
+        evaluating(model),
         torch.inference_mode(),
         recording(model, wanted) as seen,
         progress("reading sentences", len(tokens), "sentence") as bar,
@@ -67,17 +67,6 @@ def observe(
                     found[site][i] = vector
             bar.update(len(places))
     return {site: _stacked(site, vectors) for site, vectors in found.items()}
-
-
-@contextmanager
-def _evaluating(model: Any) -> Iterator[None]:
-    """Switch dropout off, and leave the model as it was."""
-    training = model.training
-    model.eval()
-    try:
-        yield
-    finally:
-        model.train(training)
 
 
 def _stacked(site: Site, vectors: list[Float32]) -> Float32:

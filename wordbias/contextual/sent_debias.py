@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -12,17 +13,69 @@ import numpy as np
 
 from wordbias.contextual.adapters import SENTENCE, Adapter
 from wordbias.contextual.encoding import encode_pairs
+from wordbias.contextual.fitting import Recipe, fit_adapter
 from wordbias.contextual.interventions import check_plain
 from wordbias.contextual.observing import BATCH, observe, positions
-from wordbias.contextual.sentence_pairs import SentencePair
+from wordbias.contextual.sentence_pairs import PairsLike, SentencePair, sentence_pairs
+from wordbias.contextual.sites import Site
 from wordbias.errors import WordbiasError
 from wordbias.formats.tables import numbered_lines
 from wordbias.measures.blocks import unit
 from wordbias.subspace import Subspace
-from wordbias.wordlists import Attribute
+from wordbias.wordlists import Attribute, GroupsLike
 
+TextLike = str | os.PathLike[str] | Iterable[str]
+"""A file of running text, or its sentences."""
 LIMIT = 5000
 _WORD = re.compile(r"[^\W\d_]+")
+
+
+def fit_with_baseline(
+    model: Any,
+    tokenizer: Any,
+    recipe: Recipe,
+    *,
+    pairs: PairsLike | None = None,
+    text: TextLike | None = None,
+    groups: GroupsLike | None = None,
+    limit: int = LIMIT,
+    wanted: Sequence[Site] | None = None,
+    batch: int = BATCH,
+    name: str = "",
+) -> Adapter:
+    """Fit an adapter, and with it the baseline if there is a text; see `fit_adapter`.
+
+    Parameters
+    ----------
+    pairs
+        Sentences that differ in a gender only; by default the built-in ones.
+    text, groups, limit
+        See `drawn_from`.
+    name
+        Of the model, with which an error of the fit begins.
+    """
+    read = sentence_pairs(pairs)
+    try:
+        adapter = fit_adapter(
+            model,
+            tokenizer,
+            read,
+            recipe,
+            wanted=wanted,
+            batch=batch,
+            source="built-in" if pairs is None else _source(pairs),
+        )
+    except WordbiasError as error:
+        raise WordbiasError(f"{name}: {error}" if name else error) from None
+    if text is None:
+        return adapter
+    drawn = drawn_from(text, groups, limit=limit, seed=recipe.seed)
+    return with_sent_debias(adapter, model, tokenizer, drawn, source=_source(text), batch=batch)
+
+
+def _source(given: object) -> str:
+    """Name a file; what is given in Python has no name."""
+    return os.fspath(given) if isinstance(given, (str, os.PathLike)) else "given"
 
 
 def with_sent_debias(
@@ -78,26 +131,29 @@ def fit(
 
 
 def drawn_from(
-    text: str | Path, attribute: str | None = None, *, limit: int = LIMIT, seed: int = 0
+    text: TextLike, groups: GroupsLike | None = None, *, limit: int = LIMIT, seed: int = 0
 ) -> tuple[SentencePair, ...]:
-    """Pair the sentences of a text file with their counterfactuals; see `counterfactuals`.
+    """Pair the sentences of a text with their counterfactuals; see `counterfactuals`.
 
     Parameters
     ----------
-    attribute
-        Whose definitional pairs are swapped, a name or a file; by default gender's.
+    text
+        A file, or the sentences.
+    groups
+        Whose definitional pairs are swapped; by default those of gender.
 
     Raises
     ------
     WordbiasError
         If the attribute has no pairs, or the text cannot be read or has none of their words.
     """
-    chosen = Attribute.load(attribute)
+    chosen = Attribute.load(groups)
     if not chosen.pairs:
         raise WordbiasError(
             f"the attribute {chosen.name} has no pairs to swap; give a file with [pairs]"
         )
-    return counterfactuals(lines_of(text), chosen.pairs, limit=limit, seed=seed)
+    lines = lines_of(text) if isinstance(text, (str, os.PathLike)) else text
+    return counterfactuals(lines, chosen.pairs, limit=limit, seed=seed)
 
 
 def counterfactuals(
@@ -135,7 +191,7 @@ def counterfactuals(
     return tuple(kept)
 
 
-def lines_of(path: str | Path) -> Iterator[str]:
+def lines_of(path: str | os.PathLike[str]) -> Iterator[str]:
     """Yield the lines of a text file, compressed or not, that are not blank.
 
     Raises

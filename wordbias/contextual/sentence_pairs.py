@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,26 +25,35 @@ class SentencePair(NamedTuple):
         return f"{self.first!r} / {self.second!r}"
 
 
-def sentence_pairs(path: str | Path | None = None) -> tuple[SentencePair, ...]:
+PairsLike = str | os.PathLike[str] | Sequence[tuple[str, str]]
+"""Pairs of sentences, or a file of them."""
+
+
+def sentence_pairs(path: PairsLike | None = None) -> tuple[SentencePair, ...]:
     """Return the pairs of a file; without `path`, the built-in ones.
 
     Parameters
     ----------
     path
-        A TOML file whose keys are lists of ``[first, second]``, or a text file with one pair a
-        line and a tab between the sentences. Blank lines and lines that start with ``#`` are
-        ignored, and repeated pairs are dropped.
+        The pairs themselves; or a TOML file whose keys are lists of ``[first, second]``, or a text
+        file with one pair a line and a tab between the sentences. Blank lines and lines that start
+        with ``#`` are ignored, and repeated pairs are dropped.
 
     Raises
     ------
     WordbiasError
         If the file cannot be read or something in it is no pair; the message says where.
     """
-    file = packaged(BUILT_IN) if path is None else Path(path)
-    read = _from_toml if Path(str(file)).suffix.lower() == ".toml" else _from_lines
-    pairs = tuple(dict.fromkeys(read(file)))
+    if path is None or isinstance(path, (str, os.PathLike)):
+        file = packaged(BUILT_IN) if path is None else Path(path)
+        is_toml = Path(str(file)).suffix.lower() == ".toml"
+        where, found = str(file), _from_toml(file) if is_toml else _from_lines(file)
+    else:
+        where = "pairs"
+        found = (_checked(list(pair), f"{where}, pair {i}") for i, pair in enumerate(path, 1))
+    pairs = tuple(dict.fromkeys(found))
     if not pairs:
-        raise WordbiasError(f"{file}: expected pairs of sentences, found none; {_WRITE}")
+        raise WordbiasError(f"{where}: expected pairs of sentences, found none; {_WRITE}")
     return pairs
 
 

@@ -1,7 +1,8 @@
-"""What was fitted, as rows."""
+"""What was fitted, as rows and tables."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy as np
 from wordbias.contextual.adapters import Adapter
 from wordbias.contextual.families import PARTS
 from wordbias.contextual.sites import Site
-from wordbias.results import Row
+from wordbias.rendering import Table
+from wordbias.results import Row, number
 
 _DESCRIPTIVE = {"neutral": None, "better": None}
 
@@ -68,3 +70,39 @@ def _steadiness(adapter: Adapter, site: Site, subject: str) -> list[Row]:
 def _about(adapter: Adapter, site: Site) -> dict[str, Any]:
     found: dict[str, Any] = adapter.facts["sites"][str(site)]
     return found
+
+
+def adapter_tables(rows: Sequence[Row], subject: str) -> list[Table]:
+    """One line a site: shares of variance, and how steady the first component is."""
+    places = list(dict.fromkeys(row.details["site"] for row in rows))
+    return [
+        Table(
+            f"Subspaces of {subject}, fitted to differences of paired sentences",
+            ["site", "pairs", "1st", "others", "steady", "95 %"],
+            [_line([row for row in rows if row.details["site"] == site]) for site in places],
+            "1st, others: share of the differences' variance that a component has, at query, key "
+            "and value the median over the heads and their range. steady: cosine of the first "
+            "component with that of pairs drawn again; 1 is best.",
+        )
+    ]
+
+
+def _line(rows: Sequence[Row]) -> list[str]:
+    shares = [row for row in rows if row.measure == "explained-variance"]
+    steady = [row for row in rows if row.measure == "direction-stability"]
+    first = shares[0].details
+    others = ", ".join(number(row.value, 3) for row in shares[1:])
+    if "heads" in first:
+        ends = f"{number(first['lowest'], 3)} … {number(first['highest'], 3)}"
+        others = f"{ends} in {first['heads']} heads"
+    return [
+        first["site"],
+        str(first["n"]),
+        number(shares[0].value, 3),
+        others or "–",
+        *([number(steady[0].value, 3), _interval(steady[0])] if steady else ["–", "–"]),
+    ]
+
+
+def _interval(row: Row) -> str:
+    return f"{number(row.details['low'], 2)} … {number(row.details['high'], 2)}"

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from wordbias.contextual.settings import LEVELS, Settings
-from wordbias.contextual.stereoset.tables import read_text, records
+from wordbias.contextual.stereoset.tables import read_text
+from wordbias.contextual.stereoset.tables import records as read_records
 from wordbias.errors import WordbiasError
 
 BASE, SENT_DEBIAS = "Base", "Sent-debias"
@@ -85,7 +86,7 @@ def load_table(path: str | Path) -> list[Entry]:
     source = read_text(path)
     columns = {name: [name] for name in ("level", _SETTINGS, *_NUMBERS)}
     entries = []
-    for line, row in records(source, columns, optional=[_SETTINGS]):
+    for line, row in read_records(source, columns, optional=[_SETTINGS]):
         try:
             entries.append(_entry(row))
         except (ValueError, KeyError) as error:
@@ -93,6 +94,23 @@ def load_table(path: str | Path) -> list[Entry]:
     if not entries:
         raise WordbiasError(f"{path}: holds no model, only a line of names")
     return entries
+
+
+def records(entries: Sequence[Entry]) -> list[dict[str, str | float]]:
+    """Return the table with the columns of the published one, as `load_table` reads it."""
+    return [
+        {
+            "level": one.level,
+            _SETTINGS: " ".join(map(str, one.numbers)),
+            "strength": one.strength,
+            "distance": one.distance,
+            "parity": one.parity,
+            "accuracy": one.accuracy,
+            "fairness": one.fairness,
+            "snli_accuracy": one.snli,
+        }
+        for one in entries
+    ]
 
 
 def misprints(entries: Sequence[Entry]) -> list[Entry]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
-from wordbias.nli.pairs import LABELS, UNDECIDED, labelled_rows
+from wordbias.nli.pairs import LABELS, UNDECIDED, PairsLike, labelled_rows, pairs_name
 from wordbias.nli.test_sets import Pair
 
 
@@ -47,20 +46,20 @@ class TextPairs:
         }  # fmt: skip
 
 
-def load_text_pairs(path: str | Path) -> TextPairs:
-    """Read the files that `wordbias.nli.pairs.load_pairs` reads, without tokenising.
+def load_text_pairs(path: PairsLike) -> TextPairs:
+    """Read what `wordbias.nli.pairs.load_pairs` reads, without tokenising.
 
     Raises
     ------
     WordbiasError
         As that function does.
     """
-    digest = hashlib.sha256()
-    rows = list(labelled_rows(Path(path), digest))
+    digest, name = hashlib.sha256(), pairs_name(path)
+    rows = list(labelled_rows(path, digest))
     labelled = [row for row in rows if row[0] != UNDECIDED]
     if not labelled:
         among = f" among {len(rows)} without a label" if rows else ""
-        raise WordbiasError(f"{path}: holds no labelled pair{among}")
+        raise WordbiasError(f"{name}: holds no labelled pair{among}")
     labels = np.array([LABELS.index(label) for label, _, _ in labelled])
     pairs = [Pair(premise, hypothesis) for _, premise, hypothesis in labelled]
-    return TextPairs(str(path), digest.hexdigest(), pairs, labels, len(rows) - len(labelled))
+    return TextPairs(name, digest.hexdigest(), pairs, labels, len(rows) - len(labelled))

@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -66,10 +68,13 @@ class Written:
         Where it is.
     report
         What was measured on the way.
+    files
+        Those in a folder, in their order.
     """
 
     path: str
     report: Report = field(repr=False)
+    files: tuple[str, ...] = ()
 
     def __fspath__(self) -> str:
         return self.path
@@ -97,12 +102,24 @@ class Subject:
         source = sample if self.is_sample else info.path
         return f"{source}: {how_many(info.words, 'word')} × {info.dim} ({info.format})"
 
-    def made(self, transform: Transform, report: Report) -> Embedding:
-        """Return what a function made: loaded or computed when it is first looked at."""
+    def made(
+        self, transform: Transform, report: Report, done: Embedding | None = None
+    ) -> Embedding:
+        """Return what a function made: loaded or computed when it is first looked at.
+
+        Parameters
+        ----------
+        done
+            What the transform made of the embedding in memory, if that is known: all there is
+            where nothing was streamed.
+        """
         shape = self.info.words, width_after(transform, self.info.dim)
-        name = f"{self.embedding.name}.{transform.name}"
+        name = f"{self.embedding.name}.{transform.name}" if done is None else done.name
         if self.output is not None and self.file is not None:
-            return Embedding.later(partial(Embedding.load, self.output), name, shape, report)
+            make = partial(Embedding.load, self.output, cache=self.reading.cache)
+            return Embedding.later(make, name, shape, report)
+        if done is not None:
+            return done.with_report(report)
         make = partial(transformed, self.embedding, transform)
         return Embedding.later(make, name, shape, report)
 
@@ -271,7 +288,8 @@ def _held(embedding: Embedding, reading: Reading, output: str | None, kind: Kind
     to = kind or output_format(output or "", None)
     if output is not None:
         check_output(output, to)
-    info = embedding.info or FileInfo(embedding.name, "memory", "", len(embedding), embedding.dim)
+    n, d = len(embedding), embedding.dim  # one that is loaded now has its file's facts after that
+    info = embedding.info or FileInfo(embedding.name, "memory", "", n, d)
     return Subject(embedding, info, reading, output, to)
 
 
@@ -279,11 +297,16 @@ def open_subjects(
     sources: Many, reading: Reading, *, wanted: Collection[str] = ()
 ) -> list[Subject]:
     """Open one embedding or several, each once; none is the sample."""
+    return [open_subject(source, reading, wanted=wanted) for source in each_once(sources)]
+
+
+def each_once(sources: Many) -> list[EmbeddingLike | None]:
+    """Return one embedding or several as a list, each once; None is the sample."""
     found: list[EmbeddingLike | None] = []
     for source in as_list(sources):
         if not any(source is one or _equal_paths(source, one) for one in found):
             found.append(source)
-    return [open_subject(source, reading, wanted=wanted) for source in found]
+    return found
 
 
 def as_list(sources: Many) -> list[EmbeddingLike | None]:
@@ -295,13 +318,20 @@ def as_list(sources: Many) -> list[EmbeddingLike | None]:
     return [cast("EmbeddingLike", sources)]
 
 
+def names_of(given: str | Sequence[str] | None) -> list[str]:
+    """Return names, each once, that are listed or written with commas between."""
+    listed = given.split(",") if isinstance(given, str) else given or ()
+    return list(dict.fromkeys(name.strip() for name in listed if name.strip()))
+
+
 def path_of(source: object) -> str | None:
     """Return the path or name that an argument is; None where it is an object."""
     return os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
 
 
 def _equal_paths(a: object, b: object) -> bool:
-    return isinstance(a, str) and isinstance(b, str) and a == b
+    one, other = path_of(a), path_of(b)
+    return one is not None and other is not None and Path(one) == Path(other)
 
 
 def about(subjects: Sequence[Subject], original: Subject | None = None) -> dict[str, Facts]:
@@ -313,12 +343,18 @@ def about(subjects: Sequence[Subject], original: Subject | None = None) -> dict[
 
 
 def by_name(subjects: Sequence[Subject]) -> dict[str, Subject]:
-    """Name each embedding as results do, by its path where two have one name."""
+    """Name each embedding as results do: by its path, or a number, where two have one name."""
     names = [subject.embedding.name for subject in subjects]
-    return {
-        name if names.count(name) == 1 else str(subject.info.path): subject
-        for name, subject in zip(names, subjects, strict=True)
-    }
+    found: dict[str, Subject] = {}
+    for name, subject in zip(names, subjects, strict=True):
+        found[unused(name if names.count(name) == 1 else str(subject.info.path), found)] = subject
+    return found
+
+
+def unused(name: str, known: Collection[str]) -> str:
+    """Return a name, with a number behind it where it is known already."""
+    others = (f"{name} ({i})" for i in count(2))
+    return name if name not in known else next(one for one in others if one not in known)
 
 
 def _tell(info: FileInfo) -> None:

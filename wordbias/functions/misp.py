@@ -116,7 +116,10 @@ def misp(
     report = Report(
         inputs={found.subject: subject.info.to_dict()},
         rows=found.rows,
-        tables=[components_table(found, attribute), effect_table(found, attribute)],
+        tables=[
+            components_table(found, attribute),
+            effect_table(found.measured, attribute, found.chance),
+        ],
         heading=_heading(subject, attribute, found, given),
         closing=[moved_line(found.measured), subject.written()],
         seed=seed,

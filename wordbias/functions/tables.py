@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from wordbias.measures.chance import DRAWS, key_of, with_chance
+from wordbias.measures.family import Values
 from wordbias.measures.registry import FAMILY_OF, short_title, staged_title
 from wordbias.methods.effect import Effect
 from wordbias.methods.study import Study
@@ -60,15 +61,14 @@ def axis_name(attribute: Attribute) -> str:
     return " − ".join(attribute.direction) if attribute.direction else "no axis"
 
 
-def effect_table(study: Study, attribute: Attribute) -> Table:
+def effect_table(measured: Effect, attribute: Attribute | None, chance: Values) -> Table:
     """One line a measure: before, after along the frozen lens, after along a refitted one."""
-    measured = study.measured
     by_key = {
         (row.measure, row.details.get("stage"), row.details.get("reference")): row
-        for row in with_chance(measured.rows, study.chance)
+        for row in with_chance(measured.rows, chance)
         if "word" not in row.details
     }
-    axis = axis_name(attribute)
+    axis = "no axis" if attribute is None else axis_name(attribute)
     cells, reasons = [], []
     for measure in dict.fromkeys(row.measure for row in measured.rows):
         before = by_key.get((measure, "before", None))
@@ -79,12 +79,12 @@ def effect_table(study: Study, attribute: Attribute) -> Table:
         numbers = ["" if row is None else short(row.value) for row in (before, frozen, anew)]
         cells.append([_title(shown[0], axis), *numbers, _chance([before]), _ideal(shown[0])])
     columns = ["", "before", "after", "refitted", "chance", "ideal"]
-    if not study.chance:
+    if not chance:
         columns.remove("chance")
         cells = [[*line[:-2], line[-1]] for line in cells]
     firsts = [row for row in measured.rows if row.details.get("stage") == "before"]
     note = "after: along what was fitted before; refitted: along the result's own"
-    notes = [note, *chance_notes(with_chance(firsts, study.chance)), *dict.fromkeys(reasons)]
+    notes = [note, *chance_notes(with_chance(firsts, chance)), *dict.fromkeys(reasons)]
     return Table("Bias and change", columns, cells, "; ".join(notes))
 
 

@@ -34,7 +34,7 @@ def effect(
     before: Embedding,
     after: Embedding,
     vocabulary: Sequence[str],
-    attribute: Attribute,
+    attribute: Attribute | None,
     *,
     dims: int = 4,
     center: bool = False,
@@ -49,7 +49,7 @@ def effect(
     vocabulary
         V_t, the words that should be neutral; not empty.
     attribute
-        What bias is measured along.
+        What bias is measured along; None takes no bias, only what it cost.
     dims, center
         Of the subspace that MIDB is measured along.
     seed
@@ -68,15 +68,14 @@ def effect(
         raise WordbiasError(f"{after.name}: the vector of {word!r} leaves the range of float32")
     first = slice(len(chosen)) if np.array_equal(chosen, np.arange(len(chosen))) else chosen
     old, new = before.vectors[first], after.vectors[first]  # no copies where that is possible
-    frozen = fit_lens(before, attribute, dims=dims, center=center)
-    anew = fit_lens(after, attribute, dims=dims, center=center)
-    rows = [
-        *_rows(before.name, frozen.measure(old), center, n=len(old), stage="before"),
-        *_rows(
-            before.name, frozen.measure(new), center, n=len(old), stage="after", reference="before"
-        ),
-        *_rows(before.name, anew.measure(new), center, n=len(old), stage="after", reference="self"),
-    ]
+    rows: list[Row] = []
+    if attribute is not None:
+        frozen = fit_lens(before, attribute, dims=dims, center=center)
+        anew = fit_lens(after, attribute, dims=dims, center=center)
+        name, n = before.name, len(old)
+        rows += _rows(name, frozen.measure(old), center, n=n, stage="before")
+        rows += _rows(name, frozen.measure(new), center, n=n, stage="after", reference="before")
+        rows += _rows(name, anew.measure(new), center, n=n, stage="after", reference="self")
     moved = displacement(old, new)
     furthest = np.argsort(-moved, kind="stable")[:MOST_MOVED].tolist()
     most_moved = [

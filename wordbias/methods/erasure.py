@@ -10,9 +10,7 @@ it moves them least.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,8 +19,6 @@ from numpy.typing import NDArray
 from wordbias.casting import like
 from wordbias.errors import WordbiasError
 from wordbias.methods.steps import Arrays, check_width
-from wordbias.optional import need
-from wordbias.torch_threads import torch_threads
 
 METHODS = ("leace", "orth")
 _SMALLEST = 1e-8
@@ -63,58 +59,79 @@ class Erasure(Arrays):
 
 
 def fit_erasure(x: Matrix, labels: NDArray[np.intp], method: str = "leace") -> Erasure:
-    """Fit the library's eraser on vectors and one-hot classes.
+    """Fit the eraser of classes on vectors.
 
-    The library's own settings are kept, but for two. It leaves directions whose correlation with
-    the classes is below .01; here only rounding is left. And where the variance grows it mixes in a
-    projection that does not erase; the variance cannot grow, so that is off. The covariance is
-    shrunk, which is the library's default: that the means come to be equal does not depend on it,
-    only how little else moves.
+    That the classes' means come to be equal does not depend on how the covariance is estimated,
+    only how little else moves: it is shrunk, see `shrunk_covariance`, so that vectors which are
+    fewer than their dimensions, or constant in some of them, are no special case.
 
     Parameters
     ----------
     x, labels
-        Vectors and their classes, shapes ``(n, d)`` and ``(n,)``.
+        Vectors and their classes, 0 to K − 1, shapes ``(n, d)`` and ``(n,)``.
     method
         ``leace``, or ``orth``: the orthogonal projection that makes the classes' means equal.
 
     Raises
     ------
     WordbiasError
-        If the library is not installed, `method` is not one of its, the means do not differ, or
-        they differ still.
+        If `method` is none of these, there is one class only, a vector is not finite, the means do
+        not differ, or rounding keeps them apart.
     """
     if method not in METHODS:
         raise WordbiasError(f"method {method!r}: expected one of {', '.join(METHODS)}")
-    torch, library = _libraries()
+    if not labels.any():
+        raise WordbiasError(f"{len(x)} vectors are of one class: expected two classes or more")
     scale = _scale(x)
     if _gap(x, labels) <= _SMALLEST * scale:
         raise WordbiasError(
-            f"the classes of {len(x)} words do not differ in their means: there is nothing to "
-            "erase; is the embedding debiased already?"
+            f"the classes of {len(x)} vectors do not differ in their means: there is nothing to "
+            "erase; are they debiased already?"
         )
-    with torch_threads():
-        left, right, bias = _eraser(torch, library, x / scale, labels, method)
+    left, right, bias = _eraser(x / scale, labels, method)
     erasure = Erasure(left, right, scale * bias)
     if not _gap(erasure(x), labels) <= _SMALLEST * scale:
         raise WordbiasError(
-            f"concept-erasure left the means of the classes of {len(x)} words apart: it cannot "
-            "shrink a covariance that is the same in all directions; were the vectors whitened on "
-            "just these words? give them as they were before"
+            f"the means of the classes of {len(x)} vectors stay apart, by rounding: some of their "
+            "coordinates are many orders of magnitude larger than others; bring them to one scale"
         )
     return erasure
 
 
-def _eraser(
-    torch: Any, library: Any, x: Matrix, labels: NDArray[np.intp], method: str
-) -> tuple[Matrix, Matrix, Matrix]:
-    """Fit the library's eraser and return its factors, without the empty ones, and its bias."""
-    options = {"svd_tol": _SMALLEST, "constrain_cov_trace": False, "method": method}
-    z = np.eye(labels.max() + 1)[labels]
-    eraser = library.LeaceEraser.fit(torch.tensor(x), torch.tensor(z), **options)
-    left, right = eraser.proj_left.numpy(), eraser.proj_right.numpy()
-    kept = right.any(axis=1)
-    return left[:, kept], right[kept], eraser.bias.numpy()
+def _eraser(x: Matrix, labels: NDArray[np.intp], method: str) -> tuple[Matrix, Matrix, Matrix]:
+    """Compute ``W⁺U``, ``UᵀW`` and ``E[x]`` of vectors whose mean square length is one."""
+    mean, (n, d) = x.mean(0), x.shape
+    centred, z = x - mean, np.eye(labels.max() + 1)[labels]
+    whiten = unwhiten = np.eye(d)
+    if method == "leace":
+        values, v = np.linalg.eigh(shrunk_covariance(centred.T @ centred / n, n))
+        kept = values > values[-1] * d * np.finfo(float).eps
+        values, v = values[kept], v[:, kept]
+        whiten, unwhiten = v * values**-0.5 @ v.T, v * values**0.5 @ v.T
+    u, size, _ = np.linalg.svd(whiten @ (centred.T @ z) / (n - 1), full_matrices=False)
+    u = u[:, size > _SMALLEST]
+    return unwhiten @ u, u.T @ whiten, mean
+
+
+def shrunk_covariance(s: Matrix, n: int) -> Matrix:
+    r"""Shrink a covariance towards a multiple of the identity (Bodnar, Gupta and Parolya 2014).
+
+    .. math:: \alpha S + (1 - \alpha)\, m I, \quad m = \tfrac1d \mathrm{tr}\, S, \quad
+              \alpha = 1 - \frac{(\mathrm{tr}\, S)^2}{n\, \|S - m I\|_F^2} \in [0, 1]
+
+    Parameters
+    ----------
+    s
+        The covariance of `n` vectors, shape ``(d, d)``.
+    """
+    d = len(s)
+    level = float(np.trace(s)) / d
+    target = level * np.eye(d)
+    spread = float(((s - target) ** 2).sum())
+    noise = (d * level) ** 2 / n
+    alpha = 0.0 if spread <= noise else 1 - noise / spread
+    shrunk: Matrix = alpha * s + (1 - alpha) * target
+    return shrunk
 
 
 def _gap(x: Matrix, labels: NDArray[np.intp]) -> float:
@@ -124,7 +141,7 @@ def _gap(x: Matrix, labels: NDArray[np.intp]) -> float:
 
 
 def _scale(x: Matrix) -> float:
-    """Root mean square length, by which the library's absolute tolerances become relative."""
+    """Root mean square length, by which absolute tolerances become relative."""
     scale = float(np.sqrt(np.einsum("nd,nd->", x, x) / len(x)))
     if not 0 < scale < np.inf:
         raise WordbiasError(
@@ -132,12 +149,3 @@ def _scale(x: Matrix) -> float:
             "that are not all zero"
         )
     return scale
-
-
-def _libraries() -> tuple[ModuleType, ModuleType]:
-    purpose = "LEACE"
-    torch = need("torch", extra="leace", purpose=purpose)
-    with warnings.catch_warnings():
-        # importing concept-erasure 0.2.4 compiles a function that has nothing to do with LEACE
-        warnings.filterwarnings("ignore", r"`torch\.jit\.script` is ", DeprecationWarning)
-        return torch, need("concept_erasure", extra="leace", purpose=purpose)

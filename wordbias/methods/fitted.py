@@ -99,6 +99,13 @@ class Fitted:
             x = step(x)
         return x
 
+    def __repr__(self) -> str:
+        steps = ", ".join(step.kind for step in self.steps) or "single words only"
+        return (
+            f"<Fitted {self.name}: {steps}; {len(self.exempt):,} words left alone, "
+            f"{len(self.replaced):,} with vectors of their own>"
+        )
+
     def apply(self, words: Sequence[str], x: Float32) -> Float32:
         """Map the rows of words, shape ``(n, d)``, into a new matrix."""
         out = np.array(self(x), np.float32)
@@ -194,6 +201,9 @@ class Chain:
     def name(self) -> str:
         """Their names in order: ``hard.misp``."""
         return ".".join(part.name for part in self.parts)
+
+    def __repr__(self) -> str:
+        return f"<Chain {', '.join(map(repr, self.parts))}>"
 
     def __call__(self, x: Any) -> Any:
         """Apply all to rows or to an `Embedding`."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
@@ -97,11 +98,18 @@ def fit(
         "as_published": as_published,
         "seed": seed,
     }
-    _check(iterations, weights)
     words = labelled_words(embedding, attribute, classes=classes, per_class=per_class, seed=seed)
-    rounds = _learnt(embedding, words, iterations, classifier, as_published)
-    projection = _projection(embedding, rounds, classes, weights)
     x = words.vectors(embedding)
+    projection, rounds = fit_vectors(
+        x, words.labels, words.train, words.dev,
+        iterations=iterations, weights=weights, classifier=classifier, as_published=as_published,
+    )  # fmt: skip
+    if projection is None:
+        raise WordbiasError(
+            f"{embedding.name}: no classifier was right about more held-out words than chance "
+            f"({1 / classes:.3f}), so that there is nothing to remove (the first: "
+            f"{rounds.rounds[0].accuracy:.3f}); is it debiased already?"
+        )
     found = (
         *_round_rows(embedding, words, rounds, weights, classifier),
         *probe_rows(embedding.name, x, projection(x), words, words.train),
@@ -110,38 +118,63 @@ def fit(
     return Fitted("inlp", (projection,), found=found, settings=settings, warnings=warnings)
 
 
-def _check(iterations: int, weights: str) -> None:
+def fit_vectors(
+    x: NDArray[np.float64],
+    labels: NDArray[np.intp],
+    train: NDArray[np.intp],
+    dev: NDArray[np.intp],
+    *,
+    iterations: int = ITERATIONS,
+    weights: str = "hard",
+    classifier: str = "svm",
+    as_published: bool = False,
+    at_least: int = 0,
+) -> tuple[Projection | None, Rounds]:
+    """Fit INLP on vectors and their classes.
+
+    Parameters
+    ----------
+    x, labels
+        Vectors and their classes, 0 to K − 1, shapes ``(n, d)`` and ``(n,)``.
+    train, dev
+        Places of those to train on, and of those whose accuracy ends the rounds.
+    iterations, weights, classifier, as_published
+        See `fit`.
+    at_least
+        Dimensions that are left; by default using up all is an error.
+
+    Returns
+    -------
+    projection, rounds
+        None if no classifier is better than chance, so that there is nothing to remove.
+
+    Raises
+    ------
+    WordbiasError
+        If an argument is none of those named, or the rounds use up all dimensions.
+    """
     if iterations < 1:
         raise WordbiasError(f"{iterations} iterations asked for: expected at least 1")
     if weights not in WEIGHTS:
         raise WordbiasError(f"weights {weights!r}: expected one of {', '.join(WEIGHTS)}")
-
-
-def _learnt(
-    embedding: Embedding, words: LabelledWords, iterations: int, classifier: str, published: bool
-) -> Rounds:
-    return learn(
-        words.vectors(embedding),
-        words.labels,
-        words.train,
-        words.dev,
+    classes = int(labels.max()) + 1
+    rounds = learn(
+        x,
+        labels,
+        train,
+        dev,
         iterations=iterations,
         classifier=classifier,
-        center=not published,
-        stop_at=None if published else 1 / len(words.classes) + TOLERANCE,
+        center=not as_published,
+        stop_at=None if as_published else 1 / classes + TOLERANCE,
+        at_least=at_least,
     )
-
-
-def _projection(embedding: Embedding, rounds: Rounds, classes: int, weights: str) -> Projection:
     hard = weights == "hard"
     shares = rounds.information_weights(classes)
     if not shares.any():
-        raise WordbiasError(
-            f"{embedding.name}: no classifier was right about more held-out words than chance "
-            f"({1 / classes:.3f}), so that there is nothing to remove (the first: "
-            f"{rounds.rounds[0].accuracy:.3f}); is it debiased already?"
-        )
-    return Projection(Subspace(rounds.basis, np.ones(len(shares)) if hard else shares), hard)
+        return None, rounds
+    subspace = Subspace(rounds.basis, np.ones(len(shares)) if hard else shares)
+    return Projection(subspace, hard), rounds
 
 
 def _round_rows(
@@ -165,15 +198,21 @@ def _round_rows(
 
 
 def _warnings(rounds: Rounds, classes: int, iterations: int) -> tuple[str, ...]:
-    (removed, d), last, said = rounds.basis.shape, rounds.rounds[-1].accuracy, []
+    (removed, d), said = rounds.basis.shape, list[str]()
     if removed > LARGE_SHARE * d:
         said.append(
             f"{removed} of {d} dimensions were removed, more than a quarter: other things that the "
             "vectors know went with them; fewer iterations, or fewer classes, remove fewer"
         )
-    if not rounds.at_chance and last > 1 / classes + TOLERANCE:
-        said.append(
-            f"the classifier of the last of {iterations} iterations still had a held-out balanced "
-            f"accuracy of {last:.3f}, where chance is {1 / classes:.3f}; ask for more iterations"
-        )
-    return tuple(said)
+    return (*said, *unfinished(rounds, classes, iterations))
+
+
+def unfinished(rounds: Rounds, classes: int, most: int, what: str = "iterations") -> list[str]:
+    """Say where the classifier of the last of all rounds that were asked for is above chance."""
+    last = rounds.rounds[-1].accuracy
+    if rounds.at_chance or last <= 1 / classes + TOLERANCE:
+        return []
+    return [
+        f"the classifier of the last of {most} {what} still had a held-out balanced accuracy of "
+        f"{last:.3f}, where chance is {1 / classes:.3f}; ask for more {what}"
+    ]

@@ -59,8 +59,8 @@ def fit(
     Raises
     ------
     WordbiasError
-        If the library is not installed, the attribute has no axis, words of a class are too few, or
-        the classes do not differ in their means.
+        If the attribute has no axis, words of a class are too few, or the classes do not differ in
+        their means.
     """
     embedding, attribute = as_embedding(embedding), as_groups(attribute)
     classes = len(attribute.groups) if classes is None else classes

@@ -203,7 +203,8 @@ def wanted_by(
     """Return every spelling of the words that methods look up, beside the most frequent."""
     words = listed_words(attribute)
     if "multi-hard" in names:
-        sets = WordSets.load(settings.get("sets"))
+        given = settings.get("sets")
+        sets = given if isinstance(given, WordSets) else WordSets.load(given)
         words |= spellings(sets.specific)
     if "oscar" in names:
         from wordbias.methods.oscar import concept_words

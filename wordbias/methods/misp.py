@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,13 +117,20 @@ def fit_groups(
     center: bool = False,
 ) -> Subspace:
     """Fit the subspace that MISP weighs: of two groups their differences, of more their means."""
-    first, second, *others = group_vectors(embedding, groups)
+    return fit_vectors(group_vectors(embedding, groups), dims, center=center)
+
+
+def fit_vectors(
+    groups: Sequence[NDArray[np.floating[Any]]], dims: int | None = None, *, center: bool = False
+) -> Subspace:
+    """Fit it to the vectors of two groups or more, shape ``(n_j, d)`` each; see `fit_groups`."""
+    first, second, *others = groups
     if dims is not None:
-        check_dims(dims, embedding.dim)
+        check_dims(dims, first.shape[1])
     if others:
-        return Subspace.from_means([first, second, *others], dims)
+        return Subspace.from_means(groups, dims)
     k = DIMS if dims is None else dims
-    check_dims(k, embedding.dim)
+    check_dims(k, first.shape[1])
     return Subspace.from_groups(first, second, k, center=center)
 
 

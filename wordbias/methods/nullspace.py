@@ -69,6 +69,7 @@ def learn(
     classifier: str = "svm",
     center: bool = True,
     stop_at: float | None = None,
+    at_least: int = 0,
 ) -> Rounds:
     """Find the directions that round after round of classifiers read the classes by.
 
@@ -91,6 +92,8 @@ def learn(
     stop_at
         The first classifier that is not more accurate ends the rounds, and its directions are not
         removed. By default only a classifier that is zero but for rounding does.
+    at_least
+        Dimensions that no round takes away.
 
     Raises
     ------
@@ -108,6 +111,7 @@ def learn(
             accuracy = balanced_accuracy(labels[dev], predicted(x[dev] @ w.T))
             done = stop_at is not None and accuracy <= stop_at
             new = basis[:0] if done else row_space(w @ rest.T, silent) @ rest
+            new = new[: len(rest) - at_least]
             basis = np.concatenate([basis, new])
             rounds.append(Round(accuracy, len(new)))
             if len(basis) == basis.shape[1]:

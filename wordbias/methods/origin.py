@@ -93,6 +93,11 @@ class Origin:
             )
         if force:
             return
+        if not self.words:
+            raise WordbiasError(
+                f"{what}: fitted on {self.name} of an array, which have no words by which vectors "
+                f"are known again; if {embedding.name} is of the same space, --force"
+            )
         shared = [i for i, word in enumerate(self.words) if word in embedding]
         if not shared:
             raise WordbiasError(

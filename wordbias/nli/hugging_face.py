@@ -15,7 +15,7 @@ from wordbias.nli.pairs import LABELS
 from wordbias.nli.predictions import label_places
 from wordbias.nli.test_sets import Pair, TestSet
 from wordbias.optional import need
-from wordbias.pretrained import PURPOSE, check_padding, load_pretrained, to_device
+from wordbias.pretrained import PURPOSE, check_padding, evaluating, load_pretrained, to_device
 from wordbias.progress import progress
 from wordbias.threads import threads
 
@@ -72,6 +72,36 @@ class Classifier:
         model, chosen = to_device(model, device)
         return cls(str(name), model, tokenizer, places, chosen)
 
+    @classmethod
+    def of(
+        cls,
+        model: Any,
+        tokenizer: Any,
+        *,
+        labels: Sequence[str] | None = None,
+        device: str | None = None,
+    ) -> Classifier:
+        """Take a model that is loaded, with its tokenizer; it computes where it is.
+
+        Parameters
+        ----------
+        labels
+            As `load` has it.
+        device
+            Move the model there.
+
+        Raises
+        ------
+        WordbiasError
+            If there is no such device, or the order of its labels cannot be determined.
+        """
+        name = getattr(model, "name_or_path", "") or type(model).__name__
+        check_padding(tokenizer, name)
+        places = label_order(model.config.id2label, labels, name)
+        if device is not None:
+            model, _ = to_device(model, device)
+        return cls(name, model, tokenizer, places, str(model.device))
+
     def labels(self) -> dict[int, str]:
         """Return which output means what."""
         return {place: label for label, place in zip(LABELS, self.places, strict=True)}
@@ -92,7 +122,11 @@ class Classifier:
         torch.set_num_threads(threads())
         out = np.empty((len(pairs), len(LABELS)), np.float32)
         order = np.argsort([len(first) + len(second) for first, second in pairs], kind="stable")
-        with torch.inference_mode(), progress(what, len(pairs), "pair") as bar:
+        with (
+            evaluating(self.model),
+            torch.inference_mode(),
+            progress(what, len(pairs), "pair") as bar,
+        ):
             for start in range(0, len(pairs), batch):
                 rows = order[start : start + batch]
                 out[rows] = self._predict([pairs[i] for i in rows])

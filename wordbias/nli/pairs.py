@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import lzma
+import os
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from sys import intern
-from typing import IO, Protocol
+from typing import IO, Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,19 @@ _NUMBER = {label: i for i, label in enumerate(LABELS)}
 _HEADERS = (("label", "premise", "hypothesis"), ("gold_label", "sentence1", "sentence2"))
 
 
+class PairsFrame(Protocol):
+    """A pandas frame whose columns have the names of a file's."""
+
+    columns: Any
+    itertuples: Any
+
+    def __getitem__(self, names: list[str], /) -> Any: ...
+
+
+PairsLike = str | os.PathLike[str] | Iterable[Sequence[str]] | PairsFrame
+"""Labelled pairs: a file, (label, premise, hypothesis) many times, or a frame."""
+
+
 @dataclass(frozen=True, eq=False)
 class Pairs:
     """Sentence pairs.
@@ -41,7 +55,7 @@ class Pairs:
     dropped
         Pairs without a label (``-``), which were left out.
     sha256
-        Hash of the file's content, uncompressed.
+        Hash of the file's content, uncompressed; of pairs in memory, of the tabbed text of them.
     """
 
     premises: Sequence[Tokens]
@@ -59,24 +73,24 @@ class Pairs:
         return Pairs(self.premises[part], self.hypotheses[part], self.labels[part], 0, self.sha256)
 
 
-def load_pairs(path: str | Path) -> Pairs:
+def load_pairs(path: PairsLike) -> Pairs:
     """Read pairs from jsonl (``gold_label``, ``sentence1``, ``sentence2``) or tabbed text.
 
     Text has the columns label, premise and hypothesis, by name where the first line names them.
-    Labels are words. Files may be compressed (.gz, .bz2, .xz).
+    Labels are words. Files may be compressed (.gz, .bz2, .xz). In memory, pairs are triples of
+    label, premise and hypothesis, or a frame with columns of either names.
 
     Raises
     ------
     WordbiasError
         At the first line that cannot be used, with its number; or if there is no pair at all.
     """
-    file = Path(path)
     premises: list[Tokens] = []
     hypotheses: list[Tokens] = []
     labels, dropped = [], 0
     known: dict[str, Tokens] = {}
     digest = hashlib.sha256()
-    for label, premise, hypothesis in labelled_rows(file, digest):
+    for label, premise, hypothesis in labelled_rows(path, digest):
         if label == UNDECIDED:
             dropped += 1
             continue
@@ -87,7 +101,7 @@ def load_pairs(path: str | Path) -> Pairs:
             sentences.append(known[text])
     if not labels:
         among = f" among {dropped} without a label" if dropped else ""
-        raise WordbiasError(f"{file}: holds no labelled pair{among}")
+        raise WordbiasError(f"{pairs_name(path)}: holds no labelled pair{among}")
     return Pairs(premises, hypotheses, np.array(labels), dropped, digest.hexdigest())
 
 
@@ -95,8 +109,53 @@ class _Hash(Protocol):
     def update(self, data: bytes, /) -> None: ...
 
 
-def labelled_rows(file: Path, digest: _Hash) -> Iterator[tuple[str, str, str]]:
-    """Yield label, premise and hypothesis of every line that holds something."""
+def pairs_name(pairs: PairsLike) -> str:
+    """Name pairs: by their file, or as those that are in memory."""
+    return os.fspath(pairs) if isinstance(pairs, (str, os.PathLike)) else "pairs in memory"
+
+
+def labelled_rows(pairs: PairsLike, digest: _Hash) -> Iterator[tuple[str, str, str]]:
+    """Yield label, premise and hypothesis of every line, or row, that holds something."""
+    if isinstance(pairs, (str, os.PathLike)):
+        return _in_file(Path(pairs), digest)
+    return _in_memory(pairs, digest)
+
+
+def _in_memory(
+    pairs: Iterable[Sequence[str]] | PairsFrame, digest: _Hash
+) -> Iterator[tuple[str, str, str]]:
+    rows = cast("Iterable[Sequence[str]]", pairs)
+    if hasattr(pairs, "itertuples"):
+        frame = cast("PairsFrame", pairs)
+        named = [wanted for wanted in _HEADERS if set(wanted) <= set(frame.columns)]
+        if not named:
+            raise WordbiasError(
+                "pairs in memory: expected the columns label, premise and hypothesis, found "
+                f"{', '.join(map(str, frame.columns))}"
+            )
+        rows = frame[list(named[0])].itertuples(index=False, name=None)
+    if not isinstance(rows, Iterable):
+        raise WordbiasError(
+            "expected pairs: a file, a list of (label, premise, hypothesis) or a frame; got "
+            f"{type(rows).__name__}"
+        )
+    for number, row in enumerate(rows, 1):
+        cells = [] if isinstance(row, str) or not isinstance(row, Sequence) else row
+        if len(cells) != 3 or not all(isinstance(cell, str) for cell in cells):
+            raise WordbiasError(
+                f"pairs in memory: row {number}: expected the texts label, premise and hypothesis, "
+                f"got {row!r}"
+            )
+        label, premise, hypothesis = cells[0].strip().lower(), cells[1].strip(), cells[2].strip()
+        try:
+            _check_label(label)
+        except WordbiasError as error:
+            raise WordbiasError(f"pairs in memory: row {number}: {error}") from None
+        digest.update(f"{label}\t{premise}\t{hypothesis}\n".encode("utf-8", "surrogatepass"))
+        yield label, premise, hypothesis
+
+
+def _in_file(file: Path, digest: _Hash) -> Iterator[tuple[str, str, str]]:
     read: Callable[[str], tuple[str, str, str]] | None = None
     for number, raw in _lines(file):
         digest.update(raw)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from wordbias.errors import WordbiasError
 from wordbias.lines import read_bounded
@@ -20,6 +21,13 @@ Float32 = NDArray[np.float32]
 _STEMS = ("neutral", "entail", "contradict")
 _SLACK = 0.002
 """Three numbers that were rounded to three digits add up to 1 within this."""
+
+
+class PredictionsFrame(Protocol):
+    """A pandas frame with the columns of a file of predictions."""
+
+    columns: Any
+    itertuples: Any
 
 
 def label_places(names: Sequence[str]) -> tuple[int, int, int] | None:
@@ -70,24 +78,42 @@ class Predictions:
         """
         file = Path(path)
         data = _read(file)
+        return cls._of(_rows(data), str(file), hashlib.sha256(data).hexdigest())
+
+    @classmethod
+    def of_frame(cls, frame: PredictionsFrame) -> Predictions:
+        """Take the predictions of a frame, whose columns are those of a file.
+
+        Raises
+        ------
+        WordbiasError
+            As `load` does, with the number of the row.
+        """
+        rows = enumerate(frame.itertuples(index=False, name=None))
+        found = _cells(map(str, frame.columns), ((f"row {i}", row) for i, row in rows))
+        return cls._of(found, "predictions", "")
+
+    @classmethod
+    def _of(
+        cls, rows: Iterator[tuple[str, Pair, tuple[float, ...]]], name: str, sha256: str
+    ) -> Predictions:
         place: dict[Pair, int] = {}
         found: list[tuple[float, ...]] = []
         try:
-            for line, pair, values in _rows(data):
+            for where, pair, values in rows:
                 row = place.setdefault(pair, len(found))
                 if row == len(found):
                     found.append(values)
                 elif found[row] != values:
                     raise WordbiasError(
-                        f"line {line}: says something else of a pair than a line above it "
-                        f"({_shown(pair)})"
+                        f"{where}: says something else of a pair than a {where.split()[0]} above "
+                        f"it ({_shown(pair)})"
                     )
         except WordbiasError as error:
-            raise WordbiasError(f"{file}: {error}") from None
+            raise WordbiasError(f"{name}: {error}") from None
         if not found:
-            raise WordbiasError(f"{file}: holds no prediction, only a line of names")
-        digest = hashlib.sha256(data).hexdigest()
-        return cls(str(file), digest, place, np.array(found, np.float32))
+            raise WordbiasError(f"{name}: holds no prediction, only a line of names")
+        return cls(name, sha256, place, np.array(found, np.float32))
 
     def __len__(self) -> int:
         return len(self.place)
@@ -126,8 +152,38 @@ def _read(file: Path) -> bytes:
         raise WordbiasError(f"{file}: cannot be read: {error.strerror}") from None
 
 
-def _rows(data: bytes) -> Iterator[tuple[int, Pair, tuple[float, ...]]]:
-    """Yield the line number, the pair and (N, E, C)."""
+def in_order(probabilities: ArrayLike, tests: Sequence[TestSet]) -> list[Float32]:
+    """Divide the (N, E, C) of all pairs of some test sets, in their order, among the sets.
+
+    Raises
+    ------
+    WordbiasError
+        If the shape is not ``(n, 3)``, or a row is no three probabilities that add up to 1.
+    """
+    try:
+        found = np.asarray(probabilities, np.float32)
+    except (TypeError, ValueError):
+        raise WordbiasError(
+            f"expected predictions: a file, a frame or an array; got {type(probabilities).__name__}"
+        ) from None
+    sizes = [len(test) for test in tests]
+    if found.shape != (sum(sizes), 3):
+        names = ", ".join(f"{test.name} {size:,}" for test, size in zip(tests, sizes, strict=True))
+        raise WordbiasError(
+            f"predictions: expected shape ({sum(sizes)}, 3), (N, E, C) of each pair ({names}), got "
+            f"{found.shape}"
+        )
+    wrong = np.flatnonzero(~((found >= 0).all(1) & (abs(found.sum(1) - 1) <= _SLACK)))
+    if len(wrong):
+        raise WordbiasError(
+            f"predictions: row {wrong[0]}: expected three probabilities that add up to 1 (softmax "
+            "of the system's scores)"
+        )
+    return np.split(found, np.cumsum(sizes)[:-1])
+
+
+def _rows(data: bytes) -> Iterator[tuple[str, Pair, tuple[float, ...]]]:
+    """Yield where it stands, the pair and (N, E, C)."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -136,21 +192,29 @@ def _rows(data: bytes) -> Iterator[tuple[int, Pair, tuple[float, ...]]]:
     delimiter = "\t" if "\t" in text.partition("\n")[0] else ","
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
-        premise, hypothesis, *labels = places = _columns(next(reader, []))
-        for row in reader:
-            if len(row) > max(places):
-                pair = _plain(row[premise], row[hypothesis])
-                yield reader.line_num, pair, _checked([row[i] for i in labels], reader.line_num)
-            elif row:
-                raise WordbiasError(
-                    f"line {reader.line_num}: has {len(row)} columns, expected at least "
-                    f"{max(places) + 1}"
-                )
+        header = next(reader, [])
+        yield from _cells(header, ((f"line {reader.line_num}", row) for row in reader))
     except csv.Error as error:
         raise WordbiasError(f"line {reader.line_num}: is no CSV: {error}") from None
 
 
-def _columns(header: Sequence[str]) -> tuple[int, ...]:
+def _cells(
+    header: Iterable[str], rows: Iterable[tuple[str, Sequence[Any]]]
+) -> Iterator[tuple[str, Pair, tuple[float, ...]]]:
+    """Yield what `_rows` does, of rows and where they stand."""
+    premise, hypothesis, *labels = places = _columns(header)
+    for where, row in rows:
+        if len(row) > max(places):
+            pair = _plain(str(row[premise]), str(row[hypothesis]))
+            yield where, pair, _checked([str(row[i]) for i in labels], where)
+        elif row:
+            raise WordbiasError(
+                f"{where}: has {len(row)} columns, expected at least {max(places) + 1}"
+            )
+
+
+def _columns(header: Iterable[str]) -> tuple[int, ...]:
+    header = list(header)
     names = [name.strip().lower() for name in header]
     labels = label_places(names)
     if labels is None or names.count("premise") != 1 or names.count("hypothesis") != 1:
@@ -166,16 +230,14 @@ def _plain(premise: str, hypothesis: str) -> Pair:
     return Pair(*(" ".join(x.lower().replace(".", " . ").split()) for x in (premise, hypothesis)))
 
 
-def _checked(cells: Sequence[str], line: int) -> tuple[float, ...]:
+def _checked(cells: Sequence[str], where: str) -> tuple[float, ...]:
     try:
         values = tuple(map(float, cells))
     except ValueError:
-        raise WordbiasError(
-            f"line {line}: {', '.join(cells)}: expected three probabilities"
-        ) from None
+        raise WordbiasError(f"{where}: {', '.join(cells)}: expected three probabilities") from None
     if not (min(values) >= 0 and abs(sum(values) - 1) <= _SLACK):  # nan is neither
         raise WordbiasError(
-            f"line {line}: {', '.join(cells)}: expected three probabilities that add up to 1 "
+            f"{where}: {', '.join(cells)}: expected three probabilities that add up to 1 "
             "(softmax of the system's scores)"
         )
     return values

@@ -78,3 +78,31 @@ gradients, which divides by their squared norm, is left out."""
 FAST = Recipe("adam", 1e-3, 0.0, "glorot", 0.2, 128, 30, 4)
 """Fewer and larger steps with Adam, stopped early: for trying things out."""
 RECIPES = {"published": PUBLISHED, "fast": FAST}
+PRECISIONS = ("float32", "bfloat16")
+"""Of matrix products; parameters stay in float32."""
+
+
+def recipe_named(name: str, **changes: Any) -> Recipe:
+    """Return a recipe with those of the changes that are not None.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no such recipe, or a change makes no sense.
+    """
+    if name not in RECIPES:
+        raise WordbiasError(f"recipe {name!r}: expected {' or '.join(RECIPES)}")
+    return RECIPES[name].with_changes(**changes)
+
+
+def is_half(precision: str) -> bool:
+    """Say whether matrix products are taken in bfloat16.
+
+    Raises
+    ------
+    WordbiasError
+        If it is none of `PRECISIONS`.
+    """
+    if precision not in PRECISIONS:
+        raise WordbiasError(f"precision {precision!r}: expected {' or '.join(PRECISIONS)}")
+    return precision == PRECISIONS[1]

@@ -39,27 +39,53 @@ def save_codes(path: str | Path, rows: Sequence[Row]) -> None:
     """
     check_plot(path)
     matplotlib, kind = need("matplotlib", extra="plot", purpose="A figure"), Path(path).suffix[1:]
+    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a name that no font here can draw
+        figure: Any = _draw(rows).figure
+        metadata = {"Date": None} if kind.lower() == "svg" else {}
+        with replacing(path) as file:
+            figure.savefig(file, format=kind.lower(), metadata=metadata)
+
+
+def plot_codes(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+    """Draw what `save_codes` writes.
+
+    Parameters
+    ----------
+    rows
+        As there.
+    ax
+        Axes to draw one panel on: the compression along the layers, or of inputs without layers the
+        bits along the data. By default all panels, on a new figure; the last is returned.
+    """
+    matplotlib = need("matplotlib", extra="plot", purpose="A figure")
+    with matplotlib.rc_context(STYLE):
+        if ax is None:
+            return _draw(rows)
+        layered = [row for row in rows if len(_layers(_of(rows, row.subject))) > 1]
+        return draw_compression(ax, layered) if layered else draw_inputs(ax, rows)
+
+
+def _draw(rows: Sequence[Row]) -> Axes:
+    """Draw all panels on a new figure; return the last."""
     figures = need("matplotlib.figure", extra="plot", purpose="A figure")
     layered = [name for name in _subjects(rows) if len(_layers(_of(rows, name))) > 1]
     flat = [row for row in rows if row.subject not in layered]
     count = len(layered) + bool(layered) + bool(flat)
-    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a name that no font here can draw
-        lines, beside = -(-count // _BESIDE), min(count, _BESIDE)
-        size = (_PANEL[0] * beside, _PANEL[1] * lines)
-        figure = figures.Figure(figsize=size, layout="constrained")
-        panels = iter(figure.subplots(lines, beside, squeeze=False).flat)
-        if flat:
-            draw_inputs(next(panels), flat)
-        for name in layered:
-            draw_layers(next(panels), _of(rows, name))
-        if layered:
-            draw_compression(next(panels), [row for row in rows if row.subject in layered])
-        for unused in panels:
-            unused.remove()
-        metadata = {"Date": None} if kind.lower() == "svg" else {}
-        with replacing(path) as file:
-            figure.savefig(file, format=kind.lower(), metadata=metadata)
+    lines, beside = -(-count // _BESIDE), min(count, _BESIDE)
+    size = (_PANEL[0] * beside, _PANEL[1] * lines)
+    figure = figures.Figure(figsize=size, layout="constrained")
+    panels = iter(figure.subplots(lines, beside, squeeze=False).flat)
+    last: Axes
+    if flat:
+        last = draw_inputs(next(panels), flat)
+    for name in layered:
+        draw_layers(next(panels), _of(rows, name))
+    if layered:
+        last = draw_compression(next(panels), [row for row in rows if row.subject in layered])
+    for unused in panels:
+        unused.remove()
+    return last
 
 
 def draw_inputs(axes: Axes, rows: Sequence[Row]) -> Axes:

@@ -45,6 +45,19 @@ def to_device(model: Any, device: str | None, precision: str | None = None) -> t
 
 
 @contextmanager
+def evaluating(model: Any) -> Iterator[None]:
+    """Let a model compute without dropout, and be afterwards in the mode in which it was."""
+    training = [module for module in model.modules() if module.training]
+    if training:
+        model.eval()
+    try:
+        yield
+    finally:
+        for module in training:
+            module.training = True
+
+
+@contextmanager
 def silent(transformers: Any) -> Iterator[None]:
     """Keep the notes and bars of transformers from stderr."""
     logging = transformers.utils.logging

@@ -31,8 +31,16 @@ _ACTIVE: WeakKeyDictionary[Any, list[Applied]] = WeakKeyDictionary()
 
 
 def interventions_in(model: Any) -> list[Applied]:
-    """Return what is applied to a model now, from the outer block to the inner one."""
-    return _ACTIVE.get(model, [])
+    """Return what is applied now to a model, or to one that it is a part of, the outer block first.
+
+    An encoder is a part of the same model with a head.
+    """
+    return [
+        one
+        for whole, applied in _ACTIVE.items()
+        if applied and (whole is model or any(part is model for part in whole.modules()))
+        for one in applied
+    ]
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Any
 
 from wordbias.errors import WordbiasError
 from wordbias.optional import need
-from wordbias.pretrained.computing import PURPOSE, need_transformers, silent
+from wordbias.pretrained.computing import PURPOSE, need_transformers, silent, to_device
+from wordbias.pretrained.given import ModelLike, model_and_tokenizer, name_of
 from wordbias.pretrained.refusing import check_hub, check_name, unloadable
 from wordbias.pretrained.weights import check_layers, of_other_layers
 
@@ -25,14 +27,33 @@ class Loaded:
         As transformers loads them.
     missing
         Parameters that no file held, which were drawn at random, sorted.
+    given
+        Whether the caller has loaded it.
     """
 
     model: Any = field(repr=False)
     tokenizer: Any = field(repr=False)
     missing: tuple[str, ...] = ()
+    given: bool = False
+
+    def on(self, device: str | None) -> tuple[Any, str]:
+        """Make the model ready to compute; see `to_device`. One that was given stays where it is.
+
+        Raises
+        ------
+        WordbiasError
+            If there is no such device, or the model was given and one is named.
+        """
+        if not self.given:
+            return to_device(self.model, device)
+        if device is not None:
+            raise WordbiasError(
+                "--device goes with the name of a model; one that is loaded computes where it is"
+            )
+        return self.model, str(self.model.device)
 
 
-def load_pretrained(kind: str, name: str, what: str) -> Loaded:
+def load_pretrained(kind: str, source: ModelLike, what: str) -> Loaded:
     """Load a model and its tokenizer; no code that comes with them is run.
 
     A folder needs no network. A name on the hub is looked up in the cache first, so that what was
@@ -42,17 +63,25 @@ def load_pretrained(kind: str, name: str, what: str) -> Loaded:
     ----------
     kind
         A class of transformers, such as ``AutoModel``.
-    name
-        A folder, or a name on the hub.
+    source
+        A folder, a name on the hub, or a loaded model of that class with its tokenizer.
     what
         What it should be, for messages.
 
     Raises
     ------
     WordbiasError
-        If torch or transformers is missing, or there is no such model.
+        If torch or transformers is missing, there is no such model, or one that was given is of
+        another class.
     """
     transformers = need_transformers()
+    name = name_of(source)
+    if not isinstance(source, (str, os.PathLike)):
+        model, tokenizer = model_and_tokenizer(source)
+        purpose = kind.removeprefix("AutoModel")
+        if not any(cls.__name__.endswith(purpose) for cls in type(model).__mro__):
+            raise WordbiasError(f"{name}: is a {type(model).__name__}, not {what}")
+        return Loaded(model, tokenizer, given=True)
 
     def load(**where: Any) -> Loaded:
         tokenizer = _tokenizer(transformers, name, **where)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from wordbias.errors import WordbiasError
-from wordbias.formats.tables import kind_of
 from wordbias.probes.representations import Column
 
 DISTINCT = 1_000
@@ -47,8 +45,17 @@ class Choice:
     skip_bad: bool = False
 
 
-def text_column(file: Path, names: list[str], choice: Choice) -> str:
+def text_column(name: str, names: list[str], choice: Choice, plain: str = "") -> str:
     """Return which column holds the texts.
+
+    Parameters
+    ----------
+    name
+        What messages call the texts.
+    names
+        Those of the columns.
+    plain
+        Why there are no columns but one; empty where there are.
 
     Raises
     ------
@@ -56,35 +63,36 @@ def text_column(file: Path, names: list[str], choice: Choice) -> str:
         If that cannot be told, or a column that is asked for is not among `names`.
     """
     asked = (choice.text, choice.word, *(choice.span or ()), *choice.where, *(choice.keep or ()))
-    if kind_of(file) == "plain" and any(name is not None for name in asked):
-        raise WordbiasError(
-            f"{file}: is plain text, which has no columns; name a .tsv, .csv or .jsonl file"
-        )
+    if plain and any(one is not None for one in asked):
+        raise WordbiasError(f"{name}: {plain}")
     listed = ", ".join(names)
-    for name in asked[1:]:
-        if name is not None and name not in names:
-            raise WordbiasError(f"{file}: has no column {name!r}; it has {listed}")
+    for one in asked[1:]:
+        if one is not None and one not in names:
+            raise WordbiasError(f"{name}: has no column {one!r}; it has {listed}")
     if choice.text is None:
-        known = [name for name in (*_USUAL, *(names if len(names) == 1 else [])) if name in names]
+        known = [one for one in (*_USUAL, *(names if len(names) == 1 else [])) if one in names]
         if not known:
             raise WordbiasError(
-                f"{file}: which column holds the texts? Name one of {listed} with --text-column"
+                f"{name}: which column holds the texts? Name one of {listed} with --text-column"
             )
         return known[0]
     if choice.text in names:
         return choice.text
     if choice.text.isdecimal() and 1 <= int(choice.text) <= len(names):
         return names[int(choice.text) - 1]
-    raise WordbiasError(f"{file}: has no column {choice.text!r}; it has {listed}")
+    raise WordbiasError(f"{name}: has no column {choice.text!r}; it has {listed}")
 
 
 def kept_columns(
-    file: Path, cells: Mapping[str, list[str]], choice: Choice
+    text: str, cells: Mapping[str, list[str]], choice: Choice
 ) -> tuple[dict[str, Column], tuple[str, ...]]:
-    """Return the columns to keep, and the names of those that have too many values for it."""
-    if kind_of(file) == "plain":
-        return {}, ()
-    text = text_column(file, list(cells), choice)
+    """Return the columns to keep, and the names of those that have too many values for it.
+
+    Parameters
+    ----------
+    text
+        The column of the texts.
+    """
     if choice.keep is not None:
         return {name: Column.of(cells[name]) for name in choice.keep}, ()
     made = {name: Column.of(values) for name, values in cells.items() if name != text}

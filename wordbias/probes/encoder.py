@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from wordbias.optional import need
 from wordbias.pretrained import (
     PURPOSE,
     Loaded,
+    evaluating,
     first_line,
     load_pretrained,
     load_untrained,
@@ -22,11 +24,36 @@ from wordbias.pretrained import (
     to_device,
     weights_sha256,
 )
-from wordbias.probes.sentence_transformers import SentenceModules, read_modules
+from wordbias.probes.sentence_transformers import (
+    SentenceModules,
+    is_sentence_transformer,
+    loaded_modules,
+    read_modules,
+)
 from wordbias.threads import threads
 
 Precision = Literal["float32", "bfloat16", "float16"]
 PRECISIONS: tuple[str, ...] = get_args(Precision)
+
+
+class WithTokenizer(Protocol):
+    """A pipeline of transformers, or what looks like it."""
+
+    model: Any
+    tokenizer: Any
+
+
+class SentenceEncoder(Protocol):
+    """A ``SentenceTransformer``."""
+
+    tokenizer: Any
+
+    def __getitem__(self, place: int) -> Any:
+        """Return a module."""
+
+
+ModelLike = str | os.PathLike[str] | tuple[Any, Any] | WithTokenizer | SentenceEncoder
+"""A folder or a name on the hub; a loaded model and its tokenizer; a ``SentenceTransformer``."""
 LONGEST = 512
 """Tokens of a text that are read where no other number is asked for and the model allows it."""
 _UNUSED = "pooler"
@@ -146,6 +173,62 @@ class Encoder:
             tuple(notes),
         )
 
+    @classmethod
+    def of(
+        cls,
+        model: ModelLike,
+        *,
+        device: str | None = None,
+        precision: str | None = None,
+        random_init: int | None = None,
+    ) -> Encoder:
+        """Load an encoder, or take a model that is loaded as it is; of one with a head its body.
+
+        Parameters
+        ----------
+        model
+            What `load` takes, a pair of a model and its tokenizer, an object that has both, such as
+            a pipeline of transformers, or a ``SentenceTransformer``.
+        device, precision, random_init
+            See `load`. A loaded model is where it is and computes in what it computes in.
+
+        Raises
+        ------
+        WordbiasError
+            As `load` does; if `model` is something else, or a loaded one would have to be changed.
+        """
+        if isinstance(model, (str, os.PathLike)):
+            precision = precision or PRECISIONS[0]
+            return cls.load(
+                os.fspath(model), device=device, precision=precision, random_init=random_init
+            )
+        need_transformers()
+        sentence = None
+        if is_sentence_transformer(model):
+            sentence = loaded_modules(model)
+            body, tokenizer = model[0].auto_model, model[0].tokenizer
+        else:
+            body, tokenizer = _model_and_tokenizer(model)
+        body = getattr(body, "base_model", body)
+        name = str(getattr(body, "name_or_path", "") or type(body).__name__)
+        _refuse_to_change(body, name, device, precision, random_init)
+        layers, dim, causal = _shape(body, name)
+        if sentence is not None:
+            sentence.width(dim * len(sentence.pooling))
+        return cls(
+            name,
+            body,
+            tokenizer,
+            layers,
+            dim,
+            position_limit(body),
+            str(body.device),
+            _precision(body),
+            None,
+            causal,
+            sentence,
+        )
+
     @property
     def max_length(self) -> int:
         """Tokens of a text that are read unless told otherwise, special ones included."""
@@ -187,7 +270,7 @@ class Encoder:
         torch = need("torch", extra="contextual", purpose=PURPOSE)
         torch.set_num_threads(threads())
         given = {key: torch.from_numpy(value).to(self.device) for key, value in inputs.items()}
-        with torch.inference_mode():
+        with torch.inference_mode(), evaluating(self.model):
             found = self.model(**given, output_hidden_states=True)
         states: list[Any] = list(found.hidden_states)
         last = getattr(found, "last_hidden_state", None)
@@ -217,6 +300,42 @@ def position_limit(model: Any) -> int | None:
     return None
 
 
+def _model_and_tokenizer(model: Any) -> tuple[Any, Any]:
+    """Return a loaded model and its tokenizer."""
+    pair = model if isinstance(model, (tuple, list)) else ()
+    if not pair:
+        pair = getattr(model, "model", None), getattr(model, "tokenizer", None)
+    if len(pair) != 2 or not hasattr(pair[0], "modules") or not hasattr(pair[1], "is_fast"):
+        lacks = " without its tokenizer" if hasattr(model, "config") else ""
+        raise WordbiasError(
+            f"got a {type(model).__name__}{lacks}; expected a folder, a name on the hub, a loaded "
+            "model with its tokenizer (model, tokenizer), or a SentenceTransformer"
+        )
+    return pair[0], pair[1]
+
+
+def _precision(model: Any) -> str:
+    return str(model.dtype).removeprefix("torch.")
+
+
+def _refuse_to_change(
+    model: Any, name: str, device: str | None, precision: str | None, random_init: int | None
+) -> None:
+    """Refuse what would change a loaded model, which is its owner's."""
+    if random_init is not None:
+        raise WordbiasError(f"{name}: is loaded, and keeps its weights; --random-init needs a name")
+    if device is not None and device not in (str(model.device), model.device.type):
+        raise WordbiasError(
+            f"{name}: is loaded on {model.device}; move it there, model.to({device!r}), or leave "
+            "out --device"
+        )
+    if precision is not None and precision != _precision(model):
+        raise WordbiasError(
+            f"{name}: is loaded in {_precision(model)}; convert it, model.to(torch.{precision}), "
+            "or leave out --precision"
+        )
+
+
 def _check_weights(loaded: Loaded, name: str) -> None:
     missing = [key for key in loaded.missing if _UNUSED not in key.split(".")]
     if missing:
@@ -236,7 +355,7 @@ def _shape(model: Any, name: str) -> tuple[int, int, bool]:
     torch = need("torch", extra="contextual", purpose=PURPOSE)
     ids = torch.tensor([[0, 0], [0, 1]], dtype=torch.long, device=model.device)
     try:
-        with torch.inference_mode():
+        with torch.inference_mode(), evaluating(model):
             states = model(
                 input_ids=ids, attention_mask=torch.ones_like(ids), output_hidden_states=True
             ).hidden_states

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.pooling import Settings
 from wordbias.probes.tokens import Span
@@ -30,11 +28,7 @@ def encode(
         If a layer does not exist, there is no text, a span has no tokens, or a vector is not
         finite.
     """
-    work = Work.of(encoder, texts, spans, settings)
-    out = np.empty(work.shape, np.float32)
-    for batch in work.batches(0, batch_tokens):
-        out[:, batch.places] = batch.vectors
-    return out
+    return Work.of(encoder, texts, spans, settings).vectors(batch_tokens)
 
 
 def encode_spans(

@@ -61,8 +61,8 @@ def load_vectors(path: str | Path, array: str | None = None) -> Representations:
         tensors, metadata = map_tensors(path)
         if KEY in metadata:
             return load_representations(path)
-        return _named(path, _chosen(path, tensors, array))
-    return _named(path, _numpy(path, start, array))
+        return of_array(_chosen(path, tensors, array), path.stem, str(path))
+    return of_array(_numpy(path, start, array), path.stem, str(path))
 
 
 def _start(path: Path) -> bytes:
@@ -162,11 +162,25 @@ def _name(path: Path, known: list[str], array: str | None) -> str:
     return array or known[0]
 
 
-def _named(path: Path, found: Array) -> Representations:
+def of_array(found: Array, name: str, what: str = "") -> Representations:
+    """Take an array of shape ``(n, d)``, or ``(L, n, d)`` for several layers, as representations.
+
+    Parameters
+    ----------
+    name
+        What results call it.
+    what
+        What messages call it, by default the same.
+
+    Raises
+    ------
+    WordbiasError
+        If it has another shape, or holds no numbers.
+    """
     if found.ndim not in (2, 3) or found.dtype.kind not in "fiu":
         raise WordbiasError(
-            f"{path}: expected numbers of shape (examples, dimensions) or (layers, examples, "
-            f"dimensions), found {found.dtype} of shape {found.shape}"
+            f"{what or name}: expected numbers of shape (examples, dimensions) or (layers, "
+            f"examples, dimensions), found {found.dtype} of shape {found.shape}"
         )
     vectors = found[None] if found.ndim == 2 else found
-    return Representations(vectors, tuple(range(len(vectors))), name=path.stem)
+    return Representations(vectors, tuple(range(len(vectors))), name=name)

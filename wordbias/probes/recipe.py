@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from wordbias.errors import WordbiasError
+
 PROBES = ("linear", "mlp")
 
 
@@ -39,6 +41,16 @@ class Recipe:
     patience: int = 4
     tolerance: float = 1e-3
     last: bool = False
+
+    def __post_init__(self) -> None:
+        if self.probe not in PROBES:
+            raise WordbiasError(f"probe {self.probe!r}: expected one of {', '.join(PROBES)}")
+        if self.epochs < 1 or self.batch < 1:
+            raise WordbiasError(
+                f"{self.epochs} epochs in batches of {self.batch}: expected at least 1 of each"
+            )
+        if not 0 < self.rate <= 1:
+            raise WordbiasError(f"rate {self.rate}: expected a number above 0 and at most 1")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as a dictionary."""

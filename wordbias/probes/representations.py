@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
+from wordbias.rendering import as_paragraph, how_many
+from wordbias.results import Report
+
+Layers = int | Sequence[int] | str | None
+"""Numbers of layers, ``all``, ``last``, or None where nothing is asked for."""
+
+
+def which_layers(asked: Layers, known: Sequence[int], default: str = "all") -> tuple[int, ...]:
+    """Return the numbers of the layers that are asked for, of those there are."""
+    asked = default if asked is None else asked
+    if isinstance(asked, str):
+        if asked not in ("all", "last"):
+            raise WordbiasError(f"layers {asked!r}: expected all, last, or numbers such as 0,3,6")
+        return tuple(known if asked == "all" else known[-1:])
+    return (asked,) if isinstance(asked, int) else tuple(dict.fromkeys(map(int, asked)))
+
+
+def cell_of(value: object) -> str | None:
+    """Return a label or another value as text; None where it is missing, as pandas has it."""
+    missing = value is None or type(value).__name__ in ("NAType", "NaTType")
+    if missing or (isinstance(value, (float, np.floating)) and np.isnan(value)):
+        return None
+    return str(value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,13 +80,24 @@ class Representations:
         Model, pooling, hash of the data and whatever else JSON holds.
     name
         What results call it.
+    report
+        Of the function that made it, if one did.
+
+    Examples
+    --------
+    >>> reps = Representations(np.zeros((2, 3, 4), np.float32), layers=(0, 6))
+    >>> reps[6].shape
+    (3, 4)
+    >>> reps
+    <Representations 'representations': 3 texts × 4, layers 0, 6>
     """
 
-    vectors: NDArray[np.float32] = field(repr=False)
+    vectors: NDArray[np.float32]
     layers: tuple[int, ...]
-    columns: Mapping[str, Column] = field(default_factory=dict, repr=False)
-    about: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    columns: Mapping[str, Column] = field(default_factory=dict)
+    about: Mapping[str, Any] = field(default_factory=dict)
     name: str = "representations"
+    report: Report | None = None
 
     def __post_init__(self) -> None:
         if self.vectors.ndim != 3 or len(self.vectors) != len(self.layers):
@@ -84,6 +119,49 @@ class Representations:
     def dim(self) -> int:
         """Dimensions of a vector."""
         return int(self.vectors.shape[2])
+
+    def __repr__(self) -> str:
+        layers = how_many(len(self.layers), "layer")
+        if len(self.layers) <= 4:
+            layers = f"layer{'s' * (len(self.layers) > 1)} {', '.join(map(str, self.layers))}"
+        return (
+            f"<Representations {self.name!r}: {how_many(len(self), 'text')} × {self.dim}, {layers}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Show in a notebook what they are, and of what."""
+        keys = ("model", "pooling", "texts")
+        said = [f"{key}: {self.about[key]}" for key in keys if key in self.about]
+        said += [f"columns: {', '.join(self.columns)}"] if self.columns else []
+        return "\n".join(map(as_paragraph, [repr(self), *said]))
+
+    def __getitem__(self, layer: int) -> NDArray[np.float32]:
+        """Return the vectors of one layer, shape ``(n, d)``; -1 is the last.
+
+        Raises
+        ------
+        KeyError
+            Naming the layers there are.
+        """
+        if -len(self.layers) <= layer < 0:
+            layer = self.layers[layer]
+        if layer not in self.layers:
+            known = ", ".join(map(str, self.layers))
+            raise KeyError(f"{self.name} has no layer {layer}; it holds {known}")
+        return self.layer(layer)
+
+    __iter__ = None
+    """There is no telling whether texts or layers would be meant."""
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return all vectors, shape ``(L, n, d)``."""
+        return np.array(self.vectors, dtype, copy=copy)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write them as ``wordbias encode`` does; the file is written whole or not at all."""
+        from wordbias.probes.storage import save_representations
+
+        save_representations(self, os.fspath(path))
 
     def layer(self, number: int) -> NDArray[np.float32]:
         """Return the vectors of one layer, shape ``(n, d)``.

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, TypeGuard
 
 from wordbias.errors import WordbiasError
 from wordbias.optional import need
@@ -206,6 +208,53 @@ def read_modules(
     )
 
 
+def is_sentence_transformer(model: object) -> TypeGuard[Any]:
+    """Say whether an object is a ``SentenceTransformer``; the library is not imported."""
+    kinds = (f"{kind.__module__}.{kind.__qualname__}" for kind in type(model).__mro__)
+    return any(
+        kind.startswith("sentence_transformers.") and kind.endswith(".SentenceTransformer")
+        for kind in kinds
+    )
+
+
+def loaded_modules(model: Any) -> SentenceModules:
+    """Read a loaded ``SentenceTransformer`` as `read_modules` reads a folder.
+
+    Its modules write what is read, all but the transformer, whose tokenizer lower-cases by itself.
+
+    Raises
+    ------
+    WordbiasError
+        If a module is not understood.
+    """
+    first, *rest = model
+    name = str(getattr(getattr(first, "auto_model", None), "name_or_path", "") or "the model")
+    prompts = {
+        key: getattr(model, key, None) for key in ("prompts", "default_prompt_name", "truncate_dim")
+    }
+    kinds = [f"{type(one).__module__}.{type(one).__qualname__}" for one in (first, *rest)]
+    places = ["", *(f"{i}_{type(one).__qualname__}" for i, one in enumerate(rest, 1))]
+    listed = [{"path": place, "type": kind} for place, kind in zip(places, kinds, strict=True)]
+    with TemporaryDirectory() as made:
+        folder = Path(made)
+        (folder / MODULES).write_text(json.dumps(listed), "utf-8")
+        (folder / LIBRARY_CONFIG).write_text(json.dumps(prompts), "utf-8")
+        try:
+            _listed(folder)  # refuses modules of which nothing is known
+            config = {**first.get_config_dict(), "do_lower_case": False}
+            (folder / _TRANSFORMER_CONFIGS[0]).write_text(json.dumps(config), "utf-8")
+            for place, module in zip(places[1:], rest, strict=True):
+                (folder / place).mkdir()
+                module.save(str(folder / place))
+            found = read_modules(made)
+        except WordbiasError as error:
+            said = str(error).replace(f"{folder}{os.sep}", f"{name}: ").replace(_REMEDY, _ALONE)
+            raise WordbiasError(said) from None
+    if found is None:
+        raise WordbiasError(f"{name}: is no model of sentence-transformers")
+    return replace(found, transformer=name)
+
+
 def module_files(name: str) -> dict[str, Path]:
     """Return the files that make a folder one of sentence-transformers, by their places in it.
 
@@ -312,6 +361,9 @@ _KNOWN = (*_FIRST, "Dense", "LayerNorm", "Normalize", "Dropout")
 _REMEDY = (
     "to read the transformer alone, as any other model, copy the folder without its modules.json"
 )
+
+
+_ALONE = "to read the transformer alone, give (model[0].auto_model, model.tokenizer)"
 
 
 def _transformer_config(folder: Path) -> dict[str, Any]:

@@ -1,31 +1,115 @@
-"""The texts of a file, what else its columns say of them, and where in them a word stands."""
+"""Texts of a file or in memory, what else columns say of them, and where in them a word stands."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 from wordbias.errors import WordbiasError
-from wordbias.formats.tables import Line, read_lines
+from wordbias.formats.tables import PLAIN, Line, kind_of, read_lines
 from wordbias.probes.columns import Choice, kept_columns, text_column
-from wordbias.probes.representations import Column
+from wordbias.probes.representations import Column, cell_of
 from wordbias.probes.spans import Span, find_word
+
+
+class Columns(Protocol):
+    """A frame, as of pandas."""
+
+    columns: Any
+
+    def __getitem__(self, name: Any) -> Any:
+        """Return a column."""
+
+
+TextsLike = str | os.PathLike[str] | Iterable[str] | Mapping[str, Sequence[object]] | Columns
+"""A file, texts, or columns of which one holds texts."""
+
+
+class Source(NamedTuple):
+    """Rows with texts.
+
+    Attributes
+    ----------
+    name
+        What messages call them.
+    lines
+        The rows.
+    plain
+        Why they have no columns; empty where they have.
+    """
+
+    name: str
+    lines: Iterator[Line]
+    plain: str = ""
+
+
+def open_texts(source: TextsLike, name: str = "texts") -> Source:
+    """Open a plain, tabbed, CSV or jsonl file (see `read_lines`), or what is in memory.
+
+    Parameters
+    ----------
+    source
+        A file; texts, such as a list or a pandas Series; or columns by name: a mapping or a frame.
+    name
+        What messages call what is no file.
+
+    Raises
+    ------
+    WordbiasError
+        If it is something else, or its columns have different lengths.
+    """
+    if isinstance(source, (str, os.PathLike)):
+        file = Path(source)
+        plain = "is plain text, which has no columns; name a .tsv, .csv or .jsonl file"
+        return Source(str(file), read_lines(file), plain if kind_of(file) == "plain" else "")
+    known = source.keys() if isinstance(source, Mapping) else getattr(source, "columns", None)
+    if known is not None:
+        table: Any = source
+        cells = {str(column): list(table[column]) for column in known}
+        if len({len(column) for column in cells.values()}) != 1:
+            sizes = ", ".join(f"{column} {len(found):,}" for column, found in cells.items())
+            raise WordbiasError(f"{name}: expected columns of one length, found {sizes or 'none'}")
+        return Source(name, _in_columns(cells))
+    if not isinstance(source, Iterable):
+        raise WordbiasError(
+            f"{name}: expected a file, a list of texts, or a dictionary or frame of columns; got "
+            f"{type(source).__name__}"
+        )
+    plain = "is a list, which has no columns; give a dictionary or a frame of columns"
+    return Source(name, _in_a_list(source), plain)
+
+
+def _in_columns(cells: Mapping[str, list[object]]) -> Iterator[Line]:
+    for number, row in enumerate(zip(*cells.values(), strict=True), 1):
+        said = dict(zip(cells, map(cell_of, row), strict=True))
+        nulls = frozenset(name for name, cell in said.items() if cell is None)
+        yield Line(number, {name: cell or "" for name, cell in said.items()}, nulls=nulls)
+
+
+def _in_a_list(texts: Iterable[object]) -> Iterator[Line]:
+    for number, text in enumerate(texts, 1):
+        if isinstance(text, str):
+            yield Line(number, {PLAIN: text})
+        else:
+            yield Line(number, {}, f"expected a text, found {text!r:.40}")
 
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """Texts of a file.
+    """Texts and what is known of them.
 
     Attributes
     ----------
-    file
-        Where they are from.
+    name
+        The file that they are from, or what messages call them.
     texts, lines
-        Each with its line in the file.
+        Each with its line in the file, or its number.
     spans
         Of a word in each, if words are meant.
     columns
@@ -36,7 +120,7 @@ class Texts:
         Columns that have too many values to be kept.
     """
 
-    file: Path
+    name: str
     texts: Sequence[str] = field(repr=False)
     lines: Sequence[int] = field(repr=False)
     spans: Sequence[Span] | None = field(repr=False)
@@ -69,7 +153,7 @@ class Texts:
         place, reason = next(iter(bad.items()))
         problem = f"line {self.lines[place]}: {reason}"
         if not skip_bad or len(bad) == len(self):
-            raise WordbiasError(f"{self.file}: {problem}{_remedy(skip_bad)}")
+            raise WordbiasError(f"{self.name}: {problem}{_remedy(skip_bad)}")
         kept = [i for i in range(len(self)) if i not in bad]
         return replace(
             self,
@@ -85,8 +169,8 @@ class Texts:
         )
 
 
-def load_texts(path: str | Path, choice: Choice | None = None) -> Texts:
-    """Read the texts of a plain, tabbed, CSV or jsonl file (see `read_lines`), compressed or not.
+def load_texts(source: TextsLike, choice: Choice | None = None) -> Texts:
+    """Read the texts of a file or of what is in memory, see `open_texts`.
 
     Raises
     ------
@@ -94,19 +178,22 @@ def load_texts(path: str | Path, choice: Choice | None = None) -> Texts:
         If the file cannot be read, a column that is asked for is not there, a row cannot be used
         (and such are not to be dropped), or no row is left.
     """
-    file, choice = Path(path), choice or Choice()
+    opened, choice = open_texts(source), choice or Choice()
     bad: list[str] = []
-    rows = list(islice(_usable(file, read_lines(file), choice, bad), choice.limit))
+    rows = list(islice(_usable(opened, choice, bad), choice.limit))
     if not rows:
         among = f"; {len(bad)} rows cannot be used, the first: {bad[0]}" if bad else ""
         wanted = " where " + " and ".join(map(_equation, choice.where.items()))
-        raise WordbiasError(f"{file}: holds no text{wanted if choice.where else ''}{among}")
-    names = list(dict.fromkeys(name for line, _, _ in rows for name in line.cells))
-    cells = {name: [line.cells.get(name, "") for line, _, _ in rows] for name in names}
-    columns, left_out = kept_columns(file, cells, choice)
+        raise WordbiasError(f"{opened.name}: holds no text{wanted if choice.where else ''}{among}")
+    columns: dict[str, Column] = {}
+    left_out: tuple[str, ...] = ()
+    if not opened.plain:
+        names = list(dict.fromkeys(name for line, _, _ in rows for name in line.cells))
+        cells = {name: [line.cells.get(name, "") for line, _, _ in rows] for name in names}
+        columns, left_out = kept_columns(text_column(opened.name, names, choice), cells, choice)
     spans = [span for _, _, span in rows if span is not None]
     return Texts(
-        file,
+        opened.name,
         [text for _, text, _ in rows],
         [line.number for line, _, _ in rows],
         spans or None,
@@ -120,21 +207,21 @@ def load_texts(path: str | Path, choice: Choice | None = None) -> Texts:
 Row = tuple[Line, str, Span | None]
 
 
-def _usable(file: Path, lines: Iterable[Line], choice: Choice, bad: list[str]) -> Iterator[Row]:
+def _usable(source: Source, choice: Choice, bad: list[str]) -> Iterator[Row]:
     """Yield the rows that are asked for; note the others, or refuse the first of them."""
     column = ""
-    for line in lines:
+    for line in source.lines:
         try:
             if line.problem:
                 raise _BadRowError(line.problem)
-            column = column or text_column(file, list(line.cells), choice)
+            column = column or text_column(source.name, list(line.cells), choice, source.plain)
             if all(_cell(line, name) in values for name, values in choice.where.items()):
                 text = _text(line, column)
                 yield line, text, _span(line, text, choice)
         except _BadRowError as error:
             problem = f"line {line.number}: {error}"
             if not choice.skip_bad:
-                raise WordbiasError(f"{file}: {problem}{_remedy(False)}") from None
+                raise WordbiasError(f"{source.name}: {problem}{_remedy(False)}") from None
             bad.append(problem)
 
 

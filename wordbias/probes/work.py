@@ -149,6 +149,13 @@ class Work:
                 yield Batch(np.concatenate(places), np.repeat(vectors, repeats, axis=1), len(rows))
                 bar.update(int(lengths[rows].sum()))
 
+    def vectors(self, batch_tokens: int = BATCH_TOKENS) -> Float32:
+        """Encode all texts; return their vectors in memory, shape ``(L, n, d)``."""
+        out = np.empty(self.shape, np.float32)
+        for batch in self.batches(0, batch_tokens):
+            out[:, batch.places] = batch.vectors
+        return out
+
     def _check_changed(self, rows: Places, vectors: Float32) -> None:
         """Refuse interventions in the model that no vector shows."""
         model, settings = self.encoder.model, self.settings

@@ -1,7 +1,9 @@
 """Files of queries: our TOML, word sets as WEFE keeps them, queries as WEFE prints them."""
 
 import json
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
@@ -16,19 +18,24 @@ from wordbias.wordlists._toml import (
     read_toml,
     refuse_unknown,
 )
-from wordbias.wordlists.queries import Pair, Query, Words
+from wordbias.wordlists.queries import Pair, Query, Words, choose_query
 from wordbias.wordlists.query_checks import as_names, checked, disjoint, distinct
 
 _SHAPE = ("target_sets", "attribute_sets", "target_sets_names", "attribute_sets_names")
 _UNUSED = ("query_name", "template")
 _HOW = "name two with --targets A,B and two with --attributes C,D"
 
+SetsLike = Sequence[str] | Mapping[str, Iterable[str]] | Sequence[Iterable[str]]
+"""Two sets of words: their names, or their words by name, or two lists of words."""
+QueryLike = str | Sequence[str] | Query | Mapping[str, Any]
+"""Names of queries, or one with words of its own: ``{"targets": …, "attributes": …}``."""
+
 
 def load_queries(
-    path: str | Path | None = None,
+    path: str | os.PathLike[str] | None = None,
     *,
-    targets: Sequence[str] = (),
-    attributes: Sequence[str] = (),
+    targets: SetsLike = (),
+    attributes: SetsLike = (),
     remedy: str = _HOW,
 ) -> tuple[Query, ...]:
     """Read queries from a file; without `path`, WEAT 1-10 of Caliskan et al. (2017).
@@ -44,7 +51,8 @@ def load_queries(
     path
         The file.
     targets, attributes
-        Names of two sets each: one query is made of them, in place of the file's.
+        Two sets each: one query is made of them, in place of the file's. Either the names of sets
+        in the file, or words by name, or two lists, which are called X and Y, A and B.
     remedy
         What to do about a file that has but sets.
 
@@ -54,30 +62,104 @@ def load_queries(
         The file cannot be read or something in it is not as described; the message names the
         file, the key, what was expected and found, and the remedy.
     """
-    file = packaged("weat.toml") if path is None else Path(path)
-    sets, queries = _from_json(file) if file.name.endswith(".json") else _from_toml(file)
+    file, sets, queries = _read(path)
     if targets or attributes:
-        chosen = {"targets": list(targets), "attributes": list(attributes)}
-        name = f"{'/'.join(targets)} × {'/'.join(attributes)}"
-        return (_query(file, name, chosen, sets, ("--targets", "--attributes"), str(file)),)
+        return (_own(file, sets, targets, attributes),)
     if not queries:
         raise WordbiasError(f"{file}: expected queries, found only sets of words; {remedy}")
     return queries
 
 
-def load_two_sets(names: Sequence[str], path: str | Path | None = None) -> Pair:
-    """Read two sets of attribute words by name; see `load_queries` for the file.
+def as_queries(
+    asked: QueryLike = "all",
+    path: str | os.PathLike[str] | None = None,
+    *,
+    targets: SetsLike = (),
+    attributes: SetsLike = (),
+) -> tuple[Query, ...]:
+    """Return queries by name, or one with words of its own.
+
+    Parameters
+    ----------
+    asked
+        Names, see `choose_query`; a query; or ``{"targets": …, "attributes": …}``, which may have a
+        ``name`` and say what it is ``about``.
+    path, targets, attributes
+        See `load_queries`.
+
+    Raises
+    ------
+    WordbiasError
+        If the file cannot be used, there is no such query, or its sets are not as described.
+    """
+    if isinstance(asked, Query):
+        return (checked(asked, "query"),)
+    if not isinstance(asked, Mapping):
+        known = load_queries(path, targets=targets, attributes=attributes)
+        return choose_query(known, asked if isinstance(asked, str) else ",".join(asked))
+    refuse_unknown(asked, ("targets", "attributes", "name", "about"), "query")
+    file, sets, _ = _read(path)
+    made = _own(file, sets, asked.get("targets") or (), asked.get("attributes") or ())
+    name, about = (str(asked.get(key, getattr(made, key))) for key in ("name", "about"))
+    return (replace(made, name=name, about=about),)
+
+
+def load_two_sets(attributes: SetsLike, path: str | os.PathLike[str] | None = None) -> Pair:
+    """Return two sets of attribute words; see `load_queries`.
 
     Raises
     ------
     WordbiasError
         As there; and if they have a word in common.
     """
-    file = packaged("weat.toml") if path is None else Path(path)
-    sets, _ = _from_json(file) if file.name.endswith(".json") else _from_toml(file)
-    found = _two(file, as_names(list(names), "--attributes"), sets, "--attributes")
+    file, sets, _ = _read(path)
+    found = _chosen(file, attributes, sets, "--attributes", "AB")
     disjoint(found, f"{file}: --attributes")
     return found
+
+
+def _own(
+    file: Traversable, sets: Mapping[str, Words], targets: SetsLike, attributes: SetsLike
+) -> Query:
+    """Make a query of two sets each."""
+    x = _chosen(file, targets, sets, "--targets", "XY")
+    y = _chosen(file, attributes, sets, "--attributes", "AB")
+    name = " × ".join("/".join(name for name, _ in two) for two in (x, y))
+    return checked(Query(name, x, y, str(file)), str(file))
+
+
+def _chosen(
+    file: Traversable, given: SetsLike, sets: Mapping[str, Words], where: str, letters: str
+) -> Pair:
+    """Return two sets that were named, or whose words were given."""
+    if not isinstance(given, Mapping) and all(isinstance(name, str) for name in given):
+        return _two(file, as_names(list(given), where), sets, where)
+    if len(given) != 2:
+        raise WordbiasError(f"{where}: expected two sets of words, found {len(given)}")
+    named: Mapping[str, object] = dict(
+        given.items() if isinstance(given, Mapping) else zip(letters, given, strict=True)
+    )
+    first, second = (
+        (
+            str(name),
+            as_words(
+                list(words)
+                if isinstance(words, Iterable) and not isinstance(words, str)
+                else words,
+                f"{where}: {name}",
+            ),
+        )
+        for name, words in named.items()
+    )
+    return first, second
+
+
+def _read(
+    path: str | os.PathLike[str] | None,
+) -> tuple[Traversable, dict[str, Words], tuple[Query, ...]]:
+    """Return the file, its sets and its queries; by default those of WEAT."""
+    file = packaged("weat.toml") if path is None else Path(path)
+    return file, *(_from_json(file) if file.name.endswith(".json") else _from_toml(file))
 
 
 def _from_toml(file: Traversable) -> tuple[dict[str, Words], tuple[Query, ...]]:

@@ -27,6 +27,7 @@ from wordbias.contextual.stereoset.repair import Repaired
 from wordbias.contextual.stereoset.scores import Float
 from wordbias.contextual.stereoset.settings import Settings
 from wordbias.errors import WordbiasError
+from wordbias.pretrained import ModelLike, evaluating, name_of
 from wordbias.results import Row
 
 _HEADS = {"intersentence": "following", "intrasentence": "masked"}
@@ -73,7 +74,12 @@ class Judge:
 
     @classmethod
     def load(
-        cls, name: str, data: Data, *, next_label: str | None = None, device: str | None = None
+        cls,
+        source: ModelLike,
+        data: Data,
+        *,
+        next_label: str | None = None,
+        device: str | None = None,
     ) -> Judge:
         """Load the heads that the data needs: next-sentence, masked-language, or both.
 
@@ -82,15 +88,15 @@ class Judge:
         WordbiasError
             If the model has none of them, or a part that they score cannot be used.
         """
-        needed = _needed(data)
+        needed, name = _needed(data), name_of(source)
         heads: dict[str, Any] = {}
         missing: list[WordbiasError] = []
         for head in needed:
             try:
                 if head == "following":
-                    heads[head] = NextSentence.load(name, next_label=next_label, device=device)
+                    heads[head] = NextSentence.load(source, next_label=next_label, device=device)
                 else:
-                    heads[head] = MaskedModel.load(name, device=device)
+                    heads[head] = MaskedModel.load(source, device=device)
             except WordbiasError as error:
                 missing.append(error)
         if not heads:
@@ -122,10 +128,11 @@ class Judge:
 
     @contextmanager
     def intervened(self, interventions: Sequence[Intervention]) -> Iterator[None]:
-        """Intervene in every head as long as the block lasts."""
+        """Intervene in every head, and switch its dropout off, as long as the block lasts."""
         with ExitStack() as stack:
             for head in (self.following, self.masked):
                 if head is not None:
+                    stack.enter_context(evaluating(head.model))
                     stack.enter_context(applied(head.model, interventions))
             yield
 

@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import lzma
+import os
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,7 +24,7 @@ class Source(NamedTuple):
     sha256: str
 
 
-def read_text(path: str | Path) -> Source:
+def read_text(path: str | os.PathLike[str]) -> Source:
     """Read UTF-8 text, which may be compressed (.gz, .bz2, .xz).
 
     Raises

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +19,9 @@ from wordbias.contextual.sweep.forward import Forward
 from wordbias.contextual.sweep.keeping import Kept
 from wordbias.contextual.sweep.plan import Plan
 from wordbias.contextual.sweep.texts import Texts
-from wordbias.errors import Interrupted, WordbiasError
-from wordbias.nli.hugging_face import Classifier
+from wordbias.errors import Interrupted, UsageError, WordbiasError
+from wordbias.nli.hugging_face import Classifier, label_order
+from wordbias.pretrained import ModelLike, load_pretrained, name_of
 from wordbias.progress import progress
 from wordbias.threads import threads
 from wordbias.workers import Workers
@@ -37,8 +39,8 @@ class Source:
     ----------
     head
         ``next sentence`` or ``inference``.
-    name
-        A folder, or a name on the hub.
+    model
+        A folder, a name on the hub, or a loaded model with its tokenizer, for this process alone.
     labels
         What a user says of its outputs: the one that means "is next", or the order of three.
     device
@@ -46,16 +48,22 @@ class Source:
     """
 
     head: str
-    name: str
+    model: ModelLike
     labels: tuple[str, ...] = ()
     device: str | None = None
 
     def load(self) -> NextSentence | Classifier:
         """Load it; errors are those of the two classes."""
-        if self.head == "inference":
-            return Classifier.load(self.name, labels=self.labels or None, device=self.device)
-        label = self.labels[0] if self.labels else None
-        return NextSentence.load(self.name, next_label=label, device=self.device)
+        if self.head != "inference":
+            label = self.labels[0] if self.labels else None
+            return NextSentence.load(self.model, next_label=label, device=self.device)
+        labels, name = self.labels or None, name_of(self.model)
+        if isinstance(self.model, (str, os.PathLike)):
+            return Classifier.load(name, labels=labels, device=self.device)
+        loaded = load_pretrained("AutoModelForSequenceClassification", self.model, "a classifier")
+        places = label_order(loaded.model.config.id2label, labels, name)
+        model, device = loaded.on(self.device)
+        return Classifier(name, model, loaded.tokenizer, places, device)
 
 
 def outputs(
@@ -82,9 +90,12 @@ def outputs(
     Raises
     ------
     WordbiasError
-        If the file is of another sweep, or the model puts out no numbers.
+        If the file is of another sweep, the model puts out no numbers, or one that is loaded would
+        be needed in other processes.
     """
     workers = workers or Workers()
+    if not workers.here and not isinstance(source.model, (str, os.PathLike)):
+        raise UsageError("--jobs and --backend go with names of models, which each process loads")
     shape = (len(texts.tokens), len(plan.names), judge.model.config.num_labels)
     about = {} if file is None else _about(judge.model, plan, texts)
     kept = Kept(shape, len(texts.batches), file, about)
@@ -103,7 +114,7 @@ def outputs(
     finally:  # also where a worker died
         kept.save()
     if not np.isfinite(kept.logits).all():
-        raise WordbiasError(f"{source.name}: predicts what is no number; its weights are damaged")
+        raise WordbiasError(f"{judge.name}: predicts what is no number; its weights are damaged")
     return kept.logits[texts.places]
 
 

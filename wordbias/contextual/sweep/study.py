@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from wordbias.contextual.adapters import Adapter
 from wordbias.contextual.families import layer_count
-from wordbias.contextual.fitting import Recipe, fit_adapter
 from wordbias.contextual.next_sentence import NextSentence
-from wordbias.contextual.sent_debias import LIMIT, drawn_from, with_sent_debias
-from wordbias.contextual.sentence_pairs import sentence_pairs
 from wordbias.contextual.stereoset.gsss import Gsss
 from wordbias.contextual.sweep.measuring import (
     How,
@@ -28,52 +25,13 @@ from wordbias.contextual.sweep.runner import Float32, Source, outputs
 from wordbias.contextual.sweep.texts import Texts
 from wordbias.contextual.table7 import Entry
 from wordbias.contextual.text_pairs import TextPairs
-from wordbias.errors import WordbiasError
 from wordbias.nli.hugging_face import Classifier, as_written
 from wordbias.nli.test_sets import TestSet
+from wordbias.pretrained import evaluating
 from wordbias.results import Row
 from wordbias.workers import Workers
 
 Judge = NextSentence | Classifier
-
-
-@dataclass(frozen=True, eq=False)
-class Fitting:
-    """From what the subspaces of both models are fitted.
-
-    Attributes
-    ----------
-    recipe
-        How.
-    pairs
-        File of sentence pairs; by default the built-in ones.
-    text
-        File of running text, for the baseline SENT-Debias; None leaves it out.
-    limit
-        Pairs to draw from that text.
-    attribute
-        Whose pairs of words are swapped in it; by default gender's.
-    """
-
-    recipe: Recipe = field(default_factory=Recipe)
-    pairs: str | None = None
-    text: str | None = None
-    limit: int = LIMIT
-    attribute: str | None = None
-
-    def fit(self, judge: Judge) -> Adapter:
-        """Fit an adapter to a model; errors are those of `fit_adapter`."""
-        model, tokenizer = judge.model, judge.tokenizer
-        pairs, source = sentence_pairs(self.pairs), self.pairs or "built-in"
-        try:
-            adapter = fit_adapter(model, tokenizer, pairs, self.recipe, source=source)
-        except WordbiasError as error:
-            raise WordbiasError(f"{judge.name}: {error}") from None
-        if self.text is None:
-            return adapter
-        seed = self.recipe.seed
-        drawn = drawn_from(self.text, self.attribute, limit=self.limit, seed=seed)
-        return with_sent_debias(adapter, model, tokenizer, drawn, source=self.text)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +79,8 @@ class Part:
         model = self.judge.model
         plan = Plan.of(models_of(self.adapter), layer_count(model))
         texts = Texts.of(model, self.judge.tokenizer, pairs, truncate=truncate)
-        found = outputs(self.source, self.judge, plan, texts, file=self.file, workers=workers)
+        with evaluating(model):
+            found = outputs(self.source, self.judge, plan, texts, file=self.file, workers=workers)
         return list(plan.names), found
 
 
@@ -188,12 +147,7 @@ def _questions(data: Data) -> list[tuple[str, str]]:
     return [*asked, *((first, second) for first, second in data.snli.pairs)]
 
 
-def facts(part: Part) -> dict[str, Any]:
-    """Return what a report says of a model."""
-    about: dict[str, Any] = {"path": part.judge.name, **part.adapter.fingerprint.to_dict()}
-    return {**about, "device": part.judge.device, "fitting": dict(part.adapter.facts)}
-
-
-def accuracy_of_base(entries: Sequence[Entry]) -> float:
-    """Return the SNLI accuracy of the model as it is."""
-    return next(one.snli for one in entries if not one.numbers)
+def facts(judge: Judge, adapter: Adapter) -> dict[str, Any]:
+    """Return what a report says of a model and of what was fitted on it."""
+    about: dict[str, Any] = {"path": judge.name, **adapter.fingerprint.to_dict()}
+    return {**about, "device": judge.device, "fitting": dict(adapter.facts)}

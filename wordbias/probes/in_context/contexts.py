@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from wordbias.errors import WordbiasError
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.in_context.sentences import Context, Sentences
@@ -87,12 +85,9 @@ def encode_contexts(
         if not pairs:
             raise WordbiasError(f"{encoder.name}: no word is within the tokens that are read")
         work = _work(encoder, pairs, settings)
-    vectors = np.empty(work.shape, np.float32)
-    for batch in work.batches():
-        vectors[:, batch.places] = batch.vectors
     return Encoded(
         Representations(
-            vectors,
+            work.vectors(),
             work.settings.layers or (),
             {COLUMN: Column.of(word for word, _ in pairs)},
             _about(encoder, work, reading),

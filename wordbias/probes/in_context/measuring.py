@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.probes.in_context.association import DRAWS, UndefinedError, associate
-from wordbias.probes.in_context.variance import Variance
+from wordbias.probes.in_context.variance import VARIANCES, Variance
 from wordbias.probes.in_context.words import FoundWords, WordRows, find_words, swapped
 from wordbias.probes.representations import Representations
 from wordbias.results import Row
@@ -41,6 +41,17 @@ class Settings:
     minimum: int = 1
     swap: bool = False
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.draws < 2 or self.minimum < 1:
+            raise WordbiasError(
+                f"{self.draws} draws of words with at least {self.minimum} sentences: expected two "
+                "draws or more, and at least one sentence"
+            )
+        if self.variance not in VARIANCES:
+            raise WordbiasError(
+                f"variance {self.variance!r}: expected one of {', '.join(VARIANCES)}"
+            )
 
 
 def ceat(

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from wordbias.errors import WordbiasError
-from wordbias.formats.tables import Line, kind_of, read_lines
+from wordbias.formats.tables import Line
 from wordbias.probes.in_context.scanning import Occurrence, Scanner
+from wordbias.probes.texts import Source, TextsLike, open_texts
 from wordbias.progress import progress
 
 PER_WORD = 1_000
@@ -86,8 +87,10 @@ def find_sentences(
     Raises
     ------
     WordbiasError
-        If no sentence has any of the words.
+        If no sentence has any of the words, or none of a word is to be kept.
     """
+    if per_word < 1:
+        raise WordbiasError(f"{per_word} sentences of a word: expected at least 1")
     wanted = list(dict.fromkeys(words))
     scan, kept = Scanner(wanted), {word: _Smallest(per_word, seed, word) for word in wanted}
     lines = 0
@@ -104,49 +107,51 @@ def find_sentences(
     )
 
 
-def read_sentences(path: str | Path, column: str | None = None) -> Iterator[str]:
-    """Yield the sentences of a file: one a line, or a column of a table; .gz, .bz2 and .xz too.
+def read_sentences(source: TextsLike, column: str | None = None) -> Iterator[str]:
+    """Yield the sentences of a file, .gz, .bz2 and .xz too, or of what is in memory.
 
     Parameters
     ----------
+    source
+        A file with one a line or a table; a list; or columns, see
+        `wordbias.probes.texts.open_texts`.
     column
-        Of a .tsv, .csv or .jsonl file; by default ``text``, else ``sentence``, else the only one.
+        Of a table; by default ``text``, else ``sentence``, else the only one.
 
     Raises
     ------
     WordbiasError
         If the file cannot be read, is not UTF-8, is empty, or has no such column.
     """
-    file = Path(path)
-    name = ""
-    with progress(f"reading {file.name}", unit="line") as bar:
-        for i, line in enumerate(read_lines(file)):
-            name = name or ("" if line.problem else _column(file, line, column))
+    opened, name = open_texts(source, "sentences"), ""
+    with progress(f"reading {Path(opened.name).name}", unit="line") as bar:
+        for i, line in enumerate(opened.lines):
+            name = name or ("" if line.problem else _column(opened, line, column))
             if problem := line.problem or line.lacks(name):
-                raise WordbiasError(f"{file}: line {line.number}: {problem}; mend or remove it")
+                raise WordbiasError(
+                    f"{opened.name}: line {line.number}: {problem}; mend or remove it"
+                )
             yield line.cells[name].strip()
             if i % _OFTEN == _OFTEN - 1:
                 bar.update(_OFTEN)
     if not name:
-        raise WordbiasError(f"{file}: holds no sentence")
+        raise WordbiasError(f"{opened.name}: holds no sentence")
 
 
-def _column(file: Path, line: Line, asked: str | None) -> str:
+def _column(source: Source, line: Line, asked: str | None) -> str:
     names = list(line.cells)
-    if kind_of(file) == "plain":
+    if source.plain:
         if asked is not None:
-            raise WordbiasError(
-                f"{file}: is plain text, which has no columns; name a .tsv, .csv or .jsonl file"
-            )
+            raise WordbiasError(f"{source.name}: {source.plain}")
         return names[0]
     usual = [name for name in (*USUAL, *(names if len(names) == 1 else [])) if name in names]
     if asked is None and not usual:
         raise WordbiasError(
-            f"{file}: which column holds the sentences? Name one of {', '.join(names)} with "
+            f"{source.name}: which column holds the sentences? Name one of {', '.join(names)} with "
             "--column"
         )
     if asked is not None and asked not in names:
-        raise WordbiasError(f"{file}: has no column {asked!r}; it has {', '.join(names)}")
+        raise WordbiasError(f"{source.name}: has no column {asked!r}; it has {', '.join(names)}")
     return usual[0] if asked is None else asked
 
 

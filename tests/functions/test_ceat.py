@@ -1,0 +1,175 @@
+"""`wordbias.ceat`: models, sentences, stimuli and vectors as files and in memory."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny_encoders import build, make_tokenizer, save, words_of
+
+from wordbias.calls import WordbiasWarning
+from wordbias.errors import WordbiasError
+from wordbias.functions.ceat import ceat
+from wordbias.functions.encode import encode
+from wordbias.probes.encoder import Encoder
+from wordbias.probes.representations import Column, Representations
+from wordbias.results import Report
+from wordbias.threads import set_threads
+from wordbias.wordlists.queries import Query
+
+STIMULI = {
+    "targets": {"men": ["john", "bill"], "women": ["amy", "ann"]},
+    "attributes": {"career": ["office", "salary"], "family": ["home", "wedding"]},
+}
+WORDS = [word for sets in STIMULI.values() for words in sets.values() for word in words]
+FILLERS = ("he", "she", "the", "saw", "of", "in", "at", "a")
+MINE = (
+    "[sets]\n"
+    + "".join(
+        f"{name} = {json.dumps(words)}\n" for s in STIMULI.values() for name, words in s.items()
+    )
+    + '[queries."men/women × career/family"]\n'
+    + "".join(f"{key} = {json.dumps(list(sets))}\n" for key, sets in STIMULI.items())
+)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """So sums are added in one order."""
+    set_threads(1)
+    yield
+    set_threads(None)
+
+
+@pytest.fixture(scope="module")
+def sentences() -> list[str]:
+    pick = random.Random(0)
+    return [
+        " ".join([*pick.choices(FILLERS, k=2), word, *pick.choices(FILLERS, k=2)])
+        for word in WORDS
+        for _ in range(6)
+    ]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("torch")
+    folder = tmp_path_factory.mktemp("ceat") / "tiny"
+    save(build("bert", "Model"), make_tokenizer(words_of(*WORDS, *FILLERS)), folder)
+    return folder
+
+
+@pytest.fixture
+def reps() -> Representations:
+    cells = [word for word in WORDS for _ in range(5)]
+    vectors = np.random.default_rng(0).standard_normal((2, len(cells), 6)).astype(np.float32)
+    return Representations(vectors, (0, 5), {"word": Column.of(cells)}, {}, "words")
+
+
+def rows(report: Report) -> Any:
+    return json.loads(json.dumps(report.to_dict()["rows"]))
+
+
+def test_it_is_the_command(
+    cli: Callable[..., Any], model: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    pandas = pytest.importorskip("pandas")
+    mine, text = tmp_path / "mine.toml", tmp_path / "text.txt"
+    mine.write_text(MINE, encoding="utf-8")
+    text.write_text("\n".join(sentences) + "\n", encoding="utf-8")
+    given = ("--stimuli", mine, "--draws", 100, "--layers", "all", "--format", "json")
+    done = cli("ceat", model, "--sentences", text, *given)
+    assert (done.code, done.err) == (0, "")
+    typed = json.loads(done.out)
+    assert len(typed["rows"]) == 4
+    encoder = Encoder.load(model, device="cpu")
+    frame = pandas.DataFrame({"premise": sentences, "label": "x"})
+    for one, told, stimuli, column in (
+        (model, text, mine, None),
+        (str(model), sentences, STIMULI, None),
+        ((encoder.model, encoder.tokenizer), frame["premise"], [STIMULI], None),
+        (model, frame, str(mine), "premise"),
+    ):
+        report = ceat(one, sentences=told, stimuli=stimuli, column=column, draws=100, layers="all")
+        assert rows(report) == typed["rows"]
+        assert list(report.notes) == typed["notes"]
+    assert report.inputs["sentences"] == {"lines": len(sentences), "contexts": len(sentences)}
+
+
+def test_representations_of_words(
+    cli: Callable[..., Any], reps: Representations, tmp_path: Path
+) -> None:
+    path, mine = tmp_path / "words.st", tmp_path / "mine.toml"
+    reps.save(path)
+    mine.write_text(MINE, encoding="utf-8")
+    done = cli("ceat", path, "--stimuli", mine, "--draws", 100, "--format", "json")
+    typed = json.loads(done.out)
+    for one in (reps, path, str(path)):
+        assert rows(ceat(one, stimuli=STIMULI, draws=100)) == typed["rows"]
+    assert [row.details["layer"] for row in ceat(reps, stimuli=STIMULI, layers=5, draws=9)] == [5]
+    swapped = ceat(reps, stimuli=STIMULI, draws=9, swap_roles=True)
+    assert list(swapped.rows[0].details["n"]) == ["career", "family", "men", "women"]
+
+
+def test_what_encode_made_of_words(model: Path, sentences: list[str]) -> None:
+    words = [word for word in WORDS for _ in range(6)]
+    found = encode(model, {"text": sentences, "word": words}, word_column="word", layers="last")
+    report = ceat(found, stimuli=STIMULI, draws=50)
+    assert report.inputs["vectors"]["pooling"] == "word"
+    assert report.rows[0].subject == "tiny"
+
+
+def test_a_query_of_ones_own(reps: Representations) -> None:
+    x, y = ((name, tuple(words)) for name, words in STIMULI["targets"].items())
+    a, b = ((name, tuple(words)) for name, words in STIMULI["attributes"].items())
+    query = Query("mine", (x, y), (a, b))
+    report = ceat(reps, stimuli=[query, STIMULI], draws=20, layers=0)
+    assert [row.details["set"] for row in report] == ["mine", "men/women × career/family"]
+    assert report.rows[0].value == report.rows[1].value
+
+
+def test_notes_are_warnings_before_and_stand_in_the_report(
+    model: Path, sentences: list[str]
+) -> None:
+    more = {**STIMULI, "targets": {**STIMULI["targets"], "men": ["john", "bill", "zed"]}}
+    with pytest.warns(WordbiasWarning, match="sentences: no sentence has 1 of 9 words"):
+        report = ceat(model, sentences=sentences, stimuli=more, draws=20)
+    assert "sentences: no sentence has 1 of 9 words" in report.notes
+
+
+def test_vectors_are_kept(model: Path, sentences: list[str], tmp_path: Path) -> None:
+    kept = tmp_path / "kept.st"
+    report = ceat(model, sentences=sentences, stimuli=STIMULI, draws=20, save=kept)
+    assert rows(ceat(kept, stimuli=STIMULI, draws=20))[0]["value"] == report.rows[0].value
+    assert f"Written: {kept}" in " ".join(report.closing)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"subword": "last"}, r"<Representations 'words'.*; subword= goes with a model"),
+        ({"stimuli": {"targets": {"a": ["x"]}}}, "targets=: expected two sets of words, found 1"),
+        ({"stimuli": "11"}, "no stimulus 'weat11'"),
+        ({"draws": 0}, "draws: expected a whole number from 1 on, got 0"),
+        ({"draws": 1}, "1 draws of words with at least 1 sentences: expected two draws"),
+        ({"variance": "large"}, "variance 'large': expected one of standard-error, released"),
+        ({"layers": 3}, "words: no layer 3; it holds 0, 5"),
+    ],
+)
+def test_what_is_refused(reps: Representations, arguments: Any, message: str) -> None:
+    with pytest.raises(WordbiasError, match=message):
+        ceat(reps, **{"stimuli": STIMULI, **arguments})
+
+
+def test_a_model_needs_sentences(model: Path, sentences: list[str]) -> None:
+    with pytest.raises(WordbiasError, match="needs sentences to read words in: sentences=FILE"):
+        ceat(model, stimuli=STIMULI)
+    with pytest.raises(WordbiasError, match="per_word: expected a whole number from 1 on"):
+        ceat(model, sentences=sentences, stimuli=STIMULI, per_word=0)
+    with pytest.raises(WordbiasError, match=r"sentences: line 1: expected a text, found 3"):
+        ceat(model, sentences=[3], stimuli=STIMULI)  # type: ignore[list-item]

@@ -1,0 +1,156 @@
+"""`wordbias.debias` and `wordbias.apply` as Python calls them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wordbias import Attribute, Embedding, WordbiasError
+from wordbias.errors import UsageError
+from wordbias.functions.apply import apply
+from wordbias.functions.debias import debias
+from wordbias.measures.table import FAMILIES
+from wordbias.methods.methods import fit_chain
+from wordbias.methods.misp import fit as fit_misp
+from wordbias.methods.words import listed_words
+from wordbias.wordlists import WordSets
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def few() -> Embedding:
+    sample = Embedding.sample()
+    listed = sorted(listed_words(Attribute.load()) | WordSets.load().specific)
+    return sample.subset([*sample.words[:2500], *listed, "nurse"]).renamed("few")
+
+
+@pytest.fixture
+def text(few: Embedding, tmp_path: Path) -> Path:
+    few.save(tmp_path / "few.txt")
+    return tmp_path / "few.txt"
+
+
+def _told(cli: Run, *arguments: object) -> Any:
+    done = cli(*arguments, "--format", "json", "-q")
+    assert (done.code, done.err) == (0, "")
+    return json.loads(done.out)
+
+
+def _rows(made: Embedding) -> Any:
+    assert made.report is not None
+    return json.loads(json.dumps(made.report.to_dict()["rows"]))
+
+
+def test_rows_and_vectors_are_those_of_the_command(
+    cli: Run, few: Embedding, tmp_path: Path
+) -> None:
+    path, out = tmp_path / "few.safetensors", tmp_path / "out.safetensors"
+    few.save(path)
+    told = _told(
+        cli, "debias", "hard,misp", path, "--dims", 2, "--measure", "--only", "midb", "-o", out
+    )
+    for given in (few, path):
+        made = debias(given, ["hard", "misp"], dims=2, measure=True, only=["midb"])
+        assert _rows(made) == told["rows"]
+        assert repr(made).startswith("<Embedding 'few.hard.misp'")
+        np.testing.assert_array_equal(made.vectors, Embedding.load(out).vectors)
+    assert made.info is None  # it is in no file
+
+
+def test_of_a_streamed_file_the_result_is_loaded_when_it_is_looked_at(
+    few: Embedding, text: Path, tmp_path: Path
+) -> None:
+    out, fitted = tmp_path / "out.txt", tmp_path / "fitted.safetensors"
+    made = debias(text, "mhd", output=out, save_transform=fitted)
+    assert "vectors" not in vars(made)
+    assert repr(made) == f"<Embedding 'few.mhd': {len(few):,} words × {few.dim}>"
+    expected = fit_chain("mhd", few)[1].vectors
+    np.testing.assert_allclose(made.vectors, expected, atol=1e-5)
+    assert made.words == few.words
+
+    again = apply(fitted, text, output=tmp_path / "again.txt")
+    assert "vectors" not in vars(again)
+    np.testing.assert_allclose(again.vectors, expected, atol=1e-5)
+    held = apply(fitted, few)
+    np.testing.assert_allclose(held.vectors, expected, atol=1e-5)
+    assert held.report is not None
+    assert held.report.closing == ["Nothing written; output=FILE writes the result."]
+
+
+def test_apply_gives_the_rows_of_the_command(cli: Run, text: Path, tmp_path: Path) -> None:
+    fitted = tmp_path / "fitted.safetensors"
+    debias(text, "hard", save_transform=fitted)
+    told = _told(cli, "apply", fitted, text, "-o", tmp_path / "out.txt")
+    assert _rows(apply(fitted, text)) == told["rows"]
+
+
+def test_what_was_fitted_is_applied_as_an_object(few: Embedding) -> None:
+    chain, done = fit_chain("hard,misp", few)
+    np.testing.assert_array_equal(apply(chain, few).vectors, done.vectors)
+    fitted = fit_misp(few)
+    for one in (fitted, fit_chain("misp", few)[0].parts[0]):
+        np.testing.assert_array_equal(apply(one, few).vectors, fitted(few.vectors))
+    half = few.with_vectors(few.vectors[:, ::2], "half")
+    with pytest.raises(WordbiasError, match=r"hard\.misp: does not fit half"):
+        apply(chain, half)
+    with pytest.raises(UsageError, match=r"^force=True is for a transform in a file"):
+        apply(chain, few, force=True)
+    with pytest.raises(WordbiasError, match=r"^transform: expected what was fitted"):
+        apply(few, few)  # type: ignore[arg-type]
+
+
+def test_lists_are_given_as_words(few: Embedding, tmp_path: Path) -> None:
+    words = ["nurse", "doctor", "engineer"]
+    (tmp_path / "words.txt").write_text("\n".join(words))
+    one, other = (
+        debias(few, "ran", words=given, iterations=2)
+        for given in (words, str(tmp_path / "words.txt"))
+    )
+    np.testing.assert_array_equal(one.vectors, other.vectors)
+    named, held = (debias(few, "multi-hard", sets=given) for given in (None, WordSets.load()))
+    np.testing.assert_array_equal(named.vectors, held.vectors)
+
+
+def test_groups_are_given_as_words(few: Embedding) -> None:
+    groups = {"female": ["she", "her", "woman"], "male": ["he", "his", "man"]}
+    made = debias(few, "mhd", dims=1, groups=groups)
+    assert made.report is not None
+    assert made.report.heading[-1] == "Attribute female/male."
+
+
+def test_flags_that_are_left_out_and_false_are_told_apart(few: Embedding) -> None:
+    plain, without = (debias(few, "hard", equalise=given) for given in (None, False))
+    assert "equalised-sets" in {row.measure for row in plain.report or ()}
+    assert not np.array_equal(plain.vectors, without.vectors)
+    unset = debias(few, "misp", drop_last=False, center=False)  # as where they are not typed
+    np.testing.assert_array_equal(unset.vectors, debias(few, "misp").vectors)
+
+
+@pytest.mark.parametrize(
+    ("methods", "given", "said"),
+    [
+        ("hard", {"alpha": 3.0}, "hard: takes no alpha=; it is for: half-sibling"),
+        ("hard", {"only": ["midb"]}, "only= is for measure=True"),
+        ("hard", {"chance": False}, "chance=False is for measure=True"),
+        ("multi-hard", {"sets": "a", "groups": "age"}, "sets= or the pairs of groups=, not both"),
+        ("hard", {"measure": True, "only": ["magic"]}, "measure 'magic'"),
+        ((), {}, "method ''"),
+        (Embedding(["a"], [[1.0]]), {}, "methods: expected names, such as hard,misp"),
+    ],
+)
+def test_errors_name_arguments_of_python(
+    few: Embedding, methods: Any, given: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(WordbiasError) as error:
+        debias(few, methods, **given)
+    assert said in str(error.value)
+
+
+def test_the_help_names_all_measures() -> None:
+    assert f"some of {', '.join(FAMILIES)}." in (debias.__doc__ or "")

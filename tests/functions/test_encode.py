@@ -1,0 +1,269 @@
+"""`wordbias.encode`: files and what is in memory, names and loaded models, all give the same."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny_encoders import build, make_tokenizer, save, words_of
+
+from wordbias.calls import WordbiasWarning
+from wordbias.errors import UsageError, WordbiasError
+from wordbias.functions.encode import encode
+from wordbias.pretrained.intervening import intervening, interventions_in
+from wordbias.probes.encoder import Encoder
+from wordbias.probes.representations import Representations
+from wordbias.probes.storage import load_representations
+from wordbias.threads import set_threads
+
+torch = pytest.importorskip("torch")
+TEXTS = ["She is a nurse .", "He is a surgeon and she is not .", "A nurse", ""]
+GENDER = ["F", "M", "F", "F"]
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """So sums are added in one order."""
+    set_threads(1)
+    yield
+    set_threads(None)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("encode") / "tiny"
+    save(build("bert", "Model"), make_tokenizer(words_of(*TEXTS)), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def loaded(model: Path) -> tuple[Any, Any]:
+    encoder = Encoder.load(model, device="cpu")
+    return encoder.model, encoder.tokenizer
+
+
+@pytest.fixture
+def bios(tmp_path: Path) -> Path:
+    path = tmp_path / "bios.tsv"
+    rows = [f"{gender}\t{text}" for gender, text in zip(GENDER, TEXTS, strict=True)]
+    path.write_text("\n".join(["gender\ttext", *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def test_it_is_the_command(
+    cli: Callable[..., Any], model: Path, bios: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.safetensors"
+    done = cli("encode", model, bios, "-o", out, "--format", "json")
+    assert done.code == 0, done.err
+    (typed,) = json.loads(done.out)["rows"]
+    found = encode(model, bios)
+    assert found.report is not None
+    (row,) = found.report.to_dict()["rows"]
+    told = {"value", "seconds", "file"}
+    assert {k: v for k, v in row.items() if k not in told} == {
+        key: list(value) if key == "layers" else value
+        for key, value in typed.items()
+        if key not in told
+    } | {"layers": (0, 1, 2, 3), "modules": ()}
+    written = load_representations(out)
+    np.testing.assert_array_equal(found.vectors, written.vectors)
+    assert found.columns["gender"].cells() == GENDER
+    assert (found.name, written.name) == ("tiny", "out")
+    assert json.loads(json.dumps(dict(found.about))) == dict(written.about)
+    assert found.report.closing == ["Nothing written; output=FILE keeps the vectors."]
+
+
+@pytest.mark.parametrize("layers", [[0, 3], (3, 0), 2, "last", "all", -1])
+def test_layers(model: Path, layers: Any) -> None:
+    if layers == -1:
+        with pytest.raises(WordbiasError, match="no layer -1; it has layers 0"):
+            encode(model, TEXTS, layers=layers)
+        return
+    found = encode(model, TEXTS, layers=layers)
+    known = {"last": (3,), "all": (0, 1, 2, 3), 2: (2,)}
+    assert found.layers == (tuple(layers) if isinstance(layers, (list, tuple)) else known[layers])
+    np.testing.assert_array_equal(found[found.layers[0]], found.vectors[0])
+
+
+def test_texts_and_columns_in_memory(model: Path, bios: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    expected = encode(model, bios, layers="last")
+    frame = pandas.DataFrame({"gender": GENDER, "text": TEXTS})
+    for texts in (TEXTS, tuple(TEXTS), frame["text"], np.array(TEXTS), iter(TEXTS)):
+        found = encode(model, texts, layers="last")
+        np.testing.assert_array_equal(found.vectors, expected.vectors)
+        assert found.columns == {}
+    for columns in (frame, {"text": TEXTS, "gender": GENDER}):
+        found = encode(model, columns, layers="last", where={"gender": "F"}, limit=2)
+        np.testing.assert_allclose(found.vectors, expected.vectors[:, [0, 2]], atol=1e-5)
+        assert found.columns["gender"].cells() == ["F", "F"]
+    assert found.report is not None
+    assert found.report.arguments["where"] == {"gender": "F"}
+    assert "path" not in found.report.inputs["texts"]
+
+
+def test_words_in_columns(model: Path) -> None:
+    table = {"text": TEXTS[:3], "word": ["nurse", "surgeon", None]}
+    with pytest.raises(WordbiasError, match=r"texts: line 3: has null as 'word'.*skip_bad=True"):
+        encode(model, table, word_column="word")
+    with pytest.warns(WordbiasWarning, match="1 row dropped"):
+        found = encode(model, table, word_column="word", skip_bad=True)
+    assert (len(found), found.about["pooling"]) == (2, "word")
+    assert found.columns["word"].cells() == ["nurse", "surgeon"]
+
+
+def test_a_loaded_model_is_as_its_folder_and_stays_as_it_is(
+    model: Path, loaded: tuple[Any, Any]
+) -> None:
+    expected = encode(model, TEXTS, device="cpu")
+    body, tokenizer = loaded
+    body.train()
+    body.encoder.layer[0].eval()
+    modes = [module.training for module in body.modules()]
+    for given in (loaded, SimpleNamespace(model=body, tokenizer=tokenizer)):
+        found = encode(given, TEXTS)
+        np.testing.assert_array_equal(found.vectors, expected.vectors)
+        assert found.about["weights_sha256"] == expected.about["weights_sha256"]
+        assert found.name == "tiny"
+    assert [module.training for module in body.modules()] == modes
+    assert found.report is not None
+    assert found.report.inputs["model"]["path"] == str(model)
+    assert found.report.arguments["model"] == "a SimpleNamespace"
+
+
+def test_of_a_model_with_a_head_its_body(model: Path, loaded: tuple[Any, Any]) -> None:
+    transformers = pytest.importorskip("transformers")
+    headed = transformers.BertForSequenceClassification(loaded[0].config).eval()
+    found = encode((headed, loaded[1]), TEXTS)
+    np.testing.assert_array_equal(found.vectors, encode((headed.bert, loaded[1]), TEXTS).vectors)
+    with intervening(headed, ["cls@3"]):
+        assert interventions_in(headed.bert)
+        assert not interventions_in(loaded[0])
+        with pytest.raises(WordbiasError, match="the interventions at cls@3 change no vector"):
+            encode((headed, loaded[1]), TEXTS)
+    assert not interventions_in(headed.bert)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"device": "cuda"}, r"is loaded on cpu; move it there, .*or leave out device="),
+        ({"precision": "bfloat16"}, "is loaded in float32; convert it"),
+        ({"random_init": 0}, "is loaded, and keeps its weights; random_init= needs a name"),
+    ],
+)
+def test_a_loaded_model_is_not_changed(
+    loaded: tuple[Any, Any], arguments: Any, message: str
+) -> None:
+    with pytest.raises(WordbiasError, match=message):
+        encode(loaded, TEXTS, **arguments)
+    encode(loaded, TEXTS[:1], device="cpu", precision="float32")
+
+
+def test_models_that_are_none(loaded: tuple[Any, Any]) -> None:
+    for given, said in (
+        (3, "got a int; expected a folder"),
+        (loaded[0], "got a BertModel without its tokenizer; expected a folder"),
+        (loaded[::-1], "expected a folder"),
+    ):
+        with pytest.raises(WordbiasError, match=said):
+            encode(given, TEXTS)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("texts", "arguments", "message"),
+    [
+        (["a", None], {}, "texts: line 2: expected a text, found None; mend it, or drop such rows"),
+        (["a"], {"keep": ["x"]}, "texts: is a list, which has no columns; give a dictionary or"),
+        ({"text": ["a"], "b": []}, {}, "texts: expected columns of one length, found text 1, b 0"),
+        ({"a": ["x"], "b": ["y"]}, {}, "Name one of a, b with text_column="),
+        (3, {}, "texts: expected a file, a list of texts, or a dictionary or frame"),
+        ([], {}, "texts: holds no text"),
+        (["a"], {"layers": "first"}, "layers 'first': expected all, last, or numbers"),
+        (["a"], {"pooling": "middle"}, "pooling 'middle': expected one of first"),
+    ],
+)
+def test_what_is_refused(model: Path, texts: Any, arguments: Any, message: str) -> None:
+    with pytest.raises(WordbiasError, match=message):
+        encode(model, texts, **arguments)
+
+
+def test_arguments_that_do_not_go_together_are_python_s(model: Path) -> None:
+    with pytest.raises(UsageError, match="word needs word_column= or span_columns="):
+        encode(model, TEXTS, pooling="word")
+
+
+def test_an_output_is_mapped_and_gone_on_with(model: Path, bios: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.safetensors"
+    found = encode(model, bios, output=out, layers=[0, 3])
+    expected = encode(model, bios, layers=[0, 3])
+    np.testing.assert_array_equal(found.vectors, expected.vectors)
+    assert not found.vectors.flags.owndata
+    again = encode(model, bios, output=str(out), layers=[0, 3])
+    assert again.report is not None
+    assert again.report.rows[0].value is None
+    assert "holds just this already" in " ".join(str(again.report).split())
+
+
+def test_representations(model: Path, tmp_path: Path) -> None:
+    found = encode(model, {"text": TEXTS, "gender": GENDER}, layers=[0, 3])
+    assert (len(found), found.layers, found.dim) == (4, (0, 3), 16)
+    assert found[3].shape == (4, 16)
+    np.testing.assert_array_equal(found[-1], found[3])
+    with pytest.raises(KeyError, match="tiny has no layer 2; it holds 0, 3"):
+        found[2]
+    assert repr(found) == "<Representations 'tiny': 4 texts × 16, layers 0, 3>"
+    assert "columns: gender" in found._repr_html_()
+    assert np.asarray(found).shape == (2, 4, 16)
+    with pytest.raises(TypeError):
+        iter(found)  # type: ignore[call-overload]
+    found.save(tmp_path / "a.safetensors")
+    again = load_representations(tmp_path / "a.safetensors")
+    np.testing.assert_array_equal(again.vectors, found.vectors)
+    many = Representations(np.zeros((6, 1, 2), np.float32), tuple(range(6)))
+    assert repr(many) == "<Representations 'representations': 1 text × 2, 6 layers>"
+
+
+def test_a_sentence_transformer_object(model: Path, tmp_path: Path) -> None:
+    """Its pooling, prompt, length, Dense and Normalize, as the library applies them."""
+    library = pytest.importorskip("sentence_transformers")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        modules = importlib.import_module("sentence_transformers.models")
+        first = modules.Transformer(str(model), max_seq_length=8)
+        pooling = modules.Pooling(16, pooling_mode="mean")
+        dense = modules.Dense(16, 5, activation_function=torch.nn.Tanh())
+        made = library.SentenceTransformer(
+            modules=[first, pooling, dense, modules.Normalize()],
+            device="cpu",
+            prompts={"ask": "is : "},
+            default_prompt_name="ask",
+        )
+        expected = made.encode(TEXTS, show_progress_bar=False)
+        found = encode(made, TEXTS)
+        assert found.layers == (3,)
+        assert found.about["modules"] == (
+            "Pooling(mean)",
+            "Dense(16 to 5, Tanh)",
+            "Normalize",
+        )
+        np.testing.assert_allclose(found[3], expected, atol=1e-5)
+        plain = encode((made[0].auto_model, made.tokenizer), TEXTS, pooling="mean")
+        assert plain.layers == (0, 1, 2, 3)
+        made.save(str(tmp_path / "saved"))
+        folder = encode(tmp_path / "saved", TEXTS, device="cpu")
+        assert folder.about["weights_sha256"] == found.about["weights_sha256"]
+        np.testing.assert_allclose(folder[3], found[3], atol=1e-6)
+        other = library.SentenceTransformer(
+            modules=[first, pooling, modules.LSTM(16, 4)], device="cpu"
+        )
+        with pytest.raises(WordbiasError, match=r"LSTM, which is not understood.*auto_model"):
+            encode(other, TEXTS)

@@ -1,0 +1,77 @@
+"""`wordbias.fine_tune`: a folder with its report, which other functions take."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import stand_ins
+
+from wordbias.errors import UsageError, WordbiasError
+from wordbias.functions.fine_tune import fine_tune
+from wordbias.functions.project import project
+from wordbias.threads import set_threads
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    set_threads(1)
+    yield
+    set_threads(None)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("fine_tune")
+    stand_ins.encoder(made / "encoder")
+    stand_ins.nli_table(made / "pairs.tsv.gz")
+    return made
+
+
+def test_the_folder_is_a_model_with_a_report(
+    cli: Callable[..., Any], folder: Path, tmp_path: Path
+) -> None:
+    pairs = folder / "pairs.tsv.gz"
+    trained = fine_tune(
+        folder / "encoder",
+        task="nli",
+        train=pairs,
+        dev=pairs,
+        output=tmp_path / "o",
+        head_only=True,
+        limit=40,
+        epochs=1,
+    )
+    assert os.fspath(trained) == str(tmp_path / "o")
+    given = ("--task", "nli", "--train", pairs, "--dev", pairs, "-o", tmp_path / "o", "--head-only")
+    done = cli(
+        "fine-tune", folder / "encoder", *given, "--limit", 40, "--epochs", 1, "--format", "json"
+    )
+    found = json.loads(done.out)
+    assert trained.report.to_dict()["rows"] == found["rows"]
+    assert trained.report.arguments.keys() == found["arguments"].keys()
+    assert "see every=" in trained.report.tables[0].note
+    adapter = project(trained, setting="SENT-0")
+    assert adapter.fingerprint.architecture == "BertForSequenceClassification"
+
+
+def test_mistakes_in_pythons_words(folder: Path, tmp_path: Path) -> None:
+    given: dict[str, Any] = {"task": "nli", "train": "a", "dev": "b", "output": tmp_path / "o"}
+    with pytest.raises(UsageError, match="task=: expected one of nli, nsp, got 'nil'"):
+        fine_tune("m", **{**given, "task": "nil"})
+    with pytest.raises(UsageError, match="rate=: expected a number above 0, got 0"):
+        fine_tune("m", **given, rate=0)
+    with pytest.raises(UsageError, match="warmup=: expected a number of at least 0 and at most 1"):
+        fine_tune("m", **given, warmup=float("nan"))
+    with pytest.raises(WordbiasError, match="train=: expected a path or a name, got list"):
+        fine_tune("m", **{**given, "train": ["a"]})
+    with pytest.raises(WordbiasError, match="exists already; name a new folder"):
+        fine_tune("m", **{**given, "output": tmp_path})
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,92 @@
+"""`wordbias.mab_study`: embeddings and pairs in memory, kept in a folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from wordbias import Embedding
+from wordbias.calls import WordbiasWarning
+from wordbias.errors import WordbiasError
+from wordbias.functions.mab_study import mab_study
+from wordbias.wordlists import Templates
+
+LABELS = ("neutral", "entailment", "contradiction")
+PAIRS = [
+    (LABELS[i % 3], "A man is eating an apple.", f"A {word} is eating.")
+    for i, word in enumerate(("person", "dog", "man") * 4)
+]
+CALL: dict[str, Any] = {"train": PAIRS, "dev": PAIRS, "epochs": 1, "seeds": [0], "jobs": 1}
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two sets and two templates, so that scoring takes no time."""
+    monkeypatch.setattr("wordbias.nli.study_rows.marked_sets", lambda _: ("explicit", "names"))
+    premises = Templates.load().premises()[:2]
+    monkeypatch.setattr(Templates, "premises", lambda _: premises)
+
+
+@pytest.mark.usefixtures("few")
+def test_embeddings_in_memory(tmp_path: Path) -> None:
+    sample = Embedding.sample()
+    noise = 0.3 * np.random.default_rng(0).normal(size=sample.vectors.shape)
+    other = sample.with_vectors(sample.vectors + noise, "other")
+    absent = {form for word in Templates.load().names[0][:1] for form in (word, word.lower())}
+    lacking = other.subset([word for word in other.words if word not in absent])
+    with pytest.warns(WordbiasWarning, match="other lacks 1 of 65 words that the set names"):
+        report = mab_study(
+            [sample, lacking], only=["direct-bias"], output=tmp_path / "study", **CALL
+        )
+    assert report.command == "mab-study"
+    assert report.arguments["embeddings"][1].startswith("<Embedding 'other'")
+    errors = {
+        (row.subject, row.details["set"]): row
+        for row in report["mab-error"]
+        if "seeds" in row.details
+    }
+    assert {subject for subject, _ in errors} == {"sample", "other"}
+    assert errors["other", "names"].value is None
+    assert "the set is skipped for it." in report.closing[0]
+    stored = json.loads((tmp_path / "study" / "study.json").read_text())
+    assert stored == json.loads(report.render("json"))
+    models = {path: path.stat().st_mtime_ns for path in (tmp_path / "study").glob("*.safetensors")}
+    assert len(models) == 2
+    with pytest.warns(WordbiasWarning):
+        again = mab_study(
+            [sample, lacking], only=["direct-bias"], output=str(tmp_path / "study"), **CALL
+        )
+    assert again.rows == report.rows
+    assert models == {path: path.stat().st_mtime_ns for path in models}
+    with (
+        pytest.warns(WordbiasWarning),
+        pytest.raises(
+            WordbiasError,
+            match="were taken without center=True, and these are with center=True or as_published=",
+        ),
+    ):
+        mab_study(
+            [sample, lacking], only=["direct-bias"], center=True, output=tmp_path / "study", **CALL
+        )
+
+
+def test_what_it_refuses(tmp_path: Path) -> None:
+    sample = Embedding.sample()
+    (tmp_path / "file").write_text("")
+    for more, said in (
+        ({"output": tmp_path / "file"}, "is a file; name a folder"),
+        ({"recipe": "slow"}, "recipe 'slow': expected published or fast"),
+        ({"only": ["beauty"]}, "measure 'beauty': expected some of midb"),
+        ({"sets": str(tmp_path / "none")}, "none"),
+        ({"embeddings": [sample, sample]}, "two embeddings have the same name"),
+    ):
+        given = {"embeddings": sample, "output": tmp_path / "study", **CALL, **more}
+        with pytest.raises(WordbiasError, match=said):
+            mab_study(**given)
+    assert not (tmp_path / "study").exists()

@@ -1,0 +1,219 @@
+"""`wordbias.probe`: files and what is in memory give the same; its report draws the codes."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wordbias import Embedding
+from wordbias.calls import WordbiasWarning
+from wordbias.errors import UsageError, WordbiasError
+from wordbias.functions.probe import probe
+from wordbias.probes.representations import Column, Representations
+from wordbias.results import Report
+from wordbias.threads import set_threads
+
+N = 300
+QUICK: dict[str, Any] = {"seeds": [0], "epochs": 3, "rate": 0.02, "fractions": [10, 50, 100]}
+TYPED = ("--seeds", 0, "--epochs", 3, "--rate", 0.02, "--fractions", "10,50,100")
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """So sums are added in one order."""
+    set_threads(1)
+    yield
+    set_threads(None)
+
+
+@pytest.fixture(scope="module")
+def reps() -> Representations:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, N)
+    x = rng.standard_normal((2, N, 8)).astype(np.float32)
+    x[1, :, 0] += 2 * y
+    columns = {
+        "gender": Column.of("FM"[i] for i in y),
+        "job": Column.of(f"p{i}" for i in rng.integers(0, 9, N)),
+        "split": Column.of(("train", "dev", "test")[i] for i in rng.integers(0, 3, N)),
+    }
+    return Representations(x, (0, 6), columns, {"model": "tiny"}, "bios")
+
+
+@pytest.fixture
+def file(reps: Representations, tmp_path: Path) -> Path:
+    path = tmp_path / "bios.st"
+    reps.save(path)
+    return path
+
+
+def rows(report: Report) -> Any:
+    return json.loads(json.dumps(report.to_dict()["rows"]))
+
+
+def test_it_is_the_command(cli: Callable[..., Any], reps: Representations, file: Path) -> None:
+    given = ("--labels", "gender", "--groups", "job", "--types", "job", "--dev", "split=dev")
+    done = cli("probe", file, *given, *TYPED, "--format", "json")
+    assert (done.code, done.err) == (0, "")
+    typed = json.loads(done.out)
+    told = {"groups": "job", "types": "job", "dev": "split=dev"}
+    found = [
+        probe(reps, "gender", **told, **QUICK),
+        probe(str(file), "gender", **told, **QUICK),
+        probe(
+            reps,
+            reps.column("gender").cells(),
+            groups=reps.column("job"),
+            types=np.array(reps.column("job").cells()),
+            dev=np.array(reps.column("split").cells()) == "dev",
+            **QUICK,
+        ),
+    ]
+    for report in found:
+        assert rows(report) == typed["rows"]
+    assert rows(found[0]) == typed["rows"]
+    assert found[1].arguments["labels"] == typed["arguments"]["labels"]
+    assert found[1].inputs == typed["inputs"]
+    assert "path" not in found[0].inputs["bios"]
+    assert "Drawn" not in str(found[0])
+
+
+def test_arrays_and_labels_of_every_kind(reps: Representations) -> None:
+    pandas = pytest.importorskip("pandas")
+    x, cells = reps[6], reps.column("gender").cells()
+    expected = rows(probe(x, cells, **QUICK))
+    assert expected[0]["subject"] == "vectors"
+    assert "layer" not in expected[0]
+    for labels in (tuple(cells), np.array(cells), pandas.Series(cells), reps.column("gender")):
+        assert rows(probe(x, labels, **QUICK)) == expected
+    layered = rows(probe(reps.vectors, cells, layers=1, **QUICK))
+    assert [row["value"] for row in layered] == [row["value"] for row in expected]
+    numbers = [int(cell == "M") for cell in cells]
+    for labels in (numbers, np.array(numbers, bool), pandas.Series(numbers)):
+        found = rows(probe(x, labels, **QUICK))
+        assert [row["value"] for row in found] == [row["value"] for row in expected]
+
+
+def test_several_side_by_side(reps: Representations, file: Path) -> None:
+    cells, x = reps.column("gender").cells(), reps[6]
+    report = probe([x, x.copy(), x, reps], cells, layers="last", **QUICK)
+    assert list(report.inputs) == ["vectors 1", "vectors 2", "bios"]
+    named = probe({"trained": x, "noise": reps[0]}, cells, random=True, **QUICK)
+    assert list(named.inputs) == ["trained", "random (trained)", "noise", "random (noise)"]
+    one, two, *_ = (row.value for row in named["compression"] if row.details["set"] == "labels")
+    assert one is not None
+    assert two is not None
+    assert one > 1.2 > two
+    assert list(probe([file, str(file)], "gender", **QUICK).inputs) == ["bios"]
+
+
+def test_words(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    words = [f"w{i}" for i in range(N)]
+    vectors = rng.standard_normal((N, 6)).astype(np.float32)
+    labels = ["hi" if row[0] > 0 else "lo" for row in vectors]
+    listed = tmp_path / "list.tsv"
+    told = dict(zip(words, labels, strict=True))
+    listed.write_text("".join(f"{w}\t{label}\n" for w, label in told.items()), encoding="utf-8")
+    embedding = Embedding(words, vectors, "mine")
+    expected = rows(probe(embedding, str(listed), **QUICK))
+    assert expected[0]["subject"] == "mine"
+    assert rows(probe(embedding, told, **QUICK)) == expected
+    assert rows(probe(embedding, labels, **QUICK)) == expected
+    named = probe({"a": embedding, "b": (words, vectors)}, told, **QUICK)
+    assert list(named.inputs) == ["a", "b"]
+    plain = rows(probe(dict(zip(words, vectors, strict=True)), told, **QUICK))
+    assert [row["value"] for row in plain] == [row["value"] for row in expected]
+    with pytest.raises(WordbiasError, match="300 words, but 2 labels; give one for each, or a d"):
+        probe(embedding, ["hi", "lo"])
+
+
+def test_the_sample(cli: Callable[..., Any]) -> None:
+    done = cli("probe", *TYPED, "--format", "json")
+    assert rows(probe(**QUICK)) == json.loads(done.out)["rows"]
+
+
+def test_the_picture_is_that_of_the_codes(reps: Representations, tmp_path: Path) -> None:
+    figures = pytest.importorskip("matplotlib.figure")
+    report = probe(reps, "gender", plot=tmp_path / "a.svg", **QUICK)
+    assert (tmp_path / "a.svg").stat().st_size > 1000
+    axes = report.plot()
+    assert axes.get_title(loc="left") == "Compression along the layers"
+    assert len([one for one in axes.figure.axes if one.get_title(loc="left")]) == 2
+    own = figures.Figure().subplots()
+    assert report.plot(own) is own
+    assert own.get_title(loc="left") or own.get_title()
+    flat = probe(reps[6], reps.column("gender"), **QUICK).plot()
+    assert flat.get_xlabel() == "examples learned from"
+    accuracy = probe(reps, "gender", mdl=False, seeds=0, epochs=2)
+    assert "95 % interval" in accuracy.plot().get_title(loc="left")
+    again = pickle.loads(pickle.dumps(report))
+    assert again.plot().get_title(loc="left") == "Compression along the layers"
+
+
+def test_accuracy_on_a_split_of_ones_own(reps: Representations) -> None:
+    given: dict[str, Any] = {"mdl": False, "seeds": 0, "epochs": 2}
+    split = reps.column("split").cells()
+    assert rows(probe(reps, "gender", split=split, **given)) == rows(
+        probe(reps, "gender", split="split", **given)
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "bios: which labels[?] give labels=FILE .one a line. or labels=COLUMN; its columns"),
+        ({"labels": "sex"}, "labels= 'sex': neither a column of bios .it has gender, job, split"),
+        ({"labels": ["F", "M"]}, "300 vectors, but 2 labels"),
+        ({"labels": [None, *"FM" * 149, "F"]}, "bios: 1 of 300 examples have no label; leave"),
+        ({"labels": [float("nan"), *"FM" * 149, "F"]}, "bios: 1 of 300 examples have no label"),
+        ({"labels": np.zeros((N, 2))}, r"labels=: expected a value for each .* shape \(300, 2\)"),
+        ({"labels": 3}, "labels=: expected a column's name, a file or a value for each example"),
+        ({"labels": "gender", "groups": ["a"]}, "groups=: 1 values for 300 vectors of bios"),
+        ({"labels": "gender", "dev": [0, 1]}, "dev=: expected COLUMN=VALUE, or true or false for"),
+        ({"labels": "gender", "seeds": []}, "seeds=: expected one at least"),
+        ({"labels": "gender", "probe": "tree"}, "probe 'tree': expected one of linear, mlp"),
+        ({"labels": "gender", "epochs": 0}, "epochs: expected a whole number from 1 on"),
+        ({"labels": "gender", "rate": 0}, "rate 0: expected a number above 0"),
+        ({"labels": "gender", "fractions": [0.5]}, "fractions 0.5: expected at least two, rising"),
+        ({"labels": "gender", "layers": [3]}, "bios: no layer 3; it holds 0, 6"),
+    ],
+)
+def test_what_is_refused(reps: Representations, arguments: Any, message: str) -> None:
+    with pytest.raises(WordbiasError, match=message):
+        probe(reps, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"split": "split"}, "split= is for mdl=False; an online code splits by itself"),
+        ({"mdl": False, "dev": "split=dev"}, "dev= is for mdl=True"),
+        ({"names": True}, "names=True is for embeddings; bios holds no words"),
+        ({"array": "x"}, "array= is for files that hold several; bios is none"),
+    ],
+)
+def test_contradictions_are_python_s(reps: Representations, arguments: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        probe(reps, "gender", **arguments)
+
+
+def test_what_is_no_vectors() -> None:
+    with pytest.raises(WordbiasError, match="expected an embedding"):
+        probe(3, "gender")  # type: ignore[arg-type]
+    with pytest.raises(WordbiasError, match="<Embedding 'a': 2 words × 1>: holds words, whose"):
+        probe(Embedding(["x", "y"], [[1], [2]], "a"), "gender")
+    with pytest.raises(WordbiasError, match="vectors: expected numbers of shape"):
+        probe(np.zeros(3), [0, 1, 0])
+
+
+def test_rare_classes_are_a_warning(reps: Representations) -> None:
+    cells = ["once", *reps.column("gender").cells()[1:]]
+    with pytest.warns(WordbiasWarning, match="bios: of 3 classes so many occur once: 1 .once."):
+        probe(reps, cells, layers=6, **QUICK)

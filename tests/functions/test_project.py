@@ -1,0 +1,201 @@
+"""`wordbias.project` and the adapter it returns, as a notebook uses them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny_encoders import build, make_tokenizer, save, words_of
+
+from wordbias.calls import WordbiasWarning
+from wordbias.contextual.adapters import Adapter
+from wordbias.contextual.sentence_pairs import sentence_pairs
+from wordbias.errors import UsageError, WordbiasError
+from wordbias.functions.project import project
+
+torch = pytest.importorskip("torch")
+PAIRS = [(pair.first, pair.second) for pair in sentence_pairs()[:30]]
+TEXTS = ["she is here", "a man left the house"]
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    return make_tokenizer(words_of(*(text for pair in sentence_pairs() for text in pair)))
+
+
+@pytest.fixture
+def bert(tokenizer: Any) -> Any:
+    return build("bert", vocabulary=len(tokenizer))
+
+
+@pytest.fixture
+def fitted(bert: Any, tokenizer: Any) -> Adapter:
+    return project((bert, tokenizer), pairs=PAIRS, setting="L12-110")
+
+
+def logits(model: Any, tokenizer: Any) -> Any:
+    x = tokenizer(TEXTS, padding=True, return_tensors="pt")
+    x = {name: x[name] for name in ("input_ids", "attention_mask")}
+    with torch.no_grad():
+        return model(**x).logits
+
+
+def test_a_folder_gives_the_rows_of_the_command_line(
+    cli: Callable[..., Any], bert: Any, tokenizer: Any, tmp_path: Path
+) -> None:
+    save(bert, tokenizer, tmp_path / "m")
+    adapter = project(tmp_path / "m", dims=1, output=tmp_path / "mine")
+    assert adapter.report is not None
+    found = json.loads(
+        cli(
+            "project", tmp_path / "m", "--dims", 1, "-o", tmp_path / "other", "--format", "json"
+        ).out
+    )
+    assert adapter.report.to_dict()["rows"] == found["rows"]
+    assert adapter.report.arguments.keys() == found["arguments"].keys()
+    assert (tmp_path / "mine").read_bytes() == (tmp_path / "other").read_bytes()
+    loaded = project((bert, tokenizer), dims=1)
+    for site, subspace in adapter.subspaces.items():
+        np.testing.assert_array_equal(subspace.basis, loaded.subspaces[site].basis)
+
+
+def test_hooks_last_as_long_as_the_block(fitted: Adapter, bert: Any, tokenizer: Any) -> None:
+    before = logits(bert, tokenizer)
+    with fitted.on(bert) as same:
+        assert same is bert
+        inside = logits(bert, tokenizer)
+    assert (inside - before).abs().max() > 1e-3
+    assert torch.equal(logits(bert, tokenizer), before)
+    with pytest.raises(RuntimeError, match="on purpose"), fitted.on(bert):
+        raise RuntimeError("on purpose")
+    assert torch.equal(logits(bert, tokenizer), before)
+
+
+def test_folded_weights_do_what_hooks_do(
+    fitted: Adapter, bert: Any, tokenizer: Any, tmp_path: Path
+) -> None:
+    before = logits(bert, tokenizer)
+    folded = fitted.fold(bert)
+    assert torch.equal(logits(bert, tokenizer), before)
+    with fitted.on(bert):
+        torch.testing.assert_close(
+            logits(folded, tokenizer), logits(bert, tokenizer), atol=1e-5, rtol=0
+        )
+        with pytest.raises(WordbiasError, match="so fold outside the block"):
+            fitted.fold(bert)
+    folded.save_pretrained(tmp_path / "folded")
+    again = type(bert).from_pretrained(tmp_path / "folded").eval()
+    assert torch.equal(logits(again, tokenizer), logits(folded, tokenizer))
+
+
+def test_what_weights_cannot_do_is_refused_or_said(
+    fitted: Adapter, bert: Any, tokenizer: Any
+) -> None:
+    with pytest.raises(WordbiasError, match=r"tokens@2: a layer's.*fold the rest with partly=True"):
+        fitted.fold(bert, "L11-00110")
+    with pytest.warns(WordbiasWarning, match="not folded: tokens@2"):
+        folded = fitted.fold(bert, "L11-00110", partly=True)
+    expected = fitted.setting("L12-110").fold(bert)
+    assert torch.equal(logits(folded, tokenizer), logits(expected, tokenizer))
+    with pytest.raises(WordbiasError, match="residual connection; use on"):
+        fitted.fold(bert, "tokens@2", partly=True)
+
+
+def test_another_model_is_refused(fitted: Adapter, tokenizer: Any) -> None:
+    other = build("bert", seed=1, vocabulary=len(tokenizer))
+    with (
+        pytest.raises(WordbiasError, match=r"another model .*insist with force=True"),
+        fitted.on(other),
+    ):
+        pass
+    with fitted.on(other, force=True):
+        logits(other, tokenizer)
+
+
+def test_settings_are_listed_and_chosen(fitted: Adapter, bert: Any, tokenizer: Any) -> None:
+    assert len(fitted.settings) == 74
+    assert fitted.setting("SENT-0").chosen == "SENT-0"
+    with pytest.raises(WordbiasError, match="sent-debias: not in this adapter"):
+        fitted.setting("sent-debias")
+    plain = project((bert, tokenizer), pairs=PAIRS, sites=["cls@-1"], sent_debias=TEXTS * 3)
+    assert plain.settings == ("sent-debias",)
+    with pytest.raises(WordbiasError, match="name one with setting="), plain.on(bert):
+        pass
+
+
+def test_nothing_that_is_read_would_change(
+    fitted: Adapter, bert: Any, tokenizer: Any, tmp_path: Path
+) -> None:
+    library = pytest.importorskip("sentence_transformers")
+    save(build("bert", "Model", vocabulary=len(tokenizer)), tokenizer, tmp_path / "m")
+    library.SentenceTransformer(str(tmp_path / "m"), device="cpu").save(str(tmp_path / "st"))
+    sentences = library.SentenceTransformer(str(tmp_path / "st"), device="cpu")
+    adapter = project(sentences, setting="SENT-0")
+    with pytest.raises(WordbiasError, match="change no output"), adapter.on(sentences):
+        pass
+    before = sentences.encode(TEXTS)
+    with adapter.on(sentences, "attention@2"):
+        inside = sentences.encode(TEXTS)
+    assert np.abs(inside - before).max() > 1e-3
+    np.testing.assert_array_equal(sentences.encode(TEXTS), before)
+    folded = adapter.fold(sentences, "attention@2")
+    np.testing.assert_allclose(folded.encode(TEXTS), inside, atol=1e-5)
+    np.testing.assert_array_equal(sentences.encode(TEXTS), before)
+
+
+def test_it_is_saved_with_its_setting_and_shows_itself(fitted: Adapter, tmp_path: Path) -> None:
+    fitted.save(tmp_path / "a")
+    again = Adapter.load(tmp_path / "a")
+    assert again.chosen == "L12-110"
+    assert repr(again) == repr(fitted)
+    assert "\n" not in repr(again)
+    assert repr(again).endswith("cls@3, sentence; L12-110>")
+    assert "<table" in again._repr_html_()
+    assert again._repr_html_() == fitted._repr_html_()
+    assert again.settings == fitted.settings
+
+
+def test_a_loaded_model_is_left_as_it_was(bert: Any, tokenizer: Any) -> None:
+    bert.train()
+    bert.bert.encoder.layer[0].eval()
+    training = [module.training for module in bert.modules()]
+    adapter = project((bert, tokenizer), pairs=PAIRS)
+    assert [module.training for module in bert.modules()] == training
+    expected = project((bert.eval(), tokenizer), pairs=PAIRS)
+    for site, subspace in adapter.subspaces.items():
+        np.testing.assert_array_equal(subspace.basis, expected.subspaces[site].basis)
+
+
+def test_mistakes_in_pythons_words(bert: Any, tokenizer: Any, tmp_path: Path) -> None:
+    mine = (bert, tokenizer)
+    for given, said in (
+        ({"export": tmp_path / "x"}, "setting= and export= go together"),
+        ({"groups": "age"}, "groups= goes with sent_debias="),
+        ({"tokens": "all"}, "tokens=: expected one of mean, word, cls, got 'all'"),
+        ({"dims": 0}, "dims=: expected a number of at least 1, got 0"),
+        ({"head": "none"}, "head= goes with the name of a model"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            project(mine, **given)
+    with pytest.raises(WordbiasError, match="device= goes with the name of a model"):
+        project(mine, device="cpu")
+    with pytest.raises(WordbiasError, match="got BertForSequenceClassification without its token"):
+        project(bert)
+    with pytest.raises(WordbiasError, match="pairs, pair 1: expected two sentences"):
+        project(mine, pairs=["she left"])
+    with pytest.raises(WordbiasError, match="not among those to fit: cls@3; name it with sites="):
+        project(mine, sites="cls@-1", setting="L12-110")
+
+
+def test_a_setting_without_a_place_for_it_does_nothing_in_a_shell(
+    cli: Callable[..., Any], bert: Any, tokenizer: Any, tmp_path: Path
+) -> None:
+    save(bert, tokenizer, tmp_path / "m")
+    assert cli("project", tmp_path / "m", "--setting", "SENT-0").code == 2
+    done = cli("project", tmp_path / "m", "--setting", "SENT-0", "-o", tmp_path / "a")
+    assert done.code == 0
+    assert Adapter.load(tmp_path / "a").chosen == "SENT-0"

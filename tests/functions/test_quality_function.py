@@ -1,0 +1,63 @@
+"""`wordbias.quality` as Python calls it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wordbias import Embedding, WordbiasError
+from wordbias.functions.quality import quality
+
+Run = Callable[..., Any]
+
+PAIRS = "man\twoman\t8\nking\tqueen\t9\ncar\tpizza\t1\nsea\tzzyzxq\t4\nsun\tlight\t7\n"
+
+
+@pytest.fixture
+def few() -> Embedding:
+    sample = Embedding.sample()
+    return sample.subset(sample.words[:3000]).renamed("few")
+
+
+@pytest.fixture
+def sets(tmp_path: Path) -> Path:
+    (tmp_path / "mine.tsv").write_text(PAIRS)
+    (tmp_path / "questions-words.txt").write_text(": family\nman woman king queen\n")
+    return tmp_path
+
+
+def test_rows_are_those_of_the_command(cli: Run, few: Embedding, sets: Path) -> None:
+    few.save(sets / "few.safetensors")
+    done = cli("quality", sets / "few.safetensors", "--sets", sets, "--format", "json", "-q")
+    told = json.loads(done.out)["rows"]
+    for given in (few, sets / "few.safetensors"):
+        rows = quality(given, sets=sets).to_dict()["rows"]
+        assert json.loads(json.dumps(rows)) == told
+    one = quality(few, sets=[sets / "mine.tsv"], only=["mine"], oov="mean")
+    assert [row.details["n"] for row in one] == [5]
+
+
+def test_objects_of_one_name_are_numbered(few: Embedding, sets: Path) -> None:
+    half = few.with_vectors(few.vectors[:, ::2])
+    report = quality([few, half], sets=str(sets / "mine.tsv"))
+    assert list(report.inputs) == [row.subject for row in report] == ["few", "few (2)"]
+    assert "few (2)" in str(report)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"sets": ()}, "give sets= men"),
+        ({"only": []}, "only=: expected names of sets"),
+        ({"oov": "zero"}, "oov= skip or mean"),
+        ({"embeddings": ["a.txt", "a.txt"]}, "given twice"),
+    ],
+)
+def test_errors_name_arguments_of_python(sets: Path, given: dict[str, Any], said: str) -> None:
+    with pytest.raises(WordbiasError) as error:
+        quality(**{"sets": sets, **given})
+    assert said in str(error.value)

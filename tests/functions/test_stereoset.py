@@ -1,0 +1,100 @@
+"""`wordbias.stereoset` with files and with what a notebook holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import stand_ins
+from tiny_encoders import build
+
+from wordbias.contextual.stereoset.data import load_data
+from wordbias.errors import UsageError, WordbiasError
+from wordbias.functions.project import project
+from wordbias.functions.stereoset import stereoset
+from wordbias.threads import set_threads
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    set_threads(1)
+    yield
+    set_threads(None)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("stereoset")
+    stand_ins.next_sentence_encoder(made / "nsp")
+    stand_ins.gsss(made / "gsss.csv")
+    return made
+
+
+@pytest.fixture
+def loaded(folder: Path) -> Any:
+    model = transformers.BertForNextSentencePrediction.from_pretrained(folder / "nsp")
+    return model.train(), transformers.AutoTokenizer.from_pretrained(folder / "nsp")
+
+
+def values(report: Any) -> list[Any]:
+    return [(row.measure, row.value, dict(row.details)) for row in report]
+
+
+def test_the_rows_of_the_command_line(
+    cli: Callable[..., Any], folder: Path, tmp_path: Path
+) -> None:
+    report = stereoset(folder / "nsp", data=folder / "gsss.csv", share=0.5, output=tmp_path / "a")
+    given = ("--data", folder / "gsss.csv", "--share", 0.5, "-o", tmp_path / "b")
+    done = cli("stereoset", folder / "nsp", *given, "--format", "json")
+    found = json.loads(done.out)
+    assert report.to_dict()["rows"] == found["rows"]
+    assert report.arguments.keys() == found["arguments"].keys()
+    assert report.notes == found["notes"]
+    assert (tmp_path / "a").read_text() == (tmp_path / "b").read_text()
+
+
+def test_loaded_models_frames_and_adapters(folder: Path, loaded: Any, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    expected = stereoset(folder / "nsp", data=folder / "gsss.csv")
+    frame = pandas.read_csv(folder / "gsss.csv", dtype=str)
+    for data in (frame, load_data(folder / "gsss.csv")):
+        assert values(stereoset(loaded, data=data)) == values(expected)
+    assert loaded[0].training
+    adapter = project(loaded, setting="SENT-0")
+    report = stereoset(loaded, data=frame, adapter=adapter)
+    name = str(folder / "nsp")
+    assert {row.subject for row in report} == {name, f"{name} SENT-0"}
+    assert report.inputs["model"]["adapter"] == repr(adapter)
+    adapter.save(tmp_path / "a")
+    again = stereoset(loaded, data=frame, adapter=tmp_path / "a")
+    assert values(again) == values(report)
+    both = stereoset(loaded, data=frame, adapter=adapter, setting=["SENT-0", "SENT-1"])
+    assert values(both)[: len(report)] == values(report)
+    assert len(both) == len(report) // 2 * 3
+
+
+def test_mistakes_in_pythons_words(folder: Path, loaded: Any, tmp_path: Path) -> None:
+    data = folder / "gsss.csv"
+    with pytest.raises(UsageError, match="adapter= and setting= go together"):
+        stereoset(loaded, data=data, setting="SENT-0")
+    with pytest.raises(UsageError, match=r"rounding=: expected one of nearest, down, up"):
+        stereoset(loaded, data=data, rounding="some")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"share=: expected a number above 0 and at most 1"):
+        stereoset(loaded, data=data, share=0)
+    with pytest.raises(WordbiasError, match="device= goes with the name of a model"):
+        stereoset(loaded, data=data, device="cpu")
+    with pytest.raises(WordbiasError, match=r"expected enhanced StereoSet, .*; got dict"):
+        stereoset(loaded, data={"a": 1})  # type: ignore[arg-type]
+    with pytest.raises(WordbiasError, match=r"is a BertForMaskedLM, not a classifier of pairs"):
+        stereoset((build("bert", "MaskedLM"), loaded[1]), data=data)
+    with pytest.raises(WordbiasError, match=r"expected a model: a folder.*; got int"):
+        stereoset(3, data=data)  # type: ignore[arg-type]
+    other = project((build("bert", "Model", vocabulary=len(loaded[1])), loaded[1]))
+    with pytest.raises(WordbiasError, match=r"another model .*insist with force=True"):
+        stereoset(loaded, data=data, adapter=other, setting="SENT-0")

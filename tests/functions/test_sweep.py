@@ -1,0 +1,88 @@
+"""`wordbias.sweep` with files and with what a notebook holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import stand_ins
+
+from wordbias.errors import UsageError, WordbiasError
+from wordbias.functions.sweep import sweep
+from wordbias.threads import set_threads
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    set_threads(1)
+    yield
+    set_threads(None)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("sweep")
+    stand_ins.next_sentence_encoder(made / "nsp")
+    stand_ins.nli_encoder(made / "nli")
+    stand_ins.gsss(made / "gsss.csv")
+    stand_ins.nli_table(made / "snli.tsv.gz")
+    stand_ins.word_lists(made / "lists")
+    return made
+
+
+def loaded(path: Path) -> Any:
+    kind = "NextSentencePrediction" if path.name == "nsp" else "SequenceClassification"
+    model = getattr(transformers, f"BertFor{kind}").from_pretrained(path)
+    return model.train(), transformers.AutoTokenizer.from_pretrained(path)
+
+
+def test_loaded_models_give_what_the_command_line_gives_for_folders(
+    cli: Callable[..., Any], folder: Path, tmp_path: Path
+) -> None:
+    following, inferring = loaded(folder / "nsp"), loaded(folder / "nli")
+    report = sweep(
+        following,
+        stereoset=folder / "gsss.csv",
+        nli=inferring,
+        snli=folder / "snli.tsv.gz",
+        lists=folder / "lists",
+        share=0.5,
+        repair=False,
+        output=tmp_path / "mine.csv",
+    )
+    assert following[0].training
+    assert not list(tmp_path.glob("*.part"))
+    done = cli(
+        "sweep", folder / "nsp", "--stereoset", folder / "gsss.csv", "--nli", folder / "nli",
+        "--snli", folder / "snli.tsv.gz", "--lists", folder / "lists", "--share", 0.5,
+        "--no-repair", "-o", tmp_path / "other.csv", "--format", "json",
+    )  # fmt: skip
+    found = json.loads(done.out)
+    assert report.to_dict()["rows"] == found["rows"]
+    assert report.arguments.keys() == found["arguments"].keys()
+    assert "sent_debias=" in " ".join(report.notes)
+    assert (tmp_path / "mine.csv").read_text() == (tmp_path / "other.csv").read_text()
+    again = sweep(table=tmp_path / "mine.csv")
+    assert [table.title for table in again.tables] == [table.title for table in report.tables]
+    assert again["best-strength"][0].value == pytest.approx(report["best-strength"][0].value)
+
+
+def test_mistakes_in_pythons_words(folder: Path) -> None:
+    files = {"stereoset": folder / "gsss.csv", "snli": folder / "snli.tsv.gz"}
+    with pytest.raises(UsageError, match=r"missing stereoset=, nli= \(or table=CSV\)"):
+        sweep(folder / "nsp", snli="a")
+    with pytest.raises(UsageError, match="table= summarises what is measured"):
+        sweep(folder / "nsp", table="t.csv")
+    with pytest.raises(UsageError, match="parity=: expected one of mean, strict, got 'both'"):
+        sweep(table="t.csv", parity="both")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="jobs= and backend= go with names of models"):
+        sweep(loaded(folder / "nsp"), nli=loaded(folder / "nli"), jobs=2, **files)
+    frame = pytest.importorskip("pandas").DataFrame({"context": ["She sat."]})
+    with pytest.raises(WordbiasError, match="a frame: lacks the columns"):
+        sweep(folder / "nsp", nli=folder / "nli", **{**files, "stereoset": frame})

@@ -1,0 +1,139 @@
+"""`wordbias.weat` as Python calls it: queries, sets of words, groups and embeddings as objects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wordbias import Embedding, WordbiasError
+from wordbias.errors import UsageError
+from wordbias.functions.weat import weat
+from wordbias.measures.associations import MEASURES
+from wordbias.wordlists import Query, load_queries, load_two_sets
+
+Run = Callable[..., Any]
+
+MALE, FEMALE = ["he", "man"], ["she", "woman"]
+MATH, ART = ["math", "physics"], ["art", "poetry"]
+MINE = Query(
+    "mine",
+    (("m", tuple(MALE)), ("f", tuple(FEMALE))),
+    (("s", tuple(MATH)), ("a", tuple(ART))),
+    about="gender",
+)
+
+
+@pytest.fixture(scope="module")
+def few() -> Embedding:
+    sample = Embedding.sample()
+    queries = {word for query in load_queries() for word in query.candidates()}
+    return sample.subset([word for word in sample.words if word in queries]).renamed("few")
+
+
+@pytest.fixture(scope="module")
+def file(few: Embedding, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("weat") / "few.safetensors"
+    few.save(path)
+    return path
+
+
+def _rows(cli: Run, *arguments: object) -> Any:
+    done = cli("weat", "--format", "json", "--samples", 50, "-q", *arguments)
+    assert done.code == 0, done.err
+    return json.loads(done.out)
+
+
+def test_rows_are_those_of_the_command(cli: Run, few: Embedding, file: Path) -> None:
+    told = _rows(cli, file, "--query", "weat6,weat7", "--measures", "weat,mac", "--holm")
+    for given in (file, str(file), few, (list(few.words), few.vectors)):
+        report = weat(
+            given, query=["weat6", "weat7"], measures=("weat", "mac"), holm=True, samples=50
+        )
+        rows = json.loads(json.dumps(report.to_dict()["rows"]))
+        name = rows[0]["subject"]
+        assert name == ("embedding" if isinstance(given, tuple) else "few")
+        assert [{**row, "subject": "few"} for row in rows] == told["rows"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"query": MINE},
+        {
+            "query": {
+                "name": "mine",
+                "about": "gender",
+                "targets": {"m": MALE, "f": FEMALE},
+                "attributes": {"s": MATH, "a": np.array(ART)},
+            }
+        },
+    ],
+)
+def test_a_query_brings_its_words(few: Embedding, given: dict[str, Any]) -> None:
+    (row,) = weat(few, **given)
+    assert row.details["n"] == {"m": 2, "f": 2, "s": 2, "a": 2}
+    assert (row.details["set"], row.details["about"]) == ("mine", "gender")
+    assert row.value == weat(few, query=MINE).rows[0].value
+
+
+def test_two_sets_are_names_words_by_name_or_two_lists(few: Embedding) -> None:
+    (named,) = weat(few, targets=["male", "female"], attributes="math,arts")
+    assert named.details["set"] == "male/female × math/arts"
+    (mixed,) = weat(few, targets={"m": MALE, "f": FEMALE}, attributes=["math", "arts"])
+    (bare,) = weat(few, query={"targets": [MALE, FEMALE], "attributes": ["math", "arts"]})
+    assert mixed.details["set"] == "m/f × math/arts"
+    assert bare.details["set"] == "X/Y × math/arts"
+    assert mixed.value == bare.value != named.value
+
+
+def test_groups_are_a_name_or_words(few: Embedding) -> None:
+    groups = {"he": MALE, "she": FEMALE, "arts": ART}
+    report = weat(few, groups=groups, attributes={"s": MATH, "p": ["poetry", "dance"]})
+    assert [row.details["set"] for row in report] == ["he/she", "he/arts", "she/arts"]
+    assert report.heading == ["Attribute he/she/arts: he, she, arts; A = s, B = p."]
+    (_, pleasant), (_, unpleasant) = load_two_sets(["pleasant", "unpleasant"])
+    by_words = weat(
+        few, groups="gender", attributes={"pleasant": pleasant, "unpleasant": unpleasant}
+    )
+    assert by_words.rows == weat(few, groups="gender", attributes="pleasant,unpleasant").rows
+
+
+def test_embeddings_without_names_stand_beside_each_other(few: Embedding) -> None:
+    one, two = (list(few.words), few.vectors), (list(few.words), few.vectors[:, ::2])
+    report = weat([one, two], query="weat7")
+    assert [row.subject for row in report] == ["embedding", "embedding (2)"]
+    assert list(report.inputs) == ["embedding", "embedding (2)"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"query": MINE, "targets": "male,female"}, "take no targets= and no attributes="),
+        ({"groups": "gender"}, "groups= needs attributes=A,B"),
+        (
+            {"groups": "gender", "attributes": "math,arts", "query": "1"},
+            "take no targets= and no query=",
+        ),
+        ({"query": {"targets": [MALE, FEMALE]}}, "attributes=: expected the names of two"),
+        ({"query": {"target": [MALE, FEMALE]}}, "query: unknown key 'target'"),
+        ({"targets": {"m": "he"}, "attributes": "math,arts"}, "targets=: expected two sets"),
+        ({"targets": {"m": "he", "f": FEMALE}, "attributes": "math,arts"}, "targets=: m: expected"),
+        ({"targets": [MALE, MALE], "attributes": "math,arts"}, "without a common word"),
+        ({"ddof": 2}, "ddof= 0 or 1"),
+        ({"measures": ["wiet"]}, "measure 'wiet'"),
+    ],
+)
+def test_errors_name_arguments_of_python(few: Embedding, given: dict[str, Any], said: str) -> None:
+    with pytest.raises(WordbiasError) as error:
+        weat(few, **given)
+    assert said in str(error.value)
+    assert isinstance(error.value, UsageError) == ("take no" in said or "needs" in said)
+
+
+def test_the_help_names_all_measures() -> None:
+    assert f"Some of {','.join(MEASURES)}." in (weat.__doc__ or "")

@@ -1,0 +1,690 @@
+"""The estimators: scikit-learn's contract, the theorems, and the command line's own results."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import pickle
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from wordbias import Attribute, Embedding, Subspace, WordbiasError, estimators
+from wordbias.calls import WordbiasWarning
+from wordbias.estimators import (
+    BAM,
+    INLP,
+    LEACE,
+    MHD,
+    MISP,
+    RAN,
+    DoubleHard,
+    GenderPreserving,
+    GNGloVe,
+    HalfSibling,
+    Hard,
+    MultiHard,
+    OSCaR,
+    load_method,
+)
+from wordbias.methods.erasure import fit_erasure
+from wordbias.methods.fitted import Chain
+from wordbias.methods.methods import METHODS, fit_chain, settings_of
+from wordbias.methods.origin import Origin
+from wordbias.methods.storage import load_chain, save_chain
+from wordbias.methods.words import listed_words
+from wordbias.wordlists import WordSets
+
+Run = Callable[..., Any]
+ROOT = Path(__file__).resolve().parent.parent
+
+ON_ROWS = (MISP, MHD, Hard, INLP, LEACE)
+ON_WORDS = (MultiHard, DoubleHard, BAM, OSCaR, HalfSibling, RAN, GenderPreserving, GNGloVe)
+ALL = (*ON_ROWS, *ON_WORDS)
+QUICK: dict[Any, dict[str, Any]] = {
+    DoubleHard: {"candidates": 3},
+    INLP: {"rounds": 3},
+    LEACE: {"per_class": 100},
+    RAN: {"iterations": 3},
+    GenderPreserving: {"pretrain_epochs": 1, "classifier_epochs": 1, "epochs": 1},
+    GNGloVe: {"check": False},
+}
+"""Settings with which the sample is fitted in a moment; its last coordinate is no w_g."""
+
+
+@cache
+def few() -> Embedding:
+    """The frequent words of the sample, and those that are listed."""
+    sample = Embedding.sample()
+    listed = sorted(listed_words(Attribute.load()) | WordSets.load().specific)
+    return sample.subset([*sample.words[:5000], *listed, "nurse", "engineer"])
+
+
+@cache
+def fitted(cls: Any) -> Any:
+    if cls is GenderPreserving and find_spec("torch") is None:
+        pytest.skip("torch is not installed")
+    return cls(**QUICK.get(cls, {})).fit(few())
+
+
+def rows(n: int = 300, d: int = 8, k: int = 2) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Rows whose first coordinates tell their groups apart, and the groups' names."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, k, n)
+    x = rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) + 3 * np.eye(k, d)[labels]
+    return x, np.array(["a", "b", "c", "d"])[labels]
+
+
+def task(n: int = 300) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Rows, the label of a task, and a concept that is correlated with it."""
+    x, concept = rows(n)
+    z = concept == "a"
+    return x, (x[:, 4] + 2 * z > np.median(x[:, 4])).astype(int), z
+
+
+@pytest.mark.filterwarnings("ignore::wordbias.calls.WordbiasWarning")
+@parametrize_with_checks([cls() for cls in ON_ROWS])
+def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
+    with np.errstate(all="warn"):
+        check(estimator)
+
+
+@pytest.mark.parametrize("cls", ALL, ids=lambda cls: cls.__name__)
+def test_parameters_are_the_settings_of_the_method(cls: Any) -> None:
+    renamed = {"rounds": "iterations", "random_state": "seed"}
+    signature = inspect.signature(cls).parameters
+    assert all(one.kind is one.KEYWORD_ONLY for one in signature.values())
+    given = {renamed.get(name, name): one.default for name, one in signature.items()}
+    assert given.pop("groups") is None
+    expected = settings_of(cls._name)
+    if cls is RAN:
+        assert given["iterations"] == expected["iterations"]
+    assert given == expected
+    assert set(signature) == set(cls().get_params())
+
+
+def test_there_is_a_class_for_every_method_and_each_is_public() -> None:
+    assert {cls._name for cls in ALL} == set(METHODS)
+    assert set(estimators.__all__) == {*(cls.__name__ for cls in ALL), "load_method"}
+
+
+@pytest.mark.parametrize("cls", ALL, ids=lambda cls: cls.__name__)
+def test_parameters_are_kept_untouched_and_cloned(cls: Any) -> None:
+    groups = {"a": ["she", "her"], "b": ["he", "him"]}
+    made = cls(groups=groups)
+    assert made.get_params()["groups"] is groups
+    copied = clone(made)
+    assert copied is not made
+    assert copied.get_params() == made.get_params()
+    assert made.set_params(groups="gender") is made
+    assert made.groups == "gender"
+    assert repr(made) == f"{cls.__name__}(groups='gender')"
+    assert cls.__name__ in made._repr_html_()
+    with pytest.raises(NotFittedError):
+        made.transform(few())
+    with pytest.raises(NotFittedError):
+        made.save("nowhere.safetensors")
+
+
+def test_doctests() -> None:
+    with np.errstate(all="warn"):
+        found = doctest.testmod(estimators)
+    assert (found.failed, found.attempted > 40) == (0, True)
+
+
+# embeddings
+
+
+@pytest.mark.parametrize("cls", ALL, ids=lambda cls: cls.__name__)
+def test_an_embedding_is_debiased_as_the_command_line_does(
+    cls: Any, cli: Run, tmp_path: Path
+) -> None:
+    method = fitted(cls)
+    before, out, saved = (tmp_path / f"{name}.safetensors" for name in ("few", "out", "fitted"))
+    few().save(before)
+    named = {"rounds": "iterations", "check": "no-check"}
+    options = [
+        word
+        for key, value in QUICK.get(cls, {}).items()
+        if key != "classifier_epochs"
+        for word in (
+            [f"--{named[key]}"] if value is False else [f"--{named.get(key, key)}", str(value)]
+        )
+    ]
+    options = [word.replace("_", "-") if word.startswith("--") else word for word in options]
+    made = method.transform(few())
+    assert isinstance(made, Embedding)
+    if cls is not GenderPreserving:  # no option sets its classifiers' epochs
+        call = ["debias", cls._name, before, "-o", out, "--save-transform", saved, *options, "-q"]
+        done = cli(*call)
+        assert (done.code, done.err) == (0, "")
+        np.testing.assert_array_equal(made.vectors, Embedding.load(out).vectors)
+        loaded = load_method(saved)
+        assert type(loaded) is cls
+        np.testing.assert_array_equal(loaded.transform(few()).vectors, made.vectors)
+    method.save(tmp_path / "own.safetensors")
+    again = tmp_path / "again.safetensors"
+    done = cli("apply", tmp_path / "own.safetensors", before, "-o", again, "-q")
+    assert (done.code, done.err) == (0, "")
+    np.testing.assert_array_equal(made.vectors, Embedding.load(again).vectors)
+
+
+@pytest.mark.parametrize("cls", ALL, ids=lambda cls: cls.__name__)
+def test_what_was_saved_is_loaded_whole(cls: Any, tmp_path: Path) -> None:
+    method = fitted(cls)
+    method.save(tmp_path / "fitted.safetensors")
+    loaded = load_method(tmp_path / "fitted.safetensors")
+    assert type(loaded) is cls
+    for name, value in QUICK.get(cls, {}).items():
+        if name != "classifier_epochs":
+            assert getattr(loaded, name) == value
+    assert loaded.n_features_in_ == few().dim
+    assert load_chain(tmp_path / "fitted.safetensors")[1].size == len(few())
+    for path in ("fitted", "anew"):
+        loaded.save(tmp_path / f"{path}.safetensors")
+    assert (tmp_path / "fitted.safetensors").read_bytes() == (
+        tmp_path / "anew.safetensors"
+    ).read_bytes()
+    with pytest.raises(AttributeError, match="a loaded or copied one does not keep it"):
+        _ = loaded.report
+    copied = pickle.loads(pickle.dumps(method))
+    np.testing.assert_array_equal(copied.transform(few()).vectors, method.transform(few()).vectors)
+
+
+@pytest.mark.parametrize("cls", ALL, ids=lambda cls: cls.__name__)
+def test_a_report_says_what_was_removed_and_what_it_cost(cls: Any) -> None:
+    report = fitted(cls).report
+    assert report is fitted(cls).report
+    found = list(fitted(cls).fitted_.found)
+    assert list(report)[: len(found)] == found
+    (changed,) = report["words-changed"]
+    assert 0 < changed.value <= len(few())
+    for measure in ("displacement", "neighbours-preserved"):
+        assert report[measure][0].value is not None
+    assert fitted(cls)._name in str(report)
+    assert report.to_dict()["arguments"]["methods"] == cls._name
+    bias = {row.measure for row in report}
+    assert ("midb" in bias) is (cls is not MultiHard)  # whose sets are of three religions
+
+
+def test_the_report_of_misp_is_that_of_its_study(cli: Run) -> None:
+    import json
+
+    report = MISP().fit(Embedding.sample()).report
+    printed = json.loads(cli("misp", "--format", "json", "-q", "--no-chance").out)["rows"]
+    own = [row.to_dict() for row in report if row.measure != "words-changed"]
+    assert json.loads(json.dumps(own)) == printed
+
+
+def test_a_report_of_more_groups_or_fewer_values_has_no_bias() -> None:
+    several = MISP(groups="religion").fit(Embedding.sample()).report
+    assert {"variance-between-means", "displacement"} <= {row.measure for row in several}
+    assert "midb" not in {row.measure for row in several}
+    dropped = GNGloVe(drop_last=True, check=False).fit(few())
+    assert dropped.transform(few()).dim == 99
+    assert "displacement" not in {row.measure for row in dropped.report}
+
+
+def test_groups_are_named_by_the_parameter() -> None:
+    groups = {"a": ["she", "her", "woman", "girl"], "b": ["he", "him", "man", "boy"]}
+    given = MHD(dims=1, groups=groups).fit(few())
+    attribute = Attribute.load(groups)
+    chain, _ = fit_chain("mhd", few(), attribute, {"dims": 1})
+    np.testing.assert_array_equal(
+        given.fitted_.steps[0].subspace.basis, chain.parts[0].steps[0].subspace.basis
+    )
+
+
+def test_groups_are_saved_with_an_estimator(tmp_path: Path) -> None:
+    groups = {"a": ["she", "her", "woman", "girl"], "b": ["he", "him", "man", "boy"]}
+    MHD(dims=1, groups=groups).fit(few()).save(tmp_path / "groups.safetensors")
+    loaded: Any = load_method(tmp_path / "groups.safetensors")
+    assert loaded.get_params() == MHD(dims=1, groups=groups).get_params()
+
+
+def test_files_of_something_else_are_refused(tmp_path: Path) -> None:
+    few().save(tmp_path / "few.safetensors")
+    with pytest.raises(WordbiasError, match="holds no transform"):
+        load_method(tmp_path / "few.safetensors")
+    chain, _ = fit_chain("misp", few())
+    named = Chain((replace(chain.parts[0], name="other"),))
+    save_chain(tmp_path / "other.safetensors", named, Origin.of(few()))
+    with pytest.raises(WordbiasError, match="holds 'other', expected misp, mhd, hard"):
+        load_method(tmp_path / "other.safetensors")
+
+
+def test_whatever_holds_words_is_taken(tmp_path: Path) -> None:
+    expected = MHD().fit_transform(few()).vectors
+    few().save(tmp_path / "few.safetensors")
+    held: list[Any] = [
+        (few().words, few().vectors),
+        dict(zip(few().words, few().vectors, strict=True)),
+        tmp_path / "few.safetensors",
+        str(tmp_path / "few.safetensors"),
+    ]
+    if find_spec("pandas") is not None:
+        import pandas
+
+        held.append(pandas.DataFrame(few().vectors, index=list(few().words)))
+    if find_spec("gensim") is not None:
+        held.append(few().to_gensim())
+    for one in held:
+        made = MHD().fit_transform(one)
+        assert isinstance(made, Embedding)
+        np.testing.assert_array_equal(made.vectors, expected)
+
+
+def test_a_pipeline_is_a_chain(tmp_path: Path, cli: Run) -> None:
+    pipeline = make_pipeline(Hard(), MISP())
+    made = pipeline.fit_transform(few())
+    expected = fit_chain("hard,misp", few())[1]
+    np.testing.assert_array_equal(made.vectors, expected.vectors)
+    np.testing.assert_array_equal(pipeline.transform(few()).vectors, expected.vectors)
+    few().save(tmp_path / "few.safetensors")
+    saved = tmp_path / "chain.safetensors"
+    done = cli("debias", "hard,misp", tmp_path / "few.safetensors", "--save-transform", saved)
+    assert done.code == 0
+    loaded = load_method(saved)
+    assert [name for name, _ in loaded.steps] == ["hard", "misp"]
+    np.testing.assert_array_equal(loaded.transform(few()).vectors, expected.vectors)
+
+
+def test_an_embedding_takes_no_labels_and_other_dimensions_are_refused() -> None:
+    with pytest.raises(WordbiasError, match=r"an embedding has no labels.*MISP\(groups=…\)"):
+        MISP().fit(few(), np.zeros(len(few())))
+    with pytest.raises(WordbiasError, match="MISP: fitted on sample, whose vectors have 100"):
+        fitted(MISP).transform(few().with_vectors(few().vectors[:, :50]))
+
+
+def test_messages_name_arguments_as_python_does() -> None:
+    with pytest.raises(WordbiasError) as caught:
+        MISP(dims=1000).fit(few())
+    assert "(dims=)" in str(caught.value)
+    assert "--" not in str(caught.value)
+
+
+def test_what_is_of_single_words_warns_of_rows() -> None:
+    x = few().vectors[:5].astype(float)
+    with pytest.warns(WordbiasWarning, match=r"Hard leaves .* words alone and gives .* rows do"):
+        mapped = fitted(Hard).transform(x)
+    np.testing.assert_allclose(mapped, fitted(Hard).fitted_(x))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted(MISP).transform(x)
+
+
+@pytest.mark.parametrize("cls", ON_WORDS, ids=lambda cls: cls.__name__)
+def test_rows_are_refused_by_what_needs_words(cls: Any) -> None:
+    x, y = rows()
+    with pytest.raises(WordbiasError, match=f"{cls.__name__} needs words, which the rows of an"):
+        cls().fit(x, y)
+
+
+# arrays
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("cls", [LEACE, Hard], ids=lambda cls: cls.__name__)
+def test_the_means_of_groups_are_equal_afterwards(cls: Any, k: int) -> None:
+    x, y = rows(k=k)
+    if cls is Hard:
+        x /= np.linalg.norm(x, axis=1, keepdims=True)
+    method = cls().fit(x, y)
+    mapped = x
+    for step in method.fitted_.steps[:1]:  # Hard brings rows to length one behind it
+        mapped = step(mapped)
+    means = np.stack([mapped[y == label].mean(0) for label in method.classes_])
+    before = np.stack([x[y == label].mean(0) for label in method.classes_])
+    assert np.ptp(means, axis=0).max() < 1e-12 * np.ptp(before, axis=0).max()
+    if cls is Hard:
+        np.testing.assert_allclose(np.linalg.norm(method.transform(x), axis=1), 1)
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+@pytest.mark.parametrize("model", [LogisticRegression, LinearSVC])
+def test_after_leace_no_linear_classifier_beats_the_largest_group(model: Any, k: int) -> None:
+    """The cross-covariance is zero (Belrose et al. 2023, theorem 3.1)."""
+    x, y = rows(k=k)
+    erased = LEACE().fit_transform(x, y)
+    z = (y[:, None] == np.unique(y)).astype(float)
+    cross = (erased - erased.mean(0)).T @ (z - z.mean(0)) / len(x)
+    assert np.abs(cross).max() < 1e-12
+    np.testing.assert_allclose(erased.mean(0), x.mean(0), atol=1e-12)
+    centred = erased - erased.mean(0)
+    learned = model(max_iter=10_000, tol=1e-10).fit(centred, y)
+    assert np.abs(learned.coef_).max() < 1e-6
+    assert learned.score(centred, y) == z.mean(0).max()
+    assert model(max_iter=10_000).fit(x, y).score(x, y) > z.mean(0).max() + 0.1
+
+
+@pytest.mark.skipif(find_spec("concept_erasure") is None, reason="concept-erasure not installed")
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("method", ["leace", "orth"])
+def test_leace_is_that_of_concept_erasure(method: str, k: int) -> None:
+    import torch
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        from concept_erasure import LeaceEraser
+    x, y = rows(n=2000, d=30, k=k)
+    z = torch.nn.functional.one_hot(torch.tensor(np.unique(y, return_inverse=True)[1])).double()
+    expected = LeaceEraser.fit(torch.tensor(x), z, method=method, constrain_cov_trace=False)
+    found = LEACE(method=method).fit_transform(x, y)
+    np.testing.assert_allclose(found, expected(torch.tensor(x)).numpy(), rtol=0, atol=1e-7)
+
+
+def test_of_all_affine_erasures_leace_moves_rows_least() -> None:
+    x, y = rows(n=5000)
+    moved = {cls.__name__: ((cls().fit_transform(x, y) - x) ** 2).sum() for cls in (LEACE, MHD)}
+    orthogonal = ((LEACE(method="orth").fit_transform(x, y) - x) ** 2).sum()
+    assert moved["LEACE"] < orthogonal < moved["MHD"]
+
+
+def test_misp_and_mhd_on_rows_are_their_subspaces() -> None:
+    x, y = rows()
+    a, b = x[y == "a"], x[y == "b"]
+    for given, subspace in (
+        ({}, Subspace.from_groups(a, b, 4)),
+        ({"dims": 2, "center": True}, Subspace.from_groups(a, b, 2, center=True)),
+        ({"dims": 2, "as_published": True}, Subspace.from_groups(a, b, 2, center=True)),
+    ):
+        np.testing.assert_array_equal(MISP(**given).fit_transform(x, y), subspace.remove(x))
+        hard = MHD(**given).fit_transform(x, y)
+        np.testing.assert_array_equal(hard, subspace.remove(x, hard=True))
+        np.testing.assert_array_equal(MISP(hard=True, **given).fit_transform(x, y), hard)
+    x, y = rows(k=3)
+    means = Subspace.from_means([x[y == one] for one in "abc"])
+    np.testing.assert_array_equal(MHD().fit_transform(x, y), means.remove(x, hard=True))
+    halves = MISP(weights="0.5,0.25").fit(x, y).fitted_.steps[0].subspace
+    assert halves.weights.tolist() == [0.5, 0.25]
+    with pytest.raises(WordbiasError, match="center= is for two groups"):
+        MISP(center=True).fit(x, y)
+    with pytest.raises(WordbiasError, match="ask for fewer"):
+        MISP(dims=3).fit(x, y)
+
+
+def test_few_values_keep_one_and_the_components_that_there_are() -> None:
+    x, y = rows(d=3)
+    assert MHD().fit(x, y).fitted_.steps[0].subspace.dims == 2
+    x[:, 1:] = 1.0
+    assert MHD().fit(x, y).fitted_.steps[0].subspace.dims == 1
+    with pytest.raises(ValueError, match=r"1 feature\(s\)"):
+        MHD().fit(x[:, :1], y)
+    flat = MISP().fit(x[:, :1], y)
+    assert flat.fitted_.steps[0].subspace.dims == 1
+
+
+def test_inlp_ends_at_chance_and_depends_on_its_seed() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 4000)
+    x = rng.normal(size=(4000, 10)) + 3 * np.eye(2, 10)[y]
+    one, again, other = (
+        INLP(random_state=seed).fit(x, y) for seed in (0, np.random.RandomState(0), 1)
+    )
+    assert 1 <= one.fitted_.steps[0].subspace.dims <= 4
+    for cls in (LogisticRegression, LinearSVC):
+        assert cls(max_iter=10_000).fit(x, y).score(x, y) > 0.95
+        learned = cls(max_iter=10_000).fit(one.transform(x), y)
+        assert learned.score(one.transform(x), y) < 0.55
+    same = INLP().fit(x, y).fitted_.steps[0].subspace.basis
+    np.testing.assert_array_equal(one.fitted_.steps[0].subspace.basis, same)
+    assert again.fitted_.settings["seed"] != 0
+    assert not np.array_equal(other.fitted_.steps[0].subspace.basis, same)
+
+
+def test_inlp_warns_where_something_is_left_and_where_nothing_is() -> None:
+    x, y = rows(k=3)
+    with pytest.warns(WordbiasWarning, match="of the last of 1 rounds .* ask for more rounds"):
+        INLP(rounds=1).fit(x, y)
+    with pytest.warns(WordbiasWarning, match="of 3 dimensions one is left"):
+        assert INLP().fit(x[:, :3], y).fitted_.steps[0].subspace.dims == 2
+    with pytest.raises(ValueError, match=r"1 feature\(s\)"):
+        INLP().fit(x[:, :1], y)
+
+
+def test_inlp_trains_on_every_group_however_small() -> None:
+    x, y = rows(k=2)
+    y[0] = "c"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", WordbiasWarning)
+        assert INLP().fit(x, y).classes_.tolist() == ["a", "b", "c"]
+    with pytest.raises(WordbiasError, match="no group has two rows"):
+        INLP().fit(x[:2], ["a", "b"])
+
+
+def test_inlp_warns_where_there_is_nothing_to_remove() -> None:
+    x = np.random.default_rng(0).normal(size=(400, 5))
+    y = np.arange(400) % 2
+    with pytest.warns(WordbiasWarning, match="INLP: no classifier was better than chance"):
+        mapped = INLP().fit_transform(x, y)
+    np.testing.assert_array_equal(mapped, x)
+    assert mapped is not x
+
+
+def test_hard_takes_the_means_of_rows_only() -> None:
+    x, y = rows()
+    one, other = (Hard(direction=name).fit_transform(x, y) for name in ("pca", "means"))
+    np.testing.assert_array_equal(one, other)
+    with pytest.raises(WordbiasError, match="the direction 'axis' is one of words"):
+        Hard(direction="axis").fit(x, y)
+
+
+@pytest.mark.parametrize(
+    ("method", "named"),
+    [
+        (LEACE(groups="age"), "groups="),
+        (LEACE(per_class=10, classes=2), "classes=, per_class="),
+        (Hard(as_published=True), "as_published="),
+    ],
+)
+def test_what_is_about_words_is_refused_of_rows(method: Any, named: str) -> None:
+    with pytest.raises(WordbiasError, match=f"{named} is for words; rows have labels instead"):
+        method.fit(*rows())
+
+
+@pytest.mark.parametrize("cls", ON_ROWS, ids=lambda cls: cls.__name__)
+def test_labels_are_needed_and_differ(cls: Any) -> None:
+    x, y = rows()
+    with pytest.raises(WordbiasError, match="requires y to be passed, but the target y is None"):
+        cls().fit(x)
+    with pytest.raises(WordbiasError, match="all 300 labels are the same, one class"):
+        cls().fit(x, np.zeros(300))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        cls().fit(x, y[:-1])
+    with pytest.raises(ValueError, match="Unknown label type"):
+        cls().fit(x, x[:, 0])
+    with pytest.raises(ValueError, match="NaN"):
+        cls().fit(x, np.where(y == "a", np.nan, 1.0))
+
+
+@pytest.mark.parametrize("cls", ON_ROWS, ids=lambda cls: cls.__name__)
+def test_rows_keep_their_float_type_and_are_not_changed(cls: Any) -> None:
+    x, y = rows()
+    single = x.astype(np.float32)
+    before = x.copy()
+    double = cls().fit_transform(x, y)
+    np.testing.assert_array_equal(x, before)
+    mapped = cls().fit_transform(single, y)
+    assert (double.dtype, mapped.dtype) == (np.float64, np.float32)
+    if cls is not INLP:  # whose rounds may end otherwise
+        np.testing.assert_allclose(mapped, double, atol=2e-4)
+    lists = cls().fit_transform(x.tolist(), list(y))
+    np.testing.assert_array_equal(lists, double)
+
+
+@pytest.mark.parametrize("cls", ON_ROWS, ids=lambda cls: cls.__name__)
+def test_a_fit_on_rows_is_saved_and_applied_to_words(cls: Any, tmp_path: Path, cli: Run) -> None:
+    x, labels = few().vectors[:400], np.arange(400) % 2
+    x = x + labels[:, None] * np.ones(100, np.float32)
+    method = cls().fit(x, labels)
+    method.save(tmp_path / "rows.safetensors")
+    loaded = load_method(tmp_path / "rows.safetensors")
+    np.testing.assert_array_equal(loaded.transform(x), method.transform(x))
+    few().save(tmp_path / "few.safetensors")
+    call = ["apply", tmp_path / "rows.safetensors", tmp_path / "few.safetensors", "-o"]
+    refused = cli(*call, tmp_path / "out.safetensors")
+    assert refused.code == 1
+    assert "fitted on 400 rows of an array" in refused.err
+    assert cli(*call, tmp_path / "out.safetensors", "--force", "-q").code == 0
+    np.testing.assert_array_equal(
+        Embedding.load(tmp_path / "out.safetensors").vectors, method.transform(few()).vectors
+    )
+    with pytest.raises(AttributeError, match="rows of an array have none"):
+        _ = method.report
+
+
+def test_one_estimator_is_fitted_on_words_and_on_rows_in_turn() -> None:
+    x, y = rows()
+    method = MHD().fit(x, y)
+    assert method.classes_.tolist() == ["a", "b"]
+    method.fit(few())
+    assert not hasattr(method, "classes_")
+    assert method.n_features_in_ == 100
+    assert method.report["difference-removed"][0].value > 0.9
+    method.fit(x, y)
+    assert method.n_features_in_ == 8
+    assert not hasattr(method, "report")
+
+
+# pipelines
+
+
+def test_in_a_pipeline_the_concept_is_erased_and_not_the_target() -> None:
+    x, y, z = task()
+    pipeline = make_pipeline(LEACE(), LogisticRegression()).fit(x, y, leace__concept=z)
+    erased = pipeline[0].transform(x)
+    np.testing.assert_allclose(erased[z].mean(0), erased[~z].mean(0), atol=1e-12)
+    assert pipeline.score(x, y) > 0.7
+    own = make_pipeline(LEACE(), LogisticRegression()).fit(x, y)
+    assert own.score(x, y) == max(y.mean(), 1 - y.mean())  # the warning of the docstring
+    assert (LEACE.__doc__ or "").startswith(
+        "In a pipeline give ``leace__concept=``, or the task's own label is erased."
+    )
+
+
+@pytest.mark.parametrize("cls", ON_ROWS, ids=lambda cls: cls.__name__)
+def test_cross_validation_hands_each_fold_its_part_of_the_concept(cls: Any) -> None:
+    x, y, z = task()
+    pipeline = make_pipeline(cls(), LogisticRegression())
+    name = f"{cls.__name__.lower()}__concept"
+    scores = cross_val_score(pipeline, x, y, params={name: z})
+    assert np.isfinite(scores).all()
+    found = cross_validate(
+        pipeline, x, y, params={name: z}, return_estimator=True, error_score="raise"
+    )
+    np.testing.assert_array_equal(found["test_score"], scores)
+    assert all(one[0].classes_.tolist() == [False, True] for one in found["estimator"])
+    if cls is not LEACE:
+        return
+    grid = {"leace__method": ["leace", "orth"]}
+    search = GridSearchCV(pipeline, grid, error_score="raise").fit(x, y, leace__concept=z)
+    assert search.best_params_["leace__method"] in ("leace", "orth")
+
+
+def test_the_concept_is_routed_as_metadata() -> None:
+    x, y, z = task()
+    with config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(LEACE().set_fit_request(concept=True), LogisticRegression())
+        found = cross_validate(
+            pipeline, x, y, params={"concept": z}, return_estimator=True, error_score="raise"
+        )
+        search = GridSearchCV(pipeline, {"leace__method": ["leace", "orth"]}, error_score="raise")
+        search.fit(x, y, concept=z)
+    assert all(one[0].classes_.tolist() == [False, True] for one in found["estimator"])
+    plain = cross_val_score(
+        make_pipeline(LEACE(), LogisticRegression()), x, y, params={"leace__concept": z}
+    )
+    np.testing.assert_array_equal(found["test_score"], plain)
+
+
+def test_frames_are_rows_where_labels_are_given() -> None:
+    pandas = pytest.importorskip("pandas")
+    x, y = rows()
+    frame = pandas.DataFrame(x, columns=list("pqrstuvw"), index=[f"row {i}" for i in range(300)])
+    method = LEACE().set_output(transform="pandas").fit(frame, pandas.Series(y))
+    mapped = method.transform(frame)
+    assert mapped.columns.tolist() == frame.columns.tolist()
+    assert mapped.index.tolist() == frame.index.tolist()
+    np.testing.assert_allclose(mapped.to_numpy(), LEACE().fit_transform(x, y), atol=1e-12)
+    assert method.feature_names_in_.tolist() == list("pqrstuvw")
+    assert LEACE().fit(x, concept=pandas.Series(y, dtype="category")).classes_.tolist() == [
+        "a",
+        "b",
+    ]
+
+
+def test_an_embedding_stays_one_whatever_scikit_learn_makes_of_rows() -> None:
+    pytest.importorskip("pandas")
+    with config_context(transform_output="pandas"):
+        made = MHD().fit_transform(few())
+        assert isinstance(made, Embedding)
+        dropped = GNGloVe(drop_last=True, check=False).fit(few())
+        assert isinstance(dropped.transform(few()), Embedding)
+        assert dropped.transform(few().vectors).shape == (len(few()), 99)
+
+
+# what is loaded
+
+
+def _loaded(code: str) -> str:
+    run = f"{code}\nimport sys\nprint(sorted({{'numpy', 'scipy', 'sklearn'}} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", run], capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()[-1]
+
+
+def test_neither_the_package_nor_misp_loads_scikit_learn() -> None:
+    assert _loaded("import wordbias") == "[]"
+    for command in ("['misp', '-q']", "['debias', 'hard,leace', '--help']"):
+        found = _loaded(f"from wordbias.cli import run\nrun({command})")
+        assert found in ("['numpy']", "[]")
+    code = "from wordbias import Embedding; from wordbias.methods import misp"
+    assert _loaded(f"{code}\nmisp.fit(Embedding.sample())") == "['numpy']"
+
+
+def test_no_other_module_imports_scikit_learn_when_it_is_imported() -> None:
+    found = [
+        path.relative_to(ROOT).as_posix()
+        for path in sorted((ROOT / "wordbias").rglob("*.py"))
+        for line in path.read_text().splitlines()
+        if line.startswith(("import sklearn", "from sklearn"))
+    ]
+    assert set(found) == {"wordbias/estimators.py"}
+    assert "sklearn.base" not in "".join(
+        path.read_text()
+        for path in (ROOT / "wordbias").rglob("*.py")
+        if path.name != "estimators.py"
+    )
+
+
+def test_fitted_methods_say_in_a_line_what_they_are() -> None:
+    text = repr(fitted(Hard).fitted_)
+    assert text.startswith("<Fitted hard: projection, normalise; ")
+    assert "\n" not in text
+    chain = fit_chain("misp", few())[0]
+    assert repr(chain) == (
+        "<Chain <Fitted misp: projection; 0 words left alone, 0 with vectors of their own>>"
+    )
+
+
+def test_leace_on_rows_is_the_eraser_of_the_methods() -> None:
+    x, y = rows(k=3)
+    labels = np.unique(y, return_inverse=True)[1]
+    np.testing.assert_array_equal(LEACE().fit_transform(x, y), fit_erasure(x, labels)(x))

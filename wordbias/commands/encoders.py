@@ -1,0 +1,30 @@
+"""Options that commands on encoders share, as `wordbias.commands.shell.shell` takes them."""
+
+from __future__ import annotations
+
+import click
+
+from wordbias.commands.shell import option
+from wordbias.commands.types import FiniteRange
+from wordbias.contextual.observing import TOKENS
+from wordbias.contextual.stereoset.scores import ROUNDINGS
+
+FITTING = (
+    option("pairs", metavar="FILE"),
+    option("tokens", type=click.Choice(TOKENS)),
+    option("sent_debias", metavar="TEXT"),
+    option("limit", type=click.IntRange(2)),
+)
+"""From what subspaces are fitted."""
+
+EXTREMES = (
+    option("share", type=FiniteRange(0, 1, min_open=True)),
+    option("rounding", type=click.Choice(ROUNDINGS)),
+)
+"""Which triples are the most extreme."""
+
+ADAPTER = (
+    option("adapter", metavar="FILE"),
+    option("setting", metavar="NAME", multiple=True),
+)
+"""What is removed while a model is measured."""

@@ -1,0 +1,949 @@
+"""The debiasing methods as scikit-learn estimators, on embeddings and on arrays.
+
+Each class is a method of `wordbias.methods` with its settings as parameters. ``fit`` and
+``transform`` take an `Embedding`, or what holds words and vectors, and treat it word by word;
+`MISP`, `MHD`, `Hard`, `INLP` and `LEACE` also take an array of rows, shape ``(n, d)``, with the
+group of each row as its label. No other module imports scikit-learn's base, which takes seconds.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+from warnings import warn
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils import check_array, check_consistent_length, check_random_state, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from wordbias.calls import WordbiasWarning, in_python, plain
+from wordbias.embedding import Embedding, EmbeddingLike, as_embedding, is_words_and_vectors
+from wordbias.errors import WordbiasError
+from wordbias.functions.debias import fitted_report
+from wordbias.functions.inputs import Reading, open_subject
+from wordbias.measures.blocks import unit
+from wordbias.methods import inlp
+from wordbias.methods.erasure import fit_erasure
+from wordbias.methods.fitted import Chain, Fitted
+from wordbias.methods.gender_preserving.checkpoint import forget
+from wordbias.methods.methods import fit_chain
+from wordbias.methods.misp import DIMS, fit_vectors, reweighted
+from wordbias.methods.origin import Origin
+from wordbias.methods.projection import Projection
+from wordbias.methods.steps import Normalise, Step
+from wordbias.methods.storage import load_chain, save_chain
+from wordbias.rendering import how_many
+from wordbias.results import Report
+from wordbias.subspace import Subspace
+from wordbias.wordlists import GroupsLike, WordSets, load_attribute
+
+__all__ = [
+    "BAM",
+    "INLP",
+    "LEACE",
+    "MHD",
+    "MISP",
+    "RAN",
+    "DoubleHard",
+    "GNGloVe",
+    "GenderPreserving",
+    "HalfSibling",
+    "Hard",
+    "MultiHard",
+    "OSCaR",
+    "load_method",
+]
+
+Floats = NDArray[np.floating[Any]]
+Labels = NDArray[np.intp]
+Words = Sequence[str] | str | Path | None
+Seed = int | RandomState | None
+
+_RENAMED = {"rounds": "iterations", "random_state": "seed"}
+"""Parameters that have other names than the settings of the methods."""
+
+
+class _Rows(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Rows of an array: scikit-learn wraps this ``transform``, for it may return frames."""
+
+    fitted_: Fitted
+
+    def transform(self, X: ArrayLike) -> Floats:
+        x: Floats = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
+        if self.fitted_.by_word:
+            warn(
+                f"{type(self).__name__} leaves {how_many(len(self.fitted_.exempt), 'word')} alone "
+                f"and gives {len(self.fitted_.replaced)} vectors of their own; rows do not name "
+                "words, and all of them are mapped alike",
+                WordbiasWarning,
+                stacklevel=4,
+            )
+        mapped: Floats = self.fitted_(x)
+        return mapped.copy() if mapped is x else mapped
+
+
+class _Words:
+    """Words with vectors: they pass by what scikit-learn makes of rows."""
+
+    def fit_transform(
+        self: Any,
+        X: EmbeddingLike | ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        concept: ArrayLike | None = None,
+    ) -> Any:
+        """Fit, and return `X` transformed; see ``fit`` and ``transform``."""
+        given = {} if concept is None else {"concept": concept}
+        words = _words_of(X, rows=y is not None or concept is not None)
+        if words is None:
+            return super().fit_transform(X, y, **given)  # type: ignore[misc]
+        return self.fit(words, y, **given).transform(words)
+
+    def transform(self: Any, X: EmbeddingLike | ArrayLike) -> Any:
+        """Apply what was fitted.
+
+        Parameters
+        ----------
+        X : Embedding, KeyedVectors, (words, vectors), mapping, path, or array of shape (n, d)
+            Of an embedding each word gets what the method has for it: words that it leaves alone
+            stay, words that it gives a vector have that. A data frame whose index has words is an
+            embedding if the method was fitted on one.
+
+        Returns
+        -------
+        Embedding, or array of shape (n, d)
+            As `X` was, an array in its float type.
+
+        Warns
+        -----
+        WordbiasWarning
+            Of an array, if the method treats single words otherwise than all others.
+        """
+        check_is_fitted(self)
+        words = _words_of(X, rows=not self.origin_.words)
+        if words is None:
+            return super().transform(X)  # type: ignore[misc]
+        with _spelled():
+            self.origin_.check(words, type(self).__name__, force=True)
+            return self.fitted_(words)
+
+
+class _Method(_Words, _Rows):
+    """One of the methods.
+
+    Attributes
+    ----------
+    fitted_ : Fitted
+        The map, with the words that it leaves alone or gives vectors of their own.
+    origin_ : Origin
+        The vectors that it was fitted on.
+    classes_ : array
+        The groups of the rows, if it was fitted on rows.
+    """
+
+    _name: ClassVar[str]
+    _takes_rows: ClassVar[bool] = False
+    _of_words: ClassVar[tuple[str, ...]] = ("groups", "classes", "per_class")
+    _fewest_values: ClassVar[int] = 1
+    groups: GroupsLike | None
+    origin_: Origin
+
+    def fit(
+        self,
+        X: EmbeddingLike | ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        concept: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the method.
+
+        Parameters
+        ----------
+        X : Embedding, KeyedVectors, (words, vectors), mapping, path, or array of shape (n, d)
+            Words with their vectors, whose groups the parameter ``groups`` names; or rows with
+            labels, of `MISP`, `MHD`, `Hard`, `INLP` and `LEACE`. A data frame is rows if labels
+            are given or its index has no words.
+        y : array of shape (n,), optional
+            The group of each row, of two or more; they are removed. Not of an embedding.
+        concept : array of shape (n,), optional
+            The group of each row where `y` is something else: the target of a pipeline.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        WordbiasError
+            If the method cannot be fitted: too few words or rows, no groups, no difference.
+        """
+        words = _words_of(X, rows=y is not None or concept is not None)
+        with _spelled():
+            if words is None:
+                return self._fit_rows(X, y if concept is None else concept)
+            if y is not None or concept is not None:
+                raise WordbiasError(
+                    f"{type(self).__name__}: an embedding has no labels; its groups are words, "
+                    f"which {type(self).__name__}(groups=…) names"
+                )
+            attribute = None if self.groups is None else load_attribute(self.groups)
+            chain, _ = fit_chain([self._name], words, attribute, self._settings())
+        self._keep(chain.parts[0], Origin.of(words))
+        self._embedding = words
+        return self
+
+    def _fit_rows(self, X: Any, groups: Any) -> Self:
+        name = type(self).__name__
+        if not self._takes_rows:
+            raise WordbiasError(
+                f"{name} needs words, which the rows of an array do not name: give an Embedding, "
+                "or (words, vectors)"
+            )
+        if groups is None:
+            raise WordbiasError(
+                f"{name} requires y to be passed, but the target y is None: y= holds the group of "
+                "each row, or concept= does where y is the target of a pipeline"
+            )
+        changed = {key: value for key, value in self.get_params(deep=False).items()
+                   if key in self._of_words and value != getattr(type(self), key)}  # fmt: skip
+        if changed:
+            raise WordbiasError(
+                f"{name}: {'=, '.join(changed)}= is for words; rows have labels instead"
+            )
+        x = validate_data(
+            self, X, dtype=(np.float64, np.float32), ensure_min_samples=2,
+            ensure_min_features=self._fewest_values,
+        )  # fmt: skip
+        groups = column_or_1d(check_array(groups, ensure_2d=False, dtype=None), warn=True)
+        check_consistent_length(x, groups)
+        check_classification_targets(groups)
+        classes, labels = np.unique(groups, return_inverse=True)
+        if len(classes) < 2:
+            raise WordbiasError(
+                f"{name}: all {len(x)} labels are the same, one class; expected two or more"
+            )
+        settings = self._settings()
+        steps = self._steps(x, labels, settings)
+        settings = {key: plain(value) for key, value in settings.items()}
+        none = np.zeros((0, x.shape[1]))
+        origin = Origin(f"{len(x)} rows", "", len(x), x.shape[1], (), none)
+        self._keep(Fitted(self._name, steps, settings=settings), origin)
+        self.classes_ = classes
+        return self
+
+    def _steps(self, x: Floats, labels: Labels, settings: Mapping[str, Any]) -> tuple[Step, ...]:
+        """Fit to rows and their classes, 0 to K − 1."""
+        raise NotImplementedError
+
+    def _keep(self, fitted: Fitted, origin: Origin) -> None:
+        of_words = ("feature_names_in_",) if origin.words else ()
+        for name in ("_embedding", "_report", "classes_", *of_words):
+            self.__dict__.pop(name, None)
+        self.fitted_, self.origin_, self.n_features_in_ = fitted, origin, origin.dim
+
+    def _settings(self) -> dict[str, Any]:
+        """Return the parameters as the method's module calls them."""
+        given = self.get_params(deep=False).items()
+        found = {_RENAMED.get(key, key): value for key, value in given if key != "groups"}
+        if "seed" in found and not isinstance(found["seed"], (int, np.integer)):
+            found["seed"] = int(check_random_state(found["seed"]).randint(2**31 - 1))
+        return found
+
+    @property
+    def report(self) -> Report:
+        """The `Report` of a fit on an embedding: what it removed, what it cost.
+
+        Bias and cost are measured when it is first asked for, on the frequent neutral words.
+
+        Raises
+        ------
+        AttributeError
+            If it was fitted on an array, loaded or copied.
+        """
+        check_is_fitted(self)
+        if "_report" not in vars(self):
+            if "_embedding" not in vars(self):
+                raise AttributeError(
+                    f"{type(self).__name__} has a report after a fit on an embedding; a loaded or "
+                    "copied one does not keep it, and rows of an array have none"
+                )
+            attribute = None
+            if self.groups is not None or self._name != "multi-hard":
+                attribute = load_attribute(self.groups)
+            self._report = fitted_report(self.fitted_, self._embedding, attribute)
+        return self._report
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what was fitted to a safetensors file, which `load_method` reads.
+
+        It is the file of ``wordbias debias --save-transform``, and ``wordbias apply`` applies it.
+        """
+        check_is_fitted(self)
+        fitted = self.fitted_
+        if self.groups is not None:
+            fitted = replace(fitted, settings={**fitted.settings, "groups": plain(self.groups)})
+        save_chain(path, Chain((fitted,)), self.origin_)
+        forget((self.fitted_,))
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return {key: value for key, value in state.items() if key != "_embedding"}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self._takes_rows
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MISP(_Method):
+    """Remove a subspace softly, weighed by information (Dawkins 2021).
+
+    Along each principal component ``g_i`` of all differences between vectors of two groups,
+    ``x − Σ a_i ⟨g_i, x⟩ g_i`` takes away the share ``a_i`` of variance that it explains. Of more
+    groups than two the components are those of their means.
+
+    Parameters
+    ----------
+    dims : int, optional
+        Components; by default 4, of k > 2 groups k − 1. Of rows by default fewer where they span
+        fewer, and one dimension is left.
+    center : bool
+        Centre the differences, as the paper's PCA of one side does; their mean drops out.
+    hard : bool
+        Remove the components whole, which is `MHD`.
+    weights : str or sequence of float
+        ``variance``, numbers, or ``perm:2134``; see `wordbias.methods.misp.reweighted`.
+    as_published : bool
+        The settings of the paper: `center`.
+    groups : name, path or mapping, optional
+        Words of the groups, by default gender; of an embedding only.
+
+    Examples
+    --------
+    >>> from wordbias.estimators import MISP
+    >>> from wordbias.embedding import Embedding
+    >>> misp = MISP(dims=2).fit(Embedding.sample())
+    >>> misp.report["difference-removed"][0].details["centred"]
+    False
+    >>> MISP(dims=1).fit_transform([[1.0, 3], [2, 3], [5, 3], [6, 3]], [0, 0, 1, 1]).shape
+    (4, 2)
+    """
+
+    _name = "misp"
+    _takes_rows = True
+    dims: int | None = None
+    center: bool = False
+    hard: bool = False
+    weights: str | Sequence[float] = "variance"
+    as_published: bool = False
+    groups: GroupsLike | None = None
+
+    def _steps(self, x: Floats, labels: Labels, settings: Mapping[str, Any]) -> tuple[Step, ...]:
+        center = self.center or self.as_published
+        found = reweighted(_subspace(x, labels, self.dims, center), self.weights)
+        return (Projection(found, self.hard),)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MHD(_Method):
+    """Remove the subspace of `MISP` whole: the control of Dawkins (2021).
+
+    ``x − Σ ⟨g_i, x⟩ g_i``, a projection onto what is orthogonal to all components.
+
+    Parameters
+    ----------
+    dims : int, optional
+        Components, as of `MISP`.
+    center : bool
+        Centre the differences.
+    as_published : bool
+        The settings of the paper: `center`.
+    groups : name, path or mapping, optional
+        Words of the groups, by default gender; of an embedding only.
+
+    Examples
+    --------
+    >>> from wordbias.estimators import MHD
+    >>> MHD(dims=1).fit_transform([[1.0, 3], [2, 3], [5, 3], [6, 3]], [0, 0, 1, 1]).tolist()
+    [[0.0, 3.0], [0.0, 3.0], [0.0, 3.0], [0.0, 3.0]]
+    """
+
+    _name = "mhd"
+    _takes_rows, _fewest_values = True, 2
+    dims: int | None = None
+    center: bool = False
+    as_published: bool = False
+    groups: GroupsLike | None = None
+
+    def _steps(self, x: Floats, labels: Labels, settings: Mapping[str, Any]) -> tuple[Step, ...]:
+        center = self.center or self.as_published
+        return (Projection(_subspace(x, labels, self.dims, center), hard=True),)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Hard(_Method):
+    """Neutralise a direction and equalise pairs (Bolukbasi et al. 2016).
+
+    Every vector but those of specific words loses its component along a direction ``g`` and comes
+    to length one, ``(x − ⟨g, x⟩ g) / ‖x − ⟨g, x⟩ g‖``. Rows have no pairs: their direction is the
+    difference of the groups' means, of k > 2 groups the k − 1 directions in which these differ.
+
+    Parameters
+    ----------
+    direction : str
+        ``pca`` of the definitional pairs, ``axis``, ``names``, ``means``, or a file; of rows it is
+        ``means``, by default too.
+    equalise : bool
+        Equalise the pairs of the groups; rows have none.
+    as_published : bool
+        Leave only listed words alone, as spelled; of an embedding only.
+    groups : name, path or mapping, optional
+        Words and pairs of the groups, by default gender; of an embedding only.
+
+    Examples
+    --------
+    >>> from wordbias.estimators import Hard
+    >>> from wordbias.embedding import Embedding
+    >>> sample = Embedding.sample()
+    >>> after = Hard().fit_transform(sample)
+    >>> [round(float(after["nurse"] @ after[word]), 4) for word in ("women", "men")]
+    [0.3631, 0.3631]
+    """
+
+    _name = "hard"
+    _takes_rows, _fewest_values = True, 2
+    _of_words = ("groups", "as_published")
+    direction: str = "pca"
+    equalise: bool = True
+    as_published: bool = False
+    groups: GroupsLike | None = None
+
+    def _steps(self, x: Floats, labels: Labels, settings: Mapping[str, Any]) -> tuple[Step, ...]:
+        if self.direction not in ("pca", "means"):
+            raise WordbiasError(
+                f"Hard: the direction {self.direction!r} is one of words; rows have means only"
+            )
+        g = _subspace(unit(x), labels, None, means=True)
+        return (Projection(Subspace(g.basis, np.ones(g.dims)), hard=True), Normalise())
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MultiHard(_Method):
+    """Neutralise what several groups differ in, and equalise sets (Manzini et al. 2019).
+
+    As `Hard`, along the principal components of sets such as *judaism, christianity, islam*, each
+    centred on its mean.
+
+    Parameters
+    ----------
+    sets : WordSets or path, optional
+        The sets, instead of those of `groups`; by default religion.
+    dims : int, optional
+        Components; by default one less than the words of the largest set.
+    equalise : bool
+        Equalise the sets.
+    means : bool
+        Take what the means of `groups` differ in, in place of sets.
+    groups : name, path or mapping, optional
+        Groups with sets or pairs of words.
+
+    Examples
+    --------
+    >>> from wordbias.estimators import MultiHard
+    >>> from wordbias.embedding import Embedding
+    >>> MultiHard().fit(Embedding.sample()).fitted_.steps[0].subspace.dims
+    2
+    """
+
+    _name = "multi-hard"
+    sets: WordSets | str | Path | None = None
+    dims: int | None = None
+    equalise: bool = True
+    means: bool = False
+    groups: GroupsLike | None = None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DoubleHard(_Method):
+    """Remove a frequency component first, then a direction (Wang et al. 2020).
+
+    Of the principal components of the whole vocabulary that one is removed after which the most
+    biased words cluster least by group.
+
+    Parameters
+    ----------
+    candidates : int
+        Components to try, from the first on.
+    per_side : int
+        Biased words of each group to cluster.
+    groups : name, path or mapping, optional
+        Words and pairs of the groups, by default gender.
+
+    Examples
+    --------
+    >>> from wordbias.estimators import DoubleHard
+    >>> from wordbias.embedding import Embedding
+    >>> double = DoubleHard(candidates=2, per_side=100).fit(Embedding.sample())
+    >>> [step.kind for step in double.fitted_.steps]
+    ['projection', 'shift', 'projection']
+    """
+
+    _name = "double-hard"
+    candidates: int = 20
+    per_side: int = 1000
+    groups: GroupsLike | None = None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class INLP(_Method):
+    """Remove what linear classifiers find, round by round (Ravfogel et al. 2020).
+
+    Each round trains a classifier of the groups on what the rounds before left, and removes the
+    row space of its weights `W`: ``x ↦ (I − W⁺ W) x``. The rounds end when a classifier is at
+    chance on the 30 % of rows, or of words, that it has not seen. On an embedding the words that
+    lean most to each group are its examples.
+
+    Parameters
+    ----------
+    rounds : int
+        Rounds at most, ``--iterations`` on the command line.
+    weights : str
+        ``hard``, or ``information``: remove directions by what their classifier knows.
+    classifier : str
+        ``svm`` or ``logistic``.
+    as_published : bool
+        Neither centre nor end at chance.
+    random_state : int, RandomState or None
+        Of the split, and of neutral words.
+    classes : int, optional
+        As many as groups, or one more for neutral words; of an embedding only.
+    per_class : int, optional
+        Words of each class; of an embedding only.
+    groups : name, path or mapping, optional
+        Words of the groups, by default gender; of an embedding only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wordbias.estimators import INLP
+    >>> X = np.random.default_rng(0).normal(size=(200, 5))
+    >>> y = X[:, 0] > 0
+    >>> INLP(rounds=2).fit(X, y).fitted_.steps[0].subspace
+    <Subspace: 1 of 5 dimensions, weights 1.0000>
+    """
+
+    _name = "inlp"
+    _takes_rows, _fewest_values = True, 2
+    rounds: int = inlp.ITERATIONS
+    weights: str = "hard"
+    classifier: str = "svm"
+    as_published: bool = False
+    random_state: Seed = 0
+    classes: int | None = None
+    per_class: int | None = None
+    groups: GroupsLike | None = None
+
+    def _steps(self, x: Floats, labels: Labels, settings: Mapping[str, Any]) -> tuple[Step, ...]:
+        rng, held_out = np.random.default_rng(settings["seed"]), np.zeros(len(x), bool)
+        for label in range(labels.max() + 1):
+            places = rng.permutation(np.flatnonzero(labels == label))
+            held_out[places[: min(int(np.ceil(0.3 * len(places))), len(places) - 1)]] = True
+        if not held_out.any():
+            raise WordbiasError("INLP: no group has two rows, so that none can be held out")
+        projection, rounds = inlp.fit_vectors(
+            x.astype(np.float64), labels, np.flatnonzero(~held_out), np.flatnonzero(held_out),
+            iterations=self.rounds, weights=self.weights, classifier=self.classifier,
+            as_published=self.as_published, at_least=1,
+        )  # fmt: skip
+        said = inlp.unfinished(rounds, int(labels.max()) + 1, self.rounds, "rounds")
+        if projection is None:
+            said = ["no classifier was better than chance on held-out rows: nothing is removed"]
+        elif len(rounds.basis) == x.shape[1] - 1:
+            said = [f"of {x.shape[1]} dimensions one is left; ask for fewer rounds"]
+        for line in said:
+            warn(f"INLP: {line}", WordbiasWarning, stacklevel=4)
+        return () if projection is None else (projection,)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LEACE(_Method):
+    r"""In a pipeline give ``leace__concept=``, or the task's own label is erased.
+
+    ``LEACE().fit(X, y)`` erases `y`: afterwards no linear classifier tells its groups apart better
+    than a constant answer does, on the rows that it was fitted on. In a pipeline `y` is what the
+    last step shall predict, so ``pipeline.fit(X, y, leace__concept=z)`` erases `z` instead.
+
+    Least-squares concept erasure (Belrose et al. 2023) is the affine map
+
+    .. math:: x - W^{+} U U^\top W (x - \mathrm{E}[x]), \quad W = (\Sigma_{xx}^{1/2})^{+},
+
+    where :math:`U U^\top` projects onto the columns of :math:`W \Sigma_{xz}`. It makes the
+    groups' means equal, and of all maps that do so it moves the rows least.
+
+    Parameters
+    ----------
+    method : str
+        ``leace``, or ``orth``: the orthogonal projection that makes the means equal.
+    random_state : int, RandomState or None
+        Of the words held out; rows are all fitted on.
+    classes : int, optional
+        As many as groups, or one more for neutral words; of an embedding only.
+    per_class : int, optional
+        Words of each class; of an embedding only.
+    groups : name, path or mapping, optional
+        Words of the groups, by default gender; of an embedding only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from wordbias.estimators import LEACE
+    >>> X = np.random.default_rng(0).normal(size=(200, 5))
+    >>> y, z = X[:, 1] > 0, X[:, 0] > 0
+    >>> pipeline = make_pipeline(LEACE(), LogisticRegression()).fit(X, y, leace__concept=z)
+    >>> bool(pipeline.score(X, y) > 0.9)
+    True
+    >>> after = pipeline[0].transform(X)
+    >>> bool(np.allclose(after[z].mean(0), after[~z].mean(0)))
+    True
+    """
+
+    _name = "leace"
+    _takes_rows = True
+    method: str = "leace"
+    random_state: Seed = 0
+    classes: int | None = None
+    per_class: int | None = None
+    groups: GroupsLike | None = None
+
+    def _steps(self, x: Floats, labels: Labels, settings: Mapping[str, Any]) -> tuple[Step, ...]:
+        return (fit_erasure(np.asarray(x, np.float64), labels, self.method),)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class BAM(_Method):
+    """Average vectors with their alignment (Lauscher et al. 2020).
+
+    ``(X + X W) / 2``, where `W` is the orthogonal map that best takes the first words of pairs to
+    the second.
+
+    Parameters
+    ----------
+    as_published : bool
+        Follow the released code, whose `W` is no minimiser.
+    groups : name, path or mapping, optional
+        Pairs of the groups, by default gender.
+
+    Examples
+    --------
+    >>> from wordbias.estimators import BAM
+    >>> from wordbias.embedding import Embedding
+    >>> BAM().fit_transform(Embedding.sample())
+    <Embedding 'sample.bam': 21,791 words × 100>
+    """
+
+    _name = "bam"
+    as_published: bool = False
+    groups: GroupsLike | None = None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class OSCaR(_Method):
+    """Rotate a second concept to 90 degrees from the groups' direction (Dev et al. 2021).
+
+    Nothing is removed: within the plane of the two directions each vector is turned by an angle
+    that depends on where it lies.
+
+    Parameters
+    ----------
+    concept : path or sequence of str, optional
+        Words of the second concept; by default occupations.
+    direction : str
+        Of the groups: ``she-he`` (``axis``), ``pca``, ``names``, ``means`` or a file.
+    groups : name, path or mapping, optional
+        Words of the groups, by default gender.
+
+    Examples
+    --------
+    >>> from wordbias.estimators import OSCaR
+    >>> from wordbias.embedding import Embedding
+    >>> rows = OSCaR().fit(Embedding.sample()).report["angle"]
+    >>> [(row.details["stage"], round(row.value)) for row in rows][1]
+    ('after', 90)
+    """
+
+    _name = "oscar"
+    concept: Words = None
+    direction: str = "she-he"
+    groups: GroupsLike | None = None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class HalfSibling(_Method):
+    r"""Subtract what specific words predict (Yang and Feng 2020).
+
+    With the vectors of specific words as columns of `G`, ridge regression leaves
+    :math:`n - G (G^\top G + \alpha I)^{-1} G^\top n` of every other vector.
+
+    Parameters
+    ----------
+    alpha : float
+        The ridge penalty.
+    groups : name, path or mapping, optional
+        Specific words of the groups, by default gender.
+
+    Examples
+    --------
+    >>> from wordbias.estimators import HalfSibling
+    >>> from wordbias.embedding import Embedding
+    >>> "she" in HalfSibling().fit(Embedding.sample()).fitted_.exempt
+    True
+    """
+
+    _name = "half-sibling"
+    alpha: float = 60.0
+    groups: GroupsLike | None = None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class RAN(_Method):
+    """Repel, attract and neutralise each word (Kumar et al. 2020).
+
+    Each word to be debiased goes where Adam finds the least of a weighed sum of three terms: its
+    similarity to neighbours that it owes to the direction, its distance from where it was, and its
+    component along the direction. All other words stay.
+
+    Parameters
+    ----------
+    words : path or sequence of str, optional
+        Words to debias; by default the frequent neutral ones.
+    iterations : int
+        Steps of Adam.
+    learning_rate : float
+        Of Adam.
+    lambdas : sequence of three floats
+        Weights of repulsion, attraction and neutralisation.
+    neighbours : int
+        Neighbours that repel a word, at most.
+    theta : float
+        Indirect bias from which on a neighbour repels.
+    direction : str
+        ``pca``, ``axis``, ``means`` or a file.
+    as_published : bool
+        Follow the released code.
+    groups : name, path or mapping, optional
+        Words and pairs of the groups, by default gender.
+
+    Examples
+    --------
+    >>> from wordbias.estimators import RAN
+    >>> from wordbias.embedding import Embedding
+    >>> RAN(words=["nurse", "doctor"], iterations=2).fit(Embedding.sample()).fitted_.replaced.words
+    ('nurse', 'doctor')
+    """
+
+    _name = "ran"
+    words: Words = None
+    iterations: int = 300
+    learning_rate: float = 0.01
+    lambdas: Sequence[float] = (1 / 8, 6 / 8, 1 / 8)
+    neighbours: int = 100
+    theta: float = 0.05
+    direction: str = "pca"
+    as_published: bool = False
+    groups: GroupsLike | None = None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class GenderPreserving(_Method):
+    """Encode vectors so that pairs stay apart and stereotypes do not (Kaneko and Bollegala 2019).
+
+    An autoencoder with two classifiers, which keep what tells the groups' own words apart; needs
+    torch to be fitted, with the extra ``torch``.
+
+    Parameters
+    ----------
+    stereotypes, neutral : path or sequence of str, optional
+        Words that are to lose what tells the groups apart.
+    pretrain_epochs, classifier_epochs, epochs : int
+        Of the autoencoder, of the classifiers, and of the main loss.
+    weight : float
+        Of all terms of the main loss but the reconstruction.
+    device : str, optional
+        ``cpu`` or ``cuda``; by default a GPU if there is one.
+    checkpoint : path, optional
+        A file to resume an interrupted training from; ``save`` removes it.
+    as_published : bool
+        Follow the released code.
+    random_state : int, RandomState or None
+        Of everything random.
+    groups : name, path or mapping, optional
+        Pairs of the groups, by default gender.
+
+    Examples
+    --------
+    >>> from wordbias.estimators import GenderPreserving
+    >>> GenderPreserving(epochs=2).get_params()["epochs"]
+    2
+    """
+
+    _name = "gender-preserving"
+    stereotypes: Words = None
+    neutral: Words = None
+    pretrain_epochs: int = 315
+    classifier_epochs: int = 15
+    epochs: int = 5
+    weight: float = 1e-4
+    device: str | None = None
+    checkpoint: str | Path | None = None
+    as_published: bool = False
+    random_state: Seed = 0
+    groups: GroupsLike | None = None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class GNGloVe(_Method):
+    """Take ``w_g`` off vectors that were trained as ``(w_a, w_g)`` (Zhao et al. 2018).
+
+    Parameters
+    ----------
+    drop_last : bool
+        Take the last coordinate off; by default it is set to zero.
+    check : bool
+        Make sure that the last coordinate tells the pairs' words apart.
+    groups : name, path or mapping, optional
+        Pairs of the groups, by default gender.
+
+    Examples
+    --------
+    >>> from wordbias.estimators import GNGloVe
+    >>> from wordbias.embedding import Embedding
+    >>> GNGloVe(drop_last=True, check=False).fit_transform(Embedding.sample()).dim
+    99
+    """
+
+    _name = "gn-glove"
+    drop_last: bool = False
+    check: bool = True
+    groups: GroupsLike | None = None
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
+        """Return the names of the coordinates of rows, less the last if it is dropped."""
+        names: NDArray[Any] = super().get_feature_names_out(input_features)
+        return names[:-1] if self.drop_last else names
+
+
+_METHODS = {
+    one._name: one
+    for one in (
+        MISP, MHD, Hard, MultiHard, DoubleHard, INLP, LEACE, BAM, OSCaR, HalfSibling, RAN,
+        GenderPreserving, GNGloVe,
+    )
+}  # fmt: skip
+
+
+def load_method(path: str | os.PathLike[str]) -> _Method | Pipeline:
+    """Read what an estimator's ``save`` or ``wordbias debias --save-transform`` wrote.
+
+    Parameters
+    ----------
+    path
+        The safetensors file.
+
+    Returns
+    -------
+    estimator or Pipeline
+        Fitted, with the settings that the file names as parameters; the groups are among them if
+        an estimator wrote it. A scikit-learn ``Pipeline`` if the file holds several methods.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no such file, or it holds something else.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from wordbias.estimators import MHD, load_method
+    >>> mhd = MHD(dims=1).fit([[1.0, 3], [2, 3], [5, 3], [6, 3]], [0, 0, 1, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mhd.save(os.path.join(folder, "mhd.safetensors"))
+    ...     load_method(os.path.join(folder, "mhd.safetensors")).transform([[1.0, 3]]).tolist()
+    [[0.0, 3.0]]
+    """
+    chain, origin = load_chain(path)
+    found: list[_Method] = []
+    for part in chain.parts:
+        if part.name not in _METHODS:
+            raise WordbiasError(f"{path}: holds {part.name!r}, expected {', '.join(_METHODS)}")
+        made = _METHODS[part.name]()
+        named = {_RENAMED.get(key, key): key for key in made.get_params(deep=False)}
+        made.set_params(
+            **{named[key]: value for key, value in part.settings.items() if key in named}
+        )
+        made._keep(part, origin)
+        found.append(made)
+    return found[0] if len(found) == 1 else make_pipeline(*found)
+
+
+@contextmanager
+def _spelled() -> Iterator[None]:
+    """Name Python's arguments in messages, where they name options."""
+    try:
+        yield
+    except WordbiasError as error:
+        error.args = (in_python(str(error)),)
+        raise
+
+
+def _words_of(X: Any, *, rows: bool) -> Embedding | None:
+    """Return what holds words as an embedding; None of an array.
+
+    Parameters
+    ----------
+    rows
+        Whether a data frame is rows, even if its index has words.
+    """
+    if isinstance(X, (str, os.PathLike)):
+        return open_subject(X, Reading()).embedding
+    if hasattr(X, "to_numpy"):
+        index = getattr(X, "index", ())
+        named = not rows and len(index) and all(isinstance(word, str) for word in index)
+        return as_embedding(X) if named and getattr(X, "ndim", 0) == 2 else None
+    keyed = hasattr(getattr(X, "wv", X), "index_to_key")
+    mapped = isinstance(X, Mapping) and not hasattr(X, "tocsr")  # a sparse array may be one
+    if keyed or mapped or isinstance(X, Embedding) or is_words_and_vectors(X):
+        return as_embedding(X)
+    return None
+
+
+def _subspace(
+    x: Floats, labels: Labels, dims: int | None, center: bool = False, *, means: bool = False
+) -> Subspace:
+    """Fit a subspace to rows; by default as many components as there are, one value being left."""
+    groups = [x[labels == label] for label in range(labels.max() + 1)]
+    several = means or len(groups) > 2
+    if several and center:
+        raise WordbiasError("center= is for two groups; of more the means are compared")
+
+    def fitted(k: int) -> Subspace:
+        return Subspace.from_means(groups, k) if several else fit_vectors(groups, k, center=center)
+
+    if dims is not None:
+        return fitted(dims)
+    for k in range(min(len(groups) - 1 if several else DIMS, x.shape[1] - 1), 1, -1):
+        with suppress(WordbiasError):
+            return fitted(k)
+    return fitted(1)

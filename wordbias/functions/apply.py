@@ -1,0 +1,143 @@
+"""What was fitted once, on other files of the same vectors."""
+
+from __future__ import annotations
+
+import os
+
+from wordbias.calls import is_given, public
+from wordbias.embedding import Embedding, EmbeddingLike
+from wordbias.errors import UsageError, WordbiasError
+from wordbias.formats.atomic import refuse_same
+from wordbias.functions.debias import reach_rows, reach_table
+from wordbias.functions.inputs import Reading, open_subject, path_of
+from wordbias.methods.checking import check_chain
+from wordbias.methods.fitted import Chain, Fitted
+from wordbias.methods.origin import Origin
+from wordbias.methods.projection import Projection
+from wordbias.methods.storage import load_chain
+from wordbias.methods.transform import refuse_no_change
+from wordbias.results import Report
+
+_HEAD = 1000
+
+
+@public
+def apply(
+    transform: str | os.PathLike[str] | Chain | Fitted | Projection,
+    embedding: EmbeddingLike,
+    *,
+    output: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    skip_bad: bool = False,
+    allow_pickle: bool = False,
+    cache: bool = True,
+) -> Embedding:
+    """Apply a ``transform`` saved by debias --save-transform to ``embedding``, a file of any size.
+
+    What was fitted on some vectors means nothing for others: the dimensions and a few words are
+    compared first.
+
+    Parameters
+    ----------
+    transform : path, Chain, Fitted or Projection
+        What was fitted; of an object only the dimensions are compared, for it does not know on
+        what it was fitted.
+    embedding : path, fetched name, Embedding, KeyedVectors or (words, vectors)
+        What it is applied to.
+    output : path, optional
+        Write the debiased vectors, in the format of its suffix, else of ``embedding``.
+    force : bool
+        Also to vectors that are not those it was fitted on.
+    skip_bad : bool
+        Drop and count rows that cannot be used.
+    allow_pickle : bool
+        Open gensim .kv files, which are pickles and can run any code.
+    cache : bool
+        Keep parsed text to be memory-mapped the next time.
+
+    Returns
+    -------
+    Embedding
+        The debiased vectors of all words; its ``report`` says how many each method changed. Of a
+        file that was streamed to ``output`` they are loaded from there when they are first looked
+        at.
+
+    Raises
+    ------
+    WordbiasError
+        If a file cannot be used, the transform belongs to other vectors, or nothing changes.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> clean = wb.debias(None, "hard", save_transform="hard.safetensors")
+    >>> again = wb.apply("hard.safetensors", wb.Embedding.sample())
+    >>> bool((again["nurse"] == clean["nurse"]).all())
+    True
+    """
+    file, output = path_of(transform), path_of(output)
+    refuse_same({"-o": output}, {"TRANSFORM": file})
+    if file is not None:
+        chain, origin = load_chain(file)
+    else:
+        chain, origin = _chain(transform), None
+        if is_given("force"):
+            raise UsageError("--force is for a transform in a file; an object is not compared")
+    wanted = {word for part in chain.parts for word in part.replaced.words}
+    subject = open_subject(
+        embedding,
+        Reading(cache, skip_bad, allow_pickle),
+        head=_HEAD,
+        wanted=wanted.union(() if origin is None else origin.words),
+        output=output,
+    )
+    before, what = subject.embedding, file or chain.name
+    if origin is not None:
+        origin.check(before, what, by_length=chain.by_length, force=force)
+    else:
+        _check_fits(chain, before)
+    done = chain(before)
+    refuse_no_change(what, before, done)
+    reached = subject.write_words(chain, done)
+    names = ", then ".join(
+        part.name + (" (differences centred)" if part.centred else "") for part in chain.parts
+    )
+    fitted = "" if origin is None else f", fitted on {_about(origin)}"
+    report = Report(
+        inputs={before.name: subject.info.to_dict()},
+        rows=reach_rows(chain, reached, done),
+        tables=[reach_table(chain, reached)],
+        heading=[f"{names}{fitted}", f"Applied to {subject.described()}"],
+        closing=[subject.written()],
+    )
+    return subject.made(chain, report, done)
+
+
+def _chain(transform: object) -> Chain:
+    """Make a chain of what was fitted."""
+    if isinstance(transform, Chain):
+        return transform
+    if isinstance(transform, Projection):
+        transform = Fitted(transform.name, (transform,))
+    if not isinstance(transform, Fitted):
+        raise WordbiasError(
+            "transform: expected what was fitted, or what debias saved of it in a file, "
+            f"got {type(transform).__name__}"
+        )
+    return Chain((transform,))
+
+
+def _check_fits(chain: Chain, embedding: Embedding) -> None:
+    """Refuse vectors of other dimensions than those that a transform was fitted on."""
+    try:
+        check_chain(chain, Origin.of(embedding))
+    except ValueError as error:
+        raise WordbiasError(
+            f"{chain.name}: does not fit {embedding.name}, whose vectors have {embedding.dim} "
+            f"dimensions: {error}"
+        ) from None
+
+
+def _about(origin: Origin) -> str:
+    known = f", sha256 {origin.sha256[:12]}…" if origin.sha256 else ""
+    return f"{origin.name}: {origin.size:,} words × {origin.dim}{known}"

@@ -1,0 +1,445 @@
+"""CEAT: association tests on words in context, over many sentences."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+from wordbias.calls import note, public
+from wordbias.errors import Interrupted, WordbiasError
+from wordbias.formats.atomic import check_writable, refuse_same
+from wordbias.functions.encode import beside_modules
+from wordbias.functions.inputs import path_of
+from wordbias.probes.encoder import Encoder, ModelLike
+from wordbias.probes.in_context.association import DRAWS
+from wordbias.probes.in_context.contexts import AS_PUBLISHED, Reading, encode_contexts
+from wordbias.probes.in_context.measuring import Settings
+from wordbias.probes.in_context.measuring import ceat as measured
+from wordbias.probes.in_context.scanning import can_be_found
+from wordbias.probes.in_context.sentences import PER_WORD, Sentences, find_sentences, read_sentences
+from wordbias.probes.in_context.stimuli import choose_stimuli
+from wordbias.probes.in_context.variance import Variance
+from wordbias.probes.in_context.words import check_words, swapped
+from wordbias.probes.reading import is_representations
+from wordbias.probes.representations import Layers, Representations, which_layers
+from wordbias.probes.storage import load_representations
+from wordbias.probes.texts import TextsLike
+from wordbias.rendering import Table, how_many
+from wordbias.resources import located
+from wordbias.results import Report, Row, number
+from wordbias.wordlists.queries import Query
+from wordbias.wordlists.query_files import QueryLike, as_queries
+
+QueriesLike = os.PathLike[str] | QueryLike | Sequence[QueryLike]
+"""A file; numbers or names of queries; queries with their words."""
+FEW = 10
+"""Sentences of a word below which tables name it."""
+_SHOWN = 12
+_MEDIUM, _LARGE = 0.5, 0.8
+_P_SHRINKS = (
+    "p is no test of significance: its standard error, se, falls as 1/√draws, so that with draws "
+    "enough any effect but 0 has p near 0 (or, one-sided and negative, near 1). Read the interval "
+    "over sentences, which does not shrink."
+)
+_CONVENTION = (
+    "Effect sizes as of WEAT: neutral 0; positive: X goes with A, Y with B; beyond ±0.5 medium, "
+    "beyond ±0.8 large. The interval is that of a bootstrap over the distinct sentences of every "
+    "word; the words are fixed."
+)
+
+
+@public
+def ceat(
+    model: ModelLike | Representations,
+    *,
+    sentences: TextsLike | None = None,
+    column: str | None = None,
+    stimuli: QueriesLike = "1-10",
+    draws: int = DRAWS,
+    layers: Layers = None,
+    variance: str | None = None,
+    per_word: int | None = None,
+    min_sentences: int = 1,
+    subword: str | None = None,
+    special_tokens: bool | None = None,
+    window: bool | None = None,
+    as_published: bool = False,
+    swap_roles: bool = False,
+    max_length: int | None = None,
+    device: str | None = None,
+    precision: str | None = None,
+    random_init: int | None = None,
+    save: str | os.PathLike[str] | None = None,
+    seed: int = 0,
+) -> Report:
+    """Test which of two sets of words is nearer to which of two others, in context.
+
+    CEAT (Guo and Caliskan 2021): many times one sentence is drawn for every word, WEAT computed on
+    the words' vectors in them, and the effect sizes combined by a random-effects model. MODEL is an
+    encoder, a folder or a name on the hub, and needs ``sentences``. VECTORS is what ``save`` or
+    `wordbias encode --word-column word` wrote.
+
+    A word stands alone, never inside another; written with a capital (Bill) it is found only so,
+    without one (bill) in any case. Equal sentences count once.
+
+    Parameters
+    ----------
+    model : folder, name, (model, tokenizer), SentenceTransformer, Representations or their file
+        An encoder, or vectors of words in context with a column ``word``.
+    sentences : path, sequence of str, mapping or frame of columns, optional
+        One a line, or a table; with a MODEL.
+    column : str, optional
+        Of the table.  [default: text, or sentence, or the only one]
+    stimuli : str, path, Query, {"targets": {name: words, …}, "attributes": …} or several
+        Numbers or names of WEAT's, or a TOML or JSON file of your own.
+    draws : int
+        Samples of one sentence a word.
+    layers : int, sequence of int or str, optional
+        all, last, or numbers such as 0,3,6.  [default: last of a MODEL, all of VECTORS]
+    variance : str, optional
+        Of one draw's effect size.  [default: standard-error]
+    per_word : int, optional
+        Sentences of a word.  [default: 1,000]
+    min_sentences : int
+        Leave out words with fewer.
+    subword : str, optional
+        Of a word's tokens.  [default: mean]
+    special_tokens : bool, optional
+        Let the model see [CLS], [SEP].  [default: yes]
+    window : bool, optional
+        Cut sentences to the words around, as released.  [default: no]
+    as_published : bool
+        All as the released code: variance, last sub-word, no special tokens, window.
+    swap_roles : bool
+        Exchange targets and attributes.
+    max_length : int, optional
+        Tokens that a text is cut to.
+    device : str, optional
+        cpu or cuda.  [default: cuda if there is one]
+    precision : str, optional
+        What the model computes in.  [default: float32]
+    random_init : int, optional
+        Untrained weights, as a baseline.
+    save : path, optional
+        Keep the words' vectors (safetensors).
+    seed : int
+        Of everything random.
+
+    Returns
+    -------
+    Report
+        A row for each query and layer: the combined effect size, its interval over sentences
+        (``low``, ``high``), and how the draws spread.
+
+    Raises
+    ------
+    WordbiasError
+        If no query has enough words with sentences, or a file or an argument is of no use.
+
+    References
+    ----------
+    Guo and Caliskan, Detecting Emergent Intersectional Biases: Contextualized Word Embeddings
+    Contain a Distribution of Human-like Biases, 2021.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import wordbias as wb
+    >>> from wordbias.probes.representations import Column, Representations
+    >>> words = ["nurse", "aide", "surgeon", "boss", "she", "her", "he", "him"] * 5
+    >>> vectors = np.random.default_rng(0).normal(size=(1, 40, 3)).astype(np.float32)
+    >>> reps = Representations(vectors, (12,), {"word": Column.of(words)})
+    >>> query = {"targets": {"care": ["nurse", "aide"], "lead": ["surgeon", "boss"]},
+    ...          "attributes": {"female": ["she", "her"], "male": ["he", "him"]}}
+    >>> wb.ceat(reps, stimuli=query, draws=100)["ceat"][0].details["layer"]
+    12
+    """
+    queries = _queries(stimuli)
+    kind = variance or ("released" if as_published else "standard-error")
+    settings = Settings(draws, cast("Variance", kind), min_sentences, swap_roles, seed)
+    of_models = {
+        "sentences": sentences,
+        "column": column,
+        "per-word": per_word,
+        "subword": subword,
+        "special-tokens": special_tokens,
+        "window": window,
+        "max-length": max_length,
+        "save": save,
+        "device": device,
+        "precision": precision,
+        "random-init": random_init,
+    }
+    given = [f"--{name}" for name, value in of_models.items() if value is not None]
+    path = path_of(model)
+    notes: list[str] = []
+    if isinstance(model, Representations) or (path is not None and Path(path).is_file()):
+        found = _saved(model if isinstance(model, Representations) else str(path), given)
+        about = {"path": path} if path is not None else {}
+        inputs = {"vectors": {**about, "texts": len(found), "dim": found.dim, **found.about}}
+        chosen = which_layers(layers, found.layers)
+    elif sentences is None:
+        raise WordbiasError(
+            f"{path or 'the model'}: is no file, and a model needs sentences to read words in: "
+            "--sentences FILE"
+        )
+    else:
+        file = path_of(sentences)
+        if save is not None:
+            save = os.fspath(save)
+            check_writable(save)
+            refuse_same({"--save": save}, {"--sentences": file, "--stimuli": path_of(stimuli)})
+        read = _find(queries, path_of(stimuli), sentences, column, per_word, min_sentences, seed)
+        encoder = Encoder.of(model, device=device, precision=precision, random_init=random_init)
+        usual = AS_PUBLISHED if as_published else Reading()
+        encoded = encode_contexts(
+            encoder,
+            read,
+            Reading(
+                which_layers(layers, range(encoder.layers + 1), "last"),
+                usual.subword if subword is None else subword,
+                usual.special_tokens if special_tokens is None else special_tokens,
+                usual.window if window is None else window,
+                max_length,
+            ),
+        )
+        found = encoded.representations
+        chosen = found.layers
+        if save is not None:
+            found.save(save)
+        notes += [*encoder.notes, *beside_modules(encoder, found.about["modules"])]
+        notes += _left_out(read, encoded.lost, encoded.truncated, file or "sentences")
+        for line in notes:
+            note(line)
+        about = {"path": file} if file is not None else {}
+        inputs = {
+            "model": {"path": encoder.name, **found.about},
+            "sentences": {**about, "lines": read.lines, "contexts": len(found)},
+        }
+    try:
+        rows = measured(found, queries, settings, chosen)
+    except KeyboardInterrupt:
+        if save is None:
+            raise
+        raise Interrupted(
+            f"the words' vectors are kept; go on with: wordbias ceat {save}"
+        ) from None
+    tables = [_effects_table(found.name, rows, [*map(swapped, queries)] if swap_roles else queries)]
+    if any(row.value is not None for row in rows):
+        tables.append(_draws_table(rows))
+    return Report(
+        inputs=inputs,
+        rows=rows,
+        tables=tables,
+        closing=[
+            *_words_lines(rows),
+            _CONVENTION,
+            *([] if save is None else [f"Written: {save}"]),
+        ],
+        seed=seed,
+        notes=[_P_SHRINKS, *notes],
+    )
+
+
+def _queries(stimuli: QueriesLike) -> tuple[Query, ...]:
+    """Return the queries of a file or of WEAT, or make queries of the words that are given."""
+    if isinstance(stimuli, (str, os.PathLike)):
+        return choose_stimuli(os.fspath(stimuli))
+    several = [stimuli] if isinstance(stimuli, (Query, Mapping)) else list(stimuli)
+    return tuple(query for one in several for query in as_queries(one))
+
+
+def _saved(source: Representations | str, given: Sequence[str]) -> Representations:
+    """Return vectors of words in context, as they are or from their file."""
+    if given:
+        what = f"{source}: is a file of vectors" if isinstance(source, str) else repr(source)
+        raise WordbiasError(f"{what}; {', '.join(given)} goes with a model")
+    if isinstance(source, Representations):
+        return source
+    if not is_representations(source):
+        raise WordbiasError(
+            f"{source}: is no file of words in context, which --save and wordbias encode "
+            "--word-column write; word vectors without context are tested with: wordbias weat"
+        )
+    return load_representations(source)
+
+
+def _find(
+    queries: Sequence[Query],
+    stimuli: str | None,
+    sentences: TextsLike,
+    column: str | None,
+    per_word: int | None,
+    min_sentences: int,
+    seed: int,
+) -> Sentences:
+    """Find the sentences of all words, enough of them for one query at least."""
+    words = [word for q in queries for _, some in (*q.targets, *q.attributes) for word in some]
+    if silent := next((word for word in words if not can_be_found(word)), None):
+        raise WordbiasError(
+            f"{stimuli or 'stimuli'}: the word {silent!r} has neither a letter nor a digit, so "
+            "that no sentence has it; remove it"
+        )
+    file = path_of(sentences)
+    name = file or "sentences"
+    texts = read_sentences(sentences if file is None else located(file), column)
+    count = PER_WORD if per_word is None else per_word
+    found = find_sentences(texts, words, per_word=count, seed=seed, what=name)
+    check_words(queries, found.contexts, name, min_sentences)
+    return found
+
+
+def _left_out(sentences: Sentences, lost: int, truncated: int, name: str) -> list[str]:
+    """Say which words no sentence has, and what was cut."""
+    absent = sum(not found for found in sentences.contexts.values())
+    said = []
+    if absent:
+        said.append(f"{name}: no sentence has {absent} of {len(sentences.contexts)} words")
+    if lost:
+        said.append(
+            f"{how_many(lost, 'context')} left out: the word was cut off with the end of a "
+            "sentence too long for the model"
+        )
+    if truncated:
+        said.append(f"{how_many(truncated, 'sentence')} cut behind the word")
+    return said
+
+
+def _effects_table(subject: str, rows: Sequence[Row], queries: Sequence[Query]) -> Table:
+    """One line a query and layer: combined effect, its interval, words and sentences."""
+    words = {query.name: _words(query) for query in queries}
+    heads = ["X/Y × A/B", "effect", "95 %, sentences", "", "words", "sentences"]
+    cells = [_effect_cells(row, words[row.details["set"]]) for row in rows]
+    title = f"CEAT of {subject}{_one_layer(rows)}: combined effect sizes"
+    return _with_places(rows, Table(title, heads, cells, _reasons(rows)))
+
+
+def _draws_table(rows: Sequence[Row]) -> Table:
+    """One line a query and layer: how the draws spread, and what their number makes of p."""
+    measured = [row for row in rows if row.value is not None]
+    heads = ["draws", "mean", "sd", "middle 95 %", "above 0", "se", "p, one-sided", "two-sided"]
+    cells = [_draw_cells(row.details) for row in measured]
+    title = f"The draws{_one_layer(rows)}, and p of the random-effects model"
+    return _with_places(measured, Table(title, heads, cells, _P_SHRINKS))
+
+
+def _words_lines(rows: Sequence[Row]) -> list[str]:
+    """Name for every query measured the words that are missing or have few sentences."""
+    first: dict[str, Row] = {}
+    for row in rows:
+        first.setdefault(row.details["set"], row)
+    found = {name: _few_words(row.details) for name, row in first.items()}
+    return [f"{name}: {few}." for name, few in found.items() if few]
+
+
+def _few_words(about: Mapping[str, Any]) -> str:
+    left_out, kept = about.get("too_few", {}), about.get("sentences", {})
+    missing = [word for words in about.get("missing", {}).values() for word in words]
+    none = [word for word in missing if word not in left_out]
+    few = {word: count for word, count in kept.items() if count < FEW}
+    parts = [f"no sentence has {_listed(none)}"] * bool(none)
+    parts += [f"left out, too few have {_counted(left_out)}"] * bool(left_out)
+    parts += [f"fewer than {FEW} sentences have {_counted(few)}"] * bool(few)
+    if single := about.get("single"):
+        noun = "word has" if single == 1 else "words have"
+        narrow = "" if about.get("low") is None else ": the interval is too narrow"
+        parts.append(f"{single} {noun} one, of whose spread nothing is known{narrow}")
+    return "; ".join(parts)
+
+
+def _with_places(rows: Sequence[Row], table: Table) -> Table:
+    """Put before each line its stimuli, and its layer where there are several."""
+    columns, places = ["stimuli"], [[row.details["set"]] for row in rows]
+    if not _one_layer(rows):
+        columns.append("layer")
+        places = [
+            [*place, str(row.details["layer"])] for place, row in zip(places, rows, strict=True)
+        ]
+    cells = [[*place, *line] for place, line in zip(places, table.cells, strict=True)]
+    return replace(table, columns=[*columns, *table.columns], cells=cells)
+
+
+def _one_layer(rows: Sequence[Row]) -> str:
+    layers = {row.details["layer"] for row in rows}
+    return f", layer {layers.pop()}" if len(layers) == 1 else ""
+
+
+def _reasons(rows: Sequence[Row]) -> str:
+    """Say each reason once, and of what stimuli and layers it is."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for row in rows:
+        if reason := _reason(row):
+            places = found.setdefault(reason, {}).setdefault(row.details["set"], [])
+            places.append(str(row.details["layer"]))
+    return ". ".join(
+        f"{'; '.join(_where(name, layers) for name, layers in places.items())}: {reason}"
+        for reason, places in found.items()
+    )
+
+
+def _where(name: str, layers: Sequence[str]) -> str:
+    return f"{name}, layer{'s' * (len(layers) > 1)} {', '.join(layers)}"
+
+
+def _reason(row: Row) -> str:
+    """Say why there is no value, without the remedy, or why no interval."""
+    if row.value is None:
+        return str(row.details["reason"]).partition("; ")[0]
+    why = str(row.details.get("interval_reason", ""))
+    return f"no interval: {why.removeprefix('undefined: ')}" if why else ""
+
+
+def _effect_cells(row: Row, words: str) -> list[str]:
+    about: dict[str, Any] = dict(row.details)
+    low, high = about.get("low"), about.get("high")
+    sizes = [str(n) for n in about.get("n", {}).values()]
+    return [
+        words,
+        number(row.value, 3),
+        "–" if low is None else f"{number(low, 3)} … {number(high, 3)}",
+        _size(row.value),
+        f"{'+'.join(sizes[:2])} × {'+'.join(sizes[2:])}" if sizes else "–",
+        f"{sum(about['sentences'].values()):,}" if sizes else "–",
+    ]
+
+
+def _draw_cells(about: Mapping[str, Any]) -> list[str]:
+    return [
+        f"{about['draws']:,}",
+        number(about["draws_mean"], 3),
+        number(about["draws_sd"], 3),
+        f"{number(about['draws_low'], 2)} … {number(about['draws_high'], 2)}",
+        f"{100 * about['draws_above_0']:.1f} %",
+        number(about["random_effects_se"], 4),
+        _p(about["p"]),
+        _p(about["p_two_sided"]),
+    ]
+
+
+def _size(effect: float | None) -> str:
+    if effect is None or abs(effect) <= _MEDIUM:
+        return ""
+    return "large" if abs(effect) > _LARGE else "medium"
+
+
+def _words(query: Query) -> str:
+    x, y, a, b = query.names
+    return f"{x}/{y} × {a}/{b}"
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    """List words and how many sentences they have, fewest first."""
+    ordered = sorted(counts.items(), key=lambda item: item[1])
+    return _listed([f"{word} {count}" for word, count in ordered])
+
+
+def _listed(words: Sequence[str]) -> str:
+    more = [f"and {len(words) - _SHOWN} more"] * (len(words) > _SHOWN)
+    return ", ".join([*words[:_SHOWN], *more])
+
+
+def _p(p: float) -> str:
+    return f"{p:.1e}" if 0 < p < 0.001 else f"{p:.4f}" if p else "< 1e-300"

@@ -1,0 +1,79 @@
+"""Vectors of any format written in any other."""
+
+from __future__ import annotations
+
+import os
+
+from wordbias.calls import public
+from wordbias.embedding import Embedding, EmbeddingLike
+from wordbias.errors import WordbiasError
+from wordbias.formats import WRITABLE, Kind
+from wordbias.functions.inputs import Reading, open_subject
+from wordbias.methods.transform import Identity
+from wordbias.rendering import how_many
+from wordbias.results import Report
+
+
+@public
+def convert(
+    source: EmbeddingLike,
+    target: str | os.PathLike[str],
+    *,
+    to: Kind | None = None,
+    skip_bad: bool = False,
+    allow_pickle: bool = False,
+    cache: bool = True,
+) -> Embedding:
+    """Convert the vectors in ``source`` to ``target``.
+
+    ``source`` is GloVe or word2vec text, word2vec binary, fastText .bin, gensim .kv or safetensors,
+    recognised by its content, perhaps inside .gz, .bz2, .xz or .zip (ARCHIVE.zip::MEMBER).
+    ``target``'s suffix chooses the format: .txt text, with a header if ``source`` has one, .vec
+    word2vec text, .bin word2vec binary, .kv gensim, .safetensors; any other means the format of
+    ``source``. Another .gz, .bz2, .xz or .zip behind it compresses text and binary.
+
+    Parameters
+    ----------
+    source : path, fetched name, Embedding, KeyedVectors or (words, vectors)
+        What is converted.
+    target : path
+        The file to write.
+    to : str, optional
+        Format to write.  [default: what ``target``'s suffix says]
+    skip_bad : bool
+        Drop and count rows that cannot be used.
+    allow_pickle : bool
+        Open gensim .kv files, which are pickles and can run any code.
+    cache : bool
+        Keep parsed text to be memory-mapped the next time.
+
+    Returns
+    -------
+    Embedding
+        The vectors; where they went from file to file they are loaded from ``target`` when they
+        are first looked at.
+
+    Raises
+    ------
+    WordbiasError
+        If a file cannot be read or written, or there is no such format.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> import numpy as np
+    >>> wb.convert((["she", "he"], np.eye(2)), "vectors.vec").report.heading
+    ['vectors.vec: 2 words × 2 (word2vec)']
+    """
+    if to is not None and to not in WRITABLE:
+        raise WordbiasError(f"--to: expected one of {', '.join(WRITABLE)}, found {to!r}")
+    target = os.fspath(target)
+    reading = Reading(cache, skip_bad, allow_pickle)
+    subject = open_subject(source, reading, output=target, kind=to, as_it_is=True)
+    subject.write(Identity())
+    size = f"{how_many(subject.info.words, 'word')} × {subject.info.dim}"
+    report = Report(
+        inputs={subject.embedding.name: subject.info.to_dict()},
+        heading=[f"{target}: {size} ({subject.kind})"],
+    )
+    return subject.made(Identity(), report, subject.embedding)

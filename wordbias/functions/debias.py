@@ -1,0 +1,480 @@
+"""Any debiasing method, or several in order: fitted, applied, measured, written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from wordbias.calls import public
+from wordbias.embedding import Embedding, EmbeddingLike
+from wordbias.errors import UsageError, WordbiasError
+from wordbias.formats.atomic import check_writable, refuse_same
+from wordbias.functions.inputs import Reading, names_of, open_subject, path_of
+from wordbias.functions.tables import effect_table, measures_tables
+from wordbias.measures.apart import panel_rows
+from wordbias.measures.panel import make_panels
+from wordbias.measures.sembias import SemBias
+from wordbias.measures.table import FAMILIES, check_families
+from wordbias.methods.diagnosis import REMOVED, about_removal
+from wordbias.methods.effect import effect
+from wordbias.methods.fitted import Chain, Fitted, Reach
+from wordbias.methods.methods import (
+    fit_chain,
+    head_of,
+    parse_methods,
+    refuse_unused,
+    settings_of,
+    wanted_by,
+)
+from wordbias.methods.misp import DIMS
+from wordbias.methods.origin import Origin
+from wordbias.methods.storage import save_chain
+from wordbias.methods.words import listed_words
+from wordbias.rendering import Table
+from wordbias.resources import located
+from wordbias.results import Report, Row, number
+from wordbias.vocabulary import choose_vocabulary, neutral_vocabulary
+from wordbias.wordlists import (
+    Attribute,
+    GroupsLike,
+    WordGroups,
+    WordSets,
+    load_attribute,
+    wordlist,
+)
+from wordbias.wordlists.attribute import more_than_two
+
+Words = str | Path | Sequence[str]
+"""A file with words, or the words."""
+
+_FILES = ("direction", "sets", "concept", "words", "stereotypes", "neutral", "checkpoint")
+"""Settings that may name a file."""
+_LABELS = {
+    "component": "i",
+    "cos_difference": "cos(g, Δ)",
+    "cos_direction": "cos(g, axis)",
+    "sign_stability": "stability",
+}
+_CONVENTIONS = ("centred", "neutral", "better", "missing", "reason")
+
+
+@public
+def debias(
+    embedding: EmbeddingLike | None = None,
+    methods: str | Sequence[str] = (),
+    *,
+    output: str | os.PathLike[str] | None = None,
+    save_transform: str | os.PathLike[str] | None = None,
+    measure: bool = False,
+    only: str | Sequence[str] | None = None,
+    sembias: str | None = None,
+    chance: bool = True,
+    dims: int | None = None,
+    center: bool | None = None,
+    weights: str | Sequence[float] | None = None,
+    direction: str | None = None,
+    equalise: bool | None = None,
+    sets: str | Path | WordSets | None = None,
+    means: bool | None = None,
+    candidates: int | None = None,
+    classes: int | None = None,
+    per_class: int | None = None,
+    iterations: int | None = None,
+    classifier: Literal["svm", "logistic"] | None = None,
+    alpha: float | None = None,
+    concept: Words | None = None,
+    words: Words | None = None,
+    stereotypes: Words | None = None,
+    neutral: Words | None = None,
+    pretrain_epochs: int | None = None,
+    epochs: int | None = None,
+    device: str | None = None,
+    checkpoint: str | Path | None = None,
+    drop_last: bool | None = None,
+    check: bool | None = None,
+    as_published: bool | None = None,
+    groups: GroupsLike | None = None,
+    vocab: str | Sequence[str] | None = None,
+    strict_vocab: bool = False,
+    skip_bad: bool = False,
+    allow_pickle: bool = False,
+    cache: bool = True,
+    seed: int = 0,
+) -> Embedding:
+    """Debias ``embedding`` with ``methods``, one or several with commas between, write the result.
+
+    Several are applied in order, each fitted on what the one before left. Without ``embedding``
+    the sample that comes with wordbias is used. leace needs the extra leace, gender-preserving the
+    extra torch.
+
+    Parameters
+    ----------
+    embedding : path, fetched name, Embedding, KeyedVectors or (words, vectors), optional
+        What is debiased; the sample that comes with wordbias where none is given.
+    methods : str or list of str
+        Names of methods, in the order in which they are applied; `wordbias.methods.METHODS` says
+        what they do. A setting goes to every method that takes it, and is the method's own default
+        where it is None.
+    output : path, optional
+        Write the debiased vectors, in the format of its suffix, else of ``embedding``.
+    save_transform : path, optional
+        Write what was fitted, for wordbias apply.
+    measure : bool
+        Measure before and after.
+    only : str or list of str, optional
+        With ``measure``: some of midb, direct-bias, clustering, recoverability, sembias, gipe.
+    sembias : path or fetched name, optional
+        With ``measure``: the SemBias test set.
+    chance : bool
+        Put beside each value what axes give that do not mean the attribute.
+    dims : int, optional
+        misp, mhd, multi-hard: components of the subspace.
+    center : bool, optional
+        misp, mhd: centre the differences.
+    weights : str or list of float, optional
+        misp: variance, numbers 0.5,0.3,… or perm:2134; inlp: information.
+    direction : str, optional
+        hard, oscar, ran: pca, she-he (axis), names, means or FILE.
+    equalise : bool, optional
+        hard, multi-hard: equalise pairs or sets.
+    sets : path or WordSets, optional
+        multi-hard: TOML file with sets of words.
+    means : bool, optional
+        multi-hard: span what the groups' means differ in.
+    candidates : int, optional
+        double-hard: frequency components to try.
+    classes : int, optional
+        inlp, leace: as many as groups, or one more.
+    per_class : int, optional
+        inlp, leace: words of each class.
+    iterations : int, optional
+        inlp, ran: rounds at most.
+    classifier : {"svm", "logistic"}, optional
+        inlp: what finds the directions.
+    alpha : float, optional
+        half-sibling: strength of the ridge penalty.
+    concept : path or list of str, optional
+        oscar: FILE with words of the second concept.
+    words : path or list of str, optional
+        ran: FILE with the words to debias.
+    stereotypes : path or list of str, optional
+        gender-preserving: FILE with stereotyped words.
+    neutral : path or list of str, optional
+        gender-preserving: FILE with neutral words.
+    pretrain_epochs : int, optional
+        gender-preserving: of the autoencoder alone.
+    epochs : int, optional
+        gender-preserving: with the classifiers.
+    device : str, optional
+        gender-preserving: cpu or cuda.
+    checkpoint : path, optional
+        gender-preserving: FILE to resume an interrupted training from.
+    drop_last : bool, optional
+        gn-glove: take w_g off, not only set it to 0.
+    check : bool, optional
+        gn-glove: make sure that the last coordinate is w_g.
+    as_published : bool, optional
+        As the paper, or its released code, bugs and all; METHOD:as-published sets one alone.
+    groups : name, path or mapping, optional
+        gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+    vocab : path or sequence of str, optional
+        Words to average over, one a line.
+    strict_vocab : bool
+        Gonen and Goldberg's stricter word filter.
+    skip_bad : bool
+        Drop and count rows that cannot be used.
+    allow_pickle : bool
+        Open gensim .kv files, which are pickles and can run any code.
+    cache : bool
+        Keep parsed text to be memory-mapped the next time.
+    seed : int
+        Of everything random.
+
+    Returns
+    -------
+    Embedding
+        The debiased vectors of all words, shape ``(n, d)``, of gn-glove perhaps ``(n, d - 1)``; its
+        ``report`` says what fitting found, how many words were changed and what was measured. Of a
+        file that was streamed to ``output`` they are loaded from there when they are first looked
+        at.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no such method, none of them takes a setting, a file cannot be used, words are
+        missing, or a method changes nothing.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> clean = wb.debias(None, "hard,misp", dims=2)
+    >>> clean
+    <Embedding 'sample.hard.misp': 21,791 words × 100>
+    >>> clean.report["words-changed"][0].value > 20_000
+    True
+    """
+    names = _names(methods)
+    settings: dict[str, Any] = {
+        "dims": dims,
+        "center": center or None,
+        "weights": weights,
+        "direction": direction,
+        "equalise": equalise,
+        "sets": sets,
+        "means": means or None,
+        "candidates": candidates,
+        "classes": classes,
+        "per_class": per_class,
+        "iterations": iterations,
+        "classifier": classifier,
+        "alpha": alpha,
+        "concept": concept,
+        "words": words,
+        "stereotypes": stereotypes,
+        "neutral": neutral,
+        "pretrain_epochs": pretrain_epochs,
+        "epochs": epochs,
+        "device": device,
+        "checkpoint": checkpoint,
+        "drop_last": drop_last or None,
+        "check": check,
+        "as_published": as_published or None,
+        "seed": seed if any("seed" in settings_of(name) for name in names) else None,
+    }
+    settings = {name: value for name, value in settings.items() if value is not None}
+    refuse_unused(names, settings, _option)
+    if groups is not None and "sets" in settings:
+        raise UsageError("multi-hard takes --sets or the pairs of --attribute, not both")
+    if not measure:
+        of_measuring = {"only": only, "sembias": sembias, "vocab": vocab}
+        _refuse_given(of_measuring | {"strict-vocab": strict_vocab, "no-chance": not chance})
+    output, transform = path_of(output), path_of(save_transform)
+    read = {_option(name): path_of(settings.get(name)) for name in _FILES}
+    read |= {"--attribute": path_of(groups), "--sembias": sembias, "--vocab": path_of(vocab)}
+    refuse_same({"-o": output}, read)  # it may replace the embedding; what was fitted may not
+    read |= {"EMBEDDING": path_of(embedding), "-o": output}
+    refuse_same({"--save-transform": transform}, read)
+    if transform is not None:
+        check_writable(transform)
+    attribute = load_attribute(groups)
+    families = names_of(only) or FAMILIES
+    if measure:
+        check_families(families)
+        if isinstance(attribute, WordGroups):
+            raise more_than_two(attribute, path_of(groups) or "")
+    questions = SemBias.load(located(sembias)) if sembias else None
+    given = None if vocab is None else wordlist(vocab)
+    head = head_of(names)
+    subject = open_subject(
+        embedding,
+        Reading(cache, skip_bad, allow_pickle),
+        head=head or 0,
+        wanted=wanted_by(names, attribute, settings),
+        output=output,
+        whole=measure or head is None,
+    )
+    before = subject.embedding
+    chain, done = fit_chain(methods, before, None if groups is None else attribute, settings)
+    measured = []
+    if measure:
+        panels = make_panels(
+            [before, done], before, attribute, given, strict=strict_vocab, seed=seed
+        )
+        measured = panel_rows(panels, families, sembias=questions, chance=chance)
+
+    def save(sha256: str) -> None:
+        if transform is not None:
+            save_chain(transform, chain, Origin.of(before, subject.info.words, sha256))
+
+    reached = subject.write_words(chain, done, save)
+    closing = [] if measure else ["--measure takes the measures before and after."]
+    if transform is not None:
+        closing.append(f"Fitted: {transform}; wordbias apply {transform} FILE -o OUT.")
+    of_sets = names == ["multi-hard"] and groups is None
+    report = Report(
+        inputs={before.name: subject.info.to_dict()},
+        rows=[
+            *(row for part in chain.parts for row in part.found),
+            *reach_rows(chain, reached, done),
+            *measured,
+        ],
+        tables=[
+            *(table for part in chain.parts for table in found_tables(part)),
+            reach_table(chain, reached),
+            *measures_tables(measured),
+        ],
+        heading=[
+            *_removed(chain),
+            f"{', then '.join(part.name for part in chain.parts)} on {subject.described()}",
+            *([] if of_sets else [f"Attribute {attribute.name}."]),
+        ],
+        closing=[*closing, subject.written()],
+        seed=seed,
+        notes=[f"{part.name}: {said}" for part in chain.parts for said in part.warnings],
+    )
+    return subject.made(chain, report, done)
+
+
+def fitted_report(
+    fitted: Fitted, embedding: Embedding, attribute: Attribute | WordGroups | None
+) -> Report:
+    """Report on a method and the embedding that it was fitted on: what it found, did and cost.
+
+    Parameters
+    ----------
+    fitted, embedding
+        The method, and the embedding before it.
+    attribute
+        The groups. Of two, bias is measured before and after, over the frequent neutral words; of
+        more, and where the vectors have fewer values afterwards, it is not.
+    """
+    subject = open_subject(embedding, Reading())
+    listed = set() if attribute is None else listed_words(attribute)
+    neutral = neutral_vocabulary(embedding.words, {word.lower() for word in listed})
+    two = attribute if isinstance(attribute, Attribute) else None
+    if two is not None:
+        neutral = choose_vocabulary([embedding], two)
+    part = embedding.subset([*neutral, *sorted(listed)])
+    after, chain = fitted(part), Chain((fitted,))
+    reached = [fitted.reach(embedding.words)]
+    rows = [*fitted.found, *reach_rows(chain, reached, after)]
+    tables = [*found_tables(fitted), reach_table(chain, reached)]
+    if after.dim == part.dim:
+        dims, center = fitted.settings.get("dims") or DIMS, bool(fitted.centred)
+        measured = effect(part, after, neutral, two, dims=dims, center=center)
+        rows += measured.rows
+        tables.append(effect_table(measured, two, {}))
+    return Report(
+        "debias",
+        {"methods": fitted.name, **fitted.settings},
+        {embedding.name: subject.info.to_dict()},
+        rows,
+        tables,
+        [*_removed(chain), f"{fitted.name} on {subject.described()}"],
+        seed=fitted.settings.get("seed"),
+        notes=fitted.warnings,
+    )
+
+
+def _names(methods: object) -> list[str]:
+    """Return the names of the methods; an embedding, given first by mistake, is none."""
+    if not isinstance(methods, (str, list, tuple)):
+        raise WordbiasError(
+            f"methods: expected names, such as hard,misp, got {type(methods).__name__}"
+        )
+    return parse_methods(methods if isinstance(methods, str) else ",".join(map(str, methods)))
+
+
+def _refuse_given(of_measuring: Mapping[str, object]) -> None:
+    """Refuse options that are for measuring."""
+    for name, value in of_measuring.items():
+        if value is not None and value is not False:
+            raise UsageError(f"--{name} is for --measure, which is not given")
+
+
+def _option(setting: str) -> str:
+    return f"--{setting.replace('_', '-')}"
+
+
+def _removed(chain: Chain) -> list[str]:
+    """Say which share of the groups' difference MISP and MHD removed."""
+    rows = [(part.name, row) for part in chain.parts for row in part.found]
+    return [
+        f"{name}: {said[:1].lower()}{said[1:]}"
+        for name, row in rows
+        if row.measure == REMOVED
+        for said in about_removal(row)
+    ]
+
+
+def reach_rows(chain: Chain, reached: Sequence[Reach], done: Embedding) -> list[Row]:
+    """How many words each method of a chain changed, and how many it left alone."""
+    return [
+        Row(
+            done.name,
+            "words-changed",
+            reach.mapped + reach.replaced,
+            {
+                "method": part.name,
+                "replaced": reach.replaced,
+                "outside": reach.outside,
+                **({} if part.centred is None else {"centred": part.centred}),
+            },
+        )
+        for part, reach in zip(chain.parts, reached, strict=True)
+    ]
+
+
+def reach_table(chain: Chain, reached: Sequence[Reach]) -> Table:
+    """One line a method."""
+    cells = [
+        [part.name, f"{reach.mapped:,}", f"{reach.replaced:,}", f"{reach.outside:,}"]
+        for part, reach in zip(chain.parts, reached, strict=True)
+    ]
+    columns = ["", "mapped", "own vectors", "left alone"]
+    return Table("Words", columns, cells, _lengths(chain))
+
+
+def _lengths(chain: Chain) -> str:
+    """Say where words that are left alone are brought to length one all the same."""
+    if any(part.exempt_steps for part in chain.parts):
+        return "Every vector is brought to length one, those of words left alone too."
+    return ""
+
+
+def found_tables(fitted: Fitted) -> list[Table]:
+    """One table a kind of row that fitting found; the first is titled with the settings."""
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in (row for row in fitted.found if row.measure != REMOVED):
+        keys = [key for key in row.details if key not in _CONVENTIONS]
+        groups.setdefault(tuple(key for key in keys if not _says_title(fitted, key)), []).append(
+            row
+        )
+    return [
+        _found_table(f"{fitted.name}, {rows[0].measure}" if i else _title(fitted), keys, rows)
+        for i, (keys, rows) in enumerate(groups.items())
+    ]
+
+
+def _found_table(title: str, keys: Sequence[str], rows: Sequence[Row]) -> Table:
+    """One line a row; what all of them say alike stands below."""
+    first = rows[0].details
+    alike = {
+        key for key in keys if len(rows) > 1 and all(r.details[key] == first[key] for r in rows)
+    }
+    shown = [key for key in keys if key not in alike]
+    cells = [
+        [row.measure, number(row.value), *(_cell(row.details[key]) for key in shown)]
+        for row in rows
+    ]
+    note = ", ".join(f"{_label(key)} {_cell(first[key])}" for key in keys if key in alike)
+    return Table(title, ["", "value", *map(_label, shown)], cells, note)
+
+
+def _label(key: str) -> str:
+    return _LABELS.get(key, key)
+
+
+def _title(fitted: Fitted) -> str:
+    settings = ", ".join(
+        f"{key} {_cell(value)}"
+        for key, value in fitted.settings.items()
+        if value is not None and value is not False
+    )
+    return f"{fitted.name}: {settings}" if settings else fitted.name
+
+
+def _says_title(fitted: Fitted, key: str) -> bool:
+    """Whether all rows only repeat a setting, which the title has."""
+    values = (row.details[key] for row in fitted.found if key in row.details)
+    return key in fitted.settings and all(value == fitted.settings[key] for value in values)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    return number(value) if isinstance(value, float) else str(value)

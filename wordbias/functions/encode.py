@@ -1,0 +1,301 @@
+"""Vectors of texts, or of words in them, out of any layer of an encoder."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from wordbias.calls import note, public
+from wordbias.errors import Interrupted, UsageError
+from wordbias.formats.atomic import refuse_same
+from wordbias.functions.inputs import path_of
+from wordbias.probes.columns import DISTINCT, Choice
+from wordbias.probes.encoder import Encoder, ModelLike
+from wordbias.probes.pooling import Settings
+from wordbias.probes.provenance import provenance
+from wordbias.probes.representations import Layers, Representations, which_layers
+from wordbias.probes.storage import load_representations
+from wordbias.probes.texts import Texts, TextsLike, load_texts
+from wordbias.probes.unfinished import check_target, encode_to
+from wordbias.probes.work import BATCH_TOKENS, Work
+from wordbias.rendering import Table, how_many
+from wordbias.resources import located
+from wordbias.results import Report, Row, number
+
+
+@public
+def encode(
+    model: ModelLike,
+    texts: TextsLike,
+    *,
+    output: str | os.PathLike[str] | None = None,
+    layers: Layers = None,
+    pooling: str | None = None,
+    subword: str = "mean",
+    special_tokens: str | None = None,
+    word_column: str | None = None,
+    span_columns: Sequence[str] | None = None,
+    text_column: str | None = None,
+    keep: Sequence[str] | None = None,
+    where: Mapping[str, str | Sequence[str]] | None = None,
+    limit: int | None = None,
+    skip_bad: bool = False,
+    max_length: int | None = None,
+    device: str | None = None,
+    precision: str | None = None,
+    random_init: int | None = None,
+    batch_tokens: int = BATCH_TOKENS,
+) -> Representations:
+    """Write the vectors of the texts in ``texts``, from any or all layers of the encoder ``model``.
+
+    ``model`` is a folder or a name on the hub. ``texts`` is plain text, one text a line, or has
+    columns (.tsv, .csv, .jsonl), compressed or not; other columns are kept as labels. By default a
+    vector is that of the first token, which is what a classifier on top of an encoder reads and
+    what Orgad et al. (2022) probe; in layer 0 it is the same for every text. Of a causal model,
+    such as GPT-2 or Llama, it is that of the last token. A sentence-transformers ``model`` decides
+    itself: its pooling, length, prompt, and behind the last layer its other modules. After an
+    interruption the same command goes on where it stopped.
+
+    Parameters
+    ----------
+    model : folder, name on the hub, (model, tokenizer), pipeline or SentenceTransformer
+        The encoder. A loaded model is used as it is; of one with a head, its body.
+    texts : path, sequence of str, mapping or frame of columns
+        The texts.
+    output : path, optional
+        File to write (safetensors).
+    layers : int, sequence of int or str, optional
+        all, last, or numbers such as 0,3,6; 0 is the input embeddings.  [default: all, or the
+        last where ``model``'s own modules give its vectors another length]
+    pooling : str, optional
+        Which tokens a vector is the mean of.  [default: as a sentence-transformers ``model`` says,
+        else first, last of a causal model; word where words are named]
+    subword : str
+        With words: of its tokens.
+    special_tokens : str, optional
+        [CLS], [SEP]: seen by the model, counted in the mean as well, or none.  [default: seen;
+        counted where a sentence-transformers ``model`` is followed]
+    word_column : str, optional
+        Column of the word that is meant.
+    span_columns : two str, optional
+        Columns of the word's first character, from 0, and of the one behind it.
+    text_column : str, optional
+        Name or number of the texts' column.
+    keep : sequence of str, optional
+        Columns to keep as labels.  [default: those of at most 1,000 values]
+    where : mapping of str to str or sequence of str, optional
+        Only such rows; repeatable.
+    limit : int, optional
+        Only so many rows.
+    skip_bad : bool
+        Drop and count rows that cannot be used.
+    max_length : int, optional
+        Tokens that a text is cut to.
+    device : str, optional
+        cpu or cuda.  [default: cuda if there is one]
+    precision : str, optional
+        What the model computes in.  [default: float32]
+    random_init : int, optional
+        Untrained weights, as a baseline.
+    batch_tokens : int
+        Tokens in a batch.
+
+    Returns
+    -------
+    Representations
+        Vectors of shape ``(L, n, d)``, those of a layer as ``reps[layer]``, shape ``(n, d)``, and
+        the kept columns; mapped from ``output`` where that is given, else in memory. Its
+        ``report`` says how fast the texts were encoded, and how.
+
+    Raises
+    ------
+    WordbiasError
+        If the model cannot be loaded, a text cannot be used, or the output is there already and is
+        of something else.
+
+    References
+    ----------
+    Orgad, Goldfarb-Tarrant and Belinkov, How Gender Debiasing Affects Internal Model
+    Representations, and Why It Matters, 2022.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> reps = wb.encode("roberta-base", ["She is a nurse."], layers=[0, 6])  # doctest: +SKIP
+    >>> reps[6].shape  # doctest: +SKIP
+    (1, 768)
+    """
+    by_word = word_column is not None or span_columns is not None
+    if span_columns is not None and (len(span_columns) != 2 or word_column is not None):
+        raise UsageError("--span-columns takes two columns, and no --word-column beside it")
+    if pooling not in (None, "word") and by_word:
+        raise UsageError(f"--pooling {pooling} is of whole texts; name no words")
+    if pooling == "word" and not by_word:
+        raise UsageError("--pooling word needs --word-column or --span-columns")
+    file = path_of(texts)
+    output = None if output is None else os.fspath(output)
+    refuse_same({"the output": output}, {"the texts": file})
+    if output is not None:
+        check_target(output)
+    choice = Choice(
+        text_column,
+        None if keep is None else tuple(keep),
+        {
+            name: (values,) if isinstance(values, str) else tuple(map(str, values))
+            for name, values in (where or {}).items()
+        },
+        limit,
+        word_column,
+        None if span_columns is None else (span_columns[0], span_columns[1]),
+        skip_bad,
+    )
+    given = load_texts(texts if file is None else located(file), choice)
+    encoder = Encoder.of(model, device=device, precision=precision, random_init=random_init)
+    settings = Settings(
+        None if layers is None else which_layers(layers, range(encoder.layers + 1)),
+        pooling or ("word" if by_word else None),
+        subword,
+        special_tokens,
+        max_length,
+    )
+    work = Work.of(encoder, given.texts, given.spans, settings)
+    if lost := work.lost():
+        given = given.without({i: f"its word {why}" for i, why in lost.items()}, skip_bad)
+        work = Work.of(encoder, given.texts, given.spans, settings)
+    for said in _cautions(given, work):
+        note(said)
+    about = provenance(work, Path(given.name).name, given.sha256())
+    if output is None:
+        start = time.perf_counter()
+        vectors = work.vectors(batch_tokens)
+        encoded, before, seconds = len(work.order), 0, time.perf_counter() - start
+        found = Representations(
+            vectors, work.settings.layers or (), given.columns, about, Path(encoder.name).name
+        )
+    else:
+        try:
+            done = encode_to(output, work, given.columns, about, batch_tokens=batch_tokens)
+        except KeyboardInterrupt:
+            raise Interrupted("the same command goes on where it stopped") from None
+        encoded, before, seconds = done.encoded, done.before, done.seconds
+        found = load_representations(output)
+    row = Row(
+        Path(encoder.name).name,
+        "texts-per-second",
+        encoded / seconds if encoded else None,
+        {
+            "n": len(given),
+            "distinct": len(work.order),
+            **work.settings.to_dict(),
+            "dim": work.shape[-1],
+            "truncated": work.truncated,
+            "dropped": given.dropped,
+            "columns": {name: len(column.values) for name, column in given.columns.items()},
+            "encoded": encoded,
+            "before": before,
+            "seconds": round(seconds, 3),
+            "random_init": encoder.random_init,
+            "precision": encoder.precision,
+            "device": encoder.device,
+            "file": output,
+            **({} if encoded else {"reason": "the file was complete before"}),
+        },
+    )
+    report = Report(
+        inputs={
+            "model": {"path": encoder.name, "sha256": about["weights_sha256"]},
+            "texts": {
+                **({} if file is None else {"path": file}),
+                "sha256": about["texts_sha256"],
+                "texts": len(given),
+            },
+        },
+        rows=[row],
+        tables=[_table(row)],
+        closing=[_closing(row)],
+    )
+    return replace(found, report=report)
+
+
+def _cautions(texts: Texts, work: Work) -> list[str]:
+    """Say what was left out, dropped or cut, and where vectors are not what one may expect."""
+    said = []
+    if texts.left_out:
+        said.append(
+            f"{texts.name}: not kept, for they have more than {DISTINCT:,} values: "
+            f"{', '.join(texts.left_out)}; --keep names what to keep"
+        )
+    if texts.dropped:
+        said.append(f"{how_many(texts.dropped, 'row')} dropped, the first: {texts.problem}")
+    said += [*work.encoder.notes, *_pooled_otherwise(work.encoder, work.settings)]
+    if work.truncated:
+        said.append(
+            f"cut to {work.settings.max_length} tokens: {work.truncated} of "
+            f"{how_many(len(texts), 'text')}"
+        )
+    return said
+
+
+def _pooled_otherwise(encoder: Encoder, settings: Settings) -> list[str]:
+    """Say in what a vector is not what a sentence-transformers folder makes of a text."""
+    if settings.pooling == "word":
+        return beside_modules(encoder, settings.modules)
+    if encoder.sentence is None or settings.modules:
+        return []
+    prompt = encoder.sentence.prompt
+    without = f" and its prompt {prompt!r} is left out" if prompt else ""
+    return [
+        f"{encoder.name}: is a sentence-transformers model with "
+        f"{' → '.join(encoder.sentence.names)}; as asked, its vectors are pooled otherwise "
+        f"({settings.pooling}, special tokens {settings.special_tokens}){without}, so they are not "
+        "those of its own encode"
+    ]
+
+
+def beside_modules(encoder: Encoder, followed: Sequence[str]) -> list[str]:
+    """Say where the vectors of words do not go through a folder's modules, which do not fit."""
+    if encoder.sentence is None or not encoder.sentence.steps or followed:
+        return []
+    return [
+        f"{encoder.name}: words do not go through the modules behind its last layer "
+        f"({' → '.join(encoder.sentence.names)}), which take vectors of another length"
+    ]
+
+
+def _table(row: Row) -> Table:
+    """Return the row as a table of one line."""
+    about = row.details
+    layers = list(about["layers"])
+    whole = layers == list(range(layers[0], layers[-1] + 1)) and len(layers) > 1
+    cells = [
+        f"{about['n']:,}",
+        f"{layers[0]} … {layers[-1]}" if whole else ", ".join(map(str, layers)),
+        str(about["dim"]),
+        about["pooling"],
+        str(about["max_length"]),
+        f"{about['truncated']:,}",
+        number(about["seconds"], 1),
+        number(row.value, 0),
+    ]
+    columns = ["texts", "layers", "dim", "pooling", "tokens ≤", "cut", "seconds", "texts/s"]
+    followed = ""
+    if about["modules"]:
+        prompt = f", behind the prompt {about['prompt']!r}" if about["prompt"] else ""
+        followed = f"As its folder says: {' → '.join(about['modules'])}{prompt}. "
+    kept = ", ".join(f"{name} ({count})" for name, count in about["columns"].items())
+    said = f"{about['distinct']:,} distinct texts; columns kept (values): {kept or 'none'}."
+    return Table(f"Representations by {row.subject}", columns, [cells], followed + said)
+
+
+def _closing(row: Row) -> str:
+    """Say what is in the file, and whether it was before."""
+    about = row.details
+    if about["file"] is None:
+        return "Nothing written; -o FILE keeps the vectors."
+    if row.value is None:
+        return f"{about['file']} holds just this already; nothing was encoded."
+    before = f", {about['before']:,} of the distinct texts before" if about["before"] else ""
+    return f"Written: {about['file']}{before}."

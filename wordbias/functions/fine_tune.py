@@ -1,0 +1,198 @@
+"""A classification head on an encoder, trained: inference, or what sentence comes next."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from wordbias.calls import public
+from wordbias.contextual.fine_tuning.pairs import TASKS, load_labelled
+from wordbias.contextual.fine_tuning.recipe import HEAD_ONLY, WHOLE
+from wordbias.functions.checks import check_choice, check_number, path_named
+from wordbias.functions.inputs import Written
+from wordbias.optional import need
+from wordbias.progress import set_quiet
+from wordbias.rendering import Table
+from wordbias.resources import located
+from wordbias.results import Report, Row, number
+
+PRECISIONS = ("float32", "bfloat16")
+_PURPOSE = "Fine-tuning an encoder"
+
+
+@public
+def fine_tune(
+    model: str | os.PathLike[str],
+    *,
+    task: str,
+    train: str | os.PathLike[str],
+    dev: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    head_only: bool = False,
+    limit: int | None = None,
+    epochs: int | None = None,
+    batch: int | None = None,
+    rate: float | None = None,
+    warmup: float | None = None,
+    decay: float | None = None,
+    every: int | None = None,
+    device: str | None = None,
+    precision: str = PRECISIONS[0],
+    seed: int = 0,
+) -> Written:
+    """Train ``model``, an encoder of Hugging Face, to tell what follows: from it, or after it.
+
+    For nli pairs are SNLI's own jsonl, or tabbed text of label, premise and hypothesis. For nsp
+    they are tabbed text of is_next or not_next, first and second sentence, or made from running
+    text, one sentence a line and a blank line between documents. AdamW with warm-up and gradient
+    clipping; the state that is best on dev is kept. A head for the same task is trained on, BERT
+    gets its own for the next sentence, others a new classifier. The folder is for transformers
+    alone to load; training.json in it says how it came about. A log lies beside it. After an
+    interruption the same command goes on from the last look at dev; a finished model is not trained
+    again. On several GPUs start it with
+    accelerate or torchrun; each process then reads a batch of its own at every step.
+
+    Parameters
+    ----------
+    model : path or name on the hub
+        What is trained; it is left as it is.
+    task : str
+        Inference, next sentence.
+    train : path or fetched name
+        Pairs to train on.
+    dev : path or fetched name
+        Pairs that choose the best.
+    output : path
+        Folder for the model.
+    head_only : bool
+        Leave the encoder as it is, which is quick.
+    limit : int, optional
+        Of the pairs to train on: the first ones.
+    epochs : int, optional
+        [default: 3; 10 with ``head_only``]
+    batch : int, optional
+        Pairs in a batch.  [default: 32]
+    rate : float, optional
+        Highest learning rate.  [default: 2e-5; 1e-3 with ``head_only``]
+    warmup : float, optional
+        Share of steps it rises.  [default: .06]
+    decay : float, optional
+        Weight decay of matrices.  [default: .01]
+    every : int, optional
+        Steps between looks at dev and checkpoints.  [default: 1000]
+    device : str, optional
+        cpu or cuda.  [default: cuda if there is one]
+    precision : str
+        Of matrix products.
+    seed : int
+        Of everything random.
+
+    Returns
+    -------
+    Written
+        The folder, which every function and transformers take as a model; its ``report`` has the
+        accuracy on dev with an interval.
+
+    Raises
+    ------
+    WordbiasError
+        If the folder is there already and holds no such model, another call is writing it, or the
+        pairs or the model cannot be used.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> trained = wb.fine_tune(  # doctest: +SKIP
+    ...     "bert-base-uncased", task="nli", train="train.jsonl", dev="dev.jsonl", output="bert-nli"
+    ... )
+    >>> wb.project(trained)  # doctest: +SKIP
+    """
+    check_choice("--task", task, TASKS)
+    check_choice("--precision", precision, PRECISIONS)
+    for option, whole in {
+        "--limit": limit, "--epochs": epochs, "--batch": batch, "--every": every
+    }.items():  # fmt: skip
+        check_number(option, whole, 1)
+    check_number("--rate", rate, 0, above=True)
+    check_number("--warmup", warmup, 0, 1)
+    check_number("--decay", decay, 0)
+    need("torch", extra="contextual", purpose=_PURPOSE)
+    from wordbias.contextual.fine_tuning import running, several, storing
+
+    count, rank = several.launched()
+    if rank:
+        set_quiet(True)
+    folder, encoder = path_named("--output", output), path_named("--model", model)
+    storing.check_folder(folder)
+    data = load_labelled(task, located(path_named("--train", train)), seed).head(limit)
+    judged = load_labelled(task, located(path_named("--dev", dev)), seed)
+    recipe = (HEAD_ONLY if head_only else WHOLE).with_changes(
+        epochs=epochs,
+        batch=batch,
+        rate=rate,
+        warmup=warmup,
+        decay=decay,
+        every=every,
+        seed=seed,
+        half=precision == PRECISIONS[1],
+    )
+    before = storing.is_finished(folder)
+    tuned, headed = running.run(task, encoder, data, judged, recipe, folder, device)
+    low, high = running.interval(tuned, judged)
+    row = Row(
+        Path(folder).name,
+        "dev-accuracy",
+        tuned.accuracy,
+        {
+            "task": task,
+            "seed": seed,
+            "n": len(judged),
+            "round": tuned.round,
+            "rounds": tuned.rounds.rounds,
+            "neutral": 1,
+            "better": "higher",
+            "low": low,
+            "high": high,
+        },
+    )
+    new = headed.new_parameters
+    head = f"a new head ({new:,} parameters)" if new else "its own head"
+    together = f" In each of {count} processes, which train together." if count > 1 else ""
+    settings = ", ".join(f"{key} {value}" for key, value in recipe.to_dict().items())
+    report = Report(
+        inputs={"model": {"path": encoder}, "train": data.to_dict(), "dev": judged.to_dict()},
+        rows=[row],
+        tables=[_table(row, running.chance(judged))],
+        heading=[
+            f"{encoder} with {head}, trained on {len(data):,} pairs ({data.kind}), dev "
+            f"{len(judged):,}. Recipe: {settings}.{together}"
+        ],
+        closing=[
+            f"{folder} was finished before; nothing was trained."
+            if before
+            else f"Written: {folder}."
+        ],
+        seed=seed,
+    )
+    return Written(folder, report)
+
+
+def tells() -> bool:
+    """Say whether this is the first of the processes that train together, which alone prints."""
+    from wordbias.contextual.fine_tuning.several import launched
+
+    return launched()[1] == 0
+
+
+def _table(row: Row, chance: float) -> Table:
+    about = row.details
+    interval = f"{about['low']:.3f} … {about['high']:.3f}"
+    best = f"{about['round']} of {about['rounds']}"
+    cells = [[row.subject, number(row.value), interval, number(chance), best]]
+    return Table(
+        "Accuracy on dev, of the best state",
+        ["model", "accuracy", "95 %", "the commonest label", "best at look"],
+        cells,
+        "Higher is better; worth something above the share of the commonest label, which is what "
+        "always saying that one reaches. Looks at dev: see --every.",
+    )

@@ -1,0 +1,335 @@
+"""Vectors with a label for each, as a probe takes them: files, arrays, representations, words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.embedding import EmbeddingLike, as_embedding, is_words_and_vectors
+from wordbias.errors import UsageError, WordbiasError
+from wordbias.formats.digest import Digest
+from wordbias.functions.inputs import Reading, open_subject, path_of
+from wordbias.probes.control import random_vectors
+from wordbias.probes.examples import Examples
+from wordbias.probes.labels import LabelledVocabulary, name_labels, read_labels, read_word_labels
+from wordbias.probes.reading import is_arrays, load_vectors, of_array
+from wordbias.probes.representations import Column, Layers, Representations, cell_of, which_layers
+from wordbias.resources import located
+
+VectorsLike = EmbeddingLike | Representations | NDArray[Any]
+"""Representations, an array of shape ``(n, d)`` or ``(L, n, d)``, an embedding, or their file."""
+ManyVectors = VectorsLike | Sequence[VectorsLike] | Mapping[str, VectorsLike] | None
+CellsLike = str | os.PathLike[str] | Column | Iterable[object]
+"""A column's name, a file with a line an example, or a value for each example."""
+
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Vectors and labels that fit together, and what else is known of them.
+
+    Attributes
+    ----------
+    examples
+        What is probed.
+    columns
+        What is known of each example, by name.
+    described
+        What they are, for people.
+    info
+        The same for machines.
+    """
+
+    examples: Examples
+    columns: Mapping[str, Column] = field(repr=False)
+    described: str
+    info: Mapping[str, Any]
+
+    @property
+    def notes(self) -> list[str]:
+        """Say which classes occur once."""
+        rare = [] if "random" in self.info else self.examples.rare()
+        if not rare:
+            return []
+        said = ", ".join(f"{name:.40}" for name in rare[:_NAMED])
+        return [
+            f"{self.examples.name}: of {len(self.examples.classes)} classes so many occur once: "
+            f"{len(rare)} ({said}{' …' * (len(rare) > _NAMED)}); no probe is both taught and "
+            "tested on them"
+        ]
+
+    @property
+    def one_layer(self) -> bool:
+        """Whether there is no layer to tell from others."""
+        return len(self.examples.layers) == 1 and "layers" not in self.info
+
+    def column(self, option: str, given: CellsLike) -> Column:
+        """Return the column, the lines of the file or the values that an option gives."""
+        name, count = self.examples.name, len(self.examples)
+        found = _column(option, given, name, self.columns)
+        if len(found.codes) != count:
+            path = path_of(given)
+            what = f"{option}: {len(found.codes):,} values"
+            if path is not None:
+                what = f"{path}: {len(found.codes):,} lines"
+            raise WordbiasError(f"{what} for {count:,} vectors of {name}")
+        return found
+
+    def codes(self, option: str, given: CellsLike | None) -> NDArray[np.intp] | None:
+        """Return a code for each example of what an option gives."""
+        return None if given is None else self.column(option, given).codes.astype(np.intp)
+
+    def places(self, option: str, given: CellsLike) -> NDArray[np.intp]:
+        """Return the examples for which ``COLUMN=VALUE`` or a mask holds: some of them, not all."""
+        spec = path_of(given)
+        if spec is None:
+            mask = np.asarray(list(given) if isinstance(given, Iterable) else given)
+            if mask.dtype != bool or mask.shape != (len(self.examples),):
+                raise WordbiasError(
+                    f"{option}: expected COLUMN=VALUE, or true or false for each of "
+                    f"{len(self.examples):,} examples; found {mask.dtype} of shape {mask.shape}"
+                )
+            return np.flatnonzero(mask)
+        name, equals, value = spec.rpartition("=")
+        if not (name and equals):
+            raise UsageError(f"{option}: expected FILE-or-COLUMN=VALUE, found {spec!r}")
+        column = self.column(option, name)
+        if value not in column.values:
+            known = ", ".join(column.values[:_NAMED])
+            raise WordbiasError(f"{option}: no {name} is {value!r}; there are {known}")
+        found = np.flatnonzero(column.codes == column.values.index(value))
+        if len(found) == len(column.codes):
+            raise WordbiasError(f"{option}: every {name} is {value!r}; choose one that some have")
+        return found
+
+    def random(self, seed: int) -> Labelled:
+        """Return normal vectors of the same shape and scale, with the same labels."""
+        e = self.examples
+        name = f"random ({e.name})" if e.name != "sample" else "random"
+        like = replace(e, vectors=random_vectors(e.vectors, seed), name=name)
+        described = f"normal vectors of the same shape and scale, seed {seed}"
+        info = {"random": True, "like": e.name, "seed": seed}
+        info |= {key: self.info[key] for key in ("layers",) if key in self.info}
+        return Labelled(like, self.columns, described, info)
+
+
+def several_of(vectors: ManyVectors) -> list[tuple[str | None, VectorsLike | None]]:
+    """Return what is probed, each once, with the name that it was given."""
+    if isinstance(vectors, Mapping) and not _is_embedding(vectors):
+        named = cast("Mapping[str, VectorsLike]", vectors)
+        return [(str(name), one) for name, one in named.items()]
+    if not isinstance(vectors, (list, tuple)) or is_words_and_vectors(vectors):
+        return [(None, cast("VectorsLike | None", vectors))]
+    found: list[VectorsLike] = []
+    for one in vectors:
+        path = path_of(one)
+        if not any(one is other or (path and path == path_of(other)) for other in found):
+            found.append(one)
+    return [(None, one) for one in found] or [(None, None)]
+
+
+def _is_embedding(given: Mapping[str, object]) -> bool:
+    """Say whether a mapping is one embedding, of words to vectors, rather than several inputs."""
+    first = next(iter(given.values()), None)
+    if not isinstance(first, (np.ndarray, list, tuple)) or is_words_and_vectors(first):
+        return False
+    return np.ndim(first) == 1
+
+
+def open_labelled(
+    source: VectorsLike | None,
+    name: str | None,
+    reading: Reading,
+    labels: CellsLike | Mapping[str, str] | None,
+    names: bool,
+    layers: Layers,
+    array: str | None,
+) -> Labelled:
+    """Open vectors and find their labels.
+
+    Parameters
+    ----------
+    source
+        A file is recognised by its content; None means the sample.
+    name
+        What results call it.
+    labels
+        File, column or values; of an embedding its words' labels, or a file with them.
+    names
+        Label first names by gender, which an embedding's words are by default.
+    layers
+        Which; all by default.
+    array
+        Name of the array where a file holds several.
+    """
+    path = path_of(source)
+    path = None if path is None else located(path)
+    is_array = hasattr(source, "__array__") and not hasattr(source, "columns")
+    if isinstance(source, Representations):
+        found = source
+    elif path is not None and is_arrays(path):
+        found = load_vectors(path, array)
+    elif is_array:
+        found = of_array(np.asarray(source), "vectors")
+    else:
+        if layers is not None or array is not None:
+            raise UsageError("--layers and --array are for arrays and for files of encode")
+        embedding = cast("EmbeddingLike | None", source)
+        if embedding is not None and path is None:
+            embedding = as_embedding(embedding)
+        return _words(embedding, name, reading, labels, names)
+    what = path or found.name
+    if names:
+        raise UsageError(f"--names is for embeddings; {what} holds no words")
+    if path is None and array is not None:
+        raise UsageError(f"--array is for files that hold several; {what} is none")
+    if labels is None:
+        known = ", ".join(found.columns) or "none"
+        raise WordbiasError(
+            f"{what}: which labels? give --labels FILE (one a line) or --labels COLUMN; its "
+            f"columns: {known}"
+        )
+    column = _column("--labels", labels, found.name, found.columns)
+    _refuse_blank(what, labels, column)
+    chosen = which_layers(layers, found.layers)
+    places = [found.place(layer) for layer in chosen]
+    near = places == list(range(places[0], places[-1] + 1))  # then they are a view
+    taken = found.vectors[places[0] : places[-1] + 1] if near else found.vectors[places]
+    examples = Examples.of(taken, column, layers=chosen, name=name or found.name)
+    info: dict[str, Any] = {}
+    if path is not None:
+        digest = Digest()
+        digest.read(Path(path))
+        info = {"path": path, "sha256": digest.hex()}
+    info |= {"n": len(examples), "dim": found.dim}
+    info |= {"layers": list(chosen)} if len(chosen) > 1 or found.about else {}
+    info |= {"about": dict(found.about)} if found.about else {}
+    shape = f"{len(examples):,} vectors × {found.dim}"
+    many = f", {len(chosen)} layers" if len(chosen) > 1 else ""
+    where = "" if path is None else f"{path}: "
+    return Labelled(examples, found.columns, f"{where}{shape}{many}", info)
+
+
+def _words(
+    source: EmbeddingLike | None,
+    name: str | None,
+    reading: Reading,
+    labels: CellsLike | Mapping[str, str] | None,
+    names: bool,
+) -> Labelled:
+    """Open an embedding and take the words that have labels."""
+    if labels is not None and names:
+        raise UsageError("choose one of --labels and --names")
+    file, what = path_of(labels), "labelled words"
+    wanted: Mapping[str, str] | None
+    if labels is None:
+        wanted, what = name_labels(), "first names by gender"
+    elif isinstance(labels, Mapping):
+        wanted = {str(word): str(label) for word, label in labels.items()}
+    elif file is None:
+        wanted = None
+    elif Path(file).exists():
+        wanted, what = read_word_labels(file), f"words of {file}"
+    else:
+        what = "the sample" if source is None else str(path_of(source) or source)
+        raise WordbiasError(
+            f"{what}: holds words, whose --labels is a file of words and labels with a tab between "
+            f"them; {file!r} is none (texts are made vectors with: wordbias encode)"
+        )
+    subject = open_subject(source, reading, wanted=wanted or ())
+    embedding = subject.embedding if name is None else subject.embedding.renamed(name)
+    if wanted is None:
+        column = _column("--labels", labels or (), embedding.name, {})
+        _refuse_blank(embedding.name, labels, column)
+        if len(column.codes) != len(embedding):
+            raise WordbiasError(
+                f"{embedding.name}: {len(embedding):,} words, but {len(column.codes):,} labels; "
+                "give one for each, or a dictionary of words and labels"
+            )
+        wanted = dict(zip(embedding.words, column.cells(), strict=True))
+    known = LabelledVocabulary.of(wanted, embedding)
+    if not known.words:
+        raise WordbiasError(
+            f"{embedding.name}: has none of {len(wanted):,} labelled words, such as "
+            f"{next(iter(wanted), '')!r}; label words of its own with --labels FILE"
+        )
+    examples = Examples.of(embedding.take(known.words), known.labels, name=embedding.name)
+    lost = f", {len(known.missing):,} missing" if known.missing else ""
+    return Labelled(
+        examples,
+        {"word": Column.of(known.words), "label": known.labels},
+        f"{subject.described()}; {len(examples):,} {what}{lost}",
+        {**subject.info.to_dict(), "n": len(examples), "missing": len(known.missing)},
+    )
+
+
+def _column(
+    option: str, given: CellsLike | Mapping[str, str], name: str, columns: Mapping[str, Column]
+) -> Column:
+    """Return the column, the lines of the file or the values that an option gives.
+
+    Parameters
+    ----------
+    name
+        What messages call the vectors.
+    columns
+        Theirs.
+    """
+    spec = path_of(given)
+    if spec is not None and spec in columns:
+        return columns[spec]
+    if spec is not None:
+        if not Path(spec).exists():
+            known = ", ".join(columns) or "none"
+            raise WordbiasError(
+                f"{option} {spec!r}: neither a column of {name} (it has {known}) nor a file"
+            )
+        return read_labels(spec)
+    if isinstance(given, Column):
+        return given
+    shape = getattr(given, "shape", None)
+    if isinstance(given, Mapping) or (shape is not None and len(shape) != 1):
+        raise WordbiasError(
+            f"{option}: expected a value for each example of {name}, found "
+            f"{type(given).__name__}{'' if shape is None else f' of shape {tuple(shape)}'}"
+        )
+    if not isinstance(given, Iterable):
+        raise WordbiasError(
+            f"{option}: expected a column's name, a file or a value for each example of {name}, "
+            f"got {type(given).__name__}"
+        )
+    return Column.of(cell_of(value) or "" for value in given)
+
+
+def _refuse_blank(what: str, labels: object, column: Column) -> None:
+    """Refuse to take what has no label for a class of its own."""
+    blank = [not value.strip() for value in column.values]
+    count = int(np.array(blank)[column.codes].sum()) if any(blank) else 0
+    if count and path_of(labels) is not None:
+        raise WordbiasError(
+            f"{what}: {count:,} of {len(column.codes):,} texts have no {labels}; encode only those "
+            f"that have one, with: wordbias encode --where {labels}=VALUE"
+        )
+    if count:
+        raise WordbiasError(
+            f"{what}: {count:,} of {len(column.codes):,} examples have no label; leave them out"
+        )
+
+
+def with_names(inputs: Sequence[Labelled]) -> list[Labelled]:
+    """Name inputs as results do: by their paths where two have one name, else by numbers."""
+    names = [one.examples.name for one in inputs]
+    found = []
+    for i, one in enumerate(inputs, 1):
+        name = one.examples.name
+        if names.count(name) > 1:
+            name = str(one.info["path"]) if one.info.get("path") else f"{name} {i}"
+        found.append(replace(one, examples=replace(one.examples, name=name)))
+    return found

@@ -1,0 +1,50 @@
+"""Load an embedding by path or by the name of what was fetched."""
+
+from __future__ import annotations
+
+from wordbias.calls import public
+from wordbias.embedding import Embedding, EmbeddingLike
+from wordbias.functions.inputs import Reading, open_subject
+
+
+@public
+def load(
+    source: EmbeddingLike | None = None,
+    *,
+    skip_bad: bool = False,
+    allow_pickle: bool = False,
+    cache: bool = True,
+) -> Embedding:
+    """Load word vectors of any known format.
+
+    Parameters
+    ----------
+    source : path, fetched name, KeyedVectors, (words, vectors), mapping or frame, optional
+        GloVe or word2vec text, word2vec binary, fastText, gensim .kv or safetensors, recognised by
+        its content, perhaps inside .gz, .bz2, .xz or .zip (``archive.zip::member``); or the name
+        of vectors that `fetch` downloaded. The sample that comes with wordbias where none is given.
+    skip_bad : bool
+        Drop and count rows that cannot be used.
+    allow_pickle : bool
+        Open gensim .kv files, which are pickles and can run any code.
+    cache : bool
+        Keep parsed text to be memory-mapped the next time.
+
+    Returns
+    -------
+    Embedding
+        Words and float32 vectors, shape ``(n, d)``.
+
+    Raises
+    ------
+    WordbiasError
+        With the line, word or shape, if the file cannot be used.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> emb = wb.load()
+    >>> emb[["she", "he"]].shape
+    (2, 100)
+    """
+    return open_subject(source, Reading(cache, skip_bad, allow_pickle)).embedding

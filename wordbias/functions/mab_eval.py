@@ -1,0 +1,390 @@
+"""Marked attribute bias of an NLI model, ours or anyone's."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.calls import public
+from wordbias.embedding import Embedding, EmbeddingLike
+from wordbias.errors import UsageError
+from wordbias.functions.inputs import Reading
+from wordbias.functions.nli_models import (
+    File,
+    HuggingFaceLike,
+    open_classifier,
+    open_ours,
+    templates_of,
+)
+from wordbias.nli.evaluation import BIAS, MEANS, Settings, mab_rows, word_rows
+from wordbias.nli.files import Model
+from wordbias.nli.fillers import GENDERS, MARKED, marked_sets
+from wordbias.nli.known_words import known_part
+from wordbias.nli.marked_attribute import PARTITIONS
+from wordbias.nli.predictions import Predictions, PredictionsFrame, in_order
+from wordbias.nli.scoring import foreign, lacking, score_set
+from wordbias.nli.test_sets import TestSet, build
+from wordbias.rendering import Table, how_many
+from wordbias.results import Report, Row, number
+from wordbias.wordlists import GroupsLike, Templates, other_than_gender
+
+ALL = "all"
+CHOICES = (*MARKED, ALL)
+_LABELS = {
+    "mab-distance": "distance d",
+    "mab-error": "error E",
+    "mab-error-per-pair": "error E, per pair",
+}
+
+
+@public
+def mab_eval(
+    embedding: EmbeddingLike | None = None,
+    *,
+    model: File | Model | None = None,
+    predictions: File | PredictionsFrame | NDArray[np.floating] | None = None,
+    hf: HuggingFaceLike | None = None,
+    labels: str | Sequence[str] | None = None,
+    device: str | None = None,
+    set: str | None = None,
+    groups: GroupsLike | None = None,
+    lists: File | Templates | None = None,
+    as_published: bool = False,
+    words: bool = False,
+    draws: int = PARTITIONS,
+    strict: bool = False,
+    skip_bad: bool = False,
+    allow_pickle: bool = False,
+    cache: bool = True,
+    seed: int = 0,
+) -> Report:
+    """Measure marked attribute bias (Dawkins 2021): a person entails he, but not she.
+
+    The premise is "A person bought a hat .", the hypothesis "He bought a hat ." or "A woman
+    bought a hat .", and neutral is always right. What is judged is an NLI model that was trained
+    on ``embedding`` (wordbias nli-train), the predictions of another system for the pairs that
+    wordbias mab-build writes, or a Hugging Face model. Without any of them it is the model that
+    comes with wordbias, on the sample. With ``groups`` the hypotheses are about two other
+    groups of people, in whatever words it has for them: ``set`` names where it has only names.
+
+    Parameters
+    ----------
+    embedding : path, fetched name, Embedding, KeyedVectors or (words, vectors), optional
+        What the model reads; the sample that comes with wordbias where none is given.
+    model : path or wordbias.nli.files.Model, optional
+        What nli-train wrote.  [default: trained on the sample]
+    predictions : path, pandas frame or array, optional
+        Judge the predictions of any other system.
+    hf : str, (model, tokenizer) or pipeline, optional
+        Judge a Hugging Face model: a folder or a hub name.
+    labels : sequence of str, optional
+        With ``hf``: order of its outputs, neutral,entailment,contradiction.
+    device : str, optional
+        With ``hf``: cpu or cuda.  [default: cuda if there is one]
+    set : str, optional
+        Whom the hypotheses are about.  [default: explicit]
+    groups : name, path or mapping, optional
+        gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+    lists : path or wordbias.wordlists.Templates, optional
+        Word lists as Dev et al. (2020) publish theirs.
+    as_published : bool
+        Articles by the first letter alone, as in the published sets: a SUV.
+    words : bool
+        Show every word by itself, too.
+    draws : int
+        Partitions of the permutation test over words.
+    strict : bool
+        p as published: share of d* > d, which can be 0.
+    skip_bad : bool
+        Drop and count rows that cannot be used.
+    allow_pickle : bool
+        Open gensim .kv files, which are pickles and can run any code.
+    cache : bool
+        Keep parsed text to be memory-mapped the next time.
+    seed : int
+        Of everything random.
+
+    Returns
+    -------
+    Report
+        For each kind of word (``setting``: nouns, pronouns, …) the mean (N, E, C) of each
+        ``group``, the distance d between them with its p, and the error E, with intervals that
+        draw the premises again; with ``words`` the same of each ``word``.
+
+    Raises
+    ------
+    UsageError
+        If two systems are to be judged, or an argument would do nothing.
+    WordbiasError
+        If a file or object cannot be used, predictions are missing, or the embedding lacks words
+        that the sets ask about.
+
+    Notes
+    -----
+    Predictions in a frame have the columns of a file: premise, hypothesis, and one each that
+    begins with neutral, entail and contradict. An array of shape ``(n, 3)`` has (N, E, C) of the
+    pairs in the order in which ``wordbias mab-build`` writes them, one set after the other. A
+    Hugging Face model that is loaded computes where it is, unless a device is named.
+
+    References
+    ----------
+    Dawkins, H. (2021). Marked attribute bias in natural language inference. Findings of ACL 2021.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> report = wb.mab_eval(draws=100)
+    >>> 0 < report["mab-error"][0].value < 1
+    True
+    """
+    ours = embedding is not None or model is not None
+    if ours + (predictions is not None) + (hf is not None) > 1:
+        raise UsageError("choose one of EMBEDDING with --model, --predictions and --hf")
+    if (labels is not None or device is not None) and hf is None:
+        raise UsageError("--labels and --device are for --hf")
+    if set is not None and set not in CHOICES:
+        raise UsageError(f"--set: expected one of {', '.join(CHOICES)}, got {set!r}")
+    if draws < 1:
+        raise UsageError(f"--draws: expected 1 or more, got {draws}")
+    attribute = other_than_gender(groups)
+    templates = templates_of(lists)
+    known = marked_sets(attribute)
+    chosen = known if set == ALL else (known[0] if set is None else set,)
+    tests = [
+        build(one, templates, attribute=attribute, as_published=as_published) for one in chosen
+    ]
+    if predictions is not None:
+        judged = _predicted(predictions, tests)
+    elif hf is not None:
+        judged = _by_hugging_face(hf, labels, device, tests)
+    else:
+        judged = _by_ours(model, embedding, Reading(cache, skip_bad, allow_pickle), tests)
+    settings = Settings(draws, strict, seed)
+    scored = list(zip(judged.tests, judged.probabilities, strict=True))
+    rows = [row for test, p in scored for row in mab_rows(test, p, judged.subject, settings)]
+    single = [row for test, p in scored if words for row in word_rows(test, p, judged.subject)]
+    others = [one for one in known if one not in chosen]
+    return Report(
+        inputs=judged.inputs,
+        rows=[*rows, *single],
+        tables=[_marked_table(rows), _bias_table(rows), *_words_tables(single)],
+        heading=[f"Marked attribute bias of {judged.described}."],
+        closing=[f"--set {ALL} measures {' and '.join(others)} too."] if others else [],
+        seed=seed,
+        notes=judged.notes,
+    )
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """What is judged, and its (N, E, C) for each pair of each set."""
+
+    subject: str
+    described: str
+    inputs: Mapping[str, Mapping[str, Any]]
+    tests: Sequence[TestSet]
+    probabilities: Sequence[NDArray[np.float32]]
+    notes: Sequence[str] = ()
+
+
+def _by_ours(
+    given: File | Model | None,
+    embedding: EmbeddingLike | None,
+    reading: Reading,
+    tests: Sequence[TestSet],
+) -> _Judged:
+    """Score the sets with a model that reads vectors."""
+    ours = open_ours(given, embedding, reading)
+    model, read = ours.model, ours.embedding
+    asked, left_out = _known(model, read, tests)
+    scored = [score_set(model, read, test) for test in asked]
+    about = {
+        "path": ours.path,
+        "sha256": "" if isinstance(given, Model) else _sha256(ours.path),
+        "parameters": model.parameters,
+        "about": dict(model.about),
+    }
+    return _Judged(
+        read.name,
+        ours.described(),
+        {read.name: ours.subject.info.to_dict(), "model": about},
+        asked,
+        [one.probabilities for one in scored],
+        [*left_out, *foreign(model, read), *lacking(scored, read)],
+    )
+
+
+def _sha256(path: str) -> str:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def _known(
+    model: Model, embedding: Embedding, tests: Sequence[TestSet]
+) -> tuple[list[TestSet], list[str]]:
+    """Leave out words that vectors lack, but not of the sets that are published; say which."""
+    asked = [
+        known_part(embedding, test, lower=model.lower) if test.groups != GENDERS else test
+        for test in tests
+    ]
+    left_out = dict.fromkeys(
+        filler.word
+        for whole, part in zip(tests, asked, strict=True)
+        for filler in whole.hypotheses
+        if filler not in part.hypotheses
+    )
+    said = f"{embedding.name} lacks {', '.join(left_out)}: left out of the hypotheses"
+    return asked, [said] if left_out else []
+
+
+def _by_hugging_face(
+    given: HuggingFaceLike,
+    labels: str | Sequence[str] | None,
+    device: str | None,
+    tests: Sequence[TestSet],
+) -> _Judged:
+    """Score the sets with a model of transformers."""
+    classifier = open_classifier(given, labels, device)
+    name = classifier.name
+    about = {"path": name, "labels": classifier.labels(), "device": classifier.device}
+    return _Judged(
+        Path(name).name,
+        f"the Hugging Face model {name}",
+        {"model": about},
+        tests,
+        [classifier.score_set(test) for test in tests],
+    )
+
+
+def _predicted(
+    given: File | PredictionsFrame | NDArray[np.floating], tests: Sequence[TestSet]
+) -> _Judged:
+    """Take the predictions of another system."""
+    if not isinstance(given, (str, os.PathLike)) and not hasattr(given, "itertuples"):
+        about = {"path": "in memory", "sha256": "", "pairs": sum(map(len, tests))}
+        found = in_order(given, tests)
+        return _Judged("predictions", "the predictions given", {"predictions": about}, tests, found)
+    if isinstance(given, (str, os.PathLike)):
+        path, subject = os.fspath(given), Path(given).stem
+        read, described = Predictions.load(path), f"the predictions in {path}"
+    else:
+        path, subject, described = "in memory", "predictions", "the predictions given"
+        read = Predictions.of_frame(cast("PredictionsFrame", given))
+    probabilities = [read.of(test) for test in tests]
+    beside = read.beside(tests)
+    return _Judged(
+        subject,
+        described,
+        {"predictions": {"path": path, "sha256": read.sha256, "pairs": len(read)}},
+        tests,
+        probabilities,
+        [f"{read.name}: {how_many(beside, 'pair')} of no chosen set (--set) left out"]
+        if beside
+        else [],
+    )
+
+
+def _marked_table(rows: Sequence[Row]) -> Table:
+    """One line a kind of word: the columns of Dawkins (2021), Tables 1, 2 and 4."""
+    cells, groups = [], groups_of(rows)
+    for setting in _settings(rows):
+        found = {(row.measure, row.details.get("group")): row for row in _of(rows, setting)}
+        means = [_share(found[measure, group].value) for group in groups for measure in MEANS]
+        bias = [found[measure, None] for measure in BIAS]
+        values = [number(row.value, 3) for row in bias[:2]]
+        cells.append([setting, *means, *values, _p(bias[0].details.get("p"))])
+    first, second = initials(groups)
+    return Table(
+        "Mean probabilities of neutral, entailment and contradiction, by group",
+        ["", *heads(groups), "d", "E", "p"],
+        cells,
+        f"{first}: {groups[0]}, {second}: {groups[1]}. The right ones are 1, 0, 0. "
+        f"d = ‖{first} − {second}‖; E = mean distance of {first} and {second} from the right "
+        f"ones{_about_p(rows)}.",
+    )
+
+
+def groups_of(rows: Sequence[Row]) -> tuple[str, str]:
+    """Return the two groups that rows compare, in their order."""
+    first, second = dict.fromkeys(row.details["group"] for row in rows if "group" in row.details)
+    return first, second
+
+
+def heads(groups: tuple[str, str]) -> list[str]:
+    """Return the heads of six columns: N, E and C of either group."""
+    return [f"{side} {label}" for side in initials(groups) for label in "NEC"]
+
+
+def initials(groups: tuple[str, str]) -> tuple[str, str]:
+    """Return what is short for two groups: as few letters as tell them apart."""
+    n = next(n for n in range(1, max(map(len, groups)) + 1) if groups[0][:n] != groups[1][:n])
+    return groups[0][:n].capitalize(), groups[1][:n].capitalize()
+
+
+def _bias_table(rows: Sequence[Row]) -> Table:
+    """One line a measure of bias, with its interval over premises."""
+    cells = [
+        [
+            f"{row.details['setting']}, {_LABELS[row.measure]}",
+            number(row.value),
+            f"{number(row.details['low'])} … {number(row.details['high'])}",
+            f"{row.details['n']:,}",
+        ]
+        for row in rows
+        if row.measure in BIAS
+    ]
+    return Table(
+        "Marked attribute bias: 0 is none, lower is better",
+        ["", "value", "95 %", "pairs"],
+        cells,
+        "The intervals draw the premises again; the words are fixed.",
+    )
+
+
+def _words_tables(rows: Sequence[Row]) -> list[Table]:
+    """One table a kind of word, one line a word: the most entailed ones first."""
+    return [_words_table(setting, _of(rows, setting)) for setting in _settings(rows)]
+
+
+def _words_table(setting: str, rows: Sequence[Row]) -> Table:
+    lines: dict[tuple[str, str], dict[str, float | None]] = {}
+    for row in rows:
+        key = (row.details["word"], row.details["group"])
+        lines.setdefault(key, {})[row.measure] = row.value
+    ordered = sorted(lines.items(), key=lambda line: -(line[1]["mab-entailment"] or 0))
+    measures = (*MEANS, *BIAS[1:])
+    cells = [[*key, *(_share(found[one]) for one in measures)] for key, found in ordered]
+    columns = ["", "group", "N", "E", "C", "error", "per pair"]
+    return Table(f"Words: {setting}, the most entailed first", columns, cells)
+
+
+def _settings(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(row.details["setting"] for row in rows))
+
+
+def _of(rows: Sequence[Row], setting: str) -> list[Row]:
+    return [row for row in rows if row.details["setting"] == setting]
+
+
+def _share(value: float | None) -> str:
+    """Format what is at most √2 in five characters, so that tables fit."""
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _p(p: float | None) -> str:
+    return "–" if p is None else f"{p:.1e}" if 0 < p < 0.001 else f"{p:.4f}"
+
+
+def _about_p(rows: Sequence[Row]) -> str:
+    tested = [row.details for row in rows if "p" in row.details]
+    if not tested:
+        return ""
+    asked = "d* > d, as published" if tested[0]["strict"] else "d* ≥ d"
+    kind = "all" if tested[0]["method"] == "exact" else f"{tested[0]['partitions']:,} random"
+    return f"; p = share of {kind} partitions of the words with {asked}"

@@ -1,0 +1,317 @@
+"""Accuracy, parity and fairness of an NLI model about occupations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os.path import isfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.calls import public
+from wordbias.contextual.nli_fairness import PARITIES, Parity, fairness_rows, occupation_records
+from wordbias.contextual.text_pairs import TextPairs, load_text_pairs
+from wordbias.contextual.viability import DROP, Viability, snli_row
+from wordbias.embedding import EmbeddingLike
+from wordbias.errors import UsageError
+from wordbias.formats.atomic import check_writable, refuse_same, replacing
+from wordbias.functions.inputs import Reading, path_of
+from wordbias.functions.nli_models import (
+    File,
+    HuggingFaceLike,
+    open_classifier,
+    open_ours,
+    open_pairs,
+    templates_of,
+)
+from wordbias.nli.files import Model
+from wordbias.nli.hugging_face import Classifier
+from wordbias.nli.pairs import PairsLike, load_pairs, pairs_name
+from wordbias.nli.scoring import accuracy, foreign, lacking, score_set
+from wordbias.nli.test_sets import TestSet, build
+from wordbias.rendering import Table, as_csv
+from wordbias.results import Report, Row, number
+from wordbias.wordlists import GroupsLike, Templates, other_than_gender
+
+if TYPE_CHECKING:
+    from wordbias.contextual.adapters import Adapter
+
+_SNLI = "snli-accuracy"
+_Run = tuple[str, NDArray[np.float32], tuple[float, int] | None]
+"""A setting, the probabilities of the set's pairs, and the accuracy on how many of SNLI's."""
+
+
+class _Judged(NamedTuple):
+    """What is judged, and its runs: as it is, and under each setting of an adapter."""
+
+    subject: str
+    described: str
+    inputs: Mapping[str, Mapping[str, Any]]
+    runs: Iterable[_Run]
+    notes: Sequence[str] = ()
+
+
+@public
+def nli_fairness(
+    model: HuggingFaceLike | Model | None = None,
+    *,
+    snli: PairsLike | None = None,
+    embedding: EmbeddingLike | None = None,
+    labels: str | Sequence[str] | None = None,
+    device: str | None = None,
+    adapter: File | Adapter | None = None,
+    setting: str | Sequence[str] = (),
+    force: bool = False,
+    parity: Parity = PARITIES[0],
+    base_snli: float | None = None,
+    drop: float = DROP,
+    relative: bool = False,
+    groups: GroupsLike | None = None,
+    lists: File | Templates | None = None,
+    as_published: bool = False,
+    output: File | None = None,
+    skip_bad: bool = False,
+    allow_pickle: bool = False,
+    cache: bool = True,
+    seed: int = 0,
+) -> Report:
+    """Measure whether an NLI model takes a doctor for a man (Dawkins et al. 2024, section 3).
+
+    The premise is "The doctor bought a hat.", the hypothesis "The man bought a hat." or "The woman
+    …", for 164 occupations and 33 templates: 10,824 pairs, all of them neutral. Accuracy is the
+    share predicted so, parity the share of occupations whose prediction does not depend on gender,
+    and fairness η their product. With ``groups`` two other groups of people stand in the
+    hypotheses: "The Christian person …".
+
+    ``model`` is a Hugging Face model with three labels (a folder, or a name on the hub), or a file
+    that wordbias nli-train wrote, with its ``embedding``. Without ``model`` it is the one that
+    comes with wordbias, on the sample.
+
+    Parameters
+    ----------
+    model : path, hub name, (model, tokenizer), pipeline or wordbias.nli.files.Model, optional
+        What is measured; the model that comes with wordbias where none is given.
+    snli : path, list of (label, premise, hypothesis) or pandas frame, optional
+        Labelled pairs: accuracy beside.
+    embedding : path, fetched name, Embedding, KeyedVectors or (words, vectors), optional
+        Of a ``model`` that nli-train wrote.
+    labels : sequence of str, optional
+        Order of the NLI model's outputs, neutral,entailment,contradiction, where it does not say.
+    device : str, optional
+        cpu or cuda.  [default: cuda if there is one]
+    adapter : path or Adapter, optional
+        What wordbias project wrote: measured beside.
+    setting : str, or several
+        Of the adapter, such as L11-11101; repeat it for more.
+    force : bool
+        Use an adapter that another model was fitted on.
+    parity : str
+        Of η: labels of the mean over templates agree, or of every template.
+    base_snli : float, optional
+        SNLI accuracy before debiasing.  [default: of ``model`` without adapter]
+    drop : float
+        SNLI accuracy that a viable model may lose.
+    relative : bool
+        Take ``drop`` as a share of the base's accuracy.
+    groups : name, path or mapping, optional
+        gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+    lists : path or wordbias.wordlists.Templates, optional
+        Word lists as Dev et al. (2020) publish theirs.
+    as_published : bool
+        Articles by the first letter alone, as in the published sets: a SUV.
+    output : path, optional
+        Every occupation by itself.
+    skip_bad : bool
+        Drop and count rows that cannot be used.
+    allow_pickle : bool
+        Open gensim .kv files, which are pickles and can run any code.
+    cache : bool
+        Keep parsed text to be memory-mapped the next time.
+    seed : int
+        Of everything random.
+
+    Returns
+    -------
+    Report
+        For the model as it is and for each ``setting`` of the adapter the accuracy, both kinds of
+        parity and η, with intervals that draw the occupations again; with ``snli`` the accuracy
+        on its pairs, and whether the setting is ``viable``.
+
+    Raises
+    ------
+    UsageError
+        If an argument is for the other kind of model, or ``adapter`` and ``setting`` do not come
+        together.
+    WordbiasError
+        If a file or object cannot be used, or the adapter was fitted on another model.
+
+    References
+    ----------
+    Dawkins, H., Nejadgholi, I., Gillis, D., & McCuaig, J. (2024). Projective methods for mitigating
+    gender bias in pre-trained language models.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> report = wb.nli_fairness()
+    >>> 0 <= report["nli-parity"][0].value <= 1
+    True
+    """
+    settings = [setting] if isinstance(setting, str) else list(dict.fromkeys(setting))
+    file = path_of(model)
+    is_ours = model is None or isinstance(model, Model) or (file is not None and isfile(file))
+    if (adapter is None) != (not settings):
+        raise UsageError("--adapter and --setting go together")
+    if is_ours and not (labels is None and device is None and adapter is None):
+        raise UsageError("--labels, --device and --adapter are for a Hugging Face model")
+    if embedding is not None and (not is_ours or model is None):
+        raise UsageError("--embedding is for a model file that wordbias nli-train wrote")
+    for name, share in (("--base-snli", base_snli), ("--drop", drop)):
+        if share is not None and not 0 <= share <= 1:
+            raise UsageError(f"{name} is {share:g}: expected a share of 1, such as 0.05")
+    if output is not None:
+        check_writable(output)
+        read = {"MODEL": file, "--embedding": path_of(embedding), "--snli": path_of(snli)}
+        read |= {"--adapter": path_of(adapter), "--attribute": path_of(groups)}
+        refuse_same({"-o": path_of(output)}, read)
+    test = build(
+        "parity",
+        templates_of(lists),
+        attribute=other_than_gender(groups),
+        as_published=as_published,
+    )
+    if is_ours:
+        reading = Reading(cache, skip_bad, allow_pickle)
+        judged = _ours(cast("File | Model | None", model), embedding, reading, snli, test)
+    else:
+        texts = None if snli is None else load_text_pairs(open_pairs(snli))  # refused sooner
+        classifier = open_classifier(cast("HuggingFaceLike", model), labels, device)
+        judged = _hugging_face(classifier, texts, test, adapter, settings, force)
+    rows, records = _measured(judged, test, parity, Viability(base_snli, drop, relative), seed)
+    if output is not None:
+        with replacing(output) as stream:
+            stream.write(as_csv(records).encode())
+    words = " and ".join(filler.word for filler in test.hypotheses)
+    return Report(
+        inputs=judged.inputs,
+        rows=rows,
+        tables=[_table(rows, parity, drop, relative)],
+        heading=[
+            f"NLI fairness of {judged.described}: {len(test):,} pairs about {words}, all neutral."
+        ],
+        closing=[f"Written: {output}."] if output is not None else [],
+        seed=seed,
+        notes=judged.notes,
+    )
+
+
+def _measured(
+    judged: _Judged, test: TestSet, parity: Parity, viability: Viability, seed: int
+) -> tuple[list[Row], list[dict[str, Any]]]:
+    """Return rows, and records of every occupation, of all runs; the first one is the base."""
+    rows: list[Row] = []
+    records: list[dict[str, Any]] = []
+    for setting, found, right in judged.runs:
+        rows += fairness_rows(
+            test, found, judged.subject, parity=parity, setting=setting, seed=seed
+        )
+        records += [{"setting": setting, **one} for one in occupation_records(test, found)]
+        if right is not None:
+            rows.append(snli_row(*right, judged.subject, setting=setting, viability=viability))
+            if viability.base is None:
+                viability = viability._replace(base=right[0])
+    return rows, records
+
+
+def _ours(
+    given: File | Model | None,
+    embedding: EmbeddingLike | None,
+    reading: Reading,
+    snli: PairsLike | None,
+    test: TestSet,
+) -> _Judged:
+    """Run decomposable attention on an embedding."""
+    ours = open_ours(given, embedding, reading)
+    model, read = ours.model, ours.embedding
+    inputs: dict[str, dict[str, Any]] = {
+        read.name: ours.subject.info.to_dict(),
+        "model": {"path": ours.path},
+    }
+    pairs = None if snli is None else load_pairs(open_pairs(snli))
+    if snli is not None and pairs is not None:
+        name = pairs_name(snli)
+        inputs["snli"] = {"path": name, "pairs": len(pairs), "sha256": pairs.sha256}
+    scored = score_set(model, read, test)
+    right = None if pairs is None else (accuracy(model, read, pairs), len(pairs))
+    notes = [*foreign(model, read), *lacking([scored], read)]
+    return _Judged(read.name, ours.described(), inputs, [("", scored.probabilities, right)], notes)
+
+
+def _hugging_face(
+    classifier: Classifier,
+    snli: TextPairs | None,
+    test: TestSet,
+    adapter: File | Adapter | None,
+    settings: Sequence[str],
+    force: bool,
+) -> _Judged:
+    """Run a model of transformers, as it is and under each setting."""
+    name = classifier.name
+    about = {"path": name, "labels": classifier.labels(), "device": classifier.device}
+    inputs = {"model": about} | ({} if snli is None else {"snli": snli.to_dict()})
+
+    def run(setting: str) -> _Run:
+        found = classifier.score_set(test)
+        if snli is None:
+            return setting, found, None
+        return setting, found, (classifier.accuracy(snli.pairs, snli.labels), len(snli))
+
+    def runs() -> Iterator[_Run]:
+        yield run("")
+        if adapter is not None:
+            from wordbias.contextual.adapter_files import load_adapter
+            from wordbias.contextual.interventions import applied
+
+            fitted = load_adapter(classifier.model, adapter, force=force)
+            for setting in settings:
+                with applied(classifier.model, fitted.interventions(setting)):
+                    found = run(setting)
+                yield found
+
+    return _Judged(Path(name).name, f"the Hugging Face model {name}", inputs, runs())
+
+
+def _table(rows: Sequence[Row], parity: str, drop: float, relative: bool) -> Table:
+    """One line a setting."""
+    cells = []
+    for setting in dict.fromkeys(row.details["setting"] for row in rows):
+        found = {_key(row): row for row in rows if row.details["setting"] == setting}
+        line = [setting or "as it is"]
+        line += [_with_interval(found[key]) for key in found if key != _SNLI]
+        if snli := found.get(_SNLI):
+            viable = snli.details.get("viable")
+            verdict = "" if viable is None else ", viable" if viable else ", not viable"
+            line.append(f"{number(snli.value)}{verdict}")
+        cells.append(line)
+    heads = ["accuracy", "parity, mean", "parity, strict", "fairness η"]
+    has_snli = any(row.measure == _SNLI for row in rows)
+    limit = f"{drop:.0%} of the base" if relative else f"{100 * drop:g} points"
+    viability = f" Viable: loses at most {limit} on SNLI." if has_snli else ""
+    return Table(
+        rows[0].subject,
+        ["", *heads, *(["SNLI"] if has_snli else [])],
+        cells,
+        f"1 is best. η = accuracy · parity ({parity}). 95 % intervals draw the occupations "
+        f"again.{viability}",
+    )
+
+
+def _key(row: Row) -> str:
+    """Both kinds of parity have one name."""
+    return f"{row.measure} {row.details['parity']}" if row.measure == "nli-parity" else row.measure
+
+
+def _with_interval(row: Row) -> str:
+    return f"{number(row.value, 3)} {row.details['low']:.2f}…{row.details['high']:.2f}"

@@ -1,0 +1,235 @@
+"""Training of decomposable attention on one embedding or several."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wordbias.calls import public
+from wordbias.embedding import Embedding, EmbeddingLike
+from wordbias.errors import WordbiasError
+from wordbias.formats.alone import alone
+from wordbias.formats.atomic import check_writable, refuse_same
+from wordbias.functions.inputs import Many, Reading, Written, each_once, open_subject, path_of
+from wordbias.functions.nli_models import open_pairs
+from wordbias.nli.pairs import PairsLike, load_pairs, pairs_name
+from wordbias.nli.recipes import PRECISIONS, Recipe, is_half, recipe_named
+from wordbias.optional import need
+from wordbias.rendering import Table
+from wordbias.results import Report, Row, number
+from wordbias.workers import Workers
+
+if TYPE_CHECKING:
+    from wordbias.nli.runs import Data, Plan
+
+
+@public
+def nli_train(
+    embeddings: Many = None,
+    *,
+    train: PairsLike,
+    dev: PairsLike,
+    test: PairsLike | None = None,
+    output: str | os.PathLike[str],
+    seeds: Sequence[int] = (0,),
+    recipe: str = "published",
+    epochs: int | None = None,
+    batch: int | None = None,
+    rate: float | None = None,
+    dropout: float | None = None,
+    hidden: int | None = None,
+    no_intra: bool = False,
+    patience: int | None = None,
+    device: str | None = None,
+    precision: str = PRECISIONS[0],
+    jobs: int | None = None,
+    backend: str = "loky",
+    skip_bad: bool = False,
+    allow_pickle: bool = False,
+    cache: bool = True,
+) -> Written:
+    """Train decomposable attention (Parikh et al. 2016) on ``embeddings``, one model for each seed.
+
+    Pairs are SNLI's own jsonl, or tabbed text of label, premise and hypothesis, compressed or not.
+    The vectors are brought to length one and stay as they are; the epoch that is best on dev is
+    kept. A log of every epoch lies beside the model. After an interruption the same command goes
+    on from the last whole epoch; a finished model is not trained again. Without ``embeddings`` the
+    sample that comes with wordbias is used.
+
+    Parameters
+    ----------
+    embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several
+        What the models read; the sample that comes with wordbias where none is given.
+    train : path, list of (label, premise, hypothesis) or pandas frame
+        Pairs to train on: jsonl or tabbed.
+    dev : path, list of (label, premise, hypothesis) or pandas frame
+        Pairs that choose the best epoch.
+    test : path, list of (label, premise, hypothesis) or pandas frame, optional
+        Pairs to test the best epoch on.
+    output : path
+        The model; a folder for several, which are called NAME.seedS.safetensors.
+    seeds : sequence of int
+        One model each.
+    recipe : str
+        Settings to start from; other options change one.
+    epochs : int, optional
+        At most.  [default: the recipe's]
+    batch : int, optional
+        Pairs in a batch.
+    rate : float, optional
+        Learning rate.
+    dropout : float, optional
+        Rate, in steps of 1/256.
+    hidden : int, optional
+        Hidden units.
+    no_intra : bool
+        Without intra-sentence attention.
+    patience : int, optional
+        Stop after so many epochs without a better one.
+    device : str, optional
+        cpu or cuda.  [default: cuda if there is one]
+    precision : str
+        Of matrix products.
+    jobs : int, optional
+        Models at a time on a CPU.  [default: --threads; on a cluster all workers]
+    backend : str
+        Here (loky), or the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
+    skip_bad : bool
+        Drop and count rows that cannot be used.
+    allow_pickle : bool
+        Open gensim .kv files, which are pickles and can run any code.
+    cache : bool
+        Keep parsed text to be memory-mapped the next time.
+
+    Returns
+    -------
+    Written
+        The file of the model, or the folder of several, with each model's file in ``files``;
+        `mab_eval` takes a file as its ``model``. Its ``report`` has the accuracies of the best
+        epoch, a row for each model and set.
+
+    Raises
+    ------
+    WordbiasError
+        If torch is missing, a file or a setting cannot be used, or the output holds a model that
+        was trained otherwise.
+
+    Notes
+    -----
+    The recipe ``published`` takes up to 100 epochs of Adagrad as Dawkins (2021) does, ``fast`` up
+    to 30 of Adam.
+
+    References
+    ----------
+    Parikh, A. P., Täckström, O., Das, D., & Uszkoreit, J. (2016). A decomposable attention model
+    for natural language inference. EMNLP.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> model = wb.nli_train(
+    ...     train="snli_train.jsonl", dev="snli_dev.jsonl", recipe="fast", output="m.st"
+    ... )  # doctest: +SKIP
+    >>> wb.mab_eval(model=model)  # doctest: +SKIP
+    """
+    sources, target = each_once(embeddings), os.fspath(output)
+    seeds = list(dict.fromkeys(seeds))
+    given = {"train": train, "dev": dev} | ({} if test is None else {"test": test})
+    chosen = recipe_named(
+        recipe,
+        epochs=epochs,
+        batch=batch,
+        rate=rate,
+        dropout=dropout,
+        hidden=hidden,
+        intra=False if no_intra else None,
+        patience=patience,
+    )
+    half = is_half(precision)
+    read = {f"EMBEDDING {path_of(one)}": path_of(one) for one in sources}
+    refuse_same({"-o": target}, read | {f"--{name}": path_of(one) for name, one in given.items()})
+    folder, file = _outputs(target, len(sources) * len(seeds))
+    need("torch", extra="torch", purpose="Training an NLI model")
+    from wordbias.nli import runs, trainer
+
+    trainer.find_device(device)
+    data = runs.Data.of({name: load_pairs(open_pairs(one)) for name, one in given.items()})
+    inputs: dict[str, dict[str, Any]] = {}
+    opened = _opened(sources, Reading(cache, skip_bad, allow_pickle), inputs)
+    plan = runs.plan(opened, seeds, data, chosen, folder, half=half)
+    plan = plan if file is None else runs.single(plan, file)
+    with alone(target):
+        trainer.train_all(
+            plan.jobs,
+            data.encoded["train"],
+            data.encoded["dev"],
+            chosen,
+            device=device,
+            half=half,
+            workers=Workers(jobs, backend),
+        )
+    rows = [row for job in plan.jobs for row in runs.accuracy_rows(job, data)]
+    about = {
+        f"pairs: {name}": {
+            "path": pairs_name(given[name]),
+            "pairs": len(found),
+            "dropped": found.dropped,
+            "sha256": found.sha256,
+        }
+        for name, found in data.pairs.items()
+    }
+    report = Report(
+        inputs={**inputs, **about},
+        rows=rows,
+        tables=[_table(rows)],
+        heading=_heading(recipe, chosen, data, plan),
+        closing=[f"Written: {target}."],
+    )
+    files = tuple(str(job.output) for job in plan.jobs)
+    return Written(files[0] if len(files) == 1 else target, report, files)
+
+
+def _outputs(output: str, count: int) -> tuple[Path, Path | None]:
+    """Return the folder of the models, and the file if there is but one to be named so."""
+    path = Path(output)
+    if count == 1 and not path.is_dir():
+        check_writable(path)
+        return path.parent, path
+    if path.exists() and not path.is_dir():
+        raise WordbiasError(f"{path}: is a file; {count} models need a folder")
+    check_writable(path / "model" if path.is_dir() else path)
+    return path, None
+
+
+def _opened(
+    sources: Sequence[EmbeddingLike | None], reading: Reading, inputs: dict[str, dict[str, Any]]
+) -> Iterator[Embedding]:
+    """Open one embedding after the other, and note what each is."""
+    for source in sources:
+        subject = open_subject(source, reading)
+        inputs[subject.embedding.name] = subject.info.to_dict()
+        yield subject.embedding
+
+
+def _heading(name: str, recipe: Recipe, data: Data, plan: Plan) -> list[str]:
+    settings = ", ".join(f"{key} {value}" for key, value in recipe.to_dict().items())
+    sizes = ", ".join(f"{len(pairs):,} {name}" for name, pairs in data.pairs.items())
+    known = ", ".join(f"{name} {share:.1%}" for name, share in plan.known.items())
+    return [
+        f"Decomposable attention, recipe {name}: {settings}.",
+        f"Pairs: {sizes}. Words of the training sentences that are known: {known}.",
+    ]
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    """One line a model."""
+    found = {(row.subject, row.details["set"]): row for row in rows}
+    sets = list(dict.fromkeys(row.details["set"] for row in rows))
+    cells = []
+    for subject in dict.fromkeys(row.subject for row in rows):
+        about = found[subject, "dev"].details
+        values = [number(found[subject, name].value) for name in sets]
+        cells.append([subject, str(about["seed"]), str(about["epoch"]), *values])
+    return Table("Accuracy of the best epoch", ["model", "seed", "best epoch", *sets], cells)

@@ -1,0 +1,388 @@
+"""How easily a label is read off vectors: MDL online codes, or the accuracy of a probe."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from wordbias.calls import note, public
+from wordbias.errors import UsageError, WordbiasError
+from wordbias.functions.inputs import Reading
+from wordbias.functions.labelled_vectors import (
+    CellsLike,
+    Labelled,
+    ManyVectors,
+    open_labelled,
+    several_of,
+    with_names,
+)
+from wordbias.probes.accuracy import probe_accuracy
+from wordbias.probes.apart import codes_apart
+from wordbias.probes.recipe import Recipe
+from wordbias.probes.representations import Layers
+from wordbias.probes.rows import (
+    ACCURACY,
+    CODELENGTH,
+    COMPRESSION,
+    CONTROL,
+    PUBLISHED,
+    SELECTIVITY,
+    TASK,
+    UNIFORM,
+    accuracy_rows,
+    code_rows,
+)
+from wordbias.rendering import Table
+from wordbias.results import Report, Row, number
+from wordbias.workers import Workers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@public
+def probe(
+    vectors: ManyVectors = None,
+    labels: CellsLike | Mapping[str, str] | None = None,
+    *,
+    names: bool = False,
+    mdl: bool = True,
+    probe: str = "linear",
+    fractions: str | Sequence[float] | None = None,
+    seeds: int | Sequence[int] = (0, 1, 2),
+    layers: Layers = None,
+    array: str | None = None,
+    groups: CellsLike | None = None,
+    types: CellsLike | None = None,
+    control: bool = True,
+    random: bool | None = None,
+    dev: CellsLike | None = None,
+    split: CellsLike | None = None,
+    epochs: int = 50,
+    batch: int = 16,
+    rate: float = 1e-3,
+    as_published: bool = False,
+    device: str | None = None,
+    plot: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    backend: str = "loky",
+    skip_bad: bool = False,
+    allow_pickle: bool = False,
+    cache: bool = True,
+) -> Report:
+    """Measure how easily a label, such as gender, is read off ``vectors``: compression.
+
+    ``vectors`` are files of encode, .npy, .npz or safetensors arrays with ``labels``, or embeddings
+    in any format, whose first names are probed for gender unless ``labels`` names a file of words
+    and labels, with a tab between them. Several files stand side by side, such as those of an
+    encoder and of the same one with random weights. Without ``vectors`` the sample that comes with
+    wordbias is probed, beside random vectors.
+
+    Parameters
+    ----------
+    vectors : Representations, array (n, d) or (L, n, d), embedding, path, or several, also by name
+        What is probed.
+    labels : str, path, sequence or, for words, mapping, optional
+        One label a line, or a column.
+    names : bool
+        Gender of first names, as for words by default.
+    mdl : bool
+        Online code, or plain probing.  [default: mdl]
+    probe : str
+        What learns.
+    fractions : str or sequence of float, optional
+        Where blocks of ``mdl`` end: published, voita, or percentages 2,10,100.  [default:
+        published]
+    seeds : int or sequence of int
+        Each with an order and first weights of its own.
+    layers : int, sequence of int or str, optional
+        last, or such as 0,6,12.  [default: all]
+    array : str, optional
+        Name of the array, where a file holds several.
+    groups : str, path or sequence, optional
+        Groups arrive one by one, and none is split.
+    types : str, path or sequence, optional
+        What gets one label each in the control task.
+    control : bool
+        Random labels too.  [default: yes]
+    random : bool, optional
+        Random vectors too.  [default: only without arguments]
+    dev : str or sequence of bool, optional
+        External dev set, as published; not sent.
+    split : str, path or sequence, optional
+        train, dev and test, for --accuracy.
+    epochs : int
+        At most.
+    batch : int
+        Examples in a batch.
+    rate : float
+        Learning rate.
+    as_published : bool
+        Last weights, as in the released code. Both compressions are always printed.
+    device : str, optional
+        Of an MLP probe: cpu or cuda.  [default: cuda if there is one]
+    plot : path, optional
+        Draw bits along the data: .png, .pdf or .svg.
+    jobs : int, optional
+        Processes at a time.  [default: 1; on a cluster all workers]
+    backend : str
+        Here (loky), or the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
+    skip_bad : bool
+        Drop and count rows that cannot be used.
+    allow_pickle : bool
+        Open gensim .kv files, which are pickles and can run any code.
+    cache : bool
+        Keep parsed text to be memory-mapped the next time.
+
+    Returns
+    -------
+    Report
+        For each input and layer its compression, code lengths, accuracy and selectivity: means over
+        the seeds. Its ``plot`` draws the codes.
+
+    Raises
+    ------
+    WordbiasError
+        If vectors and labels do not fit, there are fewer than two classes, fewer examples than the
+        blocks need, or an argument would do nothing.
+
+    References
+    ----------
+    Voita and Titov, Information-Theoretic Probing with Minimum Description Length, 2020.
+
+    Orgad, Goldfarb-Tarrant and Belinkov, How Gender Debiasing Affects Internal Model
+    Representations, and Why It Matters, 2022.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import wordbias as wb
+    >>> x = np.random.default_rng(0).normal(size=(400, 4))
+    >>> report = wb.probe(x, x[:, 0] > 0, seeds=0, rate=0.02)
+    >>> report["compression"][0].value > 2
+    True
+    """
+    _refuse_unused(
+        mdl,
+        {"fractions": fractions, "groups": groups, "dev": dev, "plot": plot, "jobs": jobs},
+        split,
+    )
+    if probe == "linear" and device not in (None, "cpu"):
+        raise UsageError(
+            f"--device {device} is for --probe mlp; a linear probe is trained on the cpu"
+        )
+    if plot is not None:
+        from wordbias.pages.plots import check_plot
+
+        plot = os.fspath(plot)
+        check_plot(plot)
+    recipe = Recipe(probe, epochs, batch, rate, last=as_published)
+    order = [seeds] if isinstance(seeds, int) else list(seeds)
+    if not order:
+        raise WordbiasError("--seeds: expected one at least")
+    shares = _shares(fractions)
+    reading = Reading(cache, skip_bad, allow_pickle)
+    several = several_of(vectors)
+    inputs = with_names(
+        [open_labelled(one, name, reading, labels, names, layers, array) for name, one in several]
+    )
+    if random or (random is None and all(one is None for _, one in several)):
+        inputs = [both for one in inputs for both in (one, one.random(order[0]))]
+    for line in dict.fromkeys(line for one in inputs for line in one.notes):
+        note(line)
+    rows: list[Row] = []
+    for one in inputs:
+        if mdl:
+            codes = codes_apart(
+                one.examples,
+                Workers(jobs, backend),
+                seeds=order,
+                recipe=recipe,
+                fractions=shares,
+                groups=one.codes("--groups", groups),
+                dev=None if dev is None else one.places("--dev", dev),
+                types=one.codes("--types", types),
+                control=control,
+                device=device,
+            )
+            rows += code_rows(one.examples, codes, one_layer=one.one_layer)
+        else:
+            probed = probe_accuracy(
+                one.examples,
+                seeds=order,
+                recipe=recipe,
+                split=None if split is None else one.column("--split", split),
+                types=one.codes("--types", types),
+                control=control,
+                device=device,
+            )
+            rows += accuracy_rows(one.examples, probed, one_layer=one.one_layer)
+    if plot is not None:
+        from wordbias.pages.codes import save_codes
+
+        save_codes(plot, rows)
+    closing = _code_closing(rows, dev is not None, as_published) if mdl else [_ACCURACY_CLOSING]
+    return Report(
+        inputs={one.examples.name: one.info for one in inputs},
+        rows=rows,
+        tables=[_code_table(rows) if mdl else _accuracy_table(rows)],
+        heading=_heading(inputs, probe),
+        closing=[*closing, *([] if plot is None else [f"Drawn: {plot}."])],
+        seed=order[0],
+        picture=_picture if mdl else None,
+    )
+
+
+def _refuse_unused(mdl: bool, of_codes: Mapping[str, object], split: object) -> None:
+    """Refuse arguments that would do nothing."""
+    if mdl and split is not None:
+        raise UsageError("--split is for --accuracy; an online code splits by itself")
+    for name, value in of_codes.items():
+        if value is not None and not mdl:
+            raise UsageError(f"--{name} is for --mdl")
+
+
+def _shares(fractions: str | Sequence[float] | None) -> str | Sequence[float]:
+    """Return a name, or where blocks end as shares, which may be given as percentages."""
+    if fractions is None or isinstance(fractions, str):
+        return fractions or "published"
+    found = [float(one) for one in fractions]
+    return [one / 100 for one in found] if found and found[-1] > 1 else found
+
+
+def _picture(report: Report, ax: Axes | None) -> Axes:
+    """Draw the codes of a report."""
+    from wordbias.pages.codes import plot_codes
+
+    return plot_codes(report.rows, ax)
+
+
+# tables
+
+_SHOWN = 8
+_ACCURACY_CLOSING = (
+    "Neutral is the majority; lower is better where labels should not be readable. Control: random "
+    "labels, learned by heart if at all; selectivity = accuracy − that on the control (Hewitt and "
+    "Liang 2019)."
+)
+_HEADS = ("vectors", "layer")
+_Line = tuple[str, str]
+_Found = dict[tuple[str, str | None], Row]
+
+
+def _code_table(rows: Sequence[Row]) -> Table:
+    """One line a layer: compression in bits, as published, and what it is made of."""
+    columns = [
+        *_HEADS,
+        "compression",
+        "published",
+        "kbit",
+        "uniform",
+        "accuracy",
+        "control",
+        "selectivity",
+    ]
+    cells = [_code_cells(line, found) for line, found in _lines(rows).items()]
+    return _without_empty(Table("MDL online code", columns, cells, _about(rows)))
+
+
+def _code_cells(line: _Line, found: _Found) -> list[str]:
+    control = found.get((COMPRESSION, CONTROL))
+    return [
+        *line,
+        _with_sd(found[COMPRESSION, TASK]),
+        number(found[PUBLISHED, TASK].value, 3),
+        *(_kbit(found[measure, TASK]) for measure in (CODELENGTH, UNIFORM)),
+        _share(found[ACCURACY, TASK]),
+        "" if control is None else _with_sd(control),
+        "" if control is None else _share(found[SELECTIVITY, None]),
+    ]
+
+
+def _accuracy_table(rows: Sequence[Row]) -> Table:
+    """One line a layer: accuracy on held-out examples beside the majority and a control."""
+    columns = [*_HEADS, "accuracy", "95 %", "majority", "control", "selectivity"]
+    cells = [_accuracy_cells(line, found) for line, found in _lines(rows).items()]
+    return _without_empty(Table("Probing accuracy", columns, cells, _about(rows)))
+
+
+def _accuracy_cells(line: _Line, found: _Found) -> list[str]:
+    row, control = found[ACCURACY, TASK], found.get((ACCURACY, CONTROL))
+    return [
+        *line,
+        _with_sd(row),
+        f"{number(row.details['low'], 3)} … {number(row.details['high'], 3)}",
+        number(row.details["neutral"], 3),
+        "" if control is None else _with_sd(control),
+        "" if control is None else _share(found[SELECTIVITY, None]),
+    ]
+
+
+def _lines(rows: Sequence[Row]) -> dict[_Line, _Found]:
+    """Sort rows by what was probed and by layer."""
+    found: dict[_Line, _Found] = {}
+    for row in rows:
+        layer = row.details.get("layer")
+        line = (row.subject, "" if layer is None else str(layer))
+        found.setdefault(line, {})[row.measure, row.details.get("set")] = row
+    return found
+
+
+def _about(rows: Sequence[Row]) -> str:
+    seeds = rows[0].details["seeds"]
+    if len(seeds) == 1:
+        return f"Seed {seeds[0]}."
+    return f"Mean ± standard deviation over {len(seeds)} seeds."
+
+
+def _without_empty(table: Table) -> Table:
+    """Leave out columns in which no line says anything."""
+    kept = [i for i in range(len(table.columns)) if any(line[i] for line in table.cells)]
+    cells = [[line[i] for i in kept] for line in table.cells]
+    columns = [table.columns[i] for i in kept]
+    return Table(table.title, columns, cells, table.note)
+
+
+def _with_sd(row: Row) -> str:
+    sd = row.details["sd"]
+    return number(row.value, 3) + ("" if sd is None else f" ± {number(sd, 3)}")
+
+
+def _share(row: Row) -> str:
+    return f"{row.value or 0:z.3f}"
+
+
+def _kbit(row: Row) -> str:
+    return number((row.value or 0) / 1000, 3)
+
+
+def _code_closing(rows: Sequence[Row], external: bool, last: bool) -> list[str]:
+    """Say what the numbers mean: neutral, direction, and the conversion of the published one."""
+    row = next(row for row in rows if row.measure == PUBLISHED)
+    f1, neutral = row.details["first_share"], row.details["neutral"]
+    lines = [
+        "Compression = uniform / online codelength, in bits. 1 = the labels cannot be read off the "
+        "vectors; higher = more easily; lower is better where they should not be. Learning labels "
+        "by heart costs bits, so a probe that finds nothing reads somewhat less than 1, as the "
+        "control does: the same vectors with random labels.",
+        "As published: cross-entropy in nats added to bits, so that finding nothing reads "
+        f"{neutral:.2f}. Converted: 1 / (f + (1/c − f) / ln 2), f = {f1:.4g}, the first block.",
+    ]
+    if external:
+        lines.append(
+            "The probes were watched on an external dev set, as published; that is no "
+            "code, as a receiver does not have that set."
+        )
+    if last:
+        lines.append("--as-published: the last weights of each probe were used, not its best.")
+    return lines
+
+
+def _heading(inputs: Sequence[Labelled], probe: str) -> list[str]:
+    """Say what each input is, and what classes are told apart by what."""
+    lines = [f"{one.examples.name}: {one.described}." for one in inputs]
+    for found in dict.fromkeys(one.examples.classes for one in inputs):
+        shown = ", ".join(f"{name:.40}" for name in found[:_SHOWN])
+        lines.append(f"Classes: {shown}{' …' * (len(found) > _SHOWN)}. Probe: {probe}.")
+    return lines

@@ -1,0 +1,268 @@
+"""Subspaces fitted inside an encoder: an adapter, and the model with a setting in its weights."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from wordbias.calls import current, note, public
+from wordbias.contextual.adapters import Adapter, depth, sites_of
+from wordbias.contextual.exporting import export as write_folder
+from wordbias.contextual.exporting import nothing_folded
+from wordbias.contextual.families import layer_count
+from wordbias.contextual.fitting import DIMS, ONE_SIDED, Recipe
+from wordbias.contextual.folding import Folded, fold, reasons_against
+from wordbias.contextual.loading import HEADS, Target, load_target
+from wordbias.contextual.observing import BATCH, TOKENS
+from wordbias.contextual.sent_debias import LIMIT, TextLike, fit_with_baseline
+from wordbias.contextual.sentence_pairs import PairsLike
+from wordbias.contextual.settings import SENT_DEBIAS, Settings
+from wordbias.contextual.sites import Site
+from wordbias.contextual.sites import sites as read_sites
+from wordbias.contextual.summary import adapter_rows, adapter_tables
+from wordbias.errors import UsageError, WordbiasError
+from wordbias.formats.atomic import check_new, check_writable, refuse_same
+from wordbias.functions.checks import check_choice, check_number
+from wordbias.functions.inputs import path_of
+from wordbias.pretrained import ModelLike
+from wordbias.rendering import how_many
+from wordbias.results import Report, number
+from wordbias.wordlists import GroupsLike
+
+
+@public
+def project(
+    model: ModelLike,
+    *,
+    output: str | os.PathLike[str] | None = None,
+    pairs: PairsLike | None = None,
+    sites: str | Sequence[str] | None = None,
+    tokens: str = TOKENS[0],
+    dims: int = DIMS,
+    one_sided: bool = False,
+    unit: bool = False,
+    sent_debias: TextLike | None = None,
+    limit: int = LIMIT,
+    groups: GroupsLike | None = None,
+    head: str | None = None,
+    setting: str | None = None,
+    export: str | os.PathLike[str] | None = None,
+    batch: int = BATCH,
+    device: str | None = None,
+    seed: int = 0,
+) -> Adapter:
+    """Fit the gender subspaces of an encoder at the sites of Dawkins et al. (2024).
+
+    ``model`` is a folder or a name on the hub: BERT, RoBERTa, ELECTRA, DistilBERT, DeBERTa-v2,
+    MPNet or ALBERT, with its head if it has one. Sentences in a female and a male version pass
+    through it once; the components of their differences become an adapter, a small file that other
+    commands take with ``--adapter`` and ``setting``. Fit one for each model: they do not transfer.
+
+    Parameters
+    ----------
+    model : path, name on the hub, (model, tokenizer) or SentenceTransformer
+        What the subspaces are fitted in; it is left as it is.
+    output : path, optional
+        Where to write the adapter.
+    pairs : path or sequence of (str, str), optional
+        Pairs of sentences to fit on: TOML, or lines with a tab.
+    sites : str or sequence of str, optional
+        Such as cls@-1,tokens@3,attention@3.  [default: the four published ones]
+    tokens : str
+        At tokens and attention: the mean of all aligned tokens, of those that differ, or CLS.
+    dims : int
+        Components to keep.
+    one_sided : bool
+        Centre the differences; loses the mean gender shift.
+    unit : bool
+        Fit on vectors of length one, as SENT-Debias does.
+    sent_debias : path or iterable of str, optional
+        Fit that baseline too, on a text.
+    limit : int
+        With ``sent_debias``: pairs of sentences to draw from the text.
+    groups : name, path or mapping, optional
+        With ``sent_debias``: whose pairs of words are swapped.  [default: gender]
+    head : str, optional
+        Which head to load.  [default: the one that the model has]
+    setting : str, optional
+        What the adapter removes by default, and ``export`` folds in: L11-11101, sent-debias.
+    export : path, optional
+        Write the model with a setting folded in.
+    batch : int
+        Sentences at a time.
+    device : str, optional
+        cpu or cuda.  [default: cuda if there is one]
+    seed : int
+        Of everything random.
+
+    Returns
+    -------
+    Adapter
+        ``adapter.on(model)`` removes the subspaces for a block, ``adapter.fold(model)`` in the
+        weights of a copy, ``adapter.save(path)`` writes it; its ``report`` has a row for each
+        share of variance, and how steady each first component is.
+
+    Raises
+    ------
+    WordbiasError
+        If the model cannot be loaded or lacks a site, too few pairs can be used, or nothing of the
+        setting can be folded into weights.
+
+    References
+    ----------
+    Dawkins et al. (2024), "Projective Methods for Mitigating Gender Bias in Pre-trained Language
+    Models", section 4.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> adapter = wb.project("bert-base-uncased", setting="L12-110")  # doctest: +SKIP
+    >>> with adapter.on(model):  # doctest: +SKIP
+    ...     model(**inputs)
+    """
+    check_choice("--tokens", tokens, TOKENS)
+    check_choice("--head", head, list(HEADS))
+    check_number("--dims", dims, 1)
+    check_number("--limit", limit, 2)
+    check_number("--batch", batch, 1)
+    output, export = path_of(output), path_of(export)
+    named = sites if sites is None or isinstance(sites, str) else ",".join(map(str, sites))
+    _check_usage(sent_debias, groups, setting, export, output)
+    if export is not None:
+        check_new(export)
+    if output is not None:
+        check_writable(output)
+    read = {"--pairs": path_of(pairs), "--sent-debias": path_of(sent_debias)}
+    refuse_same({"-o": output, "--export": export}, read | {"--attribute": path_of(groups)})
+    target = load_target(model, device, head)
+    wanted = target.sites() if named is None else read_sites(named)
+    if setting is not None:
+        _check_setting(target, setting, wanted, export)
+    adapter = fit_with_baseline(
+        target.model,
+        target.tokenizer,
+        Recipe(tokens, one_sided, dims, seed, unit),
+        pairs=pairs,
+        text=sent_debias,
+        groups=groups,
+        limit=limit,
+        wanted=wanted,
+        batch=batch,
+    )
+    adapter = adapter if setting is None else adapter.setting(setting)
+    if output is not None:  # first: whatever becomes of the folder, the work is kept
+        adapter.save(output)
+    folded = None if export is None else _exported(target, adapter, export, output)
+    subject = Path(target.name).name
+    rows = adapter_rows(adapter, subject)
+    report = Report(
+        inputs={subject: {"path": target.name, **adapter.fingerprint.to_dict()}},
+        rows=rows,
+        tables=adapter_tables(rows, subject),
+        closing=_closing(adapter, folded, output, export),
+        seed=seed,
+        notes=_notes(target, adapter, one_sided),
+    )
+    return replace(adapter, report=report)
+
+
+def _check_usage(
+    sent_debias: TextLike | None,
+    groups: GroupsLike | None,
+    setting: str | None,
+    export: str | None,
+    output: str | None,
+) -> None:
+    """Refuse what contradicts itself or would do nothing."""
+    if groups is not None and sent_debias is None:
+        raise UsageError("--attribute goes with --sent-debias")
+    in_shell = current().note is not None
+    dropped = in_shell and setting is not None and output is None and export is None
+    if dropped or (export is not None and setting is None):
+        raise UsageError(
+            "--setting and --export go together: what to fold in, and where to; or name with -o an "
+            "adapter whose setting it is"
+        )
+    if setting == SENT_DEBIAS and sent_debias is None:
+        raise UsageError("--setting sent-debias needs --sent-debias TEXT")
+    if setting is not None and setting != SENT_DEBIAS and "@" not in setting:
+        Settings.parse(setting)
+
+
+def _check_setting(
+    target: Target, setting: str, wanted: Sequence[Site], export: str | None
+) -> None:
+    """Refuse, before anything is fitted, a setting that lacks a site or cannot be folded."""
+    needed = sites_of(setting, layer_count(target.model))
+    reasons = [] if export is None else reasons_against(target.model, needed)
+    fitted = {site.within(target.model) for site in wanted}
+    for site in needed if setting != SENT_DEBIAS else ():
+        if site not in fitted:
+            raise WordbiasError(
+                f"setting {setting}: needs the site {site}, which is not among those to fit: "
+                f"{', '.join(map(str, sorted(fitted, key=depth)))}; name it with --sites"
+            )
+    left = [(site, why) for site, why in zip(needed, reasons, strict=False) if why]
+    if export is not None and len(left) == len(needed):
+        raise nothing_folded(export, setting, left)
+    for site, why in left:
+        note(f"{export}: {site} will not be in its weights: {why}")
+
+
+def _exported(target: Target, adapter: Adapter, export: str, output: str | None) -> Folded:
+    """Write the model with the setting folded in."""
+    try:
+        folded = fold(target.model, adapter.interventions())
+        setting = str(adapter.chosen)
+        write_folder(folded, target.tokenizer, export, setting, source=target.name)
+    except WordbiasError as error:
+        kept = "" if output is None else f" (the adapter is written: {output})"
+        raise WordbiasError(f"{error}{kept}") from None
+    return folded
+
+
+def _notes(target: Target, adapter: Adapter, one_sided: bool) -> list[str]:
+    """Say which site is missing, and which pairs some sites, or all, went without."""
+    notes = [ONE_SIDED] if one_sided else []
+    if not target.sentence:
+        notes.insert(
+            0,
+            f"{target.name}: a {type(target.model).__name__} without a trained head or pooler, so "
+            "there is no site sentence, which every published setting needs",
+        )
+    left, pairs = adapter.facts["left_out"], how_many(adapter.facts["pairs"], "pair")
+    same = [item for item in left if item["tokens"] is None]
+    uneven = [item for item in left if item["tokens"] is not None]
+    if uneven and adapter.facts["tokens"] != "cls":
+        a, b = uneven[0]["tokens"]
+        notes.append(
+            f"left out where tokens are compared, for they do not align: {len(uneven)} of {pairs}, "
+            f"the first: {' / '.join(uneven[0]['pair'])}, {a} and {b} tokens"
+        )
+    if same:
+        notes.append(
+            f"left out, for they are the same tokens to the tokenizer: {len(same)} of {pairs}, "
+            f"the first: {' / '.join(same[0]['pair'])}"
+        )
+    return notes
+
+
+def _closing(
+    adapter: Adapter, folded: Folded | None, output: str | None, export: str | None
+) -> list[str]:
+    """Say what was written, and what could not be folded."""
+    lines = []
+    if adapter.sent_debias is not None:
+        share, n = adapter.sent_debias.weights[0], adapter.facts["sent_debias"]["pairs"]
+        lines.append(f"Baseline {SENT_DEBIAS}: {number(share, 3)} of the variance of {n:,} pairs.")
+    if output is not None:
+        lines.append(f"Written: {output}")
+    if folded is not None:
+        done = ", ".join(str(it.site) for it in folded.folded) or "nothing"
+        lines.append(f"Written: {export}, with {done} in its weights")
+        lines += [f"Not folded, {it.site}: {reason}." for it, reason in folded.left]
+    if output is None and folded is None:
+        lines.append("Nothing written; -o ADAPTER writes the subspaces.")
+    return lines

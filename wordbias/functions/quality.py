@@ -1,0 +1,186 @@
+"""Quality of embeddings, to see what debiasing cost: word similarity and analogies."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from wordbias import word_tasks
+from wordbias.calls import public
+from wordbias.errors import WordbiasError
+from wordbias.functions.inputs import (
+    Many,
+    Reading,
+    Subject,
+    as_list,
+    names_of,
+    open_subject,
+    path_of,
+    unused,
+)
+from wordbias.rendering import Table, how_many
+from wordbias.resources import located
+from wordbias.results import Report, Row, number
+from wordbias.word_tasks.solving import Method
+from wordbias.word_tasks.space import Oov
+
+_NO_SETS = (
+    "no test sets: they are not part of wordbias; run: wordbias fetch men simlex-999 "
+    "google-analogies, and give --sets men --sets simlex-999 …; or --sets FOLDER with the "
+    "published files (RG-65, MTurk-287, MEN, SimLex-999, questions-words.txt, MSR) or others of "
+    "the same form"
+)
+_BESIDE = 2
+"""Embeddings in a table."""
+_NAME = 24
+"""Characters of a name in the head of a column."""
+
+
+@public
+def quality(
+    embeddings: Many = None,
+    *,
+    sets: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    oov: Oov = "skip",
+    method: Method = "add",
+    standardise: bool = False,
+    only: str | Sequence[str] | None = None,
+    skip_bad: bool = False,
+    allow_pickle: bool = False,
+    cache: bool = True,
+    seed: int = 0,
+) -> Report:
+    """Measure how good each embedding is at word similarity and analogies.
+
+    Similarity is Spearman's correlation with people's scores; of analogies the share answered
+    over the whole vocabulary. The test sets are not part of wordbias: wordbias fetch gets them, and
+    ``sets`` takes their names, too. Without ``embeddings`` the sample that comes with wordbias is
+    used; it is small, look at its coverage.
+
+    Parameters
+    ----------
+    embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several
+        What is measured; the sample that comes with wordbias where none is given.
+    sets : path or fetched name, or several
+        Folder of test sets, or one file; may be repeated.
+    oov : {"skip", "mean"}
+        Leave out what has unknown words, or use the mean vector as published code does.
+    method : {"add", "mul"}
+        How to answer analogies: 3CosAdd or 3CosMul.
+    standardise : bool
+        Delete punctuation in analogies first, as published code does: city's, citys.
+    only : str or list of str, optional
+        Names of the sets to use, with commas: men,google.
+    skip_bad : bool
+        Drop and count rows that cannot be used.
+    allow_pickle : bool
+        Open gensim .kv files, which are pickles and can run any code.
+    cache : bool
+        Keep parsed text to be memory-mapped the next time.
+    seed : int
+        Of everything random.
+
+    Returns
+    -------
+    Report
+        A row for each set and embedding, with the share of its pairs or questions all of whose
+        words are known (``coverage``).
+
+    Raises
+    ------
+    WordbiasError
+        If no sets are given, or a file cannot be used.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> from pathlib import Path
+    >>> pairs = "man\\twoman\\t8\\nking\\tqueen\\t9\\ncar\\tpizza\\t1\\nsun\\tlight\\t7\\n"
+    >>> _ = Path("mine.tsv").write_text(pairs)
+    >>> report = wb.quality(sets="mine.tsv")
+    >>> report["similarity"][0].details["coverage"]
+    1.0
+    """
+    if not sets:
+        raise WordbiasError(_NO_SETS)
+    if oov not in ("skip", "mean") or method not in ("add", "mul"):
+        raise WordbiasError(
+            f"expected --oov skip or mean and --method add or mul, found {oov} and {method}"
+        )
+    sources = as_list(embeddings)
+    paths = [path_of(source) for source in sources]
+    twice = next((path for path in paths if path and paths.count(path) > 1), None)
+    if twice is not None:
+        raise WordbiasError(f"{twice}: given twice; give each embedding once")
+    names = names_of(only)
+    if only is not None and not names:
+        raise WordbiasError("--only: expected names of sets with commas between them, found none")
+    places = [sets] if isinstance(sets, (str, os.PathLike)) else sets
+    tested = word_tasks.find_sets(*(located(os.fspath(place)) for place in places), only=names)
+    settings = word_tasks.Settings(oov, method, standardise, seed)
+    rows: list[Row] = []
+    inputs: dict[str, dict[str, object]] = {}
+    heading = []
+    for source in sources:
+        subject = open_subject(source, Reading(cache, skip_bad, allow_pickle))
+        name = subject.embedding.name
+        name = unused(subject.info.path if name in inputs else name, inputs)
+        inputs[name] = subject.info.to_dict()
+        heading.append(_source(name, subject))
+        rows += word_tasks.quality(subject.embedding, tested, settings, name=name)
+    return Report(inputs=inputs, rows=rows, tables=quality_tables(rows), heading=heading, seed=seed)
+
+
+def _source(name: str, subject: Subject) -> str:
+    info = subject.info
+    sample = "the sample of GloVe 6B 100d that comes with wordbias"
+    source = sample if subject.is_sample else info.path
+    return f"{name}: {source}, {how_many(info.words, 'word')} × {info.dim} ({info.format})"
+
+
+def quality_tables(rows: Sequence[Row]) -> list[Table]:
+    """One line a set, one pair of columns an embedding, few embeddings a table."""
+    subjects = list(dict.fromkeys(row.subject for row in rows))
+    parts = [subjects[i : i + _BESIDE] for i in range(0, len(subjects), _BESIDE)]
+    return [_table(rows, part) for part in parts]
+
+
+def _table(rows: Sequence[Row], subjects: Sequence[str]) -> Table:
+    by_key = {(row.details["set"], row.subject): row for row in rows}
+    cells = []
+    for name in dict.fromkeys(row.details["set"] for row in rows):
+        of_set = [by_key[name, subject] for subject in subjects]
+        cells.append([name, *(cell for row in of_set for cell in (_score(row), _coverage(row)))])
+    heads = [head for subject in subjects for head in (_short(subject), "coverage")]
+    return Table("Quality", ["set", *heads], cells, _note(rows))
+
+
+def _note(rows: Sequence[Row]) -> str:
+    kept = {"skip": "left out", "mean": "scored with the mean vector"}[rows[0].details["oov"]]
+    setting = next((row.details["setting"] for row in rows if row.measure == "analogy"), "")
+    answered = setting.replace("add", "3CosAdd").replace("mul", "3CosMul")
+    reasons = dict.fromkeys(row.details["reason"] for row in rows if "reason" in row.details)
+    return " ".join(
+        [
+            "Similarity: Spearman's ρ (95 % over pairs). Analogies: share answered. Higher is",
+            "better. Coverage: pairs or questions all of whose words are known; the others are",
+            f"{kept}{f'; analogies answered by {answered}' if setting else ''}.",
+            *reasons,
+        ]
+    )
+
+
+def _score(row: Row) -> str:
+    if "low" not in row.details:
+        return number(row.value)
+    low, high = (number(row.details[key], 2) for key in ("low", "high"))
+    return f"{number(row.value)} ({low} to {high})"
+
+
+def _coverage(row: Row) -> str:
+    known = round(row.details["coverage"] * row.details["asked"])
+    return f"{known:,}/{row.details['asked']:,}"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _NAME else f"…{name[1 - _NAME :]}"

@@ -1,0 +1,459 @@
+"""All settings of an encoder, their bias and their fairness: Tables 5 to 7 of the paper."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from wordbias.calls import public
+from wordbias.contextual.fitting import Recipe
+from wordbias.contextual.nli_fairness import PARITIES, Parity
+from wordbias.contextual.observing import TOKENS
+from wordbias.contextual.sent_debias import LIMIT, TextLike, fit_with_baseline
+from wordbias.contextual.sentence_pairs import PairsLike
+from wordbias.contextual.stereoset.data import DataLike, load_data
+from wordbias.contextual.stereoset.gsss import Gsss, load_gsss
+from wordbias.contextual.stereoset.repair import repair as repair_swaps
+from wordbias.contextual.stereoset.scores import ROUNDINGS, SHARE, Rounding, extremes
+from wordbias.contextual.stereoset.settings import Settings
+from wordbias.contextual.table5 import Best, best_by_level, differences
+from wordbias.contextual.table7 import BASE, Entry, load_table, misprints, records
+from wordbias.contextual.table7_summaries import (
+    ALL,
+    Weighting,
+    attention,
+    summary_rows,
+    weighting,
+)
+from wordbias.contextual.text_pairs import load_text_pairs
+from wordbias.contextual.viability import DROP, Viability, is_viable
+from wordbias.errors import Interrupted, UsageError, WordbiasError
+from wordbias.formats.alone import alone
+from wordbias.formats.atomic import check_writable, refuse_same, replacing
+from wordbias.functions.checks import check_choice, check_number, path_named
+from wordbias.functions.inputs import path_of
+from wordbias.nli.test_sets import build
+from wordbias.optional import need
+from wordbias.pretrained import ModelLike, name_of
+from wordbias.rendering import Table, as_csv
+from wordbias.resources import located
+from wordbias.results import Report, Row, number
+from wordbias.wordlists import GroupsLike, Templates
+from wordbias.workers import Workers
+
+_LEVELS = {"SENT": "sentence", "L12": "layer 12", "L11": "layer 11", "attn": "+ attention"}
+_PUBLISHED_BASE = (0.3069, 0.7052, 0.8889)
+_UNINFORMATIVE = 0.7
+"""SNLI accuracy below which an NLI model is no good."""
+_PARTS = ("next-sentence", "inference")
+"""What the models of a sweep are called."""
+
+
+@public
+def sweep(
+    model: ModelLike | None = None,
+    *,
+    stereoset: DataLike | None = None,
+    nli: ModelLike | None = None,
+    snli: str | os.PathLike[str] | None = None,
+    table: str | os.PathLike[str] | None = None,
+    pairs: PairsLike | None = None,
+    tokens: str = TOKENS[0],
+    sent_debias: TextLike | None = None,
+    limit: int = LIMIT,
+    groups: GroupsLike | None = None,
+    next_label: str | None = None,
+    labels: Sequence[str] | None = None,
+    share: float = SHARE,
+    rounding: Rounding = "nearest",
+    repair: bool = True,
+    parity: Parity = "mean",
+    drop: float = DROP,
+    relative: bool = False,
+    lists: str | os.PathLike[str] | None = None,
+    as_published: bool = False,
+    output: str | os.PathLike[str] | None = None,
+    plot: str | os.PathLike[str] | None = None,
+    device: str | None = None,
+    jobs: int | None = None,
+    backend: str = "loky",
+    seed: int = 0,
+) -> Report:
+    """Measure bias and fairness under all 74 projections of Dawkins et al. (2024), their Table 7.
+
+    ``model`` says whether a sentence is next (see stereoset), ``MODEL2`` whether one follows from
+    another (see nli-fairness); both are folders, or names on the hub. Subspaces are fitted on each,
+    both unmodified, as wordbias project does. All settings together cost little more than one pass
+    of each model over its data: layers below the lowest intervention are run once, the last one for
+    its first token alone. After an interruption the same command, with ``-o``, goes on.
+
+    Parameters
+    ----------
+    model : path, name on the hub, or (model, tokenizer), optional
+        The next-sentence model.
+    stereoset : path, fetched name, or frame, optional
+        Enhanced StereoSet (CSV).
+    nli : path, name on the hub, or (model, tokenizer), optional
+        An NLI model of the same kind.
+    snli : path or fetched name, optional
+        Labelled pairs: jsonl or TSV.
+    table : path, optional
+        Summarise a table of all settings.
+    pairs : path or sequence of (str, str), optional
+        Pairs of sentences to fit on: TOML, or lines with a tab.
+    tokens : str
+        At tokens and attention: the mean of all aligned tokens, of those that differ, or CLS.
+    sent_debias : path or sequence of str, optional
+        Fit that baseline too, on a text.
+    limit : int
+        With ``sent_debias``: pairs of sentences to draw from the text.
+    groups : name, path or mapping, optional
+        With ``sent_debias``: whose pairs of words are swapped.  [default: gender]
+    next_label : str, optional
+        Output of ``model`` that means: is next.
+    labels : sequence of str, optional
+        Order of the NLI model's outputs, neutral,entailment,contradiction, where it does not say.
+    share : float
+        Of the triples that are most extreme: S and D are means of these.
+    rounding : str
+        Of that share to a whole number of triples.
+    repair : bool
+        Measure repaired swaps beside the published ones.
+    parity : str
+        Of η: labels of the mean over templates agree, or of every template.
+    drop : float
+        SNLI accuracy that a viable model may lose.
+    relative : bool
+        Take ``drop`` as a share of the base's accuracy.
+    lists : path, optional
+        Word lists as Dev et al. (2020) publish theirs.
+    as_published : bool
+        Articles by the first letter alone, as in the published sets: a SUV.
+    output : path, optional
+        Table 7; beside it lies what is half done.
+    plot : path, optional
+        Draw η against S: .png, .pdf or .svg.
+    device : str, optional
+        cpu or cuda.  [default: cuda if there is one]
+    jobs : int, optional
+        Processes at a time.  [default: 1; on a cluster all workers]
+    backend : str
+        Here (loky), or the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
+    seed : int
+        Of everything random.
+
+    Returns
+    -------
+    Report
+        Rows of every setting with intervals, and those of the summaries; the tables are 5 to 7.
+
+    Raises
+    ------
+    WordbiasError
+        If a file or a model cannot be used, or another process writes the same output.
+
+    References
+    ----------
+    Dawkins et al. (2024), "Projective Methods for Mitigating Gender Bias in Pre-trained Language
+    Models".
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> report = wb.sweep(table="table7.csv")  # doctest: +SKIP
+    >>> report["spearman-strength-fairness"][0].value  # doctest: +SKIP
+    """
+    needed = {"MODEL": model, "--stereoset": stereoset, "--nli": nli, "--snli": snli}
+    missing = [name for name, value in needed.items() if value is None]
+    if table is not None and len(missing) < len(needed):
+        raise UsageError("--table summarises what is measured; give it alone")
+    if table is None and missing:
+        raise UsageError(f"missing {', '.join(missing)} (or --table CSV)")
+    if groups is not None and sent_debias is None:
+        raise UsageError("--attribute goes with --sent-debias")
+    check_choice("--tokens", tokens, TOKENS)
+    check_choice("--rounding", rounding, ROUNDINGS)
+    check_choice("--parity", parity, PARITIES)
+    check_number("--limit", limit, 2)
+    check_number("--share", share, 0, 1, above=True)
+    check_number("--drop", drop, 0, 1)
+    target, drawn = path_of(output), path_of(plot)
+    _check_files(
+        target,
+        drawn,
+        {
+            "--stereoset": path_of(stereoset),
+            "--snli": path_of(snli),
+            "--table": path_of(table),
+            "--pairs": path_of(pairs),
+            "--sent-debias": path_of(sent_debias),
+            "--attribute": path_of(groups),
+        },
+    )
+    parts = {name: None if table is not None else _part(target, name) for name in _PARTS}
+    with _resumed(target, parts):
+        if model is None or nli is None or stereoset is None or snli is None:
+            subject = path_named("--table", table)
+            heading = f"The sweep in {subject}."
+            entries, rows = load_table(subject), list[Row]()
+            inputs: dict[str, Any] = {"table": {"path": subject}}
+        else:
+            need("torch", extra="contextual", purpose="A sweep")
+            from wordbias.contextual.sweep import measuring, runner, study
+
+            subject = name_of(model)
+            gsss = _gsss(stereoset)
+            heading = (
+                f"Sweep of {subject} on {path_of(stereoset) or gsss.path} and of {name_of(nli)} on "
+                f"the occupations and {snli}."
+            )
+            extremes(len(gsss.triples), share, rounding)
+            words = None if lists is None else located(path_named("--lists", lists))
+            data = study.Data(
+                {"original": gsss} | ({"repaired": repair_swaps(gsss).gsss} if repair else {}),
+                build("parity", Templates.load(words), as_published=as_published),
+                load_text_pairs(located(path_named("--snli", snli))),
+            )
+            following = (next_label,) if next_label else ()
+            sources = {
+                "next-sentence": runner.Source("next sentence", model, following, device),
+                "inference": runner.Source("inference", nli, tuple(labels or ()), device),
+            }
+            judges = {name: source.load() for name, source in sources.items()}
+            text = sent_debias
+            if not (text is None or isinstance(text, (str, os.PathLike))):
+                text = list(text)  # for both models
+            fitted = {
+                name: fit_with_baseline(
+                    judge.model,
+                    judge.tokenizer,
+                    Recipe(tokens, seed=seed),
+                    pairs=pairs,
+                    text=text,
+                    groups=groups,
+                    limit=limit,
+                    name=judge.name,
+                )
+                for name, judge in judges.items()
+            }
+            made = [study.Part(sources[n], judges[n], fitted[n], parts[n]) for n in _PARTS]
+            how = measuring.How(
+                Settings(share, rounding, seed=seed), parity, Viability(None, drop, relative)
+            )
+            found = study.sweep(made[0], made[1], data, how, Workers(jobs, backend))
+            entries, rows = found.entries, found.rows
+            inputs = {n: study.facts(judges[n], fitted[n]) for n in _PARTS}
+            inputs["stereoset"] = {
+                "path": gsss.path, "sha256": gsss.sha256, "triples": len(gsss.triples)
+            }  # fmt: skip
+            inputs["snli"] = data.snli.to_dict()
+        notes = _remarks(entries, drop, relative)
+        if table is None and sent_debias is None:
+            notes.append("without SENT-Debias: it needs a text, --sent-debias TEXT")
+        tables, summaries, closing = _summary(entries, subject, drop, relative)
+        try:
+            summaries += summary_rows(entries, subject, seed)
+            closing.append(_correlation_line(summaries[-1]))
+        except WordbiasError as error:
+            notes.append(str(error))
+        _write(entries, target, drawn, drop, relative)
+        for part in filter(None, parts.values()):
+            part.unlink(missing_ok=True)  # an interrupted call goes on from it; this one is stored
+    return Report(
+        inputs=inputs,
+        rows=[*rows, *summaries],
+        tables=tables,
+        heading=[heading],
+        closing=[*closing, *(f"Written: {path}." for path in (target, drawn) if path)],
+        seed=seed,
+        notes=notes,
+    )
+
+
+def _check_files(output: str | None, plot: str | None, read: Mapping[str, str | None]) -> None:
+    """Refuse early what cannot be written, or would be written over what is read."""
+    if plot is not None:
+        from wordbias.pages.plots import check_plot
+
+        check_plot(plot)
+    if output is not None:
+        check_writable(output)
+    refuse_same({"-o": output, "--plot": plot}, read)
+
+
+def _part(output: str | None, name: str) -> Path | None:
+    """Return where the half-done outputs of a model are kept."""
+    return None if output is None else Path(f"{output}.{name}.part")
+
+
+@contextmanager
+def _resumed(output: str | None, parts: Mapping[str, Path | None]) -> Iterator[None]:
+    """Keep other processes from the output, and say where an interrupted call goes on from.
+
+    Raises
+    ------
+    WordbiasError
+        If another process is measuring into the same output.
+    """
+    with nullcontext() if output is None else alone(output):
+        try:
+            yield
+        except Interrupted:
+            raise
+        except KeyboardInterrupt:
+            kept = [part.name for part in parts.values() if part is not None and part.exists()]
+            if not kept:
+                raise
+            raise Interrupted(f"the same call goes on from {' and '.join(kept)}") from None
+
+
+def _gsss(source: DataLike) -> Gsss:
+    path = path_of(source)
+    found = load_data(source) if path is None else load_gsss(located(path))
+    if not isinstance(found, Gsss):
+        raise WordbiasError("--stereoset: expected enhanced StereoSet, with swapped sentences")
+    return found
+
+
+def _write(
+    entries: Sequence[Entry], output: str | None, plot: str | None, drop: float, relative: bool
+) -> None:
+    """Draw the picture, and write the table."""
+    if plot is not None:
+        from wordbias.pages.strength_fairness import save_strength_fairness
+
+        save_strength_fairness(plot, entries, drop, relative=relative)
+    if output is not None:
+        with replacing(output) as file:
+            file.write(as_csv(records(entries)).encode())
+
+
+def _remarks(entries: Sequence[Entry], drop: float, relative: bool) -> list[str]:
+    """Say what a reader of the table must know: misprints, and a model that is no good."""
+    said = [
+        f"{one.name}: the table says η = {one.printed:.4f}, parity · accuracy is {one.fairness:.4f}"
+        for one in misprints(entries)
+    ]
+    base = [one for one in entries if one.level == BASE]
+    if base and (base[0].strength, base[0].distance, base[0].snli) == _PUBLISHED_BASE:
+        said += differences(best_by_level(entries, drop, relative=relative))
+    if base and base[0].snli < _UNINFORMATIVE:
+        said.append(
+            f"the NLI model reaches {base[0].snli:.3f} on SNLI as it is, less than "
+            f"{_UNINFORMATIVE:g}: what a setting does to it says little"
+        )
+    return said
+
+
+def _summary(
+    entries: Sequence[Entry], subject: str, drop: float, relative: bool
+) -> tuple[list[Table], list[Row], list[str]]:
+    """Return Tables 7, 5 and 6, Table 5 as rows, and a sentence about attention."""
+    tables, rows, said = [_table7(entries, drop, relative)], list[Row](), list[str]()
+    if any(one.level == BASE for one in entries):
+        best = best_by_level(entries, drop, relative=relative)
+        tables.append(_best_table(best))
+        rows = _best_rows(best, subject)
+    tables.append(_weighting_table(weighting(entries)))
+    found = attention(entries)
+    if found.pairs:
+        said.append(
+            f"With attention S is lower in {found.improved} of {found.pairs} settings of layer 11."
+        )
+    return tables, rows, said
+
+
+def _table7(entries: Sequence[Entry], drop: float, relative: bool) -> Table:
+    """One line a model."""
+    base = next((one.snli for one in entries if one.level == BASE), None)
+    cells = []
+    for one in entries:
+        values = (one.strength, one.distance, one.parity, one.accuracy, one.fairness, one.snli)
+        viable = base is None or is_viable(one.snli, base, drop, relative=relative)
+        cells.append([one.name, *map(number, values), "yes" if viable else "no"])
+    limit = f"{drop:.0%} of what the base reaches" if relative else f"{100 * drop:g} points"
+    return Table(
+        "All settings (Dawkins et al. 2024, Table 7)",
+        ["model", "S", "D", "parity", "accuracy", "η", "SNLI", "viable"],
+        cells,
+        "Layers are counted from the end: L12 is the last. Digits are n11 c11 n12 c12 np, without "
+        "those of layers that are left alone. Lower is better for S and D, higher for the others; "
+        f"η = parity · accuracy. Viable: loses at most {limit} on SNLI.",
+    )
+
+
+def _best_table(found: Sequence[Best]) -> Table:
+    """One line a level."""
+
+    def cell(value: float, one: Entry) -> str:
+        return f"{number(value)} ({','.join(map(str, one.numbers))})"
+
+    cells = []
+    for best in found:
+        line = [
+            _LEVELS[best.level],
+            cell(best.strength.strength, best.strength),
+            cell(best.distance.distance, best.distance),
+        ]
+        viable = best.fairness
+        cells.append(
+            [*line, "–", "–"]
+            if viable is None
+            else [*line, cell(viable.fairness, viable), number(viable.snli)]
+        )
+    return Table(
+        "The best of each level (Table 5)",
+        ["", "lowest S", "lowest D", "highest η that is viable", "its SNLI"],
+        cells,
+    )
+
+
+def _best_rows(found: Sequence[Best], subject: str) -> list[Row]:
+    """Return Table 5 as rows."""
+    rows = []
+    for best in found:
+        for name, one in (("strength", best.strength), ("distance", best.distance)):
+            about = {"level": best.level, "setting": one.name, "snli": one.snli, "n": 1}
+            about |= {"neutral": 0, "better": "lower"}
+            rows.append(Row(subject, f"best-{name}", getattr(one, name), about))
+        if best.fairness is None:
+            about = {"level": best.level, "reason": "no model is viable"}
+            rows.append(Row(subject, "best-fairness", None, about))
+            continue
+        one = best.fairness
+        about = {"level": best.level, "setting": one.name, "snli": one.snli, "n": 1}
+        about |= {"neutral": 1, "better": "higher"}
+        rows.append(Row(subject, "best-fairness", one.fairness, about))
+    return rows
+
+
+def _weighting_table(found: Sequence[Weighting]) -> Table:
+    """One line a level: what weighting the sentence's projection does to SNLI."""
+    cells = [
+        [
+            "all" if one.level == ALL else _LEVELS[one.level],
+            str(one.pairs),
+            number(one.hard),
+            number(one.soft),
+            number(one.increase),
+            "–" if one.sd is None else number(one.sd),
+            f"{one.improved} of {one.pairs}",
+        ]
+        for one in found
+    ]
+    return Table(
+        "SNLI accuracy without and with the weight n_p at the sentence (Table 6)",
+        ["", "pairs", "np = 0", "np = 1", "increase", "sd", "improved"],
+        cells,
+    )
+
+
+def _correlation_line(rho: Row) -> str:
+    about = rho.details
+    return (
+        f"Spearman's ρ of S and η over {about['n']} models: {number(rho.value, 3)} (p = "
+        f"{about['p']:.3f}; 95 % of models drawn again: {about['low']:.2f} … {about['high']:.2f})."
+    )

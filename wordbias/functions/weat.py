@@ -1,0 +1,290 @@
+"""WEAT and five measures that take the same words: which of two sets is nearer to which others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from wordbias.calls import public
+from wordbias.errors import UsageError, WordbiasError
+from wordbias.functions.inputs import Many, Reading, by_name, names_of, open_subjects
+from wordbias.measures.across_groups import AT_ONCE, measure_groups
+from wordbias.measures.associations import check_measures, measure_queries
+from wordbias.measures.holm import with_holm
+from wordbias.measures.permutation import PARTITIONS
+from wordbias.measures.weat import READING, Settings
+from wordbias.rendering import Table, how_many
+from wordbias.results import Report, Row, number
+from wordbias.wordlists import GroupsLike, Query, group_queries, load_attribute, load_two_sets
+from wordbias.wordlists.query_files import QueryLike, SetsLike, as_queries
+
+_MARK = "*"
+"""Stands in the lines with a small p whose interval includes 0."""
+_MEANING = {
+    "weat": "weat: effect size d of X over Y, nearness to A against B; neutral 0",
+    "rnd": "rnd: distance to X less distance to Y; neutral 0",
+    "rnsb": "rnsb: KL divergence of being like B from uniform; neutral 0, lower is better",
+    "mac": "mac: mean cosine distance to A and B; neutral 1",
+    "ect": "ect: do X and Y rank the words alike; neutral 1, higher is better",
+    "ripa": "ripa: inner product with X − Y; neutral 0",
+}
+_CLOSING = (
+    "The 95 % intervals draw the words of all sets again, the attribute words too, which p takes "
+    "as given. "
+)
+_UNCORRECTED = "p is not corrected for the number of queries; --holm does."
+_HOLM = "p Holm is corrected for the number of tests of an embedding, however they depend."
+
+
+@public
+def weat(
+    embeddings: Many = None,
+    *,
+    query: QueryLike = "all",
+    queries: str | os.PathLike[str] | None = None,
+    targets: str | SetsLike | None = None,
+    attributes: str | SetsLike | None = None,
+    groups: GroupsLike | None = None,
+    measures: str | Sequence[str] = "weat",
+    ddof: int = 1,
+    two_sided: bool = False,
+    holm: bool = False,
+    samples: int = PARTITIONS,
+    skip_bad: bool = False,
+    allow_pickle: bool = False,
+    cache: bool = True,
+    seed: int = 0,
+) -> Report:
+    """Test which of two sets of words is nearer to which of two others.
+
+    WEAT (Caliskan et al. 2017) with its ten queries or your own, and five measures that take the
+    same words. Without ``embeddings`` the sample that comes with wordbias is used.
+
+    Parameters
+    ----------
+    embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several
+        What is measured; the sample that comes with wordbias where none is given.
+    query : str, list of str, Query or mapping
+        Names or numbers, 1,6-8, or all.
+    queries : path, optional
+        TOML or WEFE's JSON with sets of words.
+    targets : str, list of str, or mapping from two names to words, optional
+        Names of two sets of words, X,Y, for a query of your own.
+    attributes : str, list of str, or mapping from two names to words, optional
+        Names of two sets of words, A,B.
+    groups : name, path or mapping, optional
+        Take every two groups of it as X,Y: age, religion, …, or a TOML file.
+    measures : str or list of str
+        Some of weat,rnd,rnsb,mac,ect,ripa.
+    ddof : int
+        Of the standard deviation: 1 as Caliskan et al., 0 as WEFE.
+    two_sided : bool
+        Two-sided p-value.
+    holm : bool
+        Correct p for the number of tests as well.
+    samples : int
+        Partitions to draw where there are too many to count.
+    skip_bad : bool
+        Drop and count rows that cannot be used.
+    allow_pickle : bool
+        Open gensim .kv files, which are pickles and can run any code.
+    cache : bool
+        Keep parsed text to be memory-mapped the next time.
+    seed : int
+        Of everything random.
+
+    Returns
+    -------
+    Report
+        A row for each value: its interval over words (``low``, ``high``), of WEAT the p-value,
+        the number of words of each set and those that are missing.
+
+    Raises
+    ------
+    WordbiasError
+        If a file cannot be used, no query has enough words, or a name is not known.
+
+    Notes
+    -----
+    A query with words of its own is a mapping, in which each two sets are words by name, a pair of
+    lists, or names of sets that come with wordbias or stand in ``queries``; ``name`` and ``about``
+    may be given, too.
+
+    References
+    ----------
+    Caliskan, Bryson and Narayanan (2017), Semantics derived automatically from language corpora
+    contain human-like biases.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> report = wb.weat(query="weat7")
+    >>> round(report["weat"][0].value, 2)
+    1.28
+    >>> jobs = {"jobs": ["engineer", "boss"], "others": ["nurse", "maid"]}
+    >>> wb.weat(targets=jobs, attributes=["male", "female"]).rows[0].value > 1
+    True
+    """
+    chosen = names_of(measures)
+    check_measures(chosen)
+    if ddof not in (0, 1) or samples < 1:
+        raise WordbiasError(
+            f"expected --ddof 0 or 1 and --samples 1 or more, found {ddof} and {samples}"
+        )
+    own = not isinstance(query, str) and isinstance(query, (Query, Mapping))
+    if own and (targets or attributes):
+        raise UsageError("--query has words of its own: take no --targets and no --attributes")
+    across = None
+    if groups is None:
+        tested = as_queries(
+            query, queries, targets=_two_sets(targets), attributes=_two_sets(attributes)
+        )
+    else:
+        if targets or query != "all":
+            raise UsageError("--attribute gives the targets: take no --targets and no --query")
+        if not attributes:
+            raise UsageError("--attribute needs --attributes A,B, such as pleasant,unpleasant")
+        across = load_attribute(groups), load_two_sets(_two_sets(attributes), queries)
+        tested = group_queries(*across)
+    subjects = by_name(
+        open_subjects(
+            embeddings,
+            Reading(cache, skip_bad, allow_pickle),
+            wanted=set().union(*(one.candidates() for one in tested)),
+        )
+    )
+    settings = Settings(ddof, "two-sided" if two_sided else "greater", samples, seed)
+    found: dict[str, list[Row]] = {}
+    heading = []
+    for name, subject in subjects.items():
+        embedding = subject.embedding.renamed(name)
+        if across is None:
+            rows = measure_queries(embedding, tested, chosen, settings)
+        else:
+            rows = measure_groups(embedding, *across, chosen, settings)
+        found[name] = with_holm(rows) if holm else rows
+    if across is not None:
+        compared, ((a, _), (b, _)) = across
+        heading = [f"Attribute {compared.name}: {', '.join(compared.groups)}; A = {a}, B = {b}."]
+    return Report(
+        inputs={name: subject.info.to_dict() for name, subject in subjects.items()},
+        rows=[row for rows in found.values() for row in rows],
+        tables=[
+            _associations_table(name, rows, tested, settings, by_group=across is not None)
+            for name, rows in found.items()
+        ],
+        heading=heading,
+        closing=[_CLOSING + (_HOLM if holm else _UNCORRECTED)],
+        seed=seed,
+    )
+
+
+def _two_sets(given: str | SetsLike | None) -> SetsLike:
+    """Split names of sets at their commas; words stay as they are."""
+    return names_of(given) if given is None or isinstance(given, str) else given
+
+
+def _associations_table(
+    subject: str,
+    rows: Sequence[Row],
+    queries: Sequence[Query],
+    settings: Settings,
+    *,
+    by_group: bool,
+) -> Table:
+    """One line a value, and below it what the numbers mean and which words are missing.
+
+    Parameters
+    ----------
+    subject
+        The embedding.
+    rows, queries, settings
+        What was measured, and how.
+    by_group
+        The rows are of groups, many of which stand in several lines: those name them themselves.
+    """
+    corrected = any("p_holm" in row.details for row in rows)
+    targets = {query.name: "/".join(query.names[:2]) for query in queries}
+    columns = ["groups" if by_group else "query", "measure", "words", "value", "95 %", "p"]
+    columns += [*["p Holm"] * corrected, "", "n"]
+    cells = [[*_about(row, targets, by_group), *_numbers(row, corrected)] for row in rows]
+    one = len({row.measure for row in rows}) == 1
+    empty = {i for i, column in enumerate(zip(*cells, strict=True)) if not any(column)}
+    shown = [i for i in range(len(columns)) if i not in empty and not (one and i == 1)]
+    said = "; ".join(_notes(rows, settings, by_group))
+    return Table(
+        f"Associations in {subject}",
+        [columns[i] for i in shown],
+        [[line[i] for i in shown] for line in cells],
+        f"{said}.",
+    )
+
+
+def _notes(rows: Sequence[Row], settings: Settings, by_group: bool) -> list[str]:
+    notes = [_MEANING[name] for name in dict.fromkeys(row.measure for row in rows)]
+    if any("p" in row.details for row in rows):
+        sided = "one-sided" if settings.alternative == "greater" else "two-sided"
+        drawn = f"exact or of {settings.samples:,} partitions"
+        notes.append(f"p {sided}, {drawn}; ddof {settings.ddof}")
+    if any("reading" in row.details for row in rows):
+        notes.append(f"{_MARK}: {READING}")
+    abouts = [] if by_group else _listed((row.details.get("about"), row) for row in rows)
+    if abouts:
+        notes.append(f"about: {', '.join(abouts)}")
+    missing = _missing(rows, by_group)
+    if missing:
+        notes.append(f"missing: {', '.join(missing)}")
+    reasons = [f"{r.details['set']} {r.details['reason']}" for r in rows if r.value is None]
+    notes += dict.fromkeys(reasons)
+    lacking = dict.fromkeys(name for row in rows for name in row.details.get("left_out", ()))
+    return [*notes, *[f"without {', '.join(lacking)}, whose words are missing"] * bool(lacking)]
+
+
+def _listed(named: Iterable[tuple[str | None, Row]]) -> list[str]:
+    """Name what queries are about, each with its queries."""
+    found: dict[str, dict[str, None]] = {}
+    for name, row in named:
+        if name:
+            found.setdefault(name, {})[row.details["set"]] = None
+    return [f"{name} ({', '.join(sets)})" for name, sets in found.items()]
+
+
+def _missing(rows: Sequence[Row], by_group: bool) -> list[str]:
+    """Name the missing words, query by query; of groups, which are in several, group by group."""
+    lists: dict[str, list[str]] = {}
+    for row in rows:
+        for name, words in row.details.get("missing", {}).items():
+            key = name if by_group else row.details["set"]
+            lists.setdefault(key, []).extend(words)
+    return [f"{name} ({', '.join(dict.fromkeys(words))})" for name, words in lists.items()]
+
+
+def _about(row: Row, targets: Mapping[str, str], by_group: bool) -> list[str]:
+    """Say what was measured; of groups, those at once by the name of the one, and two by both."""
+    name, words = row.details["set"], row.details.get("words", "")
+    if not by_group:
+        return [name, row.measure, words or targets[name]]
+    at_once = row.measure in AT_ONCE and words
+    return [words if at_once else name, row.measure, "" if at_once else words]
+
+
+def _numbers(row: Row, corrected: bool) -> list[str]:
+    about: dict[str, Any] = dict(row.details)
+    low, high = about.get("low"), about.get("high")
+    n = list(about.get("n", {}).values())
+    compared = str(sum(n[:-2])) if len(n) > 4 else "+".join(map(str, n[:-2]))
+    if "pairs" in about:
+        compared = how_many(about["pairs"], "pair")
+    return [
+        number(row.value),
+        "–" if low is None else f"{number(low, 2)} … {number(high, 2)}",
+        _p(about.get("p")),
+        *[_p(about.get("p_holm"))] * corrected,
+        _MARK if "reading" in about else "",
+        f"{compared} × {'+'.join(map(str, n[-2:]))}" if n else "–",
+    ]
+
+
+def _p(p: float | None) -> str:
+    return "–" if p is None else f"{p:.1e}" if p < 0.001 else f"{p:.4f}"
