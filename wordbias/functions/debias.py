@@ -15,6 +15,7 @@ from wordbias.functions.inputs import Reading, names_of, open_subject, path_of
 from wordbias.functions.tables import effect_table, measures_tables
 from wordbias.measures.apart import panel_rows
 from wordbias.measures.panel import make_panels
+from wordbias.measures.registry import names_families
 from wordbias.measures.sembias import SemBias
 from wordbias.measures.table import FAMILIES, check_families
 from wordbias.methods.diagnosis import REMOVED, about_removal
@@ -61,6 +62,7 @@ _CONVENTIONS = ("centred", "neutral", "better", "missing", "reason")
 
 
 @public
+@names_families
 def debias(
     embedding: EmbeddingLike | None = None,
     methods: str | Sequence[str] = (),
@@ -124,7 +126,7 @@ def debias(
     measure : bool
         Measure before and after.
     only : str or list of str, optional
-        With ``measure``: some of midb, direct-bias, clustering, recoverability, sembias, gipe.
+        With ``measure``: some of {standard}.
     sembias : path or fetched name, optional
         With ``measure``: the SemBias test set.
     chance : bool
