@@ -62,7 +62,7 @@ def more_vectors(path: Path) -> None:
 
 
 def debiased_vectors(path: Path) -> None:
-    from wordbias import misp
+    from wordbias.methods.misp import misp
 
     misp(small(), center=False).save(path)
 

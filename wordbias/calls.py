@@ -182,7 +182,10 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        bound = signature.bind(*args, **kwargs)
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError:  # the function itself says it with its name
+            return function(*args, **kwargs)
         bound.apply_defaults()
         for name in [name for name, kind in kinds.items() if kind == _LIST]:
             bound.arguments[name] = _split(bound.arguments[name])

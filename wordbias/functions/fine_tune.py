@@ -109,10 +109,6 @@ def fine_tune(
     """
     check_choice("--task", task, TASKS)
     check_choice("--precision", precision, PRECISIONS)
-    for option, whole in {
-        "--limit": limit, "--epochs": epochs, "--batch": batch, "--every": every
-    }.items():  # fmt: skip
-        check_number(option, whole, 1)
     check_number("--rate", rate, 0, above=True)
     check_number("--warmup", warmup, 0, 1)
     check_number("--decay", decay, 0)

@@ -124,9 +124,7 @@ def project(
     """
     check_choice("--tokens", tokens, TOKENS)
     check_choice("--head", head, list(HEADS))
-    check_number("--dims", dims, 1)
     check_number("--limit", limit, 2)
-    check_number("--batch", batch, 1)
     output, export = path_of(output), path_of(export)
     named = sites if sites is None or isinstance(sites, str) else ",".join(map(str, sites))
     _check_usage(sent_debias, groups, setting, export, output)
