@@ -19,8 +19,9 @@ from typing import Any
 import pytest
 import stand_ins
 from fences import DOCUMENTS, ROOT, Block, Command, blocks, commands, last_call, name_of
-from quicker import INSTEAD, MEASURING, PREMISES, SHELL, SKIPPED, quicker
+from quicker import INSTEAD, MEASURING, PREMISES, SHELL, SKIPPED, quicker, quicker_functions
 
+import wordbias
 from wordbias.wordlists import Attribute, Templates, load_queries
 
 Run = Callable[..., Any]
@@ -178,6 +179,8 @@ def reader(cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
     monkeypatch.setattr(
         Templates, "premises", lambda words: tuple(itertools.islice(every(words), PREMISES))
     )
+    for name, function in quicker_functions():
+        monkeypatch.setattr(wordbias, name, function)
     monkeypatch.chdir(tmp_path)
     return lambda path: Reader(path, cli, tmp_path)
 
