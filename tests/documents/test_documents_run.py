@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import io
 import itertools
 import json
 import re
@@ -66,7 +68,8 @@ class Reader:
         at = f"{name_of(self.path)}, line {block.line}"
         self._prepare(re.findall(r'"([^"]+)"', block.text))
         code = compile("\n" * (block.line - 1) + block.text, at, "exec")
-        exec(code, self.names)
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(code, self.names)
 
     def _text(self, block: Block) -> None:
         """Compare what a command printed with what it prints."""
