@@ -70,7 +70,7 @@ def test_mistakes_in_pythons_words(folder: Path, tmp_path: Path) -> None:
         fine_tune("m", **given, rate=0)
     with pytest.raises(UsageError, match="warmup: expected a finite number, got nan"):
         fine_tune("m", **given, warmup=float("nan"))
-    with pytest.raises(WordbiasError, match="train=: expected a path or a name, got list"):
+    with pytest.raises(WordbiasError, match="expected the texts label, premise and hypothesis"):
         fine_tune("m", **{**given, "train": ["a"]})
     with pytest.raises(WordbiasError, match="exists already; name a new folder"):
         fine_tune("m", **{**given, "output": tmp_path})

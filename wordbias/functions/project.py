@@ -17,7 +17,7 @@ from wordbias.contextual.folding import Folded, fold, reasons_against
 from wordbias.contextual.loading import HEADS, Target, load_target
 from wordbias.contextual.observing import BATCH, TOKENS
 from wordbias.contextual.sent_debias import LIMIT, TextLike, fit_with_baseline
-from wordbias.contextual.sentence_pairs import PairsLike
+from wordbias.contextual.sentence_pairs import SentencePairsLike
 from wordbias.contextual.settings import SENT_DEBIAS, Settings
 from wordbias.contextual.sites import Site
 from wordbias.contextual.sites import sites as read_sites
@@ -37,7 +37,7 @@ def project(
     model: ModelLike,
     *,
     output: str | os.PathLike[str] | None = None,
-    pairs: PairsLike | None = None,
+    pairs: SentencePairsLike | None = None,
     sites: str | Sequence[str] | None = None,
     tokens: str = TOKENS[0],
     dims: int = DIMS,
