@@ -46,8 +46,6 @@ THREADS = "1"
 PREMISES = 40
 """Of the 1,968 "A person bought a hat ." of the marked-attribute sets."""
 
-ALIASES = {"--processes": "--jobs"}
-
 SKIPPED: dict[str, str] = {
     "git": "it would need a network",
     "make": "it runs the linters, or the tests from within a test",
@@ -64,7 +62,6 @@ SHELL = ("gzip", "head")
 def quicker(words: tuple[str, ...]) -> list[str]:
     """Return the words of a `wordbias` command with the options above."""
     _, command, *rest = words
-    rest = [ALIASES.get(word, word) for word in rest]
     for option, value in {"--threads": THREADS, **_instead(command, rest)}.items():
         while option in rest:
             at = rest.index(option)
