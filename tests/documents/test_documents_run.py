@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import io
 import itertools
 import json
 import re
@@ -19,8 +21,9 @@ from typing import Any
 import pytest
 import stand_ins
 from fences import DOCUMENTS, ROOT, Block, Command, blocks, commands, last_call, name_of
-from quicker import INSTEAD, MEASURING, PREMISES, SHELL, SKIPPED, quicker
+from quicker import INSTEAD, MEASURING, PREMISES, SHELL, SKIPPED, quicker, quicker_functions
 
+import wordbias
 from wordbias.wordlists import Attribute, Templates, load_queries
 
 Run = Callable[..., Any]
@@ -65,7 +68,8 @@ class Reader:
         at = f"{name_of(self.path)}, line {block.line}"
         self._prepare(re.findall(r'"([^"]+)"', block.text))
         code = compile("\n" * (block.line - 1) + block.text, at, "exec")
-        exec(code, self.names)
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(code, self.names)
 
     def _text(self, block: Block) -> None:
         """Compare what a command printed with what it prints."""
@@ -178,6 +182,8 @@ def reader(cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
     monkeypatch.setattr(
         Templates, "premises", lambda words: tuple(itertools.islice(every(words), PREMISES))
     )
+    for name, function in quicker_functions():
+        monkeypatch.setattr(wordbias, name, function)
     monkeypatch.chdir(tmp_path)
     return lambda path: Reader(path, cli, tmp_path)
 

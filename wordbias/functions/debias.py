@@ -108,7 +108,7 @@ def debias(
     """Debias ``embedding`` with ``methods``, one or several with commas between, write the result.
 
     Several are applied in order, each fitted on what the one before left. Without ``embedding``
-    the sample that comes with wordbias is used. leace needs the extra leace, gender-preserving the
+    the sample that comes with wordbias is used. gender-preserving needs the
     extra torch.
 
     Parameters
@@ -248,13 +248,13 @@ def debias(
     settings = {name: value for name, value in settings.items() if value is not None}
     refuse_unused(names, settings, _option)
     if groups is not None and "sets" in settings:
-        raise UsageError("multi-hard takes --sets or the pairs of --attribute, not both")
+        raise UsageError("multi-hard takes --sets or the pairs of --groups, not both")
     if not measure:
         of_measuring = {"only": only, "sembias": sembias, "vocab": vocab}
         _refuse_given(of_measuring | {"strict-vocab": strict_vocab, "no-chance": not chance})
     output, transform = path_of(output), path_of(save_transform)
     read = {_option(name): path_of(settings.get(name)) for name in _FILES}
-    read |= {"--attribute": path_of(groups), "--sembias": sembias, "--vocab": path_of(vocab)}
+    read |= {"--groups": path_of(groups), "--sembias": sembias, "--vocab": path_of(vocab)}
     refuse_same({"-o": output}, read)  # it may replace the embedding; what was fitted may not
     read |= {"EMBEDDING": path_of(embedding), "-o": output}
     refuse_same({"--save-transform": transform}, read)

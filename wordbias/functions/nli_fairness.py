@@ -174,7 +174,7 @@ def nli_fairness(
     if output is not None:
         check_writable(output)
         read = {"MODEL": file, "--embedding": path_of(embedding), "--snli": path_of(snli)}
-        read |= {"--adapter": path_of(adapter), "--attribute": path_of(groups)}
+        read |= {"--adapter": path_of(adapter), "--groups": path_of(groups)}
         refuse_same({"-o": path_of(output)}, read)
     test = build(
         "parity",

@@ -133,7 +133,7 @@ def project(
     if output is not None:
         check_writable(output)
     read = {"--pairs": path_of(pairs), "--sent-debias": path_of(sent_debias)}
-    refuse_same({"-o": output, "--export": export}, read | {"--attribute": path_of(groups)})
+    refuse_same({"-o": output, "--export": export}, read | {"--groups": path_of(groups)})
     target = load_target(model, device, head)
     wanted = target.sites() if named is None else read_sites(named)
     if setting is not None:
@@ -175,7 +175,7 @@ def _check_usage(
 ) -> None:
     """Refuse what contradicts itself or would do nothing."""
     if groups is not None and sent_debias is None:
-        raise UsageError("--attribute goes with --sent-debias")
+        raise UsageError("--groups goes with --sent-debias")
     in_shell = current().note is not None
     dropped = in_shell and setting is not None and output is None and export is None
     if dropped or (export is not None and setting is None):

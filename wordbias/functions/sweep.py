@@ -175,7 +175,7 @@ def sweep(
     if table is None and missing:
         raise UsageError(f"missing {', '.join(missing)} (or --table CSV)")
     if groups is not None and sent_debias is None:
-        raise UsageError("--attribute goes with --sent-debias")
+        raise UsageError("--groups goes with --sent-debias")
     check_choice("--tokens", tokens, TOKENS)
     check_choice("--rounding", rounding, ROUNDINGS)
     check_choice("--parity", parity, PARITIES)
@@ -192,7 +192,7 @@ def sweep(
             "--table": path_of(table),
             "--pairs": path_of(pairs),
             "--sent-debias": path_of(sent_debias),
-            "--attribute": path_of(groups),
+            "--groups": path_of(groups),
         },
     )
     parts = {name: None if table is not None else _part(target, name) for name in _PARTS}

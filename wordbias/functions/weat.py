@@ -135,9 +135,9 @@ def weat(
         )
     else:
         if targets or query != "all":
-            raise UsageError("--attribute gives the targets: take no --targets and no --query")
+            raise UsageError("--groups gives the targets: take no --targets and no --query")
         if not attributes:
-            raise UsageError("--attribute needs --attributes A,B, such as pleasant,unpleasant")
+            raise UsageError("--groups needs --attributes A,B, such as pleasant,unpleasant")
         across = load_attribute(groups), load_two_sets(_two_sets(attributes), queries)
         tested = group_queries(*across)
     subjects = by_name(
