@@ -62,7 +62,7 @@ def more_vectors(path: Path) -> None:
 
 
 def debiased_vectors(path: Path) -> None:
-    from wordbias import misp
+    from wordbias.methods.misp import misp
 
     misp(small(), center=False).save(path)
 
@@ -286,6 +286,12 @@ def nli_encoder(path: Path) -> None:
     _encoder(path, "SequenceClassification", id2label=dict(enumerate(NLI_LABELS)))
 
 
+def table_of_measures(path: Path) -> None:
+    """Write a line for each of six embeddings, with two measures."""
+    rows = (f"e{i},{i / 10:.3f},{i * i / 20:.3f}" for i in range(6))
+    _write(path, "\n".join(("emb,MIDB,E", *rows)) + "\n")
+
+
 def _write(path: Path, text: str) -> None:
     made = gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode()
     path.write_bytes(made)
@@ -318,6 +324,7 @@ STAND_INS: dict[str, Callable[[Path], None]] = {
     "minilm-nli": nli_encoder,
     "minilm-nsp": next_sentence_encoder,
     "misp.txt": debiased_vectors,
+    "paper1_table6.csv": table_of_measures,
     "predictions.csv": predictions,
     "raw.safetensors": vectors_of_texts,
     "roberta-base": encoder,

@@ -105,4 +105,4 @@ def test_parameters_are_those_of_the_commands() -> None:
             assert getattr(ours, "is_flag", None) == getattr(theirs, "is_flag", None)
             assert ours.multiple == theirs.multiple
         names |= {one.name for one in real.params}
-    assert {*completion.FETCHED, "names", "attribute_file", "methods"} <= names
+    assert {*completion.FETCHED, "names", "groups", "methods"} <= names

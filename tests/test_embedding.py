@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wordbias import Attribute, Embedding, WordbiasError, misp
-from wordbias.methods.misp import fit
+from wordbias import Attribute, Embedding, WordbiasError
+from wordbias.methods.misp import fit, misp
 
 WORDS = ["she", "he", "table"]
 VECTORS = [[1.0, 2], [3, 4], [5, 6]]

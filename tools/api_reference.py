@@ -24,7 +24,16 @@ Written by `python tools/api_reference.py` from the docstrings; `help(wordbias.N
 names that wordbias promises to keep; what is not listed here may change. Every command of the
 [command line](cli.md) is a function of the same name, with the same options and defaults.
 """
-TYPES = ("Embedding", "Subspace", "Attribute", "Query", "Representations", "Adapter", "Report", "Row")
+TYPES = (
+    "Embedding",
+    "Subspace",
+    "Attribute",
+    "Query",
+    "Representations",
+    "Adapter",
+    "Report",
+    "Row",
+)
 ERRORS = ("WordbiasError",)
 _HEADING = re.compile(r"^(\w[\w ]+)\n-{3,}\n", re.MULTILINE)
 
@@ -85,18 +94,16 @@ def _signature(name: str, thing: object) -> str:
         return name
     if inspect.isclass(thing) and issubclass(thing, Exception):
         return f"{name}(message)"
-    parameters = list(inspect.signature(thing).parameters.values())
-    short = f"{name}({', '.join(_bare(one) for one in parameters)})"
+    parts: list[str] = []
+    star = False
+    for one in inspect.signature(thing).parameters.values():
+        parts += ["*"] if one.kind is one.KEYWORD_ONLY and not star else []
+        star = star or one.kind in (one.KEYWORD_ONLY, one.VAR_POSITIONAL)
+        parts.append(_bare(one))
+    short = f"{name}({', '.join(parts)})"
     if len(short) <= 88:
         return short
-    lines: list[str] = []
-    star = False
-    for one in parameters:
-        if one.kind is one.KEYWORD_ONLY and not star:
-            lines.append("    *,")
-            star = True
-        lines.append(f"    {_bare(one)},")
-    return "\n".join([f"{name}(", *lines, ")"])
+    return "\n".join([f"{name}(", *(f"    {part}," for part in parts), ")"])
 
 
 def _bare(one: inspect.Parameter) -> str:

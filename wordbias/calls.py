@@ -35,11 +35,11 @@ _LIST = "Sequence[str]"
 """The annotation of what may also be one text with commas."""
 _OPTION = re.compile(
     r"wordbias [a-z][^;,)]*|(?<![\w-])(?:--(?=[a-z])|-(?=o\b))(?P<option>[a-z][a-z-]*)"
-    r"(?: (?P<value>[A-Z][A-Z|,=]+\b)|=(?P<text>[\w,.-]*\w)| (?='))?"
+    r"(?: (?P<value>[A-Z][A-Z|,=]+\b)|(?:=| (?=\S+:\w))(?P<text>[\w,.:/-]*\w)| (?='))?"
 )
 """An option, perhaps with the value it takes or has; or a whole command, whose options stay."""
 _MANY = 1_000
-_SPELLED = {"attribute": "groups", "o": "output", "from": "source"}
+_SPELLED = {"o": "output", "from": "source"}
 """Arguments that have another name than their option."""
 _UNSET = {"accuracy": "mdl"}
 """Options that say no to an argument, besides those that begin with ``--no-``."""
@@ -197,7 +197,10 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        bound = signature.bind(*args, **kwargs)
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError:  # the function itself says it with its name
+            return function(*args, **kwargs)
         bound.apply_defaults()
         for name in [name for name, kind in kinds.items() if kind == _LIST]:
             bound.arguments[name] = _split(bound.arguments[name])
@@ -311,8 +314,8 @@ def in_python(text: str, flags: Collection[str] = ()) -> str:
     ----------
     flags
         The arguments that are true or false: ``--holm`` becomes ``holm=True``. ``--skip=gipe``
-        becomes ``skip="gipe"``. What a message says to type in a shell, ``wordbias fetch --list``,
-        stays.
+        becomes ``skip="gipe"``, and ``--groups age:a,b`` ``groups="age:a,b"``. What a message says
+        to type in a shell, ``wordbias fetch --list``, stays.
     """
 
     def spelled(found: re.Match[str]) -> str:

@@ -76,16 +76,16 @@ def test_what_is_printed_is_about_its_groups_and_nothing_gendered(
 ) -> None:
     first, second = NAMES[attribute]
     only = ["--only", "midb,gipe,sembias", "--direction", "means"]
-    done = cli("measure", small, "--attribute", attribute, *only)
+    done = cli("measure", small, "--groups", attribute, *only)
     assert f"{first} − {second}." in done.out
     text = " ".join(done.out.split())
     said = text.replace("SemBias asks about gender, and the attribute is", "")
     assert said != text
     assert not GENDERED.search(said)
-    words = cli("measure", small, "--attribute", attribute, "--words", "table")
+    words = cli("measure", small, "--groups", attribute, "--words", "table")
     said = f"a lean towards {first} or {second} is claimed"
     assert said in " ".join(words.out.split())
-    done = cli("misp", small, "--attribute", attribute)
+    done = cli("misp", small, "--groups", attribute)
     assert done.code == 0
     moved = done.out.partition("Most moved words")[0]
     assert f"Δ = mean {first} − mean {second}" in moved
@@ -98,7 +98,7 @@ def test_sembias_is_of_gender_only_even_if_it_is_given(
     file = tmp_path / "SemBias"
     file.write_text("he:she\tthe:of\tand:in\tto:was\n")
     arguments = ["--only", "sembias", "--sembias", file, "--format", "json"]
-    done = cli("measure", small, "--attribute", "age", *arguments)
+    done = cli("measure", small, "--groups", "age", *arguments)
     assert {row["value"] for row in _rows(done.out)} == {None}
     assert all("the attribute is age" in row["reason"] for row in _rows(done.out))
     done = cli("measure", small, *arguments)
@@ -106,7 +106,7 @@ def test_sembias_is_of_gender_only_even_if_it_is_given(
 
 
 def test_without_an_axis_it_is_said_what_does_without(cli: Run, small: Path) -> None:
-    arguments = ["--attribute", "ethnicity:white,black", "--format", "json"]
+    arguments = ["--groups", "ethnicity:white,black", "--format", "json"]
     done = cli("measure", small, "--only", "clustering", *arguments)
     assert all(row["value"] is None for row in _rows(done.out))
     assert "has no pairs; --direction means or names does without" in _rows(done.out)[0]["reason"]
@@ -117,15 +117,15 @@ def test_without_an_axis_it_is_said_what_does_without(cli: Run, small: Path) -> 
 
 @pytest.mark.parametrize("command", ["measure", "misp"])
 def test_more_groups_than_two_are_to_be_chosen_from(cli: Run, small: Path, command: str) -> None:
-    done = cli(command, small, "--attribute", "religion")
+    done = cli(command, small, "--groups", "religion")
     assert done.code == 1
     assert done.err.count("\n") == 1
     assert "found 5 (jewish, christian, muslim, hindu, buddhist)" in done.err
-    assert "--attribute religion:jewish,christian" in done.err
+    assert "--groups religion:jewish,christian" in done.err
 
 
 def test_an_unknown_name_lists_those_there_are(process: Callable[..., Any]) -> None:
-    done = process("measure", "--attribute", "relgion")
+    done = process("measure", "--groups", "relgion")
     assert done.code == 1
     assert done.err.splitlines() == [
         "wordbias: no attribute 'relgion': built in are gender, gender-de, age, religion, "
@@ -134,7 +134,7 @@ def test_an_unknown_name_lists_those_there_are(process: Callable[..., Any]) -> N
 
 
 def test_weat_takes_every_two_groups_and_corrects_for_their_number(cli: Run) -> None:
-    arguments = ["weat", "--attribute", "religion", "--attributes", "pleasant,unpleasant"]
+    arguments = ["weat", "--groups", "religion", "--attributes", "pleasant,unpleasant"]
     done = cli(*arguments, "--measures", "weat,rnsb,mac", "--two-sided", "--holm")
     assert done.code == 0
     assert max(map(len, done.out.splitlines())) <= 100
@@ -161,7 +161,7 @@ def test_weat_without_holm_says_that_p_is_not_corrected(cli: Run) -> None:
 def test_weat_takes_a_choice_and_sets_of_a_file(cli: Run, tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text('[sets]\nwork = ["job", "office"]\nhome = ["kitchen", "garden"]\n')
-    arguments = ["--attribute", "ethnicity:asian,white", "--queries", file]
+    arguments = ["--groups", "ethnicity:asian,white", "--queries", file]
     done = cli("weat", *arguments, "--attributes", "work,home", "--format", "json")
     (row,) = _rows(done.out)
     assert row["set"] == "asian/white"
@@ -171,11 +171,11 @@ def test_weat_takes_a_choice_and_sets_of_a_file(cli: Run, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--attribute", "age"], "--attribute needs --attributes A,B"),
-        (["--attribute", "age", "--attributes", "a,b", "--targets", "x,y"], "take no --targets"),
-        (["--attribute", "age", "--attributes", "a,b", "--query", "weat1"], "and no --query"),
-        (["--attribute", "age", "--attributes", "zz,career"], "no set 'zz' in"),
-        (["--attribute", "zz", "--attributes", "career,family"], "no attribute 'zz'"),
+        (["--groups", "age"], "--groups needs --attributes A,B"),
+        (["--groups", "age", "--attributes", "a,b", "--targets", "x,y"], "take no --targets"),
+        (["--groups", "age", "--attributes", "a,b", "--query", "weat1"], "and no --query"),
+        (["--groups", "age", "--attributes", "zz,career"], "no set 'zz' in"),
+        (["--groups", "zz", "--attributes", "career,family"], "no attribute 'zz'"),
     ],
 )
 def test_weat_says_what_does_not_fit(cli: Run, arguments: list[str], message: str) -> None:
@@ -186,10 +186,10 @@ def test_weat_says_what_does_not_fit(cli: Run, arguments: list[str], message: st
 
 
 def test_lists_shows_any_attribute_and_which_there_are(cli: Run) -> None:
-    done = cli("lists", "--attribute", "religion")
+    done = cli("lists", "--groups", "religion")
     for said in ("group hindu", "wider sets", *ATTRIBUTES):
         assert said in done.out
-    rows = _rows(cli("lists", "--attribute", "age", "--format", "json").out)
+    rows = _rows(cli("lists", "--groups", "age", "--format", "json").out)
     found = {row["measure"]: row["value"] for row in rows if row["subject"] == "age"}
     assert found["group young"] == len(Attribute.load("age").members[0])
     assert found["definitional pairs"] == len(Attribute.load("age").pairs)
@@ -217,10 +217,10 @@ def german(tmp_path: Path) -> Path:
 
 
 def test_german_words_are_found_as_german_spells_them(cli: Run, german: Path) -> None:
-    done = cli("misp", german, "--attribute", "gender-de", "--dims", 1)
+    done = cli("misp", german, "--groups", "gender-de", "--dims", 1)
     assert "40 of 40 female + 40 of 40 male words found" in done.out
     assert "direct bias (Frau − Mann)" in done.out
-    arguments = ["--attribute", "gender-de", "--words", "Pflege", "--format", "json"]
+    arguments = ["--groups", "gender-de", "--words", "Pflege", "--format", "json"]
     rows = {row["measure"]: row for row in _rows(cli("measure", german, *arguments).out)}
     assert rows["lean"]["value"] > 0  # names are a fifth of this vocabulary, so none is claimed
     assert rows["direct-bias"]["value"] > 0.5  # its cosine with the axis planted is .99
@@ -230,7 +230,7 @@ def test_german_vectors_in_lower_case_do_as_well(cli: Run, tmp_path: Path) -> No
     emb = _german()
     path = tmp_path / "klein.txt"
     Embedding([word.lower() for word in emb.words], emb.vectors, "klein").save(str(path))
-    done = cli("misp", path, "--attribute", "gender-de", "--dims", 1)
+    done = cli("misp", path, "--groups", "gender-de", "--dims", 1)
     assert "40 of 40 female + 40 of 40 male words found" in done.out
 
 
@@ -248,12 +248,12 @@ def test_german_hard_debiasing_takes_the_stereotype_off_its_side() -> None:
 
 
 def test_english_vectors_lack_most_german_words_and_say_so(cli: Run) -> None:
-    done = cli("misp", "--attribute", "gender-de")
+    done = cli("misp", "--groups", "gender-de")
     assert "group female: only 16 of 40 first names found" in done.err
 
 
 def test_lists_show_whom_sentences_are_about(cli: Run) -> None:
-    rows = json.loads(cli("lists", "--attribute", "ethnicity", "--format", "json").out)["rows"]
+    rows = json.loads(cli("lists", "--groups", "ethnicity", "--format", "json").out)["rows"]
     found = {row["measure"]: row["value"] for row in rows if "for sentences" in row["measure"]}
     groups = WordGroups.load("ethnicity")
     assert found == {

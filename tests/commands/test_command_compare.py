@@ -266,7 +266,7 @@ def test_embeddings_are_measured_and_compared(cli: Run, three: list[Path], tmp_p
     assert set(at_once["inputs"]) == {"e0", "e1", "e2", "original: e0"}
 
 
-@pytest.mark.parametrize("option", ["--original", "--attribute"])
+@pytest.mark.parametrize("option", ["--original", "--groups"])
 def test_what_is_for_measuring_only(cli: Run, option: str, tmp_path: Path) -> None:
     found = cli("compare", tmp_path / "rows.json", option, "x")
     assert found.code == 2

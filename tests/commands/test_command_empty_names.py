@@ -33,7 +33,7 @@ def _texts() -> Iterator[tuple[str, str]]:
     for name in (name for section in SECTIONS.values() for name in section):
         for parameter in _of(name).params:
             if isinstance(parameter, click.Option) and _takes_text(parameter):
-                yield name, parameter.opts[-1]
+                yield name, next(opt for opt in parameter.opts if opt.startswith("--"))
 
 
 def _needed(name: str, but: str) -> list[str]:

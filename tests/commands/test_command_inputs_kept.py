@@ -44,11 +44,11 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("command", "option", "file"),
     [
-        ("misp", "--attribute", "list.toml"),
-        ("misp", "--attribute", "list.toml:a,b"),
+        ("misp", "--groups", "list.toml"),
+        ("misp", "--groups", "list.toml:a,b"),
         ("misp", "--vocab", "words.txt"),
-        ("debias hard", "--attribute", "list.toml:a,b"),
-        ("audit", "--attribute", "list.toml"),
+        ("debias hard", "--groups", "list.toml:a,b"),
+        ("audit", "--groups", "list.toml"),
         ("audit", "--vocab", "words.txt"),
         ("audit", "--sembias", "questions.txt"),
         ("audit", "--sets", "similar.txt"),
@@ -70,11 +70,11 @@ def test_a_list_or_a_model_is_not_replaced_by_the_output(
 @pytest.mark.parametrize(
     "arguments",
     [
-        "project none --sent-debias pairs.tsv --attribute LIST -o LIST",
-        "sweep none --stereoset no --nli no --snli no --sent-debias no --attribute LIST -o LIST",
-        "nli-fairness none --attribute LIST -o LIST",
-        "compare --measure vectors.safetensors --attribute LIST --plot LIST",
-        "rewrite scrub words.txt --attribute LIST -o LIST",
+        "project none --sent-debias pairs.tsv --groups LIST -o LIST",
+        "sweep none --stereoset no --nli no --snli no --sent-debias no --groups LIST -o LIST",
+        "nli-fairness none --groups LIST -o LIST",
+        "compare --measure vectors.safetensors --groups LIST --plot LIST",
+        "rewrite scrub words.txt --groups LIST -o LIST",
         "rewrite scrub words.txt --words LIST -o LIST",
     ],
 )
@@ -85,7 +85,7 @@ def test_a_list_is_not_replaced_by_what_is_not_the_vectors(
     target.write_text(ATTRIBUTE, encoding="utf-8")
     named = {name: str(folder / name) for name in TEXTS} | {"LIST": str(target)}
     error = refused(*(named.get(word, word) for word in arguments.split()))
-    option = "--words" if "--words" in arguments else "--attribute"
+    option = "--words" if "--words" in arguments else "--groups"
     assert f"{target}: is both {option} and " in error
     assert error.endswith("; name two files")
     assert target.read_text(encoding="utf-8") == ATTRIBUTE
@@ -107,7 +107,7 @@ def test_a_list_that_another_names_is_not_replaced_by_the_output(
     before = (folder / target).read_bytes()
     form = ("--format", "html") if command == "audit" else ()
     vectors = folder / "vectors.safetensors"
-    more = ("--attribute", attribute, "-o", folder / target)
+    more = ("--groups", attribute, "-o", folder / target)
     assert refused(*command.split(), vectors, *more, *form).endswith("; name two files")
     assert (folder / target).read_bytes() == before
 

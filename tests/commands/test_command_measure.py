@@ -613,7 +613,7 @@ def test_wrong_usage_is_status_2(cli: Run, arguments: list[str], message: str) -
         (["--attribute", "nowhere.toml"], "nowhere.toml"),
         (["--sembias", "nowhere.tsv"], "nowhere.tsv: cannot be read as SemBias"),
         (["--direction", "she_he", "--only", "gipe"], "'she_he': expected she-he, axis, pca"),
-        (["--only", "weat"], "measure 'weat': expected some of midb, direct-bias"),
+        (["--only", "wheat"], "measure 'wheat': expected some of midb, direct-bias"),
         (["--extremes", "100000"], "100000 words a side asked for"),
     ],
 )

@@ -307,9 +307,9 @@ def test_options_that_need_each_other(cli: Run, folder: Callable[..., str], tmp_
     done = cli("project", folder(), "--setting", "sent-debias", "--export", tmp_path / "x")
     assert done.code == 2
     assert "needs --sent-debias TEXT" in done.err
-    done = cli("project", folder(), "--attribute", "age")
+    done = cli("project", folder(), "--groups", "age")
     assert done.code == 2
-    assert "--attribute goes with --sent-debias" in done.err
+    assert "--groups goes with --sent-debias" in done.err
 
 
 def test_a_family_that_is_not_known(

@@ -324,9 +324,9 @@ def test_a_drop_that_is_no_number(cli: Cli, inputs: dict[str, Any]) -> None:
 
 
 def test_an_attribute_without_a_text(cli: Cli, inputs: dict[str, Any]) -> None:
-    done = cli(*arguments(inputs, "--attribute", "age"))
+    done = cli(*arguments(inputs, "--groups", "age"))
     assert done.code == 2
-    assert "--attribute goes with --sent-debias" in done.err
+    assert "--groups goes with --sent-debias" in done.err
 
 
 def test_interrupted_and_gone_on(

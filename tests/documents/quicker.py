@@ -6,10 +6,14 @@ that is changed for speed stands here, and nowhere else.
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from typing import Any
+
+import click
+
+import wordbias
+from wordbias.cli import cli
 
 INSTEAD: dict[str, dict[str, str]] = {
     "audit": {"--skip": "clustering,gipe,recoverability,mab"},
@@ -42,8 +46,6 @@ THREADS = "1"
 PREMISES = 40
 """Of the 1,968 "A person bought a hat ." of the marked-attribute sets."""
 
-ALIASES = {"--processes": "--jobs"}
-
 SKIPPED: dict[str, str] = {
     "git": "it would need a network",
     "make": "it runs the linters, or the tests from within a test",
@@ -57,38 +59,39 @@ SHELL = ("gzip", "head")
 """Programs that a shell runs as they stand."""
 
 
-def quicker_function(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function of a command, which takes the options above for its arguments."""
-    instead = {
-        option.removeprefix("--").replace("-", "_"): _value(text)
-        for option, text in INSTEAD[name].items()
-    }
-
-    @wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **(kwargs | instead))
-
-    return call
-
-
-def _value(text: str) -> Any:
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
-
-
 def quicker(words: tuple[str, ...]) -> list[str]:
     """Return the words of a `wordbias` command with the options above."""
     _, command, *rest = words
-    rest = [ALIASES.get(word, word) for word in rest]
-    instead = {"--threads": THREADS, **INSTEAD.get(command, {})}
-    if command in MEASURING:
-        instead["--only"] = QUICK_MEASURES + ",sembias" * ("--sembias" in rest)
-        instead["--only"] += ",clustering" * ("--direction" in rest)
-    for option, value in instead.items():
+    for option, value in {"--threads": THREADS, **_instead(command, rest)}.items():
         while option in rest:
             at = rest.index(option)
             del rest[at : at + 2]
         rest += [option, value]
     return [command, *rest]
+
+
+def _instead(command: str, given: Collection[str]) -> dict[str, str]:
+    """Return the options of a command that is called with others."""
+    instead = dict(INSTEAD.get(command, {}))
+    if command in MEASURING:
+        instead["--only"] = QUICK_MEASURES + ",sembias" * ("--sembias" in given)
+        instead["--only"] += ",clustering" * ("--direction" in given)
+    return instead
+
+
+def quicker_functions() -> Iterator[tuple[str, Callable[..., object]]]:
+    """Yield the public functions that are called with the options above, by name."""
+    for command in {*INSTEAD, *MEASURING}:
+        name = command.replace("-", "_")
+        yield name, partial(_quickly, command, getattr(wordbias, name))
+
+
+def _quickly(command: str, function: Callable[..., object], *args: object, **given: object) -> Any:
+    instead = _instead(command, [f"--{name}" for name in given])
+    parsed = cli.get_command(click.Context(cli), command)
+    assert parsed is not None
+    words = [word for pair in instead.items() for word in pair]
+    values = parsed.make_context(command, words, resilient_parsing=True).params
+    names = {option.removeprefix("--").replace("-", "_") for option in instead}
+    kept = {"only"} & set(given)  # of the report of these a document may ask for a measure
+    return function(*args, **{**given, **{name: values[name] for name in names - kept}})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import io
 import itertools
 import json
 import re
@@ -19,7 +21,7 @@ from typing import Any
 import pytest
 import stand_ins
 from fences import DOCUMENTS, ROOT, Block, Command, blocks, commands, last_call, name_of
-from quicker import INSTEAD, MEASURING, PREMISES, SHELL, SKIPPED, quicker, quicker_function
+from quicker import INSTEAD, MEASURING, PREMISES, SHELL, SKIPPED, quicker, quicker_functions
 
 import wordbias
 from wordbias.wordlists import Attribute, Templates, load_queries
@@ -64,11 +66,10 @@ class Reader:
 
     def _python(self, block: Block) -> None:
         at = f"{name_of(self.path)}, line {block.line}"
-        called = [INSTEAD[name] for name in INSTEAD if f"wb.{_function(name)}(" in block.text]
-        self._prepare([text for options in called for text in options.values()])
         self._prepare(re.findall(r'"([^"]+)"', block.text))
         code = compile("\n" * (block.line - 1) + block.text, at, "exec")
-        exec(code, self.names)
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(code, self.names)
 
     def _text(self, block: Block) -> None:
         """Compare what a command printed with what it prints."""
@@ -142,10 +143,6 @@ class Reader:
         assert not left.value.code, at
 
 
-def _function(command: str) -> str:
-    return command.replace("-", "_")
-
-
 def _toml_name(block: Block) -> str:
     first = block.text.split("\n", 1)[0]
     if first.startswith("# "):
@@ -185,9 +182,8 @@ def reader(cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
     monkeypatch.setattr(
         Templates, "premises", lambda words: tuple(itertools.islice(every(words), PREMISES))
     )
-    for name in INSTEAD:
-        function = _function(name)
-        monkeypatch.setattr(wordbias, function, quicker_function(name, getattr(wordbias, function)))
+    for name, function in quicker_functions():
+        monkeypatch.setattr(wordbias, name, function)
     monkeypatch.chdir(tmp_path)
     return lambda path: Reader(path, cli, tmp_path)
 

@@ -169,7 +169,7 @@ def test_accuracy_on_a_split_of_ones_own(reps: Representations) -> None:
     ("arguments", "message"),
     [
         ({}, "bios: which labels[?] give labels=FILE .one a line. or labels=COLUMN; its columns"),
-        ({"labels": "sex"}, "labels= 'sex': neither a column of bios .it has gender, job, split"),
+        ({"labels": "sex"}, "labels='sex': neither a column of bios .it has gender, job, split"),
         ({"labels": ["F", "M"]}, "300 vectors, but 2 labels"),
         ({"labels": [None, *"FM" * 149, "F"]}, "bios: 1 of 300 examples have no label; leave"),
         ({"labels": [float("nan"), *"FM" * 149, "F"]}, "bios: 1 of 300 examples have no label"),

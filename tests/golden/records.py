@@ -17,6 +17,8 @@ import wordbias
 
 ZERO = float(np.finfo(np.float32).eps)
 """What is left of 0 in single precision."""
+ZERO_TRAINED = 16 * ZERO
+"""What is left of a difference of two probabilities behind the layers of an encoder."""
 LONG, SHOWN = 40, 4
 """Of a file with more lines than the first, so many are stored as they are."""
 
@@ -256,9 +258,8 @@ def _equal(expected: Any, found: Any, trained: bool) -> bool:
 
 
 def _near(expected: float, found: float, trained: bool, rounding: float = 0) -> bool:
-    return math.isclose(
-        expected, found, rel_tol=1e-3 if trained else 1e-6, abs_tol=max(ZERO, rounding)
-    )
+    zero, share = (ZERO_TRAINED, 1e-3) if trained else (ZERO, 1e-6)
+    return math.isclose(expected, found, rel_tol=share, abs_tol=max(zero, rounding))
 
 
 def _equal_text(expected: str, found: str, trained: bool) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wordbias import Attribute, Embedding, Subspace, misp
+from wordbias import Attribute, Embedding, Subspace
 from wordbias.measures.apart import panel_rows
 from wordbias.measures.biased import most_biased
 from wordbias.measures.blocks import unit
@@ -23,6 +23,7 @@ from wordbias.measures.recoverability import recoverability
 from wordbias.measures.registry import BY_KEY
 from wordbias.measures.sembias import SemBias, category_counts, choices
 from wordbias.measures.table import FAMILIES, table_rows
+from wordbias.methods.misp import misp
 from wordbias.results import Row
 from wordbias.wordlists import resolve_groups
 

@@ -6,11 +6,12 @@ import importlib.util
 
 import pytest
 
-from wordbias import Attribute, Embedding, misp
+from wordbias import Attribute, Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.apart import panel_rows
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.table import table_rows
+from wordbias.methods.misp import misp
 from wordbias.workers import BACKENDS, Workers
 
 pytestmark = [pytest.mark.filterwarnings("default")]  # of clusters that start and stop

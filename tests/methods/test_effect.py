@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from wordbias import Attribute, Embedding, misp
+from wordbias import Attribute, Embedding
 from wordbias.methods.effect import Effect, effect
+from wordbias.methods.misp import misp
 from wordbias.results import Row
 
 Matrix = NDArray[np.float64]

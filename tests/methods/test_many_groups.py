@@ -217,7 +217,7 @@ def test_multi_hard_takes_the_sets_of_groups_as_its_own() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"means": True}, "the means are those of an attribute's groups: give --attribute"),
+        ({"means": True}, "the means are those of an attribute's groups: give --groups"),
         ({"means": True, "sets": WordSets.load(), "attribute": "religion"}, "no --sets"),
         ({"attribute": "ethnicity"}, r"ethnicity has no definitional sets .*\(--means\)"),
         ({"attribute": "ethnicity", "means": True, "dims": 4}, "4 groups span 3 of 100"),

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wordbias import Attribute, Embedding, WordbiasError, misp
-from wordbias.methods.misp import Projection, fit, reweighted
+from wordbias import Attribute, Embedding, WordbiasError
+from wordbias.methods.misp import Projection, fit, misp, reweighted
 from wordbias.methods.transform import Transform, transform_rows, transformed
 from wordbias.subspace import Subspace
 

@@ -65,7 +65,7 @@ def rewritten(cli: Run, tmp_path: Path, method: str, *options: str) -> str:
 
 
 def test_the_command_takes_an_attribute(cli: Run, tmp_path: Path) -> None:
-    faiths = ("--attribute", "religion:christian,muslim")
+    faiths = ("--groups", "religion:christian,muslim")
     assert rewritten(cli, tmp_path, "swap", *faiths) == Swapper.of(FAITHS)(TEXT)[0]
     scrubbed = rewritten(cli, tmp_path, "scrub", *faiths)
     assert scrubbed == "Her _ _, his _ and young elders; _ and Churchill."
@@ -74,17 +74,17 @@ def test_the_command_takes_an_attribute(cli: Run, tmp_path: Path) -> None:
 def test_gender_by_name_is_what_is_done_anyway(cli: Run, tmp_path: Path) -> None:
     for method in ("swap", "scrub"):
         plain = rewritten(cli, tmp_path, method)
-        assert rewritten(cli, tmp_path, method, "--attribute", "gender") == plain
+        assert rewritten(cli, tmp_path, method, "--groups", "gender") == plain
 
 
 @pytest.mark.parametrize(
     ("method", "options", "code", "message"),
     [
-        ("swap", ("--attribute", "ethnicity:white,black"), 1, "has no pairs of words to swap"),
-        ("swap", ("--attribute", "age", "--swap-names"), 2, "--swap-names are about gender"),
-        ("scrub", ("--attribute", "age", "--as-published"), 2, "--as-published and"),
-        ("anonymise", ("--attribute", "age", "--spacy", "m"), 2, "--attribute is for scrub and sw"),
-        ("swap", ("--attribute", "religion"), 1, "choose two of them, --attribute religion:jewish"),
+        ("swap", ("--groups", "ethnicity:white,black"), 1, "has no pairs of words to swap"),
+        ("swap", ("--groups", "age", "--swap-names"), 2, "--swap-names are about gender"),
+        ("scrub", ("--groups", "age", "--as-published"), 2, "--as-published and"),
+        ("anonymise", ("--groups", "age", "--spacy", "m"), 2, "--groups is for scrub and sw"),
+        ("swap", ("--groups", "religion"), 1, "choose two of them, --groups religion:jewish"),
     ],
 )
 def test_what_makes_no_sense_is_refused(

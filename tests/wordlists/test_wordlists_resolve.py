@@ -103,7 +103,7 @@ def test_too_few_words_say_which_and_what_to_do():
         resolve(names, {"zoe"}, "group female").at_least(2)
     assert str(caught.value) == (
         "group female: 1 of 5 words found (at least 2 needed): first missing: Olivia, Emma, Ava, "
-        "…; give words this embedding has with --attribute FILE"
+        "…; give words this embedding has with --groups FILE"
     )
 
 

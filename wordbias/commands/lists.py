@@ -10,6 +10,6 @@ command = shell(
     examples="""
         wordbias lists
         wordbias lists --lists word_lists/ --format json
-        wordbias lists --attribute religion
+        wordbias lists --groups religion
     """,
 )

@@ -16,6 +16,6 @@ command = shell(
         wordbias mab-build -o sets/
         wordbias mab-build --set explicit -o sets/ --lists word_lists/ --as-published
         wordbias mab-build --set dev -o sets/
-        wordbias mab-build --attribute religion:christian,muslim -o sets/
+        wordbias mab-build --groups religion:christian,muslim -o sets/
     """,
 )

@@ -22,7 +22,7 @@ command = shell(
         wordbias mab-eval
         wordbias mab-eval --set all --words
         wordbias mab-eval debiased.txt --model debiased.nli.safetensors
-        wordbias mab-eval --attribute ethnicity:white,black --set names
+        wordbias mab-eval --groups ethnicity:white,black --set names
         wordbias mab-eval --predictions predictions.csv --set names
         wordbias mab-eval --hf roberta-large-mnli --device cuda --format json
     """,

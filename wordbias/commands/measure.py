@@ -17,7 +17,7 @@ command = shell(
         wordbias measure glove.txt word2vec.bin --sembias SemBias
         wordbias measure debiased.txt --original glove.txt --only clustering,gipe
         wordbias measure glove.txt --words nurse,doctor --extremes 10
-        wordbias measure --attribute religion:christian,muslim
-        wordbias measure --attribute ethnicity:white,black --direction means
+        wordbias measure --groups religion:christian,muslim
+        wordbias measure --groups ethnicity:white,black --direction means
     """,
 )

@@ -13,6 +13,6 @@ command = shell(
         wordbias misp glove.6B.zip::glove.6B.300d.txt -o debiased.txt
         wordbias misp vectors.bin --dims 2 --format json
         wordbias misp glove.txt --as-published
-        wordbias misp vectors.vec --attribute age -o debiased.vec
+        wordbias misp vectors.vec --groups age -o debiased.vec
     """,
 )

@@ -25,7 +25,7 @@ command = shell(
     examples="""
         wordbias nli-fairness
         wordbias nli-fairness debiased.nli.safetensors --embedding debiased.txt
-        wordbias nli-fairness --attribute religion:christian,muslim
+        wordbias nli-fairness --groups religion:christian,muslim
         wordbias nli-fairness my-bert-nli --snli snli_1.0_test.jsonl
         wordbias nli-fairness my-bert-nli --snli test.tsv --adapter nli.st --setting L11-11101
     """,

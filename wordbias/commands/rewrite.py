@@ -32,7 +32,7 @@ command = shell(
         wordbias rewrite scrub bios.tsv.gz -o scrubbed.tsv.gz --names-column first,last
         wordbias rewrite oversample bios.tsv -o over.tsv --label profession --group gender
         wordbias rewrite anonymise,swap docs.jsonl -o both.jsonl --spans entities --keep-original
-        wordbias rewrite swap texts.txt -o other.txt --attribute religion:christian,muslim
+        wordbias rewrite swap texts.txt -o other.txt --groups religion:christian,muslim
         wordbias rewrite scrub,extra-scrub bios.tsv -o x.tsv --group gender --within profession
     """,
 )

@@ -165,7 +165,7 @@ def shell(
         raise TypeError(f"{function.__name__}: not its parameters {unknown}, no help {lacking}")
     arguments = [one.name for one in declared if one.spelled is None]
     spelled = {
-        name: _metavar(known[name]) if name in arguments else _longest(name, known.get(name))
+        name: _metavar(known[name]) if name in arguments else _first(name, known.get(name))
         for name in parameters
     }
     made: list[click.Parameter] = [_argument(known[name]) for name in arguments]
@@ -250,9 +250,10 @@ def _metavar(one: Declared) -> str:
     return one.attributes.get("metavar", one.name.upper()).strip("[].")
 
 
-def _longest(name: str, one: Declared | None) -> str:
+def _first(name: str, one: Declared | None) -> str:
+    """Return the name of an option in messages: its first one behind two dashes."""
     names = one.spelled if one is not None and one.spelled else _named(name)
-    return max((part for text in names for part in text.split("/")[:1]), key=len)
+    return next(text.split("/")[0] for text in names if text.startswith("--"))
 
 
 def _option(parameter: inspect.Parameter, one: Declared, help: str) -> click.Option:

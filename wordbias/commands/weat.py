@@ -17,7 +17,7 @@ command = shell(
         wordbias weat
         wordbias weat glove.txt debiased.txt --query weat7
         wordbias weat --targets male,female --attributes math,arts --measures weat,rnd,ect
-        wordbias weat --attribute religion --attributes pleasant,unpleasant --two-sided --holm
+        wordbias weat --groups religion --attributes pleasant,unpleasant --two-sided --holm
         wordbias weat vectors.bin --queries mine.toml --two-sided --format json
     """,
 )

@@ -123,10 +123,10 @@ def _dense(model: Any, x: Tensor) -> Tensor:
     return found
 
 
-def _dense_gelu(model: Any, x: Tensor) -> Tensor:
-    from torch.nn.functional import gelu
-
-    return gelu(model.classifier.dense(model.classifier.dropout(x)))
+def _dense_activated(model: Any, x: Tensor) -> Tensor:
+    head = model.classifier
+    found: Tensor = head.activation(head.dense(head.dropout(x)))
+    return found
 
 
 # how layers go on from their attention
@@ -201,7 +201,7 @@ FAMILIES: dict[str, Family] = {
     "electra": Family(
         "encoder.layer",
         _SELF,
-        {"SequenceClassification": replace(_DENSE_HEAD, sentence=_dense_gelu)},
+        {"SequenceClassification": replace(_DENSE_HEAD, sentence=_dense_activated)},
         finish=_bert_layer,
     ),
     "distilbert": Family(

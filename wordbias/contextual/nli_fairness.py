@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from wordbias.contextual.stereoset.scores import resampled
 from wordbias.errors import WordbiasError
 from wordbias.measures.bootstrap import SAMPLES, percentile_interval
+from wordbias.measures.registry import ideal
 from wordbias.nli.pairs import LABELS
 from wordbias.nli.test_sets import TestSet
 from wordbias.results import Row
@@ -23,7 +24,6 @@ Parity = Literal["mean", "strict"]
 PARITIES: tuple[Parity, ...] = get_args(Parity)
 MEASURES = ("nli-accuracy", "nli-parity", "nli-fairness")
 _NEUTRAL = 0
-_BEST = {"neutral": 1, "better": "higher"}
 
 
 class Fairness(NamedTuple):
@@ -119,14 +119,13 @@ def fairness_rows(
         "setting": setting,
         "occupations": len(p),
         "n": len(test),
-        **_BEST,
-        "seed": seed,
     }
 
     def row(name: str, values: Float, of: Callable[[Float], Float], more: dict[str, Any]) -> Row:
         rng = np.random.default_rng(seed)
         interval = percentile_interval(_drawn(values, of, rng))._asdict()
-        return Row(subject, name, float(of(values[None])[0]), {**about, **more, **interval})
+        said = {**about, **ideal(name), "seed": seed, **more, **interval}
+        return Row(subject, name, float(of(values[None])[0]), said)
 
     rows = [row(MEASURES[0], neutral[:, None], lambda x: x[..., 0].mean(-1), {})]
     for kind in PARITIES:

@@ -16,7 +16,7 @@ from wordbias.contextual.encoding import encode_pairs
 from wordbias.contextual.fitting import Recipe, fit_adapter
 from wordbias.contextual.interventions import check_plain
 from wordbias.contextual.observing import BATCH, observe, positions
-from wordbias.contextual.sentence_pairs import PairsLike, SentencePair, sentence_pairs
+from wordbias.contextual.sentence_pairs import SentencePair, SentencePairsLike, sentence_pairs
 from wordbias.contextual.sites import Site
 from wordbias.errors import WordbiasError
 from wordbias.formats.tables import numbered_lines
@@ -35,7 +35,7 @@ def fit_with_baseline(
     tokenizer: Any,
     recipe: Recipe,
     *,
-    pairs: PairsLike | None = None,
+    pairs: SentencePairsLike | None = None,
     text: TextLike | None = None,
     groups: GroupsLike | None = None,
     limit: int = LIMIT,

@@ -25,11 +25,11 @@ class SentencePair(NamedTuple):
         return f"{self.first!r} / {self.second!r}"
 
 
-PairsLike = str | os.PathLike[str] | Sequence[tuple[str, str]]
+SentencePairsLike = str | os.PathLike[str] | Sequence[tuple[str, str]]
 """Pairs of sentences, or a file of them."""
 
 
-def sentence_pairs(path: PairsLike | None = None) -> tuple[SentencePair, ...]:
+def sentence_pairs(path: SentencePairsLike | None = None) -> tuple[SentencePair, ...]:
     """Return the pairs of a file; without `path`, the built-in ones.
 
     Parameters

@@ -112,7 +112,7 @@ def compare(
     """
     if not rows:
         raise WordbiasError("compare: name results, or give reports, of three embeddings or more")
-    for_measuring = {"--original": original, "--attribute": groups}
+    for_measuring = {"--original": original, "--groups": groups}
     for option, value in for_measuring.items():
         if value is not None and not measure:
             raise UsageError(f"{option} is for --measure, which is not given")

@@ -15,6 +15,7 @@ from wordbias.functions.inputs import Reading, names_of, open_subject, path_of
 from wordbias.functions.tables import effect_table, measures_tables
 from wordbias.measures.apart import panel_rows
 from wordbias.measures.panel import make_panels
+from wordbias.measures.registry import names_families
 from wordbias.measures.sembias import SemBias
 from wordbias.measures.table import FAMILIES, check_families
 from wordbias.methods.diagnosis import REMOVED, about_removal
@@ -61,6 +62,7 @@ _CONVENTIONS = ("centred", "neutral", "better", "missing", "reason")
 
 
 @public
+@names_families
 def debias(
     embedding: EmbeddingLike | None = None,
     methods: str | Sequence[str] = (),
@@ -106,7 +108,7 @@ def debias(
     """Debias ``embedding`` with ``methods``, one or several with commas between, write the result.
 
     Several are applied in order, each fitted on what the one before left. Without ``embedding``
-    the sample that comes with wordbias is used. leace needs the extra leace, gender-preserving the
+    the sample that comes with wordbias is used. gender-preserving needs the
     extra torch.
 
     Parameters
@@ -124,7 +126,7 @@ def debias(
     measure : bool
         Measure before and after.
     only : str or list of str, optional
-        With ``measure``: some of midb, direct-bias, clustering, recoverability, sembias, gipe.
+        With ``measure``: some of {standard}.
     sembias : path or fetched name, optional
         With ``measure``: the SemBias test set.
     chance : bool
@@ -246,13 +248,13 @@ def debias(
     settings = {name: value for name, value in settings.items() if value is not None}
     refuse_unused(names, settings, _option)
     if groups is not None and "sets" in settings:
-        raise UsageError("multi-hard takes --sets or the pairs of --attribute, not both")
+        raise UsageError("multi-hard takes --sets or the pairs of --groups, not both")
     if not measure:
         of_measuring = {"only": only, "sembias": sembias, "vocab": vocab}
         _refuse_given(of_measuring | {"strict-vocab": strict_vocab, "no-chance": not chance})
     output, transform = path_of(output), path_of(save_transform)
     read = {_option(name): path_of(settings.get(name)) for name in _FILES}
-    read |= {"--attribute": path_of(groups), "--sembias": sembias, "--vocab": path_of(vocab)}
+    read |= {"--groups": path_of(groups), "--sembias": sembias, "--vocab": path_of(vocab)}
     refuse_same({"-o": output}, read)  # it may replace the embedding; what was fitted may not
     read |= {"EMBEDDING": path_of(embedding), "-o": output}
     refuse_same({"--save-transform": transform}, read)

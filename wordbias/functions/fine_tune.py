@@ -10,6 +10,8 @@ from wordbias.contextual.fine_tuning.pairs import TASKS, load_labelled
 from wordbias.contextual.fine_tuning.recipe import HEAD_ONLY, WHOLE
 from wordbias.functions.checks import check_choice, check_number, path_named
 from wordbias.functions.inputs import Written
+from wordbias.functions.nli_models import open_pairs
+from wordbias.nli.pairs import PairsLike
 from wordbias.optional import need
 from wordbias.progress import set_quiet
 from wordbias.rendering import Table
@@ -25,8 +27,8 @@ def fine_tune(
     model: str | os.PathLike[str],
     *,
     task: str,
-    train: str | os.PathLike[str],
-    dev: str | os.PathLike[str],
+    train: PairsLike,
+    dev: PairsLike,
     output: str | os.PathLike[str],
     head_only: bool = False,
     limit: int | None = None,
@@ -58,9 +60,9 @@ def fine_tune(
         What is trained; it is left as it is.
     task : str
         Inference, next sentence.
-    train : path or fetched name
+    train : path, fetched name, or for nli a frame or rows of label, premise and hypothesis
         Pairs to train on.
-    dev : path or fetched name
+    dev : path, fetched name, frame or rows
         Pairs that choose the best.
     output : path
         Folder for the model.
@@ -109,10 +111,6 @@ def fine_tune(
     """
     check_choice("--task", task, TASKS)
     check_choice("--precision", precision, PRECISIONS)
-    for option, whole in {
-        "--limit": limit, "--epochs": epochs, "--batch": batch, "--every": every
-    }.items():  # fmt: skip
-        check_number(option, whole, 1)
     check_number("--rate", rate, 0, above=True)
     check_number("--warmup", warmup, 0, 1)
     check_number("--decay", decay, 0)
@@ -124,8 +122,8 @@ def fine_tune(
         set_quiet(True)
     folder, encoder = path_named("--output", output), path_named("--model", model)
     storing.check_folder(folder)
-    data = load_labelled(task, located(path_named("--train", train)), seed).head(limit)
-    judged = load_labelled(task, located(path_named("--dev", dev)), seed)
+    data = load_labelled(task, _pairs("--train", train, task), seed).head(limit)
+    judged = load_labelled(task, _pairs("--dev", dev, task), seed)
     recipe = (HEAD_ONLY if head_only else WHOLE).with_changes(
         epochs=epochs,
         batch=batch,
@@ -175,6 +173,11 @@ def fine_tune(
         seed=seed,
     )
     return Written(folder, report)
+
+
+def _pairs(option: str, given: PairsLike, task: str) -> PairsLike:
+    """Return the file of pairs, or for inference the pairs themselves."""
+    return open_pairs(given) if task == "nli" else located(path_named(option, given))
 
 
 def tells() -> bool:

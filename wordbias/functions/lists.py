@@ -87,7 +87,7 @@ def lists(
                 ],
             ),
             Table(
-                "Attributes, for --attribute NAME",
+                "Attributes, for --groups NAME",
                 ["name", "what"],
                 [list(item) for item in ATTRIBUTES.items()],
             ),

@@ -15,6 +15,7 @@ from wordbias.functions.mab_eval import groups_of, heads
 from wordbias.functions.nli_models import open_pairs
 from wordbias.functions.quality import quality_tables
 from wordbias.functions.tables import measures_tables
+from wordbias.measures.registry import names_families
 from wordbias.measures.sembias import SemBias
 from wordbias.measures.table import FAMILIES
 from wordbias.nli.evaluation import BIAS, MEANS
@@ -40,6 +41,7 @@ _TITLES = {
 
 
 @public
+@names_families
 def mab_study(
     embeddings: Many,
     *,
@@ -95,8 +97,7 @@ def mab_study(
     permute_weights : bool
         Add MISP of the first embedding with the 23 wrong weightings of appendix C.
     only : sequence of str, optional
-        Measures: some of midb, direct-bias, clustering, recoverability, sembias, gipe.  [default:
-        all]
+        Measures: some of {standard}.  [default: all]
     center : bool
         Centre the differences, as the paper's one-sided PCA does; their mean drops out.
     as_published : bool

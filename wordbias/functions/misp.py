@@ -96,7 +96,7 @@ def misp(
     """
     if hard and weights != "variance":
         raise UsageError("--hard removes the components whole; it takes no --weights")
-    refuse_same({"-o": output}, {"--attribute": path_of(groups), "--vocab": path_of(vocab)})
+    refuse_same({"-o": output}, {"--groups": path_of(groups), "--vocab": path_of(vocab)})
     attribute = Attribute.load(groups)
     given = None if vocab is None else wordlist(vocab)
     subject = open_subject(

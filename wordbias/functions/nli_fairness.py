@@ -17,6 +17,7 @@ from wordbias.contextual.viability import DROP, Viability, snli_row
 from wordbias.embedding import EmbeddingLike
 from wordbias.errors import UsageError
 from wordbias.formats.atomic import check_writable, refuse_same, replacing
+from wordbias.functions.encoders import AdapterLike, open_adapter
 from wordbias.functions.inputs import Reading, path_of
 from wordbias.functions.lists import templates_of
 from wordbias.functions.nli_models import (
@@ -61,7 +62,7 @@ def nli_fairness(
     embedding: EmbeddingLike | None = None,
     labels: str | Sequence[str] | None = None,
     device: str | None = None,
-    adapter: File | Adapter | None = None,
+    adapter: AdapterLike | None = None,
     setting: str | Sequence[str] = (),
     force: bool = False,
     parity: Parity = PARITIES[0],
@@ -159,13 +160,12 @@ def nli_fairness(
     >>> 0 <= report["nli-parity"][0].value <= 1
     True
     """
-    settings = [setting] if isinstance(setting, str) else list(dict.fromkeys(setting))
     file = path_of(model)
     is_ours = model is None or isinstance(model, Model) or (file is not None and isfile(file))
-    if (adapter is None) != (not settings):
-        raise UsageError("--adapter and --setting go together")
-    if is_ours and not (labels is None and device is None and adapter is None):
+    adapted = adapter is not None and bool(setting)
+    if is_ours and (labels is not None or device is not None or adapted):
         raise UsageError("--labels, --device and --adapter are for a Hugging Face model")
+    fitted, settings = open_adapter(adapter, setting)
     if embedding is not None and (not is_ours or model is None):
         raise UsageError("--embedding is for a model file that wordbias nli-train wrote")
     for name, share in (("--base-snli", base_snli), ("--drop", drop)):
@@ -174,7 +174,7 @@ def nli_fairness(
     if output is not None:
         check_writable(output)
         read = {"MODEL": file, "--embedding": path_of(embedding), "--snli": path_of(snli)}
-        read |= {"--adapter": path_of(adapter), "--attribute": path_of(groups)}
+        read |= {"--adapter": path_of(adapter), "--groups": path_of(groups)}
         refuse_same({"-o": path_of(output)}, read)
     test = build(
         "parity",
@@ -188,7 +188,8 @@ def nli_fairness(
     else:
         texts = None if snli is None else load_text_pairs(open_pairs(snli))  # refused sooner
         classifier = open_classifier(cast("HuggingFaceLike", model), labels, device)
-        judged = _hugging_face(classifier, texts, test, adapter, settings, force)
+        file = path_of(adapter) or "adapter"
+        judged = _hugging_face(classifier, texts, test, fitted, settings, file, force)
     rows, records = _measured(judged, test, parity, Viability(base_snli, drop, relative), seed)
     if output is not None:
         with replacing(output) as stream:
@@ -253,8 +254,9 @@ def _hugging_face(
     classifier: Classifier,
     snli: TextPairs | None,
     test: TestSet,
-    adapter: File | Adapter | None,
+    adapter: Adapter | None,
     settings: Sequence[str],
+    file: str,
     force: bool,
 ) -> _Judged:
     """Run a model of transformers, as it is and under each setting."""
@@ -271,12 +273,11 @@ def _hugging_face(
     def runs() -> Iterator[_Run]:
         yield run("")
         if adapter is not None:
-            from wordbias.contextual.adapter_files import load_adapter
             from wordbias.contextual.interventions import applied
 
-            fitted = load_adapter(classifier.model, adapter, force=force)
+            adapter.check(classifier.model, force=force, name=file)
             for setting in settings:
-                with applied(classifier.model, fitted.interventions(setting)):
+                with applied(classifier.model, adapter.interventions(setting)):
                     found = run(setting)
                 yield found
 

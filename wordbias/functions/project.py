@@ -17,7 +17,7 @@ from wordbias.contextual.folding import Folded, fold, reasons_against
 from wordbias.contextual.loading import HEADS, Target, load_target
 from wordbias.contextual.observing import BATCH, TOKENS
 from wordbias.contextual.sent_debias import LIMIT, TextLike, fit_with_baseline
-from wordbias.contextual.sentence_pairs import PairsLike
+from wordbias.contextual.sentence_pairs import SentencePairsLike
 from wordbias.contextual.settings import SENT_DEBIAS, Settings
 from wordbias.contextual.sites import Site
 from wordbias.contextual.sites import sites as read_sites
@@ -37,7 +37,7 @@ def project(
     model: ModelLike,
     *,
     output: str | os.PathLike[str] | None = None,
-    pairs: PairsLike | None = None,
+    pairs: SentencePairsLike | None = None,
     sites: str | Sequence[str] | None = None,
     tokens: str = TOKENS[0],
     dims: int = DIMS,
@@ -124,9 +124,7 @@ def project(
     """
     check_choice("--tokens", tokens, TOKENS)
     check_choice("--head", head, list(HEADS))
-    check_number("--dims", dims, 1)
     check_number("--limit", limit, 2)
-    check_number("--batch", batch, 1)
     output, export = path_of(output), path_of(export)
     named = sites if sites is None or isinstance(sites, str) else ",".join(map(str, sites))
     _check_usage(sent_debias, groups, setting, export, output)
@@ -135,7 +133,7 @@ def project(
     if output is not None:
         check_writable(output)
     read = {"--pairs": path_of(pairs), "--sent-debias": path_of(sent_debias)}
-    refuse_same({"-o": output, "--export": export}, read | {"--attribute": path_of(groups)})
+    refuse_same({"-o": output, "--export": export}, read | {"--groups": path_of(groups)})
     target = load_target(model, device, head)
     wanted = target.sites() if named is None else read_sites(named)
     if setting is not None:
@@ -177,7 +175,7 @@ def _check_usage(
 ) -> None:
     """Refuse what contradicts itself or would do nothing."""
     if groups is not None and sent_debias is None:
-        raise UsageError("--attribute goes with --sent-debias")
+        raise UsageError("--groups goes with --sent-debias")
     in_shell = current().note is not None
     dropped = in_shell and setting is not None and output is None and export is None
     if dropped or (export is not None and setting is None):

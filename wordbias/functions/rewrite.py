@@ -282,12 +282,12 @@ def rewrite(
     _refuse_unused(chosen)
     _refuse_lacking(chosen, label, group, places, spacy)
     if groups is not None and (as_published or swap_names):
-        raise UsageError("--as-published and --swap-names are about gender, not --attribute")
+        raise UsageError("--as-published and --swap-names are about gender, not --groups")
     if any(character in mask for character in "\t\r\n"):
         raise UsageError("--mask: expected a mask without tabs and line breaks")
     target = path_of(output)
     if target is not None:
-        read_too = {"--words": path_of(words), "--attribute": path_of(groups)}
+        read_too = {"--words": path_of(words), "--groups": path_of(groups)}
         _check_output(target, path_of(data), read_too)
     some = {column: _values(value) for column, value in (where or {}).items()}
     exchanged = {
@@ -424,7 +424,7 @@ def _refuse_unused(chosen: Sequence[str]) -> None:
     """Refuse arguments that would do nothing."""
     for name, owners in _OF_METHODS.items():
         if is_given(name) and not set(owners) & set(chosen):
-            option = "--attribute" if name == "groups" else f"--{name.replace('_', '-')}"
+            option = f"--{name.replace('_', '-')}"
             raise UsageError(f"{option} is for {' and '.join(owners)}")
 
 

@@ -13,7 +13,7 @@ from wordbias.contextual.fitting import Recipe
 from wordbias.contextual.nli_fairness import PARITIES, Parity
 from wordbias.contextual.observing import TOKENS
 from wordbias.contextual.sent_debias import LIMIT, TextLike, fit_with_baseline
-from wordbias.contextual.sentence_pairs import PairsLike
+from wordbias.contextual.sentence_pairs import SentencePairsLike
 from wordbias.contextual.stereoset.data import DataLike, load_data
 from wordbias.contextual.stereoset.gsss import Gsss, load_gsss
 from wordbias.contextual.stereoset.repair import repair as repair_swaps
@@ -35,6 +35,8 @@ from wordbias.formats.alone import alone
 from wordbias.formats.atomic import check_writable, refuse_same, replacing
 from wordbias.functions.checks import check_choice, check_number, path_named
 from wordbias.functions.inputs import path_of
+from wordbias.functions.nli_models import open_pairs
+from wordbias.nli.pairs import PairsLike, pairs_name
 from wordbias.nli.test_sets import build
 from wordbias.optional import need
 from wordbias.pretrained import ModelLike, name_of
@@ -58,9 +60,9 @@ def sweep(
     *,
     stereoset: DataLike | None = None,
     nli: ModelLike | None = None,
-    snli: str | os.PathLike[str] | None = None,
+    snli: PairsLike | None = None,
     table: str | os.PathLike[str] | None = None,
-    pairs: PairsLike | None = None,
+    pairs: SentencePairsLike | None = None,
     tokens: str = TOKENS[0],
     sent_debias: TextLike | None = None,
     limit: int = LIMIT,
@@ -98,7 +100,7 @@ def sweep(
         Enhanced StereoSet (CSV).
     nli : path, name on the hub, or (model, tokenizer), optional
         An NLI model of the same kind.
-    snli : path or fetched name, optional
+    snli : path, fetched name, frame or sequence of (label, premise, hypothesis), optional
         Labelled pairs: jsonl or TSV.
     table : path, optional
         Summarise a table of all settings.
@@ -173,7 +175,7 @@ def sweep(
     if table is None and missing:
         raise UsageError(f"missing {', '.join(missing)} (or --table CSV)")
     if groups is not None and sent_debias is None:
-        raise UsageError("--attribute goes with --sent-debias")
+        raise UsageError("--groups goes with --sent-debias")
     check_choice("--tokens", tokens, TOKENS)
     check_choice("--rounding", rounding, ROUNDINGS)
     check_choice("--parity", parity, PARITIES)
@@ -190,7 +192,7 @@ def sweep(
             "--table": path_of(table),
             "--pairs": path_of(pairs),
             "--sent-debias": path_of(sent_debias),
-            "--attribute": path_of(groups),
+            "--groups": path_of(groups),
         },
     )
     parts = {name: None if table is not None else _part(target, name) for name in _PARTS}
@@ -208,14 +210,14 @@ def sweep(
             gsss = _gsss(stereoset)
             heading = (
                 f"Sweep of {subject} on {path_of(stereoset) or gsss.path} and of {name_of(nli)} on "
-                f"the occupations and {snli}."
+                f"the occupations and {pairs_name(snli)}."
             )
             extremes(len(gsss.triples), share, rounding)
             words = None if lists is None else located(path_named("--lists", lists))
             data = study.Data(
                 {"original": gsss} | ({"repaired": repair_swaps(gsss).gsss} if repair else {}),
                 build("parity", Templates.load(words), as_published=as_published),
-                load_text_pairs(located(path_named("--snli", snli))),
+                load_text_pairs(open_pairs(snli)),
             )
             following = (next_label,) if next_label else ()
             sources = {

@@ -13,6 +13,7 @@ from wordbias.measures.across_groups import AT_ONCE, measure_groups
 from wordbias.measures.associations import check_measures, measure_queries
 from wordbias.measures.holm import with_holm
 from wordbias.measures.permutation import PARTITIONS
+from wordbias.measures.registry import meaning
 from wordbias.measures.weat import READING, Settings
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
@@ -21,14 +22,6 @@ from wordbias.wordlists.query_files import QueryLike, SetsLike, as_queries
 
 _MARK = "*"
 """Stands in the lines with a small p whose interval includes 0."""
-_MEANING = {
-    "weat": "weat: effect size d of X over Y, nearness to A against B; neutral 0",
-    "rnd": "rnd: distance to X less distance to Y; neutral 0",
-    "rnsb": "rnsb: KL divergence of being like B from uniform; neutral 0, lower is better",
-    "mac": "mac: mean cosine distance to A and B; neutral 1",
-    "ect": "ect: do X and Y rank the words alike; neutral 1, higher is better",
-    "ripa": "ripa: inner product with X − Y; neutral 0",
-}
 _CLOSING = (
     "The 95 % intervals draw the words of all sets again, the attribute words too, which p takes "
     "as given. "
@@ -142,9 +135,9 @@ def weat(
         )
     else:
         if targets or query != "all":
-            raise UsageError("--attribute gives the targets: take no --targets and no --query")
+            raise UsageError("--groups gives the targets: take no --targets and no --query")
         if not attributes:
-            raise UsageError("--attribute needs --attributes A,B, such as pleasant,unpleasant")
+            raise UsageError("--groups needs --attributes A,B, such as pleasant,unpleasant")
         across = load_attribute(groups), load_two_sets(_two_sets(attributes), queries)
         tested = group_queries(*across)
     subjects = by_name(
@@ -222,7 +215,7 @@ def _associations_table(
 
 
 def _notes(rows: Sequence[Row], settings: Settings, by_group: bool) -> list[str]:
-    notes = [_MEANING[name] for name in dict.fromkeys(row.measure for row in rows)]
+    notes = [meaning(name) for name in dict.fromkeys(row.measure for row in rows)]
     if any("p" in row.details for row in rows):
         sided = "one-sided" if settings.alternative == "greater" else "two-sided"
         drawn = f"exact or of {settings.samples:,} partitions"

@@ -180,7 +180,7 @@ def _group_rows(embedding: Embedding, attribute: Attribute) -> Iterator[Row]:
 def _refuse_ordinary(name: str, row: Row) -> None:
     if row.value is None:
         raise WordbiasError(
-            f"{name}: {row.details['reason']}; give pairs it has with --attribute FILE, or say "
+            f"{name}: {row.details['reason']}; give pairs it has with --groups FILE, or say "
             "--no-check (check=False) if these are GN-GloVe vectors for certain"
         )
     if row.value < SEPARATION:

@@ -66,7 +66,7 @@ def fit(
         raise WordbiasError(
             f"{embedding.name}: none of the {len(attribute.specific)} specific words of "
             f"{attribute.name} found (at least 1 needed); give words it has as specific = [...] "
-            "in the attribute's file (--attribute FILE)"
+            "in the attribute's file (--groups FILE)"
         )
     subspace = regression(finite_vectors(embedding, words), alpha)
     freedom = float(subspace.weights.sum())

@@ -127,7 +127,7 @@ def on_unit_length(embedding: Embedding, words: Iterable[str]) -> Embedding:
     if not len(part):
         raise WordbiasError(
             f"{embedding.name} has none of the words that define the direction; give words it has "
-            "with --attribute FILE"
+            "with --groups FILE"
         )
     return part.with_vectors(unit(part.vectors))
 

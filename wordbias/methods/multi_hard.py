@@ -56,7 +56,7 @@ def fit(
     groups = None if attribute is None else as_groups(attribute)
     if means and (groups is None or sets is not None):
         raise WordbiasError(
-            "the means are those of an attribute's groups: give --attribute NAME|FILE, no --sets"
+            "the means are those of an attribute's groups: give --groups NAME|FILE, no --sets"
         )
     if sets is None and groups is not None:
         sets = WordSets.of(groups)

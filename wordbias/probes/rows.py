@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wordbias.measures.bootstrap import wilson
+from wordbias.measures.registry import ideal
 from wordbias.probes.accuracy import Probed
 from wordbias.probes.codelength import OnlineCode, to_published
 from wordbias.probes.examples import Examples
@@ -52,7 +53,7 @@ def _coded(
     first, n = codes[0], codes[0].n
     share = float(np.mean([code.first / code.n for code in codes]))
     settings: list[tuple[str, Callable[[OnlineCode], float], dict[str, Any]]] = [
-        (COMPRESSION, lambda code: code.compression, {"neutral": 1, "better": "lower"}),
+        (COMPRESSION, lambda code: code.compression, ideal(COMPRESSION)),
         (
             PUBLISHED,
             lambda code: code.compression_as_published,
@@ -69,7 +70,7 @@ def _coded(
                 "block_bits": [code.bits().tolist() for code in codes],
             },
         ),
-        (UNIFORM, lambda code: code.uniform, {"unit": "bits", "better": "neutral"}),
+        (UNIFORM, lambda code: code.uniform, {"unit": "bits", **ideal(UNIFORM)}),
     ]
     seeds = [code.seed for code in codes]
     shared = {**about, "set": which, "seeds": seeds, "n": n, "classes": len(examples.classes)}
@@ -116,7 +117,7 @@ def accuracy_rows(
 def _selectivity(
     examples: Examples, values: Sequence[float], seeds: Sequence[int], n: int, about: dict[str, Any]
 ) -> Row:
-    said = {**about, "seeds": seeds, "n": n, "neutral": 0, "better": "lower"}
+    said = {**about, "seeds": seeds, "n": n, **ideal(SELECTIVITY)}
     return _spread(examples, SELECTIVITY, values, said)
 
 

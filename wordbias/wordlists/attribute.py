@@ -143,7 +143,7 @@ def resolve_groups(
             f"{what + ': ' if what else ''}{counts} first names found (at least {FEWEST_NAMES} of "
             "each group needed); so few do not tell the groups apart: take definitional pairs "
             "(wordbias debias hard, wordbias measure --direction pca) or groups of your own "
-            "(--attribute FILE)"
+            "(--groups FILE)"
         )
     return [group.at_least(2) for group in found]
 
@@ -172,7 +172,7 @@ def more_than_two(groups: WordGroups, asked: str = "") -> WordbiasError:
     first, second = groups.groups[:2]
     return WordbiasError(
         f"{groups.name}: expected exactly two groups, found {len(groups.groups)} "
-        f"({', '.join(groups.groups)}); choose two of them, --attribute "
+        f"({', '.join(groups.groups)}); choose two of them, --groups "
         f"{asked or groups.name}:{first},{second}, or what takes all: weat, and debias with misp, "
         "mhd, multi-hard, inlp or leace"
     )

@@ -8,7 +8,7 @@ from wordbias.errors import WordbiasError
 
 Item = TypeVar("Item", str, tuple[str, str])
 
-_REMEDY = "give words this embedding has with --attribute FILE"
+_REMEDY = "give words this embedding has with --groups FILE"
 _SHOWN = 3
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from wordbias.contextual.stereoset.tables import Source, read_text
 from wordbias.contextual.text_pairs import load_text_pairs
 from wordbias.errors import WordbiasError
-from wordbias.nli.pairs import LABELS
+from wordbias.nli.pairs import LABELS, PairsLike
 from wordbias.rendering import how_many
 
 Document = list[str]
@@ -84,13 +84,13 @@ class LabelledPairs:
         }
 
 
-def load_labelled(task: str, path: str | Path, seed: int = 0) -> LabelledPairs:
+def load_labelled(task: str, path: PairsLike, seed: int = 0) -> LabelledPairs:
     """Read pairs for a task.
 
     Parameters
     ----------
     task
-        ``nli``: the files that `wordbias.nli.pairs.load_pairs` reads. ``nsp``: tabbed lines of
+        ``nli``: what `wordbias.nli.pairs.load_pairs` reads. ``nsp``: tabbed lines of
         label (is_next, not_next), first and second sentence; or running text, one sentence a line
         and a blank line between documents, see `from_documents`.
     seed
@@ -104,7 +104,7 @@ def load_labelled(task: str, path: str | Path, seed: int = 0) -> LabelledPairs:
     return _LOADERS[task](path, seed)
 
 
-def _nli(path: str | Path, seed: int) -> LabelledPairs:
+def _nli(path: PairsLike, seed: int) -> LabelledPairs:
     read = load_text_pairs(path)
     pairs = [(first, second) for first, second in read.pairs]
     return LabelledPairs(
@@ -112,7 +112,9 @@ def _nli(path: str | Path, seed: int) -> LabelledPairs:
     )
 
 
-def _nsp(path: str | Path, seed: int) -> LabelledPairs:
+def _nsp(path: PairsLike, seed: int) -> LabelledPairs:
+    if not isinstance(path, (str, PathLike)):
+        raise WordbiasError("pairs of following sentences are read from a file; name one")
     source = read_text(path)
     first = next((line for line in source.text.splitlines() if line.strip()), "")
     if first.count("\t") >= len(NEXT):
@@ -130,7 +132,7 @@ def _nsp(path: str | Path, seed: int) -> LabelledPairs:
     return LabelledPairs(source.path, source.sha256, NEXT, pairs, np.array(labels), kind)
 
 
-_LOADERS: dict[str, Callable[[str | Path, int], LabelledPairs]] = {"nli": _nli, "nsp": _nsp}
+_LOADERS: dict[str, Callable[[PairsLike, int], LabelledPairs]] = {"nli": _nli, "nsp": _nsp}
 TASKS = tuple(_LOADERS)
 
 

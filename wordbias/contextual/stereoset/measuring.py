@@ -16,12 +16,12 @@ from wordbias.contextual.stereoset.scores import (
     strengths,
     tail_mean,
 )
-from wordbias.contextual.stereoset.settings import ALL, HALF, Settings
+from wordbias.contextual.stereoset.settings import ALL, Settings
 from wordbias.errors import WordbiasError
+from wordbias.measures.registry import ideal
 from wordbias.results import Row
 
 SUBSETS = (ALL, *GENDERS)
-_ZERO = {"neutral": 0, "better": "lower"}
 
 
 def gsss_rows(
@@ -83,12 +83,12 @@ def _part(p: Float, subject: str, about: dict[str, Any], settings: Settings) -> 
 
     def row(name: str, values: Float, size: int, details: dict[str, Any]) -> Row:
         interval = settings.interval(values, lambda x: tail_mean(x, size))
-        about_row = {**about, "n": n, **details, **interval}
+        about_row = {**about, "n": n, **ideal(name), **details, **interval}
         return Row(subject, name, float(tail_mean(values, size)), about_row)
 
-    yield row("ss", better, n, {**HALF, "ties": int((p[:, 0, 0] == p[:, 1, 0]).sum())})
-    yield row("strength", ranked, k, {**_ZERO, **tail, **by})
+    yield row("ss", better, n, {"ties": int((p[:, 0, 0] == p[:, 1, 0]).sum())})
+    yield row("strength", ranked, k, {**tail, **by})
     if not settings.absolute:
-        yield row("opposite-strength", -s, k, {**_ZERO, **tail, **by})
-    yield row("distance", d, k, {**_ZERO, **tail})
-    yield row("mean-strength", s, n, {"neutral": 0, "better": "neutral"})
+        yield row("opposite-strength", -s, k, {**tail, **by})
+    yield row("distance", d, k, tail)
+    yield row("mean-strength", s, n, {})

@@ -17,8 +17,9 @@ from wordbias.contextual.stereoset.scores import (
     preferred,
     stereotype_score,
 )
-from wordbias.contextual.stereoset.settings import ALL, HALF, Settings
+from wordbias.contextual.stereoset.settings import ALL, Settings
 from wordbias.measures.bootstrap import percentile_interval
+from wordbias.measures.registry import ideal
 from wordbias.results import Row
 
 _DIGITS = 3
@@ -73,12 +74,11 @@ def _cat(
     n = len(scores)
     drawn = np.array([measured(rng.integers(n, size=n)) for _ in range(settings.samples)])
     about = {**about, "average": "triples" if terms is None else "terms", **settings.seeded()}
-    higher = {"neutral": 1, "better": "higher"}
-    for i, (name, value, ideal) in enumerate(
-        zip(("ss", "lms", "icat"), measured(slice(None)), (HALF, higher, higher), strict=True)
+    for i, (name, value) in enumerate(
+        zip(("ss", "lms", "icat"), measured(slice(None)), strict=True)
     ):
         interval = percentile_interval(drawn[:, i])._asdict()
-        yield Row(subject, name, value, {**about, **ideal, **interval})
+        yield Row(subject, name, value, {**about, **ideal(name), **interval})
 
 
 def crows_rows(
@@ -102,7 +102,7 @@ def crows_rows(
     rows = []
     for subset, chosen in _subsets(data).items():
         if chosen.any():
-            about = {"subset": subset, "n": int(chosen.sum()), **HALF}
+            about = {"subset": subset, "n": int(chosen.sum()), **ideal("crows")}
             interval = settings.interval(better[chosen], lambda x: x.mean(-1))
             value = float(better[chosen].mean())
             rows.append(Row(subject, "crows", value, {**about, **interval}))

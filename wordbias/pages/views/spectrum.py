@@ -93,7 +93,7 @@ def _contributions(
 
 
 def _most(rows: dict[int, Found]) -> float:
-    return max((float(row["value"]) for row in rows.values()), default=0.0) * 1.05 or 1.0
+    return max([0.0, *(float(row["value"]) for row in rows.values())]) * 1.05 or 1.0
 
 
 def _bar(along: Scale, y: float, height: float, row: Found, class_: str, named: str) -> Markup:

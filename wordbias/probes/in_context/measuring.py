@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from wordbias.errors import WordbiasError
+from wordbias.measures.registry import ideal
 from wordbias.probes.in_context.association import DRAWS, UndefinedError, associate
 from wordbias.probes.in_context.variance import VARIANCES, Variance
 from wordbias.probes.in_context.words import FoundWords, WordRows, find_words, swapped
@@ -118,8 +119,7 @@ def _measured(
             "variance": settings.variance,
             "swapped": settings.swap,
             "seed": settings.seed,
-            "neutral": 0.0,
-            "better": "neutral",
+            **ideal(MEASURE),
         }
         try:
             result = associate(
