@@ -152,7 +152,7 @@ def test_the_picture_is_that_of_the_codes(reps: Representations, tmp_path: Path)
     flat = probe(reps[6], reps.column("gender"), **QUICK).plot()
     assert flat.get_xlabel() == "examples learned from"
     accuracy = probe(reps, "gender", mdl=False, seeds=0, epochs=2)
-    assert "95 % interval" in accuracy.plot().get_title(loc="left")
+    assert accuracy.plot().figure.legends
     again = pickle.loads(pickle.dumps(report))
     assert again.plot().get_title(loc="left") == "Compression along the layers"
 
