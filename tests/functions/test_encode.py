@@ -114,8 +114,9 @@ def test_words_in_columns(model: Path) -> None:
     table = {"text": TEXTS[:3], "word": ["nurse", "surgeon", None]}
     with pytest.raises(WordbiasError, match=r"texts: line 3: has null as 'word'.*skip_bad=True"):
         encode(model, table, word_column="word")
-    with pytest.warns(WordbiasWarning, match="1 row dropped"):
+    with pytest.warns(WordbiasWarning, match="1 row dropped") as warned:
         found = encode(model, table, word_column="word", skip_bad=True)
+    assert warned[0].filename == __file__
     assert (len(found), found.about["pooling"]) == (2, "word")
     assert found.columns["word"].cells() == ["nurse", "surgeon"]
 
