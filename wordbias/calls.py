@@ -135,11 +135,11 @@ def note(text: str, *, reported: bool = False) -> None:
 
 
 def _outside() -> int:
-    """Return how many frames above `note` the code is that called wordbias."""
+    """Return the stack level of the code that called wordbias, counted from `note`."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("wordbias."):
         frame, level = frame.f_back, level + 1
-    return level - 1
+    return level
 
 
 @contextmanager
