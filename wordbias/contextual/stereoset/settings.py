@@ -12,7 +12,7 @@ from wordbias.contextual.stereoset.scores import SHARE, Float, Rounding, resampl
 from wordbias.measures.bootstrap import SAMPLES, percentile_interval
 
 ALL = "all"
-HALF = {"neutral": 0.5, "better": "neutral"}
+HALF: dict[str, Any] = {"neutral": 0.5, "better": "neutral"}
 """What rows say of a share of which a half is neutral."""
 
 
