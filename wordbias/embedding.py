@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from wordbias.errors import WordbiasError
 from wordbias.formats import FileInfo, Kind, load, save
 from wordbias.rendering import as_paragraph
+from wordbias.visible import on_a_line
 
 if TYPE_CHECKING:
     from wordbias.results import Report
@@ -40,16 +41,16 @@ class Embedding:
 
     Parameters
     ----------
-    words
+    words : sequence of str
         `n` distinct words.
-    vectors
-        Shape ``(n, d)``. Kept as C-contiguous float32, without a copy if it is that already
+    vectors : array of shape (n, d)
+        Kept as C-contiguous float32, without a copy if it is that already
         (it may be memory-mapped), and seen through a read-only view.
-    name
+    name : str
         What results call it.
-    info
+    info : FileInfo, optional
         The file it was loaded from.
-    report
+    report : Report, optional
         Of the function that made it, if one did.
 
     Raises
@@ -59,7 +60,8 @@ class Embedding:
 
     Examples
     --------
-    >>> emb = Embedding(["she", "he"], [[1.0, 0.0], [0.0, 1.0]])
+    >>> import wordbias as wb
+    >>> emb = wb.Embedding(["she", "he"], [[1.0, 0.0], [0.0, 1.0]])
     >>> emb["she"].tolist()
     [1.0, 0.0]
     """
@@ -160,7 +162,7 @@ class Embedding:
     def __repr__(self) -> str:
         later = vars(self).get("_later")
         n, d = (len(self), self.dim) if later is None else later[1]
-        return f"<Embedding {self.name!r}: {n:,} words × {d}>"
+        return on_a_line(f"<Embedding {self.name!r}: {n:,} words × {d}>")
 
     def __len__(self) -> int:
         return len(self.words)

@@ -43,6 +43,7 @@ from wordbias.methods.storage import load_chain, save_chain
 from wordbias.rendering import how_many
 from wordbias.results import Report
 from wordbias.subspace import Subspace
+from wordbias.visible import on_a_line
 from wordbias.wordlists import GroupsLike, WordSets, load_attribute
 
 __all__ = [
@@ -88,6 +89,8 @@ if TYPE_CHECKING:
 
         def set_output(self, *, transform: str | None = None) -> Self:
             """Choose what rows are returned as: ``default``, ``pandas`` or ``polars``."""
+
+        def __repr__(self, N_CHAR_MAX: int = 700) -> str: ...
 
         def __getstate__(self) -> dict[str, Any]: ...
 
@@ -325,6 +328,9 @@ class Method(_Words, _Rows):
             fitted = replace(fitted, settings={**fitted.settings, "groups": plain(self.groups)})
         save_chain(path, Chain((fitted,)), self.origin_)
         forget((self.fitted_,))
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return on_a_line(super().__repr__(N_CHAR_MAX))
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
@@ -891,7 +897,7 @@ def load_method(path: str | os.PathLike[str]) -> Method | Pipeline:
 
     Parameters
     ----------
-    path
+    path : str or path
         The safetensors file.
 
     Returns
