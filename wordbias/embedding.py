@@ -96,27 +96,6 @@ class Embedding:
         loaded = load(path, cache=cache, skip_bad=skip_bad, allow_pickle=allow_pickle)
         return cls(loaded.words, loaded.vectors, loaded.name, loaded.info)
 
-    @classmethod
-    def later(
-        cls, make: Callable[[], Embedding], name: str, shape: tuple[int, int], report: Report
-    ) -> Embedding:
-        """Return an embedding that is made when its words or vectors are first looked at.
-
-        Parameters
-        ----------
-        make
-            Loads it from its file, or computes it.
-        name, shape
-            What is known of it before: ``(n, d)``.
-        report
-            Of the function that made it.
-        """
-        made = object.__new__(cls)
-        for key, value in {"name": name, "info": None, "report": report}.items():
-            object.__setattr__(made, key, value)
-        object.__setattr__(made, "_later", (make, shape))
-        return made
-
     def __getattr__(self, name: str) -> Any:
         later = vars(self).get("_later")
         if later is None or name not in ("words", "vectors", "index"):
@@ -325,6 +304,27 @@ def is_words_and_vectors(source: object) -> bool:
         and isinstance(source[1], np.ndarray)
         and source[1].ndim == 2
     )
+
+
+def later(
+    make: Callable[[], Embedding], name: str, shape: tuple[int, int], report: Report
+) -> Embedding:
+    """Return an embedding that is made when its words or vectors are first looked at.
+
+    Parameters
+    ----------
+    make
+        Loads it from its file, or computes it.
+    name, shape
+        What is known of it before: ``(n, d)``.
+    report
+        Of the function that made it.
+    """
+    made = object.__new__(Embedding)
+    for key, value in {"name": name, "info": None, "report": report}.items():
+        object.__setattr__(made, key, value)
+    object.__setattr__(made, "_later", (make, shape))
+    return made
 
 
 EmbeddingLike = (
