@@ -182,7 +182,8 @@ class Report:
     def __repr__(self) -> str:
         values = how_many(len(self.rows), "value")
         subjects = len({row.subject for row in self.rows})
-        return on_a_line(f"<Report of {self.command}: {values} of {how_many(subjects, 'subject')}>")
+        of = f" of {self.command}" if self.command else ""
+        return on_a_line(f"<Report{of}: {values} of {how_many(subjects, 'subject')}>")
 
     def __str__(self) -> str:
         return self.render("table").rstrip("\n")
@@ -211,7 +212,8 @@ class Report:
         """Show the tables in a notebook."""
         lines = [*map(as_paragraph, self.heading), *map(as_html, self.tables)]
         notes = [f"Note: {line}" for line in self.notes]
-        return "\n".join([*lines, *map(as_paragraph, [*self.closing, *notes])])
+        shown = "\n".join([*lines, *map(as_paragraph, [*self.closing, *notes])])
+        return shown or as_paragraph(repr(self))
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """Show the tables in IPython on a terminal."""
