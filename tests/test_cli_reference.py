@@ -49,6 +49,7 @@ def test_every_command_and_option_stands_in_it_once(tool: Any) -> None:
 
 def test_a_difference_is_found(tool: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tool, "OUTPUT", tmp_path / "cli.md")
+    monkeypatch.setattr(tool, "COMPLETION", tmp_path / "completion.json")
     monkeypatch.setattr(sys, "argv", ["cli_reference.py"])
     tool.main()
     monkeypatch.setattr(sys, "argv", ["cli_reference.py", "--check"])

@@ -1,17 +1,37 @@
-"""Public names stay what they are, whatever is imported: no package is called like a command."""
+"""Public names stay what they are, say what they are, and do what they say."""
 
 from __future__ import annotations
 
+import doctest
+import importlib
+import inspect
 import json
 import os
 import pkgutil
+import pydoc
+import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import click
+import numpy as np
+import pytest
+import stand_ins
+
 import wordbias
+import wordbias as wb
 from wordbias.cli import SECTIONS
+from wordbias.measures.panel import Panel
+
+NAMES = tuple(name for name in wb.__all__ if name != "__version__")
+FUNCTIONS = tuple(name for name in NAMES if inspect.isroutine(getattr(wb, name)))
+CLASSES = tuple(name for name in NAMES if name not in FUNCTIONS)
+ESTIMATORS = tuple(name for name in CLASSES if hasattr(getattr(wb, name), "transform"))
+COMMANDS = {name: name.replace("-", "_") for section in SECTIONS.values() for name in section}
 
 CHECK = """
 import importlib, json, pkgutil, sys
@@ -80,3 +100,393 @@ def test_no_module_of_the_package_has_the_name_of_a_command() -> None:
     commands = {name.replace("-", "_") for section in SECTIONS.values() for name in section}
     assert modules & commands == set()
     assert {"methods", "outcomes", "word_tasks", "biographies", "pages"} <= modules
+
+
+# what is there
+
+
+def test_what_tab_offers_are_the_public_names() -> None:
+    assert dir(wb) == sorted(wb.__all__)
+    assert set(COMMANDS.values()) | {"load", "load_method"} == set(FUNCTIONS)
+
+
+def test_every_public_name_is_there_and_its_help_begins_with_its_docstring() -> None:
+    for name in NAMES:
+        thing = getattr(wb, name)
+        first = (inspect.getdoc(thing) or "").split("\n")[0]
+        assert first.endswith((".", ":")), name
+        assert first in pydoc.plain(pydoc.render_doc(thing)), name
+
+
+OFFERED = {
+    "Embedding": "dim from_gensim index info load most_similar name renamed report rows sample save"
+    " subset take to_gensim vectors with_report with_vectors words",
+    "Report": "arguments closing command heading inputs notes page picture plot render rows save"
+    " seed tables to_dict to_frame write",
+    "Row": "details measure subject to_dict value",
+    "Subspace": "basis coordinates dims from_direction from_groups from_means from_pairs from_sets"
+    " like load remove save weights with_weights",
+    "Attribute": "direction equalise first_names groups load members name of pairs source specific"
+    " subjects unlisted",
+    "Query": "about attributes candidates find name names pairs source targets",
+    "Representations": "about column columns dim layer layers name place report save vectors",
+    "Adapter": "check chosen facts fingerprint fold intervention interventions load on report save"
+    " sent_debias setting settings subspaces",
+}
+"""What Tab offers on an object of each type."""
+FITTED = "fit fit_transform fitted_ n_features_in_ origin_ report save transform"
+
+
+def offered(thing: object) -> set[str]:
+    return {name for name in dir(thing) if not name.startswith("_")}
+
+
+# what functions and commands have in common
+
+OF_THE_SHELL = {"quiet", "threads", "longest_line", "debug", "to"}
+"""Options of the command line that no function has; a parameter may be called ``to``."""
+REQUIRED = {
+    ("debias", "methods"),
+    ("apply", "output"),
+    ("bios", "output"),
+    ("encode", "output"),
+    ("rewrite", "output"),
+}
+"""What a command must be told and a function need not: it returns what the command writes."""
+WHERE_TO = {("audit", "output"), ("report", "output")}
+"""Pages that a command writes under a name of its own, and a function returns."""
+SPELLED = {("fetch", "source"): "from"}
+"""Parameters whose option would be a word of Python."""
+
+
+def _default(parameter: inspect.Parameter) -> object:
+    """Return the default of a parameter as an option has it: lists as one text."""
+    value = parameter.default
+    if isinstance(value, tuple):
+        return ",".join(map(str, value)) or None
+    return value
+
+
+@pytest.mark.parametrize(("command", "name"), COMMANDS.items())
+def test_a_command_has_the_options_and_defaults_of_its_function(command: str, name: str) -> None:
+    module = importlib.import_module(f"wordbias.commands.{name}")
+    options = {one.name: one for one in module.command.params}
+    parameters = inspect.signature(getattr(wb, name)).parameters
+    assert module.command.name == command
+    assert set(options) - set(parameters) <= OF_THE_SHELL
+    assert set(parameters) <= set(options)
+    for key, parameter in parameters.items():
+        option = options[key]
+        needed = parameter.default is parameter.empty
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            assert option.nargs == -1, key
+            continue
+        if isinstance(option, click.Option):
+            spelled = [text.lstrip("-") for text in [*option.opts, *option.secondary_opts]]
+            assert SPELLED.get((name, key), key).replace("_", "-") in spelled
+        if (name, key) in WHERE_TO:
+            assert parameter.default is None
+        elif (name, key) in REQUIRED or needed:
+            assert option.required or option.nargs == -1, key
+        elif isinstance(option, click.Option):
+            assert not option.required, key
+            assert option.default == _default(parameter) or not (
+                option.default or _default(parameter)
+            ), key
+
+
+# what they say
+
+_HEADING = re.compile(r"^(\w[\w ]+)\n-{3,}$", re.MULTILINE)
+
+
+def sections(thing: object) -> dict[str, str]:
+    """Return the sections of a numpydoc docstring by their headings."""
+    parts = _HEADING.split(inspect.getdoc(thing) or "")
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def documented(thing: object) -> dict[str, str]:
+    """Return the types of the parameters in a docstring by name; empty where there is none."""
+    found = {}
+    for line in sections(thing).get("Parameters", "").splitlines():
+        if line and not line.startswith(" "):
+            named, _, kind = line.partition(" : ")
+            found.update({name.strip(" *"): kind for name in named.split(",")})
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_docstring_says_every_parameter_with_its_type_and_has_an_example(name: str) -> None:
+    thing = getattr(wb, name)
+    wanted = {"Parameters", "Examples"}
+    if name in FUNCTIONS:
+        wanted |= {"Returns", "Raises"}
+    assert wanted <= set(sections(thing)), name
+    if name != "WordbiasError":
+        found = documented(thing)
+        assert set(found) == set(inspect.signature(thing).parameters)
+        assert [key for key, kind in found.items() if not kind] == []
+
+
+NOT_RUN = {
+    "Adapter": "a model from the Hugging Face hub",
+    "Report": "writes a file",
+    "bios": "trains for hours",
+    "encode": "a model from the Hugging Face hub",
+    "fine_tune": "a model from the Hugging Face hub",
+    "mab_study": "trains for hours",
+    "nli_train": "trains for hours",
+    "project": "a model from the Hugging Face hub",
+    "stereoset": "a model from the Hugging Face hub",
+    "sweep": "a model from the Hugging Face hub",
+}
+"""Examples of which a line is not run, and what it needs."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_examples_are_true(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (found,) = doctest.DocTestFinder(recurse=False).find(
+        getattr(wb, name), name, module=False, globs={}
+    )
+    assert found.examples
+    skipped = any(one.options.get(doctest.SKIP) for one in found.examples)
+    assert skipped == (name in NOT_RUN)
+    said: list[str] = []
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(found, out=said.append)
+    assert "".join(said) == ""
+
+
+# what they do
+
+File = Callable[[str], str]
+QUERY = {
+    "targets": {"female": ["she", "her", "woman"], "male": ["he", "him", "man"]},
+    "attributes": {"career": ["office", "business"], "family": ["home", "children"]},
+}
+TRAINING = {"train": "train.jsonl", "dev": "dev.jsonl"}
+TEXTS = ["she is a nurse .", "he is a doctor .", "she sings .", "he sings ."]
+TORCH = ("torch",)
+ENCODER = ("torch", "transformers")
+
+
+def _rows(seed: int = 0) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    labels = np.arange(40) % 2
+    return rng.normal(size=(40, 6)) + labels[:, None], labels
+
+
+def _on_rows(name: str) -> Callable[[File], Any]:
+    return lambda file: getattr(wb, name)().fit(*_rows())
+
+
+def _on_words(name: str, **given: Any) -> Callable[[File], Any]:
+    return lambda file: getattr(wb, name)(**given).fit(stand_ins.small())
+
+
+def _load_method(file: File) -> Any:
+    wb.MHD(dims=1).fit(stand_ins.small()).save("mhd.safetensors")
+    return wb.load_method("mhd.safetensors")
+
+
+def _error(file: File) -> Any:
+    with pytest.raises(wb.WordbiasError) as caught:
+        wb.load("no_such_file.txt")
+    return caught.value
+
+
+def _training(file: File) -> dict[str, Any]:
+    return {key: file(name) for key, name in TRAINING.items()}
+
+
+CALLS: Mapping[str, Callable[[File], Any]] = {
+    "Adapter": lambda file: wb.project(file("minilm-nli"), setting="L12-110"),
+    "Attribute": lambda file: wb.Attribute.load("age"),
+    "BAM": _on_words("BAM"),
+    "DoubleHard": _on_words("DoubleHard", candidates=2),
+    "Embedding": lambda file: wb.Embedding(["she", "he"], [[1.0, 0.0], [0.0, 1.0]]),
+    "GNGloVe": lambda file: wb.GNGloVe(check=False).fit(stand_ins.small()),
+    "GenderPreserving": _on_words("GenderPreserving", pretrain_epochs=1, epochs=1),
+    "HalfSibling": _on_words("HalfSibling"),
+    "Hard": _on_words("Hard"),
+    "INLP": _on_rows("INLP"),
+    "LEACE": _on_rows("LEACE"),
+    "MHD": _on_rows("MHD"),
+    "MISP": _on_words("MISP", groups=QUERY["targets"]),
+    "MultiHard": _on_words("MultiHard", groups="religion"),
+    "OSCaR": _on_words("OSCaR"),
+    "Query": lambda file: wb.Query(
+        "work",
+        targets=(("female", ("she", "her")), ("male", ("he", "him"))),
+        attributes=(("career", ("office", "salary")), ("family", ("home", "children"))),
+    ),
+    "RAN": _on_words("RAN", words=["nurse", "doctor"], iterations=3),
+    "Report": lambda file: wb.Report(rows=(wb.Row("glove", "midb", 0.1),)),
+    "Representations": lambda file: wb.Representations(np.zeros((2, 3, 4), np.float32), (0, 6)),
+    "Row": lambda file: wb.Row("glove", "midb", 0.1, {f"key{i}": "long" * 50 for i in range(30)}),
+    "Subspace": lambda file: wb.Subspace(np.eye(60), np.full(60, 0.5)),
+    "WordbiasError": _error,
+    "apply": lambda file: wb.apply(wb.MHD().fit(stand_ins.small()).fitted_, file("glove.txt")),
+    "audit": lambda file: wb.audit(
+        file("glove.txt"),
+        skip=["gipe", "clustering", "recoverability", "mab", "map", "neighbours", "sembias"],
+        chance=False,
+    ),
+    "bios": lambda file: wb.bios(
+        data=file("bios.tsv"),
+        model=file("bert-base-cased"),
+        strategies=["none"],
+        limit=300,
+        seeds=[0],
+        epochs=1,
+        retrain_epochs=1,
+        draws=20,
+        max_tokens=32,
+        baselines=False,
+        jobs=1,
+    ),
+    "cache": lambda file: wb.cache(),
+    "ceat": lambda file: wb.ceat(
+        file("roberta-base"), sentences=file("sentences.txt.gz"), stimuli="6", draws=100
+    ),
+    "compare": lambda file: wb.compare(
+        wb.Report("measure", rows=[wb.Row(f"{i}", m, i * k) for i in range(4) for m, k in _PAIR])
+    ),
+    "convert": lambda file: wb.convert(file("glove.txt"), "out.vec"),
+    "debias": lambda file: wb.debias(file("glove.txt"), "hard"),
+    "encode": lambda file: wb.encode(file("roberta-base"), TEXTS),
+    "fairness": lambda file: wb.fairness([0, 1, 1, 0], [0, 1, 0, 0], ["a", "a", "b", "b"]),
+    "fetch": lambda file: wb.fetch(),
+    "fine_tune": lambda file: wb.fine_tune(
+        file("bert-base-cased"),
+        task="nli",
+        train=file("snli_train.tsv.gz"),
+        dev=file("snli_dev.tsv.gz"),
+        limit=32,
+        epochs=1,
+        batch=16,
+        output="tuned",
+    ),
+    "lists": lambda file: wb.lists(),
+    "load": lambda file: wb.load(file("vectors.bin")),
+    "load_method": _load_method,
+    "mab_build": lambda file: wb.mab_build(lists=file("lists/"), output="sets"),
+    "mab_eval": lambda file: wb.mab_eval(predictions=file("mine.csv"), set="explicit", draws=50),
+    "mab_study": lambda file: wb.mab_study(
+        file("glove.txt"),
+        **_training(file),
+        output="study",
+        seeds=[0],
+        recipe="fast",
+        epochs=1,
+        only=["midb"],
+        jobs=1,
+    ),
+    "measure": lambda file: wb.measure(file("glove.txt"), only=["direct-bias"], chance=False),
+    "misp": lambda file: wb.misp(file("glove.txt"), chance=False),
+    "nli_fairness": lambda file: wb.nli_fairness(lists=file("lists/")),
+    "nli_train": lambda file: wb.nli_train(
+        file("glove.txt"), **_training(file), output="nli.safetensors", epochs=1, hidden=8
+    ),
+    "probe": lambda file: wb.probe(*_rows(), epochs=1, fractions=[0.5, 1.0], seeds=[0]),
+    "project": lambda file: wb.project(file("minilm-nli")),
+    "quality": lambda file: wb.quality(file("glove.txt"), sets=file("test_sets/")),
+    "report": lambda file: wb.report(wb.Report("measure", rows=[wb.Row("glove", "midb", 0.1)])),
+    "rewrite": lambda file: wb.rewrite("scrub", TEXTS),
+    "stereoset": lambda file: wb.stereoset(file("minilm-nsp"), data=file("gsss_dev.csv")),
+    "sweep": lambda file: wb.sweep(
+        file("minilm-nsp"),
+        stereoset=file("gsss_dev.csv"),
+        nli=file("minilm-nli"),
+        snli=file("snli_test.tsv.gz"),
+        lists=file("lists/"),
+        share=0.5,
+        repair=False,
+        jobs=1,
+    ),
+    "weat": lambda file: wb.weat(file("glove.txt"), query=QUERY, samples=100),
+    "winobias": lambda file: wb.winobias(file("winobias/")),
+}
+"""A small call of every public name."""
+_PAIR = (("midb", 1.0), ("clustering", -1.0))
+NEEDS = {
+    **dict.fromkeys(("GenderPreserving", "mab_study", "nli_train"), TORCH),
+    **dict.fromkeys(("Adapter", "project", "stereoset", "sweep", "bios"), ENCODER),
+    **dict.fromkeys(("ceat", "encode"), ENCODER),
+    "fine_tune": (*ENCODER, "accelerate"),
+}
+"""Packages that a call needs beyond those that wordbias always has."""
+SHOWN = ("Adapter", "Embedding", "Report", "Representations", *ESTIMATORS)
+"""Types that show themselves in a notebook."""
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of stand-ins, each made once."""
+    return tmp_path_factory.mktemp("stand-ins")
+
+
+@pytest.fixture
+def file(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> File:
+    """Put a stand-in into the folder where the test runs, and return its name."""
+    monkeypatch.chdir(tmp_path)
+
+    def put(name: str) -> str:
+        made = store / name.rstrip("/")
+        if not made.exists():
+            stand_ins.STAND_INS[name](made)
+        (shutil.copytree if made.is_dir() else shutil.copy)(made, tmp_path / made.name)
+        return made.name
+
+    return put
+
+
+def test_every_public_name_has_a_call() -> None:
+    assert sorted(CALLS) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_call_gives_what_the_signature_says(name: str, file: File) -> None:
+    for package in NEEDS.get(name, ()):
+        pytest.importorskip(package)
+    made = CALLS[name](file)
+    if name in CLASSES:
+        assert isinstance(made, getattr(wb, name))
+    elif name != "load_method":
+        said = str(inspect.signature(getattr(wb, name)).return_annotation)
+        assert type(made).__name__ in re.findall(r"\w+", said)
+    report = made if isinstance(made, wb.Report) else getattr(made, "report", None)
+    if name in COMMANDS.values():
+        assert isinstance(report, wb.Report)
+        assert report.command.replace("-", "_") == name
+    if name != "WordbiasError":
+        check_shown(name, made)
+
+
+def check_shown(name: str, made: Any) -> None:
+    """The object fits a line, Tab offers on it what it should, and a notebook shows it."""
+    assert "\n" not in repr(made)
+    assert len(repr(made)) <= 100
+    if name in OFFERED:
+        assert offered(made) == set(OFFERED[name].split())
+    if name in ESTIMATORS:
+        from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+
+        known = {*made.get_params(), *FITTED.split(), "classes_", "set_fit_request"}
+        for base in (BaseEstimator, OneToOneFeatureMixin, TransformerMixin):
+            known |= offered(base)
+        assert offered(made) <= known
+        assert "\n" not in repr(made.fitted_)
+        assert len(repr(made.fitted_)) <= 100
+    if name in SHOWN:
+        assert made._repr_html_().startswith("<")
+
+
+def test_what_functions_work_with_fits_a_line_too() -> None:
+    small = stand_ins.small()
+    chain = wb.debias(small, "hard,misp,mhd").report
+    panel = Panel(small, small, small.words)
+    for thing in (panel, chain, small.renamed("long " * 50)):
+        assert "\n" not in repr(thing)
+        assert len(repr(thing)) <= 100

@@ -45,6 +45,13 @@ _UNSET = {"accuracy": "mdl"}
 """Options that say no to an argument, besides those that begin with ``--no-``."""
 
 
+class Readable(str):
+    """An annotation that ``help`` shows without quotation marks."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 class WordbiasWarning(UserWarning):
     """What a caller in Python must know before there is a report that could say it."""
 
@@ -230,7 +237,17 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
             _typed.reset(nested)
             _call.reset(token)
 
+    vars(call)["__signature__"] = _readable(signature)
     return call
+
+
+def _readable(signature: inspect.Signature) -> inspect.Signature:
+    parameters = [
+        one.replace(annotation=Readable(one.annotation)) for one in signature.parameters.values()
+    ]
+    return signature.replace(
+        parameters=parameters, return_annotation=Readable(signature.return_annotation)
+    )
 
 
 def _split(value: object) -> object:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from wordbias.errors import WordbiasError
 from wordbias.formats import FileInfo, Kind, load, save
 from wordbias.rendering import as_paragraph
+from wordbias.visible import on_a_line
 
 if TYPE_CHECKING:
     from wordbias.results import Report
@@ -40,16 +41,16 @@ class Embedding:
 
     Parameters
     ----------
-    words
+    words : sequence of str
         `n` distinct words.
-    vectors
-        Shape ``(n, d)``. Kept as C-contiguous float32, without a copy if it is that already
+    vectors : array of shape (n, d)
+        Kept as C-contiguous float32, without a copy if it is that already
         (it may be memory-mapped), and seen through a read-only view.
-    name
+    name : str
         What results call it.
-    info
+    info : FileInfo, optional
         The file it was loaded from.
-    report
+    report : Report, optional
         Of the function that made it, if one did.
 
     Raises
@@ -59,7 +60,8 @@ class Embedding:
 
     Examples
     --------
-    >>> emb = Embedding(["she", "he"], [[1.0, 0.0], [0.0, 1.0]])
+    >>> import wordbias as wb
+    >>> emb = wb.Embedding(["she", "he"], [[1.0, 0.0], [0.0, 1.0]])
     >>> emb["she"].tolist()
     [1.0, 0.0]
     """
@@ -93,27 +95,6 @@ class Embedding:
         """Load an embedding of any known format; see `wordbias.formats.load`."""
         loaded = load(path, cache=cache, skip_bad=skip_bad, allow_pickle=allow_pickle)
         return cls(loaded.words, loaded.vectors, loaded.name, loaded.info)
-
-    @classmethod
-    def later(
-        cls, make: Callable[[], Embedding], name: str, shape: tuple[int, int], report: Report
-    ) -> Embedding:
-        """Return an embedding that is made when its words or vectors are first looked at.
-
-        Parameters
-        ----------
-        make
-            Loads it from its file, or computes it.
-        name, shape
-            What is known of it before: ``(n, d)``.
-        report
-            Of the function that made it.
-        """
-        made = object.__new__(cls)
-        for key, value in {"name": name, "info": None, "report": report}.items():
-            object.__setattr__(made, key, value)
-        object.__setattr__(made, "_later", (make, shape))
-        return made
 
     def __getattr__(self, name: str) -> Any:
         later = vars(self).get("_later")
@@ -160,7 +141,7 @@ class Embedding:
     def __repr__(self) -> str:
         later = vars(self).get("_later")
         n, d = (len(self), self.dim) if later is None else later[1]
-        return f"<Embedding {self.name!r}: {n:,} words × {d}>"
+        return on_a_line(f"<Embedding {self.name!r}: {n:,} words × {d}>")
 
     def __len__(self) -> int:
         return len(self.words)
@@ -323,6 +304,27 @@ def is_words_and_vectors(source: object) -> bool:
         and isinstance(source[1], np.ndarray)
         and source[1].ndim == 2
     )
+
+
+def later(
+    make: Callable[[], Embedding], name: str, shape: tuple[int, int], report: Report
+) -> Embedding:
+    """Return an embedding that is made when its words or vectors are first looked at.
+
+    Parameters
+    ----------
+    make
+        Loads it from its file, or computes it.
+    name, shape
+        What is known of it before: ``(n, d)``.
+    report
+        Of the function that made it.
+    """
+    made = object.__new__(Embedding)
+    for key, value in {"name": name, "info": None, "report": report}.items():
+        object.__setattr__(made, key, value)
+    object.__setattr__(made, "_later", (make, shape))
+    return made
 
 
 EmbeddingLike = (

@@ -20,6 +20,20 @@ class WordbiasError(ValueError):
     received; what to do about it. The command line prints it and exits with status 1. Line breaks
     and what is too long to be read, both of which a damaged file can bring in, are taken out; of a
     name, of more than 200 characters, its middle.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, and what to do about it.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> try:
+    ...     wb.load("no_such_file.txt")
+    ... except wb.WordbiasError as error:
+    ...     print(error)
+    no_such_file.txt: there is no such file
     """
 
     def __init__(self, message: object = "") -> None:

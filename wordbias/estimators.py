@@ -13,14 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 from warnings import warn
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.utils import check_array, check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -44,6 +43,7 @@ from wordbias.methods.storage import load_chain, save_chain
 from wordbias.rendering import how_many
 from wordbias.results import Report
 from wordbias.subspace import Subspace
+from wordbias.visible import on_a_line
 from wordbias.wordlists import GroupsLike, WordSets, load_attribute
 
 __all__ = [
@@ -72,12 +72,44 @@ _RENAMED = {"rounds": "iterations", "random_state": "seed"}
 """Parameters that have other names than the settings of the methods."""
 
 
-class _Rows(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+if TYPE_CHECKING:
+    Pipeline = Any
+
+    class _Estimator:
+        """What estimators have of scikit-learn, which has no types of its own."""
+
+        def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
+            """Return the names of the coordinates."""
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]:
+            """Return the parameters by name."""
+
+        def set_params(self, **params: Any) -> Self:
+            """Set parameters by name."""
+
+        def set_output(self, *, transform: str | None = None) -> Self:
+            """Choose what rows are returned as: ``default``, ``pandas`` or ``polars``."""
+
+        def __repr__(self, N_CHAR_MAX: int = 700) -> str: ...
+
+        def __getstate__(self) -> dict[str, Any]: ...
+
+        def __sklearn_tags__(self) -> Any: ...
+else:
+    from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+    from sklearn.pipeline import Pipeline
+
+    class _Estimator(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+        pass
+
+
+class _Rows(_Estimator):
     """Rows of an array: scikit-learn wraps this ``transform``, for it may return frames."""
 
     fitted_: Fitted
 
     def transform(self, X: ArrayLike) -> Floats:
+        """Apply what was fitted to each row."""
         x: Floats = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
         if self.fitted_.by_word:
             warn(
@@ -137,7 +169,7 @@ class _Words:
             return self.fitted_(words)
 
 
-class _Method(_Words, _Rows):
+class Method(_Words, _Rows):
     """One of the methods.
 
     Attributes
@@ -155,7 +187,10 @@ class _Method(_Words, _Rows):
     _of_words: ClassVar[tuple[str, ...]] = ("groups", "classes", "per_class")
     _fewest_values: ClassVar[int] = 1
     groups: GroupsLike | None
+    fitted_: Fitted
     origin_: Origin
+    classes_: NDArray[Any]
+    n_features_in_: int
 
     def fit(
         self,
@@ -294,6 +329,9 @@ class _Method(_Words, _Rows):
         save_chain(path, Chain((fitted,)), self.origin_)
         forget((self.fitted_,))
 
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return on_a_line(super().__repr__(N_CHAR_MAX))
+
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
         return {key: value for key, value in state.items() if key != "_embedding"}
@@ -306,7 +344,7 @@ class _Method(_Words, _Rows):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class MISP(_Method):
+class MISP(Method):
     """Remove a subspace softly, weighed by information (Dawkins 2021).
 
     Along each principal component ``g_i`` of all differences between vectors of two groups,
@@ -356,7 +394,7 @@ class MISP(_Method):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class MHD(_Method):
+class MHD(Method):
     """Remove the subspace of `MISP` whole: the control of Dawkins (2021).
 
     ``x − Σ ⟨g_i, x⟩ g_i``, a projection onto what is orthogonal to all components.
@@ -392,7 +430,7 @@ class MHD(_Method):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Hard(_Method):
+class Hard(Method):
     """Neutralise a direction and equalise pairs (Bolukbasi et al. 2016).
 
     Every vector but those of specific words loses its component along a direction ``g`` and comes
@@ -439,7 +477,7 @@ class Hard(_Method):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class MultiHard(_Method):
+class MultiHard(Method):
     """Neutralise what several groups differ in, and equalise sets (Manzini et al. 2019).
 
     As `Hard`, along the principal components of sets such as *judaism, christianity, islam*, each
@@ -475,7 +513,7 @@ class MultiHard(_Method):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DoubleHard(_Method):
+class DoubleHard(Method):
     """Remove a frequency component first, then a direction (Wang et al. 2020).
 
     Of the principal components of the whole vocabulary that one is removed after which the most
@@ -506,7 +544,7 @@ class DoubleHard(_Method):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class INLP(_Method):
+class INLP(Method):
     """Remove what linear classifiers find, round by round (Ravfogel et al. 2020).
 
     Each round trains a classifier of the groups on what the rounds before left, and removes the
@@ -577,7 +615,7 @@ class INLP(_Method):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LEACE(_Method):
+class LEACE(Method):
     r"""In a pipeline give ``leace__concept=``, or the task's own label is erased.
 
     ``LEACE().fit(X, y)`` erases `y`: afterwards no linear classifier tells its groups apart better
@@ -633,7 +671,7 @@ class LEACE(_Method):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class BAM(_Method):
+class BAM(Method):
     """Average vectors with their alignment (Lauscher et al. 2020).
 
     ``(X + X W) / 2``, where `W` is the orthogonal map that best takes the first words of pairs to
@@ -660,7 +698,7 @@ class BAM(_Method):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class OSCaR(_Method):
+class OSCaR(Method):
     """Rotate a second concept to 90 degrees from the groups' direction (Dev et al. 2021).
 
     Nothing is removed: within the plane of the two directions each vector is turned by an angle
@@ -691,7 +729,7 @@ class OSCaR(_Method):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class HalfSibling(_Method):
+class HalfSibling(Method):
     r"""Subtract what specific words predict (Yang and Feng 2020).
 
     With the vectors of specific words as columns of `G`, ridge regression leaves
@@ -718,7 +756,7 @@ class HalfSibling(_Method):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class RAN(_Method):
+class RAN(Method):
     """Repel, attract and neutralise each word (Kumar et al. 2020).
 
     Each word to be debiased goes where Adam finds the least of a weighed sum of three terms: its
@@ -767,7 +805,7 @@ class RAN(_Method):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class GenderPreserving(_Method):
+class GenderPreserving(Method):
     """Encode vectors so that pairs stay apart and stereotypes do not (Kaneko and Bollegala 2019).
 
     An autoencoder with two classifiers, which keep what tells the groups' own words apart; needs
@@ -814,7 +852,7 @@ class GenderPreserving(_Method):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class GNGloVe(_Method):
+class GNGloVe(Method):
     """Take ``w_g`` off vectors that were trained as ``(w_a, w_g)`` (Zhao et al. 2018).
 
     Parameters
@@ -854,12 +892,12 @@ _METHODS = {
 }  # fmt: skip
 
 
-def load_method(path: str | os.PathLike[str]) -> _Method | Pipeline:
+def load_method(path: str | os.PathLike[str]) -> Method | Pipeline:
     """Read what an estimator's ``save`` or ``wordbias debias --save-transform`` wrote.
 
     Parameters
     ----------
-    path
+    path : str or path
         The safetensors file.
 
     Returns
@@ -884,7 +922,7 @@ def load_method(path: str | os.PathLike[str]) -> _Method | Pipeline:
     [[0.0, 3.0]]
     """
     chain, origin = load_chain(path)
-    found: list[_Method] = []
+    found: list[Method] = []
     for part in chain.parts:
         if part.name not in _METHODS:
             raise WordbiasError(f"{path}: holds {part.name!r}, expected {', '.join(_METHODS)}")

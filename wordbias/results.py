@@ -26,7 +26,7 @@ from wordbias.rendering import (
     paragraph,
     terminal_width,
 )
-from wordbias.visible import seen
+from wordbias.visible import on_a_line, seen
 
 if TYPE_CHECKING:
     import pandas
@@ -60,16 +60,25 @@ LIMITS = (
 class Row:
     """One measured value.
 
-    Attributes
+    Parameters
     ----------
-    subject
+    subject : str
         What was measured.
-    measure
+    measure : str
         The measure's name.
-    value
+    value : float or None
         None where it is undefined; then the details have a `reason`.
-    details
+    details : mapping, optional
         The other keys: `stage`, `reference`, `n`, `missing`, `neutral`, `better`, …
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> row = wb.Row("glove", "midb", 0.1142, {"n": 20_461, "neutral": 0.0})
+    >>> row
+    <Row 'glove' midb: 0.1142; n, neutral>
+    >>> row.to_dict()["n"]
+    20461
     """
 
     subject: str
@@ -81,6 +90,11 @@ class Row:
         """Return the row as one flat dictionary."""
         row = {"subject": self.subject, "measure": self.measure, "value": self.value}
         return {**row, **self.details}
+
+    def __repr__(self) -> str:
+        value = "None" if self.value is None else f"{self.value:.4g}"
+        details = f"; {', '.join(self.details)}" if self.details else ""
+        return on_a_line(f"<Row {self.subject!r} {self.measure}: {value}{details}>")
 
 
 def _command() -> str:
@@ -97,22 +111,36 @@ class Report:
 
     Printed it is a table; in a notebook it shows itself as one.
 
-    Attributes
+    Parameters
     ----------
-    command, arguments, seed
-        How it was called; by default the public call that makes the report.
-    inputs
+    command : str
+        The function that was called; by default the public one that makes the report.
+    arguments : mapping
+        What it was called with.
+    inputs : mapping
         For each input its path, format, sha256, words and dimension.
-    rows
+    rows : sequence of Row
         The values, for machines.
-    tables
+    tables : sequence of Table
         The same values, arranged for people.
-    heading, closing
+    heading, closing : sequence of str
         Lines above and below the tables.
-    notes
+    seed : int, optional
+        Of everything random.
+    notes : sequence of str
         What a reader of the values must know.
-    picture
+    picture : callable, optional
         Draws it, on axes or on a new figure, where its values are not best seen as intervals.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> report = wb.measure(only=["midb"])
+    >>> report
+    <Report of measure: 4 values of 1 subject>
+    >>> report["midb"][0].measure
+    'midb'
+    >>> report.save("midb.csv")  # doctest: +SKIP
     """
 
     command: str = field(default_factory=_command)
@@ -155,7 +183,8 @@ class Report:
     def __repr__(self) -> str:
         values = how_many(len(self.rows), "value")
         subjects = len({row.subject for row in self.rows})
-        return f"<Report of {self.command}: {values} of {how_many(subjects, 'subject')}>"
+        of = f" of {self.command}" if self.command else ""
+        return on_a_line(f"<Report{of}: {values} of {how_many(subjects, 'subject')}>")
 
     def __str__(self) -> str:
         return self.render("table").rstrip("\n")

@@ -18,6 +18,7 @@ from wordbias.arrays import frozen
 from wordbias.casting import like
 from wordbias.errors import WordbiasError
 from wordbias.formats.atomic import replacing
+from wordbias.visible import on_a_line
 
 _ORTHONORMAL = 1e-4  # also takes a basis that was stored as float16
 
@@ -28,10 +29,10 @@ class Subspace:
 
     Parameters
     ----------
-    basis
-        Shape ``(k, d)``, orthonormal rows.
-    weights
-        Shape ``(k,)``, each in [0, 1]. From a fit, the share of the **total** variance that lies
+    basis : array of shape (k, d)
+        Orthonormal rows.
+    weights : array of shape (k,)
+        Each in [0, 1]. From a fit, the share of the **total** variance that lies
         along a direction, not of the variance that the `k` directions keep.
 
     Raises
@@ -43,6 +44,14 @@ class Subspace:
     -----
     Fitted in float64. `like` casts to another array's library, type and device, and `remove` is
     written with operators only, so that one implementation serves numpy and torch.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> emb = wb.load()
+    >>> names = wb.Subspace.from_groups(emb[["she", "her"]], emb[["he", "his"]], dims=1)
+    >>> names.remove(emb["nurse"]).shape
+    (100,)
     """
 
     basis: Any
@@ -161,7 +170,8 @@ class Subspace:
 
     def __repr__(self) -> str:
         weights = ", ".join(f"{float(a):.4f}" for a in self.weights)
-        return f"<Subspace: {self.dims} of {self.basis.shape[1]} dimensions, weights {weights}>"
+        size = f"{self.dims} of {self.basis.shape[1]} dimensions"
+        return on_a_line(f"<Subspace: {size}, weights {weights}>")
 
     def like(self, x: Any) -> Subspace:
         """Return the same subspace in the array library, dtype and device of `x`.

@@ -7,7 +7,15 @@ _UNSEEN = re.compile(
     "\u202a-\u202e\u2066-\u2069]"  # what lets the text around it run backwards
 )
 
+_LINE = 100
+
 
 def seen(text: str) -> str:
     """Replace characters that cannot be seen, and change what a reader or a terminal shows."""
     return _UNSEEN.sub("\ufffd", text)
+
+
+def on_a_line(text: str) -> str:
+    """Return the repr of an object as one line of at most 100 characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LINE else f"{line[: _LINE - 4]} … {line[-1]}"

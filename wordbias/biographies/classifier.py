@@ -29,6 +29,9 @@ class Classifier(nn.Module):
         None where vectors are given.
     """
 
+    head: nn.Linear
+    encoder: nn.Module | None
+
     def __init__(self, head: nn.Linear, encoder: nn.Module | None = None) -> None:
         super().__init__()
         self.head, self.encoder = head, encoder

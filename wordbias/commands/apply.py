@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import click
+
 from wordbias.commands.shell import argument, option, shell
 from wordbias.functions.apply import apply
 
-command = shell(
+command: click.Command = shell(
     apply,
     argument("transform", required=True),
     argument("embedding", required=True),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import click
+
 from wordbias.commands.report import page_format, show_page_and_notes, unless_printed
 from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import NAMES
@@ -9,7 +11,7 @@ from wordbias.functions.audit import FORMATS, audit
 
 _OUTPUT = "wordbias-audit.html"
 
-command = shell(
+command: click.Command = shell(
     audit,
     argument("embeddings", many=True, metavar="[EMBEDDING]..."),
     option(

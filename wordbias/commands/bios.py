@@ -8,7 +8,7 @@ from wordbias.commands.shell import option, shell
 from wordbias.commands.types import COUNT, NAMES, SEEDS, FiniteRange
 from wordbias.functions.bios import POOLINGS, PRECISIONS, bios
 
-command = shell(
+command: click.Command = shell(
     bios,
     option("data", metavar="FILE"),
     option("model", metavar="ENCODER"),

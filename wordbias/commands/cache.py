@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import click
+
 from wordbias.commands.shell import option, shell
 from wordbias.commands.types import SIZE
 from wordbias.functions.cache import cache
 
-command = shell(
+command: click.Command = shell(
     cache,
     option("limit", type=SIZE, metavar="SIZE"),
     examples="""

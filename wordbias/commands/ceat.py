@@ -11,7 +11,7 @@ from wordbias.functions.ceat import ceat
 from wordbias.probes.in_context.variance import VARIANCES
 from wordbias.probes.pooling import SUBWORDS
 
-command = shell(
+command: click.Command = shell(
     ceat,
     argument("model", required=True, metavar="MODEL|VECTORS"),
     option("sentences", metavar="FILE"),

@@ -8,7 +8,7 @@ from wordbias.commands.shell import argument, option, shell
 from wordbias.correlation import METHODS
 from wordbias.functions.compare import compare
 
-command = shell(
+command: click.Command = shell(
     compare,
     argument("rows", many=True, required=True, metavar="ROWS..."),
     option("method", type=click.Choice(METHODS)),

@@ -14,7 +14,7 @@ def _show(made: object, to: str, quiet: bool) -> None:
         click.echo("\n".join(made.report.heading))
 
 
-command = shell(
+command: click.Command = shell(
     convert,
     argument("source", required=True),
     argument("target", required=True),

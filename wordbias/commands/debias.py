@@ -13,7 +13,7 @@ _METHODS = "\n".join(
     f"  {name:18} {method.summary} ({method.paper})" for name, method in METHODS.items()
 )
 
-command = shell(
+command: click.Command = shell(
     debias,
     argument("methods", required=True),
     argument("embedding"),

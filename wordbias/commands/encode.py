@@ -10,7 +10,7 @@ from wordbias.commands.types import COUNT, LAYERS, NAMES, split_where
 from wordbias.functions.encode import encode
 from wordbias.probes.pooling import POOLINGS, SPECIALS, SUBWORDS
 
-command = shell(
+command: click.Command = shell(
     encode,
     argument("model", required=True),
     argument("texts", required=True, metavar="DATA"),

@@ -9,7 +9,7 @@ from wordbias.commands.types import NAMES
 from wordbias.functions.fairness import fairness
 from wordbias.outcomes.metrics import DISTANCES
 
-command = shell(
+command: click.Command = shell(
     fairness,
     argument("predictions", required=True),
     option("groups", type=NAMES, metavar="F,M"),

@@ -22,7 +22,7 @@ def _show(made: object, to: str, quiet: bool) -> None:
     show(report, to, quiet=quiet)
 
 
-command = shell(
+command: click.Command = shell(
     fetch,
     argument("names", many=True, metavar="[NAME]..."),
     option("mirror", metavar="URL"),

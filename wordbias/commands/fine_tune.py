@@ -9,7 +9,7 @@ from wordbias.commands.types import COUNT, FiniteRange
 from wordbias.contextual.fine_tuning.pairs import TASKS
 from wordbias.functions.fine_tune import PRECISIONS, fine_tune, tells
 
-command = shell(
+command: click.Command = shell(
     fine_tune,
     argument("model", required=True),
     option("task", type=click.Choice(TASKS)),

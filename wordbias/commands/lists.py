@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import click
+
 from wordbias.commands.shell import shell
 from wordbias.functions.lists import lists
 
-command = shell(
+command: click.Command = shell(
     lists,
     examples="""
         wordbias lists

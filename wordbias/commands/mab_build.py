@@ -7,7 +7,7 @@ import click
 from wordbias.commands.shell import option, shell
 from wordbias.functions.mab_build import CHOICES, mab_build
 
-command = shell(
+command: click.Command = shell(
     mab_build,
     option("set", type=click.Choice(CHOICES)),
     option("output", "-o", "--output", metavar="DIR"),

@@ -8,7 +8,7 @@ from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import COUNT, NAMES
 from wordbias.functions.mab_eval import CHOICES, mab_eval
 
-command = shell(
+command: click.Command = shell(
     mab_eval,
     argument("embedding"),
     option("model", metavar="FILE"),

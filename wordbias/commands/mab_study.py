@@ -9,7 +9,7 @@ from wordbias.commands.types import COUNT, NAMES, SEEDS
 from wordbias.functions.mab_study import mab_study
 from wordbias.nli.recipes import PRECISIONS, RECIPES
 
-command = shell(
+command: click.Command = shell(
     mab_study,
     argument("embeddings", many=True, required=True),
     option("seeds", type=SEEDS),

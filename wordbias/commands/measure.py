@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import click
+
 from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import COUNT, NAMES
 from wordbias.functions.measure import measure
 
-command = shell(
+command: click.Command = shell(
     measure,
     argument("embeddings", many=True),
     option("only", type=NAMES),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import click
+
 from wordbias.commands.shell import argument, shell
 from wordbias.functions.misp import misp
 
-command = shell(
+command: click.Command = shell(
     misp,
     argument("embedding"),
     examples="""

@@ -9,7 +9,7 @@ from wordbias.commands.types import NAMES, FiniteRange
 from wordbias.contextual.nli_fairness import PARITIES
 from wordbias.functions.nli_fairness import nli_fairness
 
-command = shell(
+command: click.Command = shell(
     nli_fairness,
     argument("model"),
     option("snli", metavar="FILE"),

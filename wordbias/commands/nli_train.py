@@ -9,7 +9,7 @@ from wordbias.commands.types import COUNT, SEEDS, FiniteRange
 from wordbias.functions.nli_train import nli_train
 from wordbias.nli.recipes import PRECISIONS, RECIPES
 
-command = shell(
+command: click.Command = shell(
     nli_train,
     argument("embeddings", many=True),
     option("seeds", type=SEEDS),

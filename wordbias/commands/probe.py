@@ -9,7 +9,7 @@ from wordbias.commands.types import COUNT, FRACTIONS, LAYERS, SEEDS, FiniteRange
 from wordbias.functions.probe import probe
 from wordbias.probes.recipe import PROBES
 
-command = shell(
+command: click.Command = shell(
     probe,
     argument("vectors", many=True, metavar="[VECTORS]..."),
     option("labels", metavar="FILE-or-COLUMN"),

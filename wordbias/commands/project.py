@@ -10,7 +10,7 @@ from wordbias.commands.types import COUNT
 from wordbias.contextual.loading import HEADS
 from wordbias.functions.project import project
 
-command = shell(
+command: click.Command = shell(
     project,
     argument("model", required=True),
     option("output", "-o", "--output", metavar="ADAPTER"),

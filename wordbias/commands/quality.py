@@ -11,7 +11,7 @@ from wordbias.functions.quality import quality
 from wordbias.word_tasks.solving import Method
 from wordbias.word_tasks.space import Oov
 
-command = shell(
+command: click.Command = shell(
     quality,
     argument("embeddings", many=True, metavar="[EMBEDDING]..."),
     option("sets", multiple=True),

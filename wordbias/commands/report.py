@@ -47,7 +47,7 @@ def show_page_and_notes(made: object, to: str, quiet: bool) -> None:
         note(said, quiet)
 
 
-command = shell(
+command: click.Command = shell(
     report,
     argument("rows", many=True, required=True, metavar="ROWS..."),
     option(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import click
+
 from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import COUNT, NAMES, FiniteRange, split_values, split_where
 from wordbias.functions.rewrite import METHODS, rewrite
 
-command = shell(
+command: click.Command = shell(
     rewrite,
     argument("methods", required=True),
     argument("data", required=True),

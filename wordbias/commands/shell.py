@@ -13,19 +13,21 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol, TypedDict, Unpack, runtime_checkable
+from typing import ParamSpec, Protocol, TypedDict, Unpack, runtime_checkable
 
 import click
 from click.core import ParameterSource
 
 from wordbias.calls import typed
 from wordbias.commands.options import format_option, note, process_options, show
-from wordbias.commands.types import COUNT, SEED
+from wordbias.commands.types import COUNT, SEED, ParamType
 from wordbias.errors import UsageError
 from wordbias.results import Report
 from wordbias.workers import BACKENDS
 
-_TYPES: dict[str, click.ParamType] = {"int": click.INT, "float": click.FLOAT}
+P = ParamSpec("P")
+
+_TYPES: dict[str, ParamType] = {"int": click.INT, "float": click.FLOAT}
 _SECTION = re.compile(r"^(\w[\w ]+)\n-{3,}$", re.MULTILINE)
 _CODE = re.compile(r"``([^`]+)``")
 
@@ -37,7 +39,7 @@ class Attributes(TypedDict, total=False):
     """
 
     is_flag: bool
-    type: click.ParamType
+    type: ParamType
     metavar: str
     multiple: bool
     required: bool
@@ -114,7 +116,7 @@ def _shared() -> dict[str, Declared]:
 
 
 def shell(
-    function: Callable[..., object],
+    function: Callable[P, object],
     *declared: Declared,
     examples: str,
     listed: str = "",
@@ -196,7 +198,7 @@ def _kept(text: str) -> str:
 
 
 def _run(
-    function: Callable[..., object],
+    function: Callable[P, object],
     shown: Shown | None,
     spelled: Mapping[str, str],
     notes: bool,
@@ -228,12 +230,13 @@ def _run(
     show(report, to or "", quiet=quiet or not notes)
 
 
-def _called(function: Callable[..., object], given: dict[str, object]) -> object:
+def _called(function: Callable[P, object], given: dict[str, object]) -> object:
     """Call a function by name, but for the values of ``*rows``."""
     parameters = inspect.signature(function).parameters.values()
     several = [given.pop(one.name) for one in parameters if one.kind is one.VAR_POSITIONAL]
     values = [value for found in several if isinstance(found, tuple) for value in found]
-    return function(*values, **given)
+    bound = inspect.signature(function).bind(*values, **given)
+    return function(*bound.args, **bound.kwargs)
 
 
 def _argument(one: Declared) -> click.Argument:
@@ -280,7 +283,7 @@ def _option(parameter: inspect.Parameter, one: Declared, help: str) -> click.Opt
     return click.Option([parameter.name, *names], **attributes)
 
 
-def _docstring(function: Callable[..., object]) -> tuple[str, dict[str, str]]:
+def _docstring(function: Callable[P, object]) -> tuple[str, dict[str, str]]:
     """Return the text of a numpydoc docstring above its sections, and that of each parameter."""
     parts = _SECTION.split(inspect.cleandoc(function.__doc__ or ""))
     sections = dict(zip(parts[1::2], parts[2::2], strict=True))

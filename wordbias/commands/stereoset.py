@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import click
+
 from wordbias.commands.encoders import ADAPTER, EXTREMES
 from wordbias.commands.shell import argument, option, shell
 from wordbias.functions.stereoset import stereoset
 
-command = shell(
+command: click.Command = shell(
     stereoset,
     argument("model", required=True),
     *ADAPTER,

@@ -10,7 +10,7 @@ from wordbias.commands.types import NAMES, FiniteRange
 from wordbias.contextual.nli_fairness import PARITIES
 from wordbias.functions.sweep import sweep
 
-command = shell(
+command: click.Command = shell(
     sweep,
     argument("model"),
     option("stereoset", metavar="FILE"),

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Never
 
 import click
 
 from wordbias.errors import WordbiasError
 from wordbias.lines import parse_size
+
+if TYPE_CHECKING:
+    ParamType = click.ParamType[object, Never]
+else:
+    ParamType = click.ParamType  # takes arguments since 8.3 only
 
 COUNT = click.IntRange(1)
 SEED = click.IntRange(0)
@@ -26,7 +32,7 @@ class FiniteRange(click.FloatRange):
         return found
 
 
-class _Names(click.ParamType):
+class _Names(ParamType):
     """Names with commas between."""
 
     name = "text"
@@ -41,7 +47,7 @@ class _Names(click.ParamType):
         return parts
 
 
-class _Seeds(click.ParamType):
+class _Seeds(ParamType):
     """Whole numbers with commas between."""
 
     name = "text"
@@ -56,7 +62,7 @@ class _Seeds(click.ParamType):
         return list(dict.fromkeys(map(int, parts)))
 
 
-class _Layers(click.ParamType):
+class _Layers(ParamType):
     """Numbers of layers, ``all`` or ``last``."""
 
     name = "text"
@@ -73,7 +79,7 @@ class _Layers(click.ParamType):
         return tuple(dict.fromkeys(map(int, parts)))
 
 
-class _Fractions(click.ParamType):
+class _Fractions(ParamType):
     """A known name, or percentages."""
 
     name = "text"
@@ -100,7 +106,7 @@ class _Fractions(click.ParamType):
             )
 
 
-class _Size(click.ParamType):
+class _Size(ParamType):
     """A size with its unit."""
 
     name = "text"

@@ -8,7 +8,7 @@ from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import COUNT
 from wordbias.functions.weat import weat
 
-command = shell(
+command: click.Command = shell(
     weat,
     argument("embeddings", many=True, metavar="[EMBEDDING]..."),
     option("ddof", type=click.IntRange(0, 1)),

@@ -8,7 +8,7 @@ from wordbias.commands.shell import argument, option, shell
 from wordbias.functions.winobias import winobias
 from wordbias.outcomes.winobias.clusters import UNITS
 
-command = shell(
+command: click.Command = shell(
     winobias,
     argument("folder", required=True),
     option("clusters", metavar="FILE"),

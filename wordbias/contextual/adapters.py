@@ -23,6 +23,7 @@ from wordbias.pretrained import transformer_of
 from wordbias.rendering import as_html, as_paragraph, how_many
 from wordbias.results import Report
 from wordbias.subspace import Subspace
+from wordbias.visible import on_a_line
 
 Model = TypeVar("Model")
 FORMAT = "wordbias adapter 1"
@@ -37,19 +38,19 @@ class Adapter:
     al. (2024) by its name, such as ``L12-110``, ``sent-debias``, or sites such as
     ``tokens@3,attention@3``, whose first components are removed whole.
 
-    Attributes
+    Parameters
     ----------
-    subspaces
+    subspaces : mapping
         By site, layers counted from 1; weights are shares of the variance.
-    fingerprint
+    fingerprint : Fingerprint
         The model's.
-    sent_debias
+    sent_debias : Subspace, optional
         The subspace of the baseline at the sentence, if one was fitted.
-    facts
+    facts : mapping
         How it was fitted, as JSON has it.
-    chosen
+    chosen : str, optional
         The setting where none is named.
-    report
+    report : Report, optional
         Of the fit.
 
     Examples
@@ -85,7 +86,7 @@ class Adapter:
         names = list(map(str, self.subspaces))
         shown = ", ".join(names) if len(names) < 8 else how_many(len(names), "site")
         chosen = f"; {self.chosen}" if self.chosen else ""
-        return f"<Adapter of a {self.fingerprint.architecture}: {shown}{chosen}>"
+        return on_a_line(f"<Adapter of a {self.fingerprint.architecture}: {shown}{chosen}>")
 
     def _repr_html_(self) -> str:
         """Show the subspaces in a notebook."""

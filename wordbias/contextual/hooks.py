@@ -15,6 +15,8 @@ Change = Callable[[Any], Any]
 class Calls:
     """Count the calls of a module in a pass, and tell the one that is meant."""
 
+    made: int
+
     def __init__(self, wanted: int | None) -> None:
         self.wanted = wanted
         self.made = 0

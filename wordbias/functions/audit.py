@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from wordbias.calls import current, note, public
 from wordbias.data import nli_sample_path
 from wordbias.functions.inputs import (
-    Many,
+    EmbeddingsLike,
     Reading,
     about,
     as_list,
@@ -33,7 +33,7 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 @public
 def audit(
-    embeddings: Many = None,
+    embeddings: EmbeddingsLike = None,
     *,
     output: str | os.PathLike[str] | None = None,
     skip: Sequence[str] | None = None,

@@ -40,7 +40,7 @@ PRECISIONS = ("float32", "bfloat16")
 class Saves(Protocol):
     """A model or tokenizer of transformers, or a ``SentenceTransformer``."""
 
-    def save_pretrained(self, folder: str, /, *, create_model_card: bool = ...) -> object:
+    def save_pretrained(self, folder: str, /, *, create_model_card: bool = True) -> object:
         """Write it to a folder."""
 
 

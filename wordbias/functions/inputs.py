@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from wordbias.calls import note
 from wordbias.calls import path_of as path_of  # noqa: PLC0414
 from wordbias.data import sample_path
-from wordbias.embedding import Embedding, EmbeddingLike, as_embedding, is_words_and_vectors
+from wordbias.embedding import Embedding, EmbeddingLike, as_embedding, is_words_and_vectors, later
 from wordbias.errors import WordbiasError
 from wordbias.formats import (
     FileInfo,
@@ -45,7 +45,7 @@ from wordbias.resources import located
 from wordbias.results import Report
 from wordbias.threads import blas_threads
 
-Many = EmbeddingLike | Sequence[EmbeddingLike] | None
+EmbeddingsLike = EmbeddingLike | Sequence[EmbeddingLike] | None
 """One embedding or several; none is the sample."""
 Facts = dict[str, Any]
 
@@ -118,11 +118,11 @@ class Subject:
         name = f"{self.embedding.name}.{transform.name}" if done is None else done.name
         if self.output is not None and self.file is not None:
             make = partial(Embedding.load, self.output, cache=self.reading.cache)
-            return Embedding.later(make, name, shape, report)
+            return later(make, name, shape, report)
         if done is not None:
             return done.with_report(report)
         make = partial(transformed, self.embedding, transform)
-        return Embedding.later(make, name, shape, report)
+        return later(make, name, shape, report)
 
     def written(self) -> str:
         """Say what was written."""
@@ -294,13 +294,13 @@ def _held(embedding: Embedding, reading: Reading, output: str | None, kind: Kind
 
 
 def open_subjects(
-    sources: Many, reading: Reading, *, wanted: Collection[str] = ()
+    sources: EmbeddingsLike, reading: Reading, *, wanted: Collection[str] = ()
 ) -> list[Subject]:
     """Open one embedding or several, each once; none is the sample."""
     return [open_subject(source, reading, wanted=wanted) for source in each_once(sources)]
 
 
-def each_once(sources: Many) -> list[EmbeddingLike | None]:
+def each_once(sources: EmbeddingsLike) -> list[EmbeddingLike | None]:
     """Return one embedding or several as a list, each once; None is the sample."""
     found: list[EmbeddingLike | None] = []
     for source in as_list(sources):
@@ -309,7 +309,7 @@ def each_once(sources: Many) -> list[EmbeddingLike | None]:
     return found
 
 
-def as_list(sources: Many) -> list[EmbeddingLike | None]:
+def as_list(sources: EmbeddingsLike) -> list[EmbeddingLike | None]:
     """Return one embedding or several as a list; None is the sample."""
     if isinstance(sources, (list, tuple)) and not is_words_and_vectors(sources):
         return list(sources) or [None]

@@ -24,7 +24,7 @@ from wordbias.resources import located
 
 VectorsLike = EmbeddingLike | Representations | NDArray[Any]
 """Representations, an array of shape ``(n, d)`` or ``(L, n, d)``, an embedding, or their file."""
-ManyVectors = VectorsLike | Sequence[VectorsLike] | Mapping[str, VectorsLike] | None
+ManyVectorsLike = VectorsLike | Sequence[VectorsLike] | Mapping[str, VectorsLike] | None
 CellsLike = str | os.PathLike[str] | Column | Iterable[object]
 """A column's name, a file with a line an example, or a value for each example."""
 
@@ -120,7 +120,7 @@ class Labelled:
         return Labelled(like, self.columns, described, info)
 
 
-def several_of(vectors: ManyVectors) -> list[tuple[str | None, VectorsLike | None]]:
+def several_of(vectors: ManyVectorsLike) -> list[tuple[str | None, VectorsLike | None]]:
     """Return what is probed, each once, with the name that it was given."""
     if isinstance(vectors, Mapping) and not _is_embedding(vectors):
         named = cast("Mapping[str, VectorsLike]", vectors)

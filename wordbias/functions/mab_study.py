@@ -10,7 +10,14 @@ from wordbias.calls import note, public
 from wordbias.formats.atomic import check_writable, replacing
 from wordbias.formats.folders import check_growing
 from wordbias.functions.checks import seeds_of
-from wordbias.functions.inputs import Facts, Many, Reading, as_list, names_of, open_subject
+from wordbias.functions.inputs import (
+    EmbeddingsLike,
+    Facts,
+    Reading,
+    as_list,
+    names_of,
+    open_subject,
+)
 from wordbias.functions.mab_eval import groups_of, heads
 from wordbias.functions.nli_models import open_pairs
 from wordbias.functions.quality import quality_tables
@@ -43,7 +50,7 @@ _TITLES = {
 @public
 @names_families
 def mab_study(
-    embeddings: Many,
+    embeddings: EmbeddingsLike,
     *,
     train: PairsLike,
     dev: PairsLike,

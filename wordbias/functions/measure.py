@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from wordbias.calls import is_given, note, public
 from wordbias.embedding import EmbeddingLike
 from wordbias.errors import UsageError
-from wordbias.functions.inputs import Many, Reading, about, as_list, open_subject
+from wordbias.functions.inputs import EmbeddingsLike, Reading, about, as_list, open_subject
 from wordbias.functions.tables import measures_tables, words_tables
 from wordbias.measures.apart import panel_rows
 from wordbias.measures.means import leaning_words, word_rows
@@ -24,7 +24,7 @@ from wordbias.workers import Workers
 @public
 @names_families
 def measure(
-    embeddings: Many = None,
+    embeddings: EmbeddingsLike = None,
     *,
     only: Sequence[str] | None = None,
     original: EmbeddingLike | None = None,

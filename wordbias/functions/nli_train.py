@@ -13,7 +13,14 @@ from wordbias.errors import WordbiasError
 from wordbias.formats.alone import alone
 from wordbias.formats.atomic import check_writable, refuse_same
 from wordbias.functions.checks import seeds_of
-from wordbias.functions.inputs import Many, Reading, Written, each_once, open_subject, path_of
+from wordbias.functions.inputs import (
+    EmbeddingsLike,
+    Reading,
+    Written,
+    each_once,
+    open_subject,
+    path_of,
+)
 from wordbias.functions.nli_models import open_pairs
 from wordbias.nli.pairs import PairsLike, load_pairs, pairs_name
 from wordbias.nli.recipes import PRECISIONS, Recipe, is_half, recipe_named
@@ -28,7 +35,7 @@ if TYPE_CHECKING:
 
 @public
 def nli_train(
-    embeddings: Many = None,
+    embeddings: EmbeddingsLike = None,
     *,
     train: PairsLike,
     dev: PairsLike,

@@ -13,7 +13,7 @@ from wordbias.functions.inputs import Reading
 from wordbias.functions.labelled_vectors import (
     CellsLike,
     Labelled,
-    ManyVectors,
+    ManyVectorsLike,
     open_labelled,
     several_of,
     with_names,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @public
 def probe(
-    vectors: ManyVectors = None,
+    vectors: ManyVectorsLike = None,
     labels: CellsLike | Mapping[str, str] | None = None,
     *,
     names: bool = False,

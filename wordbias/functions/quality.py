@@ -9,7 +9,7 @@ from wordbias import word_tasks
 from wordbias.calls import public
 from wordbias.errors import WordbiasError
 from wordbias.functions.inputs import (
-    Many,
+    EmbeddingsLike,
     Reading,
     Subject,
     as_list,
@@ -38,7 +38,7 @@ _NAME = 24
 
 @public
 def quality(
-    embeddings: Many = None,
+    embeddings: EmbeddingsLike = None,
     *,
     sets: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     oov: Oov = "skip",

@@ -77,7 +77,7 @@ _OF_METHODS: Mapping[str, tuple[str, ...]] = {
 _MOST = 10
 _SHOWN = 1_000
 
-Several = str | Sequence[str]
+Names = str | Sequence[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,16 +155,16 @@ class Rewritten:
 
 @public
 def rewrite(
-    methods: Several,
+    methods: Names,
     data: Texts,
     *,
     output: str | os.PathLike[str] | None = None,
     text_column: str | None = None,
-    where: Mapping[str, Several] | None = None,
+    where: Mapping[str, Names] | None = None,
     mask: str = MASK,
     as_published: bool = False,
     words: str | os.PathLike[str] | Sequence[str] | None = None,
-    names_column: Several | None = None,
+    names_column: Names | None = None,
     first_names: bool = False,
     label: str | None = None,
     group: str | None = None,
@@ -176,9 +176,9 @@ def rewrite(
     swap_names: bool = False,
     keep_original: bool = False,
     swap_values: Mapping[str, Mapping[str, str]] | None = None,
-    spans: Several | None = None,
+    spans: Names | None = None,
     spacy: str | Callable[[str], Any] | None = None,
-    entities: Several | None = None,
+    entities: Names | None = None,
     groups: GroupsLike | None = None,
     shuffle: bool = False,
     skip_bad: bool = False,
@@ -393,7 +393,7 @@ def _run(
     return read, len(made), made if shuffle is None else in_random_order(made, shuffle)
 
 
-def _chosen(methods: Several) -> list[str]:
+def _chosen(methods: Names) -> list[str]:
     """Return the methods, and see that their order makes sense."""
     names = list(_several(methods))
     said = methods if isinstance(methods, str) else ",".join(names)
@@ -408,7 +408,7 @@ def _chosen(methods: Several) -> list[str]:
     return names
 
 
-def _several(given: Several | None) -> tuple[str, ...]:
+def _several(given: Names | None) -> tuple[str, ...]:
     """Split ``a,b``."""
     parts = given.split(",") if isinstance(given, str) else given or ()
     return tuple(part.strip() for part in parts if part.strip())

@@ -8,7 +8,7 @@ from typing import Any
 
 from wordbias.calls import public
 from wordbias.errors import UsageError, WordbiasError
-from wordbias.functions.inputs import Many, Reading, by_name, names_of, open_subjects
+from wordbias.functions.inputs import EmbeddingsLike, Reading, by_name, names_of, open_subjects
 from wordbias.measures.across_groups import AT_ONCE, measure_groups
 from wordbias.measures.associations import check_measures, measure_queries
 from wordbias.measures.holm import with_holm
@@ -32,7 +32,7 @@ _HOLM = "p Holm is corrected for the number of tests of an embedding, however th
 
 @public
 def weat(
-    embeddings: Many = None,
+    embeddings: EmbeddingsLike = None,
     *,
     query: QueryLike = "all",
     queries: str | os.PathLike[str] | None = None,

@@ -14,7 +14,9 @@ from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.biased import Biased, most_biased
 from wordbias.measures.direction import Direction, find_direction, projections
+from wordbias.rendering import how_many
 from wordbias.results import Row
+from wordbias.visible import on_a_line
 from wordbias.vocabulary import choose_vocabulary
 from wordbias.wordlists import Attribute, WordGroups
 from wordbias.wordlists.attribute import more_than_two
@@ -56,6 +58,12 @@ class Panel:
     center: bool = False
     by_projection: bool = False
     seed: int = 0
+
+    def __repr__(self) -> str:
+        return on_a_line(
+            f"<Panel of {self.embedding!r}: {self.attribute.name}, "
+            f"{how_many(len(self.vocabulary), 'word')}>"
+        )
 
     @cached_property
     def own_direction(self) -> Direction:

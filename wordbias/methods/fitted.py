@@ -17,6 +17,7 @@ from wordbias.methods.projection import Projection
 from wordbias.methods.steps import Step
 from wordbias.methods.transform import transform_rows
 from wordbias.results import Row
+from wordbias.visible import on_a_line
 
 Float32 = NDArray[np.float32]
 
@@ -101,7 +102,7 @@ class Fitted:
 
     def __repr__(self) -> str:
         steps = ", ".join(step.kind for step in self.steps) or "single words only"
-        return (
+        return on_a_line(
             f"<Fitted {self.name}: {steps}; {len(self.exempt):,} words left alone, "
             f"{len(self.replaced):,} with vectors of their own>"
         )
@@ -203,7 +204,7 @@ class Chain:
         return ".".join(part.name for part in self.parts)
 
     def __repr__(self) -> str:
-        return f"<Chain {', '.join(map(repr, self.parts))}>"
+        return on_a_line(f"<Chain {', '.join(map(repr, self.parts))}>")
 
     def __call__(self, x: Any) -> Any:
         """Apply all to rows or to an `Embedding`."""

@@ -41,6 +41,8 @@ class LinearSvm:
         If there is but one class, or a vector is not finite.
     """
 
+    signs: Matrix
+
     def __init__(self, x: Matrix, labels: NDArray[np.intp], cost: float = 1.0) -> None:
         gram = 2 * cost * (x.T @ x)
         if not np.isfinite(gram).all():

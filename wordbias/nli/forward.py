@@ -9,7 +9,7 @@ intra-attention.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +87,9 @@ def encode(model: Model, vectors: Float32, sentences: Sentences) -> Encodings:
 
 class Words:
     """What depends on a word alone: its projection and its part in intra-attention."""
+
+    projected: NDArray[np.floating[Any]]
+    attending: Float32 | None
 
     def __init__(self, model: Model, vectors: Float32) -> None:
         self.model = model

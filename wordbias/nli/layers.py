@@ -50,6 +50,8 @@ class Dropout(nn.Module):
     output is the input exactly.
     """
 
+    threshold: int
+
     def __init__(self, rate: float) -> None:
         super().__init__()
         self.threshold = min(round(rate * LEVELS), LEVELS - 1)
@@ -77,6 +79,9 @@ def random_bytes(rows: int, width: int, generator: Generator) -> Tensor:
 class Linear(nn.Module):
     """K linear maps (K, n, in) → (K, n, out)."""
 
+    weight: nn.Parameter
+    bias: nn.Parameter | None
+
     def __init__(self, models: int, inputs: int, outputs: int, bias: bool = True) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(models, inputs, outputs))
@@ -91,6 +96,10 @@ class Linear(nn.Module):
 
 class Feedforward(nn.Module):
     """[Dropout, linear, ReLU] twice: (K, …, in) → (K, …, h)."""
+
+    dropout: Dropout
+    first: Linear
+    second: Linear
 
     def __init__(self, models: int, inputs: int, hidden: int, dropout: float) -> None:
         super().__init__()

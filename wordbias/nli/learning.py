@@ -37,6 +37,16 @@ class Learning:
         Compute in bfloat16 where that loses little.
     """
 
+    model: DecomposableAttention
+    tables: Tensor
+    train: Encoded
+    dev: Encoded
+    recipe: Recipe
+    seeds: tuple[int, ...]
+    half: bool
+    device: torch.device
+    first: Tensor
+
     def __init__(
         self,
         model: DecomposableAttention,

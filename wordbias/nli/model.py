@@ -38,6 +38,14 @@ class DecomposableAttention(nn.Module):
         K.
     """
 
+    project: Linear
+    intra: Feedforward | None
+    distance: nn.Parameter | None
+    attend: Feedforward
+    compare: Feedforward
+    aggregate: Feedforward
+    classify: Linear
+
     def __init__(
         self,
         dim: int,

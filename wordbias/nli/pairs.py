@@ -106,7 +106,10 @@ def load_pairs(path: PairsLike) -> Pairs:
 
 
 class _Hash(Protocol):
-    def update(self, data: bytes, /) -> None: ...
+    """What takes the bytes of a file, such as one of hashlib."""
+
+    def update(self, data: bytes, /) -> None:
+        """Add bytes."""
 
 
 def pairs_name(pairs: PairsLike) -> str:

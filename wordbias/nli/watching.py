@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,8 @@ _EVERY = 1.0
 
 class Counter:
     """A progress bar that another process can read: one number of a file of int64."""
+
+    steps: np.memmap[Any, np.dtype[np.int64]]
 
     def __init__(self, file: Path, i: int) -> None:
         self.steps = np.memmap(file, np.int64, "r+")

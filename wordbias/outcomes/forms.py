@@ -91,6 +91,8 @@ class Form:
 class HeldForm(Form):
     """Cells in memory, which are a line only while they wait on disk."""
 
+    places: dict[str, int]
+
     def __init__(self, columns: Sequence[str]) -> None:
         super().__init__(Path())
         self.places = {name: i for i, name in enumerate(columns)}
@@ -106,6 +108,8 @@ class HeldForm(Form):
 
 class Tabbed(Form):
     """A header, then cells between tabs; a quotation mark is one."""
+
+    places: dict[str, int]
 
     glue = "\t"
     has_header = True

@@ -28,6 +28,11 @@ class Record:
     """
 
     __slots__ = ("end", "form", "number", "pieces", "places")
+    end: str
+    form: Form
+    number: int
+    pieces: list[str]
+    places: Mapping[str, int]
 
     def __init__(
         self, number: int, pieces: list[str], places: Mapping[str, int], form: Form, end: str

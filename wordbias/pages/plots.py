@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".png", ".pdf", ".svg")
 SYMBOLS = {"pearson": "r", "spearman": "ρ"}
-STYLE = {
+STYLE: dict[str, Any] = {
     "font.size": 9,
     "axes.titlesize": 10,
     "axes.titlelocation": "left",

@@ -22,6 +22,8 @@ class Applied:
         They do nothing for the moment.
     """
 
+    sites: tuple[str, ...]
+
     def __init__(self, sites: Sequence[str]) -> None:
         self.sites = tuple(sites)
         self.paused = False

@@ -53,6 +53,14 @@ class LinearProbes:
         Rate and decay.
     """
 
+    vectors: NDArray[np.floating[Any]]
+    recipe: Recipe
+    d: int
+    two: bool
+    kept: NDArray[np.floating[Any]]
+    rows: Integers
+    columns: Integers
+
     def __init__(
         self,
         vectors: NDArray[np.floating[Any]],

@@ -71,6 +71,20 @@ def hidden_units(d: int) -> int:
 class MlpProbes:
     """MLP probes; the parameters are those of `wordbias.probes.linear.LinearProbes`."""
 
+    vectors: NDArray[np.floating[Any]]
+    recipe: Recipe
+    device: torch.device
+    d: int
+    h: int
+    classes: int
+    w: Tensor
+    m: Tensor
+    v: Tensor
+    g: Tensor
+    kept: Tensor
+    rows: Integers
+    columns: Integers
+
     def __init__(
         self,
         vectors: NDArray[np.floating[Any]],

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from wordbias.errors import WordbiasError
 from wordbias.rendering import as_paragraph, how_many
 from wordbias.results import Report
+from wordbias.visible import on_a_line
 
 Layers = int | Sequence[int] | str | None
 """Numbers of layers, ``all``, ``last``, or None where nothing is asked for."""
@@ -68,24 +69,26 @@ class Column:
 class Representations:
     """Vectors of `n` texts from `L` layers.
 
-    Attributes
+    Parameters
     ----------
-    vectors
-        Shape ``(L, n, d)``; may be a memory map.
-    layers
-        Which layers, 0 being the input embeddings, shape ``(L,)``.
-    columns
+    vectors : array of shape (L, n, d)
+        May be a memory map.
+    layers : tuple of int, of length L
+        Which layers, 0 being the input embeddings.
+    columns : mapping
         What is known of each text, by name.
-    about
+    about : mapping
         Model, pooling, hash of the data and whatever else JSON holds.
-    name
+    name : str
         What results call it.
-    report
+    report : Report, optional
         Of the function that made it, if one did.
 
     Examples
     --------
-    >>> reps = Representations(np.zeros((2, 3, 4), np.float32), layers=(0, 6))
+    >>> import numpy as np
+    >>> import wordbias as wb
+    >>> reps = wb.Representations(np.zeros((2, 3, 4), np.float32), layers=(0, 6))
     >>> reps[6].shape
     (3, 4)
     >>> reps
@@ -124,7 +127,7 @@ class Representations:
         layers = how_many(len(self.layers), "layer")
         if len(self.layers) <= 4:
             layers = f"layer{'s' * (len(self.layers) > 1)} {', '.join(map(str, self.layers))}"
-        return (
+        return on_a_line(
             f"<Representations {self.name!r}: {how_many(len(self), 'text')} × {self.dim}, {layers}>"
         )
 

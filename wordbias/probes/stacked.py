@@ -70,6 +70,17 @@ class Stack:
         Which of the schedule's blocks; all of them by default.
     """
 
+    examples: NDArray[np.intp]
+    labels: NDArray[np.intp]
+    sizes: NDArray[np.intp]
+    blocks: NDArray[np.intp]
+    rows: Integers
+    columns: Integers
+    probes: Probes
+    recipe: Recipe
+    dim: int
+    state: Standing
+
     def __init__(
         self,
         make: Make,

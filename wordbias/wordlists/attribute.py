@@ -6,6 +6,8 @@ from functools import cache
 from pathlib import Path
 
 from wordbias.errors import WordbiasError
+from wordbias.rendering import how_many
+from wordbias.visible import on_a_line
 from wordbias.wordlists._fields import Pair
 from wordbias.wordlists.groups import WordGroups
 from wordbias.wordlists.resolve import Resolved, resolve
@@ -19,41 +21,54 @@ class Attribute:
 
     Parameters
     ----------
-    name
+    name : str
         What the groups differ in: ``"gender"``.
-    groups
+    groups : (str, str)
         The names of the two groups; the first is the positive side of every direction.
-    members
+    members : two tuples of str
         The words of the first and of the second group.
-    pairs
+    pairs : tuple of pairs
         Definitional pairs, the first group's word first; may be empty.
-    equalise
+    equalise : tuple of pairs
         Pairs to be made equally far from every neutral word; may be empty.
-    direction
+    direction : (str, str), optional
         The pair whose difference is the axis: by default the first definitional pair, or none.
-    specific
+    specific : frozenset of str
         Words that keep their meaning when the rest is neutralised, those of all pairs among them.
-    unlisted
+    unlisted : frozenset of str
         Those of them that only the pairs name: a file does not list them as specific.
-    source
+    source : str
         Where the words come from.
-    subjects
+    subjects : mapping
         Whom sentences are about, by kind of word; see `wordbias.wordlists.subjects`.
-    first_names
+    first_names : bool
         Whether the words of the groups are first names; see `resolve_groups`.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> wb.Attribute.load({"female": ["she", "her"], "male": ["he", "him", "his"]})
+    <Attribute 'female/male': 2 words female, 3 words male>
     """
 
     name: str
     groups: tuple[str, str]
-    members: Members = field(repr=False)
-    pairs: tuple[Pair, ...] = field(default=(), repr=False)
-    equalise: tuple[Pair, ...] = field(default=(), repr=False)
+    members: Members
+    pairs: tuple[Pair, ...] = ()
+    equalise: tuple[Pair, ...] = ()
     direction: Pair | None = None
-    specific: frozenset[str] = field(default=frozenset(), repr=False)
+    specific: frozenset[str] = frozenset()
     source: str = ""
-    subjects: Mapping[str, Members] = field(default_factory=dict, repr=False, hash=False)
+    subjects: Mapping[str, Members] = field(default_factory=dict, hash=False)
     first_names: bool = False
-    unlisted: frozenset[str] = field(default=frozenset(), repr=False)
+    unlisted: frozenset[str] = frozenset()
+
+    def __repr__(self) -> str:
+        sizes = [
+            f"{how_many(len(words), 'word')} {name}"
+            for name, words in zip(self.groups, self.members, strict=True)
+        ]
+        return on_a_line(f"<Attribute {self.name!r}: {', '.join(sizes)}>")
 
     @classmethod
     def load(cls, path: "GroupsLike | None" = None) -> "Attribute":

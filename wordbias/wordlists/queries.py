@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wordbias.errors import WordbiasError
+from wordbias.visible import on_a_line
 from wordbias.wordlists.attribute import Attribute
 from wordbias.wordlists.groups import WordGroups
 from wordbias.wordlists.resolve import Resolved, candidates, resolve, resolve_pairs
@@ -58,18 +59,28 @@ class Query:
 
     Parameters
     ----------
-    name
+    name : str
         What results call it.
-    targets, attributes
+    targets, attributes : two pairs of a name and a tuple of str
         ``((name, words), (name, words))`` each.
-    source
+    source : str
         Where the words come from.
-    pairs
+    pairs : tuple of pairs, optional
         Words of X and Y that belong together; by default the i-th words of both sets, where these
         are equally long.
-    about
+    about : str
         The attribute of people that the query is about, such as ``gender``; ``control`` where it
         is about none and shows that the test works at all; empty where nobody said.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> wb.Query(
+    ...     "work",
+    ...     targets=(("female", ("she", "her")), ("male", ("he", "him"))),
+    ...     attributes=(("career", ("office", "salary")), ("family", ("home", "children"))),
+    ... )
+    <Query 'work': 2 female, 2 male; 2 career, 2 family>
     """
 
     name: str
@@ -78,6 +89,10 @@ class Query:
     source: str = ""
     pairs: tuple[tuple[str, str], ...] | None = None
     about: str = ""
+
+    def __repr__(self) -> str:
+        x, y, a, b = (f"{len(words)} {name}" for name, words in (*self.targets, *self.attributes))
+        return on_a_line(f"<Query {self.name!r}: {x}, {y}; {a}, {b}>")
 
     @property
     def names(self) -> tuple[str, ...]:

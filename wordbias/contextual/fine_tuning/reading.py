@@ -27,6 +27,11 @@ _READ = 4096
 class Reader:
     """Logits of pairs, by whole passes."""
 
+    model: Any
+    texts: Texts
+    device: str
+    lengths: NDArray[np.intp]
+
     def __init__(self, model: Any, texts: Texts, device: str, processes: Processes = ALONE) -> None:
         self.model, self.texts, self.device = model, texts, device
         self.lengths = np.array([len(one["input_ids"]) for one in texts.tokens])
@@ -46,6 +51,8 @@ class Reader:
 
 class Cached(Reader):
     """Logits of pairs whose last layer at position 0 was computed once, shape ``(n, d)``."""
+
+    first: Tensor
 
     def __init__(self, model: Any, texts: Texts, device: str, processes: Processes = ALONE) -> None:
         super().__init__(model, texts, device)

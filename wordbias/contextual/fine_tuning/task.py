@@ -22,6 +22,8 @@ from wordbias.errors import WordbiasError
 class Trained(nn.Module):
     """A model as the one of a stack of models; only what is trained belongs to its state."""
 
+    parts: dict[str, nn.Parameter]
+
     def __init__(self, model: nn.Module, head_only: bool) -> None:
         super().__init__()
         self.model = model
@@ -46,6 +48,14 @@ class Trained(nn.Module):
 
 class Task:
     """Cross entropy on batches of like length, accuracy on dev."""
+
+    optimizer: torch.optim.Optimizer
+    data: Part
+    dev: Part
+    recipe: Recipe
+    rounds: Rounds
+    processes: Processes
+    device: torch.device
 
     def __init__(
         self,

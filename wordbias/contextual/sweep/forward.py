@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from wordbias.contextual.families import Family
 from wordbias.contextual.heads import check_head, final_of, sentence_of
 from wordbias.contextual.interventions import Removal, applied
 from wordbias.contextual.sweep.last_layer import (
@@ -37,6 +38,13 @@ class Forward:
     WordbiasError
         If it has another head, lacks a site, or a subspace does not fit it.
     """
+
+    model: Any
+    plan: Plan
+    attention: list[Attention]
+    removals: list[list[list[Removal]]]
+    quick: Family | None
+    shares: bool
 
     def __init__(self, model: Any, plan: Plan) -> None:
         check_head(model)

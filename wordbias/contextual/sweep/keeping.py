@@ -38,6 +38,11 @@ class Kept:
         If the file is of another sweep, or none.
     """
 
+    done: NDArray[np.bool_]
+    file: Path | None
+    about: dict[str, Any]
+    saved: float
+
     def __init__(
         self,
         shape: tuple[int, int, int],

@@ -13,7 +13,7 @@ from torch import Tensor
 from wordbias.contextual.families import base_of, family_of, layer_count, module_at
 from wordbias.contextual.hooks import Calls, changing
 from wordbias.contextual.interventions import Intervention, Removal
-from wordbias.contextual.places import locate
+from wordbias.contextual.places import Place, locate
 from wordbias.contextual.sites import Site
 
 
@@ -114,6 +114,8 @@ def _noting(seen: list[Call], calls: Calls, last: bool) -> Any:
 
 class Attention:
     """The last layer but one, with interventions in its attention."""
+
+    changes: list[tuple[Place, Removal]]
 
     def __init__(self, model: Any, steps: Sequence[Intervention]) -> None:
         self.changes = [

@@ -39,6 +39,9 @@ class Checkpoint:
         Settings and fingerprints that a training must share with the one it goes on from.
     """
 
+    path: str | os.PathLike[str] | None
+    identity: dict[str, Any]
+
     def __init__(self, path: str | os.PathLike[str] | None, identity: Mapping[str, Any]) -> None:
         self.path, self.identity = path, dict(identity)
         self._unwritten: Snapshot | None = None

@@ -28,6 +28,12 @@ class Debiasing:
 
     name: ClassVar[str] = "debiasing"
     trained: ClassVar[tuple[str, ...]] = Networks._fields
+    plan: Plan
+    epochs: int
+    threads: int
+    train: Part
+    dev: Part
+    v: Tensor
 
     def __init__(self, corpus: Corpus, words: tuple[Part, Part], plan: Plan) -> None:
         self.plan, self.epochs, self.threads = plan, plan.epochs, 1

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wordbias.methods.gender_preserving.autoencoder import Generator, Networks, Tensor, load_torch
 from wordbias.methods.gender_preserving.losses import classifier_loss, dropped, reconstruction_loss
@@ -36,6 +37,12 @@ class Autoencoding:
 
     name: ClassVar[str] = "autoencoder"
     trained: ClassVar[tuple[str, ...]] = ("encoder", "decoder")
+    corpus: Corpus
+    as_published: bool
+    epochs: int
+    threads: int
+    dev: NDArray[np.int64]
+    train: NDArray[np.int64]
 
     def __init__(self, corpus: Corpus, plan: Plan) -> None:
         self.corpus, self.as_published = corpus, plan.as_published
@@ -87,6 +94,11 @@ class Classifying:
 
     name: ClassVar[str] = "classifiers"
     trained: ClassVar[tuple[str, ...]] = ("classifiers",)
+    epochs: int
+    threads: int
+    train: tuple[Tensor, Tensor]
+    dev: tuple[Tensor, Tensor]
+    hidden: Tensor
 
     def __init__(self, corpus: Corpus, words: tuple[Part, Part], plan: Plan) -> None:
         self.epochs, self.threads = plan.classifier_epochs - plan.as_published, 1

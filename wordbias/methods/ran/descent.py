@@ -44,6 +44,9 @@ class Pull:
         How often a set was looked at.
     """
 
+    value: NDArray[np.float64]
+    looks: int
+
     def __init__(self, objective: Objective, x: Floats, w: Floats, sets: Sets) -> None:
         self._objective, self._sets = objective, sets
         self._home = w * x.dtype.type(objective.weights[1] / 2)
