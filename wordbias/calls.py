@@ -11,11 +11,13 @@ import inspect
 import math
 import os
 import re
+import sys
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import wraps
 from numbers import Integral, Real
 from typing import ParamSpec, TypeVar
@@ -34,12 +36,24 @@ _LIST = "Sequence[str]"
 """The annotation of what may also be one text with commas."""
 _OPTION = re.compile(
     r"wordbias [a-z][^;,)]*|(?<![\w-])(?:--(?=[a-z])|-(?=o\b))(?P<option>[a-z][a-z-]*)"
-    r"(?: (?P<value>[A-Z][A-Z|,=]+\b)|=(?P<text>[\w,.-]*\w))?"
+    r"(?: (?P<value>[A-Z][A-Z|,=]+\b)|=(?P<text>[\w,.-]*\w)| (?P<same>(?P=option)\b))?"
 )
 """An option, perhaps with the value it takes or has; or a whole command, whose options stay."""
 _MANY = 1_000
 _SPELLED = {"attribute": "groups", "o": "output", "from": "source"}
 """Arguments that have another name than their option."""
+_ELSEWHERE = {
+    "n_jobs": "jobs",
+    "query": "stimuli",
+    "random_state": "seed",
+    "sensitive_features": "group",
+    "stimuli": "query",
+    "topn": "k",
+    "y_pred": "predicted",
+    "y_true": "predictions",
+}
+"""What other libraries, or another function, call an argument."""
+_FETCH = re.compile(r"\bwordbias fetch (?!without\b)([a-z][\w.-]*(?: [a-z][\w.-]*)*)(?=[,;)]|$)")
 _UNSET = {"accuracy": "mdl"}
 """Options that say no to an argument, besides those that begin with ``--no-``."""
 
@@ -124,7 +138,15 @@ def note(text: str) -> None:
     if call.note is not None:
         call.note(text)
     elif call.command:
-        warnings.warn(call.spelled(text), WordbiasWarning, stacklevel=3)
+        warnings.warn(call.spelled(text), WordbiasWarning, stacklevel=_callers_level())
+
+
+def _callers_level() -> int:
+    """Return how far up the line is that called wordbias, as `warnings.warn` counts."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_globals.get("__name__", "").partition(".")[0] == "wordbias" and frame.f_back:
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 @contextmanager
@@ -182,7 +204,10 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        bound = signature.bind(*args, **kwargs)
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(_misfit(function.__name__, signature, kwargs, error)) from None
         bound.apply_defaults()
         for name in [name for name, kind in kinds.items() if kind == _LIST]:
             bound.arguments[name] = _split(bound.arguments[name])
@@ -213,6 +238,24 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
             _call.reset(token)
 
     return call
+
+
+def _misfit(
+    name: str, signature: inspect.Signature, given: Collection[str], error: TypeError
+) -> str:
+    """Say of arguments that do not fit which there are, and which may be meant."""
+    known = signature.parameters
+    shown = {
+        kind: ", ".join(one.name for one in known.values() if one.kind is kind)
+        for kind in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    }
+    first, others = shown.values()
+    takes = "; ".join(filter(None, [first, others and f"by name: {others}"]))
+    for wrong in given:
+        near = [_ELSEWHERE.get(wrong, ""), *get_close_matches(wrong, known, 1)]
+        if wrong not in known and (meant := next((one for one in near if one in known), "")):
+            return f"{name}(): {error}; did you mean {meant}=? It takes {takes}"
+    return f"{name}(): {error}; it takes {takes}"
 
 
 def _split(value: object) -> object:
@@ -296,8 +339,8 @@ def in_python(text: str, flags: Collection[str] = ()) -> str:
     ----------
     flags
         The arguments that are true or false: ``--holm`` becomes ``holm=True``. ``--skip=gipe``
-        becomes ``skip="gipe"``. What a message says to type in a shell, ``wordbias fetch --list``,
-        stays.
+        becomes ``skip="gipe"``, ``wordbias fetch men`` becomes ``wb.fetch("men")``. What else a
+        message says to type in a shell, ``wordbias nli-train``, stays.
     """
 
     def spelled(found: re.Match[str]) -> str:
@@ -308,8 +351,12 @@ def in_python(text: str, flags: Collection[str] = ()) -> str:
         if name.startswith("no_") or name in _UNSET:
             return f"{_UNSET.get(name, name[3:])}=False"
         name = _SPELLED.get(name, name)
-        if found["text"]:
-            return f'{name}="{found["text"]}"'
+        if text := found["text"] or found["same"]:
+            return f'{name}="{text}"'
         return f"{name}=True" if name in flags else f"{name}={value or ''}"
 
-    return _OPTION.sub(spelled, text)
+    return _OPTION.sub(spelled, _FETCH.sub(_fetched, text))
+
+
+def _fetched(found: re.Match[str]) -> str:
+    return f"wb.fetch({', '.join(map(repr, found[1].split()))})".replace("'", '"')
