@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import wraps
 from numbers import Integral, Real
 from typing import ParamSpec, TypeVar
@@ -35,12 +36,25 @@ _LIST = "Sequence[str]"
 """The annotation of what may also be one text with commas."""
 _OPTION = re.compile(
     r"wordbias [a-z][^;,)]*|(?<![\w-])(?:--(?=[a-z])|-(?=o\b))(?P<option>[a-z][a-z-]*)"
-    r"(?: (?P<value>[A-Z][A-Z|,=]+\b)|(?:=| (?=\S+:\w))(?P<text>[\w,.:/-]*\w)| (?='))?"
+    r"(?: (?P<value>[A-Z][A-Z|,=]+\b)|(?:=| (?=\S+:\w))(?P<text>[\w,.:/-]*\w)"
+    r"| (?P<same>(?P=option)\b)| (?='))?"
 )
 """An option, perhaps with the value it takes or has; or a whole command, whose options stay."""
 _MANY = 1_000
 _SPELLED = {"o": "output", "from": "source"}
 """Arguments that have another name than their option."""
+_ELSEWHERE = {
+    "n_jobs": "jobs",
+    "query": "stimuli",
+    "random_state": "seed",
+    "sensitive_features": "group",
+    "stimuli": "query",
+    "topn": "k",
+    "y_pred": "predicted",
+    "y_true": "predictions",
+}
+"""What other libraries, or another function, call an argument."""
+_FETCH = re.compile(r"\bwordbias fetch (?!without\b)([a-z][\w.-]*(?: [a-z][\w.-]*)*)(?=[,;)]|$)")
 _UNSET = {"accuracy": "mdl"}
 """Options that say no to an argument, besides those that begin with ``--no-``."""
 
@@ -206,8 +220,8 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             bound = signature.bind(*args, **kwargs)
-        except TypeError:  # the function itself says it with its name
-            return function(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(_misfit(function.__name__, signature, kwargs, error)) from None
         bound.apply_defaults()
         for name in [name for name, kind in kinds.items() if kind == _LIST]:
             bound.arguments[name] = _split(bound.arguments[name])
@@ -248,6 +262,24 @@ def _readable(signature: inspect.Signature) -> inspect.Signature:
     return signature.replace(
         parameters=parameters, return_annotation=Readable(signature.return_annotation)
     )
+
+
+def _misfit(
+    name: str, signature: inspect.Signature, given: Collection[str], error: TypeError
+) -> str:
+    """Say of arguments that do not fit which there are, and which may be meant."""
+    known = signature.parameters
+    shown = {
+        kind: ", ".join(one.name for one in known.values() if one.kind is kind)
+        for kind in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    }
+    first, others = shown.values()
+    takes = "; ".join(filter(None, [first, others and f"by name: {others}"]))
+    for wrong in given:
+        near = [_ELSEWHERE.get(wrong, ""), *get_close_matches(wrong, known, 1)]
+        if wrong not in known and (meant := next((one for one in near if one in known), "")):
+            return f"{name}(): {error}; did you mean {meant}=? It takes {takes}"
+    return f"{name}(): {error}; it takes {takes}"
 
 
 def _split(value: object) -> object:
@@ -331,8 +363,9 @@ def in_python(text: str, flags: Collection[str] = ()) -> str:
     ----------
     flags
         The arguments that are true or false: ``--holm`` becomes ``holm=True``. ``--skip=gipe``
-        becomes ``skip="gipe"``, and ``--groups age:a,b`` ``groups="age:a,b"``. What a message says
-        to type in a shell, ``wordbias fetch --list``, stays.
+        becomes ``skip="gipe"``, ``--groups age:a,b`` ``groups="age:a,b"``, and ``wordbias fetch
+        men`` ``wb.fetch("men")``. What else a message says to type in a shell, ``wordbias
+        nli-train``, stays.
     """
 
     def spelled(found: re.Match[str]) -> str:
@@ -343,8 +376,12 @@ def in_python(text: str, flags: Collection[str] = ()) -> str:
         if name.startswith("no_") or name in _UNSET:
             return f"{_UNSET.get(name, name[3:])}=False"
         name = _SPELLED.get(name, name)
-        if found["text"]:
-            return f'{name}="{found["text"]}"'
+        if text := found["text"] or found["same"]:
+            return f'{name}="{text}"'
         return f"{name}=True" if name in flags else f"{name}={value or ''}"
 
-    return _OPTION.sub(spelled, text)
+    return _OPTION.sub(spelled, _FETCH.sub(_fetched, text))
+
+
+def _fetched(found: re.Match[str]) -> str:
+    return f"wb.fetch({', '.join(map(repr, found[1].split()))})".replace("'", '"')

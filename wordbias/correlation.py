@@ -96,7 +96,8 @@ def _check_enough(table: Comparison) -> None:
     if len(table.subjects) < LEAST:
         raise WordbiasError(
             f"correlations need at least {LEAST} embeddings, found {len(table.subjects)}: "
-            f"{listed(table.subjects)}; give the results of more"
+            f"{listed(table.subjects)}; give the results of more, or show the values of few side "
+            "by side with report"
         )
     if len(table.measures) < 2:
         raise WordbiasError(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from wordbias import __version__
-from wordbias.calls import current
+from wordbias.calls import current, in_python
 from wordbias.errors import WordbiasError
 from wordbias.formats.atomic import replacing
 from wordbias.optional import need
@@ -56,7 +56,7 @@ LIMITS = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Row:
     """One measured value.
 
@@ -86,15 +86,19 @@ class Row:
     value: float | None
     details: Mapping[str, Any] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        """Show the value, its interval and what tells it from others of its measure."""
+        found = self.details
+        apart = [f"{key} {found[key]}" for key in ("stage", "set", "layer", "word") if key in found]
+        low, high = found.get("low"), found.get("high")
+        ends = "" if low is None or high is None else f" [{number(low)}, {number(high)}]"
+        named = ", ".join([self.subject, self.measure, *apart])
+        return on_a_line(f"<Row {named}: {number(self.value)}{ends}>")
+
     def to_dict(self) -> dict[str, Any]:
         """Return the row as one flat dictionary."""
         row = {"subject": self.subject, "measure": self.measure, "value": self.value}
         return {**row, **self.details}
-
-    def __repr__(self) -> str:
-        value = "None" if self.value is None else f"{self.value:.4g}"
-        details = f"; {', '.join(self.details)}" if self.details else ""
-        return on_a_line(f"<Row {self.subject!r} {self.measure}: {value}{details}>")
 
 
 def _command() -> str:
@@ -155,7 +159,7 @@ class Report:
     picture: Callable[[Report, Axes | None], Axes] | None = None
 
     def __post_init__(self) -> None:
-        spelled = current().spelled
+        spelled = current().spelled if current().command else in_python
         for name in ("heading", "closing", "notes"):
             object.__setattr__(self, name, [spelled(line) for line in getattr(self, name)])
         tables = [

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-WRITTEN_BY_A_TOOL = "cli.md"
+WRITTEN_BY_TOOLS = ("api.md", "cli.md")
 DOCUMENTS = (
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "benchmarks" / "README.md",
-    *(path for path in sorted((ROOT / "docs").glob("*.md")) if path.name != WRITTEN_BY_A_TOOL),
+    *(path for path in sorted((ROOT / "docs").glob("*.md")) if path.name not in WRITTEN_BY_TOOLS),
 )
 _FENCE = re.compile(r"^( *)```([^\n]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _CALL = re.compile(r"`(wordbias [^`]+)`")

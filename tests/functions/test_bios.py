@@ -11,7 +11,7 @@ import pytest
 import tiny_encoders
 
 from wordbias.biographies.synthetic import synthetic
-from wordbias.calls import WordbiasWarning
+from wordbias.calls import WordbiasWarning, in_python
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.bios import bios
 from wordbias.threads import set_threads
@@ -98,7 +98,7 @@ def test_objects_in_place_of_files(
     for name in ("shares", "sentences"):
         (file,) = tmp_path.glob(f"{name}.*")
         expected = expected.replace(str(file), f"the {name} given")
-    assert rows(report) == json.loads(expected)
+    assert rows(report) == json.loads(in_python(expected))
     assert (report.command, report.seed) == ("bios", 0)
     assert report.inputs["model"] == {"path": "BertModel"}
     facts = printed["inputs"]["biographies"]

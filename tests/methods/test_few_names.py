@@ -35,7 +35,7 @@ def test_fewer_than_ten_are_refused(names: tuple[int, int]) -> None:
     emb, gender = _with_names(*names), Attribute.load()
     said = (
         f"{names[0]} of 100 female and {names[1]} of 100 male first names found "
-        r"\(at least 10 of each group needed\).*wordbias debias hard.*--groups FILE"
+        r"\(at least 10 of each group needed\).*the method hard.*--groups FILE"
     )
     for method in ("misp", "mhd"):
         with pytest.raises(WordbiasError, match=said):

@@ -115,14 +115,17 @@ def apply(
 
 def _chain(transform: object) -> Chain:
     """Make a chain of what was fitted."""
+    transform = getattr(transform, "fitted_", transform)  # of an estimator
     if isinstance(transform, Chain):
         return transform
     if isinstance(transform, Projection):
         transform = Fitted(transform.name, (transform,))
     if not isinstance(transform, Fitted):
+        how = "; call its fit() first" if hasattr(transform, "fit") else ""
+        how = "; the embedding comes second" if isinstance(transform, Embedding) else how
         raise WordbiasError(
-            "transform: expected what was fitted, or what debias saved of it in a file, "
-            f"got {type(transform).__name__}"
+            "transform: expected a fitted method, or the file that debias saved of one, "
+            f"got {type(transform).__name__}{how}"
         )
     return Chain((transform,))
 

@@ -54,8 +54,8 @@ _CONVENTION = (
 @public
 def ceat(
     model: ModelLike | Representations,
-    *,
     sentences: TextsLike | None = None,
+    *,
     column: str | None = None,
     stimuli: QueriesLike = "1-10",
     draws: int = DRAWS,
@@ -248,7 +248,7 @@ def _queries(stimuli: QueriesLike) -> tuple[Query, ...]:
     """Return the queries of a file or of WEAT, or make queries of the words that are given."""
     if isinstance(stimuli, (str, os.PathLike)):
         return choose_stimuli(os.fspath(stimuli))
-    several = [stimuli] if isinstance(stimuli, (Query, Mapping)) else list(stimuli)
+    several = [stimuli] if isinstance(stimuli, (int, Query, Mapping)) else list(stimuli)
     return tuple(query for one in several for query in as_queries(one))
 
 

@@ -110,6 +110,7 @@ def compare(
     >>> wb.compare(*reports, only="midb-rms,midb-abs")["correlation"][0].details["n"]
     3
     """
+    rows = _one_by_one(rows)
     if not rows:
         raise WordbiasError("compare: name results, or give reports, of three embeddings or more")
     for_measuring = {"--original": original, "--groups": groups}
@@ -153,6 +154,15 @@ def compare(
         ],
         closing=[_about_pair(pair, found, chosen=len(axes) == 2, drawn=drawn)],
     )
+
+
+def _one_by_one(rows: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return what is compared, which may stand in one list."""
+    if len(rows) == 1 and isinstance(rows[0], (list, tuple)):
+        rows = tuple(rows[0])
+    if not rows:
+        raise WordbiasError("compare: name results, or give reports, of three embeddings or more")
+    return rows
 
 
 def _measured(

@@ -364,7 +364,8 @@ def _names(methods: object) -> list[str]:
     """Return the names of the methods; an embedding, given first by mistake, is none."""
     if not isinstance(methods, (str, list, tuple)):
         raise WordbiasError(
-            f"methods: expected names, such as hard,misp, got {type(methods).__name__}"
+            f"methods: expected names, such as hard,misp, got {type(methods).__name__}; "
+            "an estimator has a fit_transform of its own"
         )
     return parse_methods(methods if isinstance(methods, str) else ",".join(map(str, methods)))
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.calls import note
+from wordbias.calls import current, note
 from wordbias.calls import path_of as path_of  # noqa: PLC0414
 from wordbias.data import sample_path
 from wordbias.embedding import Embedding, EmbeddingLike, as_embedding, is_words_and_vectors, later
@@ -45,8 +45,8 @@ from wordbias.resources import located
 from wordbias.results import Report
 from wordbias.threads import blas_threads
 
-EmbeddingsLike = EmbeddingLike | Sequence[EmbeddingLike] | None
-"""One embedding or several; none is the sample."""
+EmbeddingsLike = EmbeddingLike | Sequence[EmbeddingLike] | Mapping[str, EmbeddingLike] | None
+"""One embedding or several, perhaps by the name that results call them; none is the sample."""
 Facts = dict[str, Any]
 
 
@@ -312,10 +312,26 @@ def each_once(sources: EmbeddingsLike) -> list[EmbeddingLike | None]:
 def as_list(sources: EmbeddingsLike) -> list[EmbeddingLike | None]:
     """Return one embedding or several as a list; None is the sample."""
     if isinstance(sources, (list, tuple)) and not is_words_and_vectors(sources):
+        if not sources and current().command and current().note is None:
+            raise WordbiasError("no embedding in the list; leave it out to take the sample")
         return list(sources) or [None]
     if sources is None:
         return [None]
+    if isinstance(sources, Mapping) and _holds_embeddings(sources):
+        return [
+            as_embedding(Embedding.load(path) if (path := path_of(one)) else one).renamed(name)
+            for name, one in sources.items()
+        ]
     return [cast("EmbeddingLike", sources)]
+
+
+def _holds_embeddings(given: Mapping[str, Any]) -> TypeGuard[Mapping[str, EmbeddingLike]]:
+    """Say whether a mapping has embeddings by name, rather than vectors by word."""
+    kinds = (str, os.PathLike, Embedding)
+    return bool(given) and all(
+        isinstance(one, kinds) or hasattr(getattr(one, "wv", one), "index_to_key")
+        for one in given.values()
+    )
 
 
 def names_of(given: str | Sequence[str] | None) -> list[str]:

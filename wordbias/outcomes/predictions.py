@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -154,6 +155,12 @@ def _held(what: str, table: Any, names: Sequence[str]) -> Iterator[Cells]:
             f"{table[flat[0]].shape}"
         )
     columns = [list(table[name]) for name in names]
+    for name, column in zip(names, columns, strict=True):
+        if any(isinstance(one, float) and math.isfinite(one) and one % 1 for one in column):
+            raise WordbiasError(
+                f"{what}: expected classes, found numbers such as {column[0]:.4g} as {name}; of "
+                "probabilities give the class that is predicted, p > 0.5"
+            )
     sizes = [len(column) for column in columns]
     if len(set(sizes)) > 1:
         found = ", ".join(f"{n:,} of {name}" for name, n in zip(names, sizes, strict=True))

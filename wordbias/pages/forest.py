@@ -40,6 +40,8 @@ class _Mark:
     line: str
     series: str
     row: Found
+    shared: str = ""
+    """What all lines would be called, where the subject is the line."""
 
     def size(self) -> float:
         """Return how large the value is, its interval and what chance gives."""
@@ -102,7 +104,10 @@ def _marks(rows: Sequence[Found]) -> list[_Mark]:
             own = ", ".join(filter(None, [line.subject if len(subjects) > 1 else "", stage]))
             found.append(_Mark(name, own, row))
     if len(_lines_of(found)) == 1 and len(subjects) > 1:
-        return [_Mark(mark.series, "", mark.row) for mark in found]
+        return [
+            _Mark(mark.series, "", mark.row, "" if mark.line == mark.row["measure"] else mark.line)
+            for mark in found
+        ]
     if len({mark.series for mark in found}) > len(_COLOURS):
         return [_Mark(f"{mark.series}: {mark.line}", "", mark.row) for mark in found]
     return found
@@ -167,7 +172,9 @@ def _draw_panel(axes: Axes, panel: Sequence[_Mark], series: Sequence[str]) -> No
     axes.set_axisbelow(True)
     measures = {str(mark.row["measure"]) for mark in panel}
     if len(measures) == 1 and not any(measures.copy().pop() in line for line in lines):
-        axes.set_title(measures.pop(), fontsize=9)
+        shared = {mark.shared for mark in panel}
+        said = [measures.pop(), *(shared if len(shared) == 1 else ())]
+        axes.set_title(": ".join(filter(None, said)), fontsize=9)
 
 
 def _draw_line(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,16 @@ Layers = int | Sequence[int] | str | None
 
 
 def which_layers(asked: Layers, known: Sequence[int], default: str = "all") -> tuple[int, ...]:
-    """Return the numbers of the layers that are asked for, of those there are."""
+    """Return the numbers of the layers that are asked for, of those there are; -1 is the last."""
     asked = default if asked is None else asked
     if isinstance(asked, str):
         if asked not in ("all", "last"):
             raise WordbiasError(f"layers {asked!r}: expected all, last, or numbers such as 0,3,6")
         return tuple(known if asked == "all" else known[-1:])
-    return (asked,) if isinstance(asked, int) else tuple(dict.fromkeys(map(int, asked)))
+    listed = [asked] if isinstance(asked, int | Integral) else list(asked)
+    counted = [int(layer) for layer in listed]
+    found = [known[layer] if -len(known) <= layer < 0 else layer for layer in counted]
+    return tuple(dict.fromkeys(found))
 
 
 def cell_of(value: object) -> str | None:

@@ -66,6 +66,10 @@ def open_texts(source: TextsLike, name: str = "texts") -> Source:
     """
     if isinstance(source, (str, os.PathLike)):
         file = Path(source)
+        if isinstance(source, str) and " " in source.strip() and not os.path.exists(source):
+            raise WordbiasError(
+                f"{name}: there is no file {source!r:.60}; a text stands in a list: [text]"
+            )
         plain = "is plain text, which has no columns; name a .tsv, .csv or .jsonl file"
         return Source(str(file), read_lines(file), plain if kind_of(file) == "plain" else "")
     known = source.keys() if isinstance(source, Mapping) else getattr(source, "columns", None)

@@ -157,8 +157,7 @@ def resolve_groups(
         raise WordbiasError(
             f"{what + ': ' if what else ''}{counts} first names found (at least {FEWEST_NAMES} of "
             "each group needed); so few do not tell the groups apart: take definitional pairs "
-            "(wordbias debias hard, wordbias measure --direction pca) or groups of your own "
-            "(--groups FILE)"
+            "(the method hard, --direction=pca) or groups of your own (--groups FILE)"
         )
     return [group.at_least(2) for group in found]
 

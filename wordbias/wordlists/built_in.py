@@ -38,6 +38,11 @@ def asked(text: str | Path | None) -> Asked:
     if isinstance(text, Path):
         return Asked(text)
     text = "gender" if text is None else text
+    if not isinstance(text, str):
+        raise WordbiasError(
+            f"--attribute: got {type(text).__name__}; expected one of {', '.join(ATTRIBUTES)}, a "
+            'TOML file, or {"female": [...], "male": [...]}'
+        )
     name, _, choice = text.rpartition(":")
     chosen = tuple(part.strip() for part in choice.split(","))
     if not name or (len(chosen) < 2 and name not in ATTRIBUTES) or Path(text).exists():

@@ -1,7 +1,7 @@
 """Queries: two sets of target words and two of attribute words, such as those of WEAT."""
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,8 +61,8 @@ class Query:
     ----------
     name : str
         What results call it.
-    targets, attributes : two pairs of a name and a tuple of str
-        ``((name, words), (name, words))`` each.
+    targets, attributes : two mappings, or two pairs of a name and a tuple of str
+        ``{name: words, name: words}`` each, or ``((name, words), (name, words))``.
     source : str
         Where the words come from.
     pairs : tuple of pairs, optional
@@ -89,6 +89,10 @@ class Query:
     source: str = ""
     pairs: tuple[tuple[str, str], ...] | None = None
     about: str = ""
+
+    def __post_init__(self) -> None:
+        for side in ("targets", "attributes"):
+            object.__setattr__(self, side, _two_named(getattr(self, side), side))
 
     def __repr__(self) -> str:
         x, y, a, b = (f"{len(words)} {name}" for name, words in (*self.targets, *self.attributes))
@@ -123,6 +127,20 @@ class Query:
             pairs = tuple(zip(first, second, strict=True))
         found = None if pairs is None else resolve_pairs(pairs, vocabulary, where)
         return FoundQuery(self, (x, y, a, b), found)
+
+
+def _two_named(given: Any, side: str) -> Pair:
+    """Return two names with their words, refusing anything else."""
+    try:
+        (first, some), (second, others) = given.items() if isinstance(given, Mapping) else given
+    except (TypeError, ValueError):
+        first, some, second, others = "", "", "", ""
+    if not (first and second) or isinstance(some, str) or isinstance(others, str):
+        raise WordbiasError(
+            f"{side}: expected two sets of words by name, "
+            '{"career": [...], "family": [...]}; write Query(name, targets, attributes)'
+        )
+    return (str(first), tuple(some)), (str(second), tuple(others))
 
 
 def group_queries(groups: Attribute | WordGroups, attributes: Pair) -> tuple[Query, ...]:

@@ -27,7 +27,7 @@ _HOW = "name two with --targets A,B and two with --attributes C,D"
 
 SetsLike = Sequence[str] | Mapping[str, Iterable[str]] | Sequence[Iterable[str]]
 """Two sets of words: their names, or their words by name, or two lists of words."""
-QueryLike = str | Sequence[str] | Query | Mapping[str, Any]
+QueryLike = str | int | Sequence[str | int] | Query | Mapping[str, Any]
 """Names of queries, or one with words of its own: ``{"targets": …, "attributes": …}``."""
 
 
@@ -96,7 +96,8 @@ def as_queries(
         return (checked(asked, "query"),)
     if not isinstance(asked, Mapping):
         known = load_queries(path, targets=targets, attributes=attributes)
-        return choose_query(known, asked if isinstance(asked, str) else ",".join(asked))
+        listed = (asked,) if isinstance(asked, (str, int)) else asked
+        return choose_query(known, ",".join(map(str, listed)))
     refuse_unknown(asked, ("targets", "attributes", "name", "about"), "query")
     file, sets, _ = _read(path)
     made = _own(file, sets, asked.get("targets") or (), asked.get("attributes") or ())
