@@ -145,10 +145,11 @@ class WordGroups:
 
 def words_of_group(name: str, words: Iterable[str]) -> Words:
     """Return the words of a group, each once."""
-    found = () if isinstance(words, str) else tuple(dict.fromkeys(words))
-    if not found or not all(isinstance(word, str) for word in found):
+    several = isinstance(words, Iterable) and not isinstance(words, str)
+    listed = list(words) if several else []
+    if not listed or not all(isinstance(word, str) for word in listed):
         raise WordbiasError(f"groups: group {name!r}: expected a list of words, found {words!r}")
-    return found
+    return tuple(dict.fromkeys(listed))
 
 
 def _columns(sets: Iterable[Words], places: Sequence[int]) -> tuple[Words, ...]:
