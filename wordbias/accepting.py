@@ -18,7 +18,7 @@ from wordbias.errors import UsageError, WordbiasError
 
 _MOST = 2**63 - 1
 _LEAST = {
-    **dict.fromkeys(("seed", "seeds", "random_init", "ddof", "draws"), 0),
+    **dict.fromkeys(("seed", "seeds", "random_state", "random_init", "ddof", "draws"), 0),
     "layers": -_MOST,  # layers tell what they take by themselves
 }
 """The least whole number that an argument takes, 1 of all others."""
@@ -47,7 +47,11 @@ def accepted(
     """
     kinds = _members(_evaluated(annotation, dict(namespace)))
     least = _LEAST.get(name, 1)
-    found = _matched(value, kinds, least)
+    text = os.fspath(value) if isinstance(value, os.PathLike) else value
+    fine = not isinstance(text, str) or _can_be_written(text)
+    found = _matched(value, kinds, least) if fine else _REFUSED
+    if isinstance(found, Mapping) and [one for one in kinds if one is not NoneType] == kinds[:1]:
+        found = _mapped(found, kinds[0], least)
     if found is _REFUSED:
         said = list(dict.fromkeys(_said(kind, least) for kind in kinds if kind is not NoneType))
         too_large = isinstance(value, Integral) and int(value) > _MOST
@@ -94,6 +98,10 @@ def _matched(value: object, kinds: Sequence[Any], least: int) -> Any:
     return next((one for one in found if one is not _REFUSED), _REFUSED)
 
 
+def _is_list(value: object) -> bool:
+    return isinstance(value, (Sequence, Set)) or getattr(value, "ndim", None) == 1
+
+
 def _one(value: Any, kind: Any, least: int) -> Any:
     """Return a value as one kind has it, or that it is refused."""
     origin = get_origin(kind) or kind
@@ -103,8 +111,12 @@ def _one(value: Any, kind: Any, least: int) -> Any:
         return value if isinstance(value, str) and value in get_args(kind) else _REFUSED
     if origin in (Sequence, Iterable) and isinstance(value, (str, os.PathLike, bytes, Mapping)):
         return _REFUSED
-    if origin is Sequence:
-        return _listed(value, _members(get_args(kind)[0]), least)
+    if origin is Iterable and not _is_list(value):
+        return value if isinstance(value, Iterable) else _REFUSED  # it may be long
+    if origin in (Sequence, Iterable):
+        return _listed(value, _members((*get_args(kind), Any)[0]), least)
+    if origin is Mapping:
+        return value if isinstance(value, Mapping) else _REFUSED
     return value
 
 
@@ -118,10 +130,10 @@ def _whole(value: Any, least: int) -> Any:
 
 
 def _real(value: Any, least: int) -> Any:
-    if _whole(value, -_MOST) is not _REFUSED:
+    if _whole(value, 0) is not _REFUSED:
         return int(value)
     fine = isinstance(value, Real) and not isinstance(value, Integral) and math.isfinite(value)
-    return float(value) if fine else _REFUSED
+    return float(value) if fine and value >= 0 else _REFUSED
 
 
 def _switch(value: Any, least: int) -> Any:
@@ -129,16 +141,12 @@ def _switch(value: Any, least: int) -> Any:
 
 
 def _text(value: Any, least: int) -> Any:
-    return str(value) if isinstance(value, str) and _can_be_written(value) else _REFUSED
+    return str(value) if isinstance(value, str) else _REFUSED
 
 
 def _path(value: Any, least: int) -> Any:
     text = os.fspath(value) if isinstance(value, os.PathLike) else None
-    return value if isinstance(text, str) and _can_be_written(text) else _REFUSED
-
-
-def _mapping(value: Any, least: int) -> Any:
-    return value if isinstance(value, Mapping) else _REFUSED
+    return value if isinstance(text, str) else _REFUSED
 
 
 def _none(value: Any, least: int) -> Any:
@@ -147,17 +155,25 @@ def _none(value: Any, least: int) -> Any:
 
 _BY_KIND: dict[Any, Callable[[Any, int], Any]] = {
     bool: _switch, int: _whole, float: _real, str: _text, os.PathLike: _path, Path: _path,
-    Mapping: _mapping, NoneType: _none,
+ NoneType: _none,
 }  # fmt: skip
 
 
 def _listed(value: Any, kinds: Sequence[Any], least: int) -> Any:
-    if not isinstance(value, (Sequence, Set, Iterator)) and not hasattr(value, "__array__"):
-        return _REFUSED
-    if getattr(value, "shape", None) == ():
+    if not (_is_list(value) or isinstance(value, Iterator)):
         return _REFUSED
     found = [_matched(one, kinds, least) for one in value]
     return _REFUSED if any(one is _REFUSED for one in found) else found
+
+
+def _mapped(value: Mapping[Any, Any], kind: Any, least: int) -> Any:
+    """Return a mapping as its annotation has it; functions tell those apart that may be others."""
+    of_keys, of_values = map(_members, get_args(kind))
+    found = {
+        _matched(key, of_keys, least): _matched(one, of_values, least) for key, one in value.items()
+    }
+    refused = _REFUSED in found or any(one is _REFUSED for one in found.values())
+    return _REFUSED if refused else found
 
 
 def _can_be_written(text: str) -> bool:
@@ -172,19 +188,19 @@ def _said(kind: Any, least: int) -> str:
     origin = get_origin(kind) or kind
     if origin is Literal:
         return f"one of {', '.join(map(str, get_args(kind)))}"
-    if origin is Sequence:
+    if origin in (Sequence, Iterable):
         plural = {
             str: "texts",
             os.PathLike[str]: "paths",
             int: "whole numbers",
             float: "finite numbers",
         }
-        of = [plural.get(one, "values") for one in _members(get_args(kind)[0])]
+        of = [plural.get(one, "values") for one in _members((*get_args(kind), Any)[0])]
         return f"a list of {' or '.join(dict.fromkeys(of))}"
     plain = {
         bool: "True or False",
         int: f"a whole number from {least} on",
-        float: "a finite number",
+        float: "a finite number from 0 on",
         str: "a text",
         os.PathLike: "a path",
         Path: "a path",

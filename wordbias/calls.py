@@ -32,7 +32,7 @@ _LISTS = ("Sequence[str]", "Sequence[Any]")
 """The annotations of what may also be one text with commas."""
 _OPTION = re.compile(
     r"wordbias [a-z][^;,)]*|(?<![\w-])(?:--(?=[a-z])|-(?=o\b))(?P<option>[a-z][a-z-]*)"
-    r"(?: (?P<value>[A-Z][A-Z|,=]+\b)|=(?P<text>[\w,.-]*\w))?"
+    r"(?: (?P<value>[A-Z][A-Z|,=]+\b)|=(?P<text>[\w,.:/|-]*\w))?"
 )
 """An option, perhaps with the value it takes or has; or a whole command, whose options stay."""
 _MANY = 1_000
@@ -250,7 +250,8 @@ def _same(value: object, default: object) -> bool:
     if value is default:
         return True
     alike = isinstance(value, bool) == isinstance(default, bool)
-    return alike and isinstance(value, (str, int, float, tuple, list, dict)) and value == default
+    plain_types = (str, int, float, tuple, list, dict)
+    return alike and type(value) in plain_types and bool(value == default)
 
 
 def plain(value: object) -> object:

@@ -131,6 +131,10 @@ class Embedding:
     def __getstate__(self) -> dict[str, Any]:
         return {"words": self.words, "vectors": self.vectors, "index": self.index, **vars(self)}
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.vectors.flags.writeable = False  # a copy's can be changed
+
     @classmethod
     def sample(cls) -> Embedding:
         """Load the real vectors that come with the package; see `wordbias.data`."""

@@ -51,7 +51,7 @@ def test_objects_of_one_name_are_numbered(few: Embedding, sets: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"sets": ()}, "give sets= men"),
+        ({"sets": ()}, 'give sets="men"'),
         ({"only": []}, "only=: expected names of sets"),
         ({"oov": "zero"}, "oov=: expected one of skip, mean, got 'zero'"),
         ({"embeddings": ["a.txt", "a.txt"]}, "given twice"),

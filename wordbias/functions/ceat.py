@@ -248,8 +248,9 @@ def _queries(stimuli: QueriesLike) -> tuple[Query, ...]:
     """Return the queries of a file or of WEAT, or make queries of the words that are given."""
     if isinstance(stimuli, (str, os.PathLike)):
         return choose_stimuli(os.fspath(stimuli))
-    several = [stimuli] if isinstance(stimuli, (Query, Mapping)) else list(stimuli)
-    return tuple(query for one in several for query in as_queries(one))
+    if isinstance(stimuli, (list, tuple)):
+        return tuple(query for one in stimuli for query in as_queries(one))
+    return as_queries(cast("QueryLike", stimuli))
 
 
 def _saved(source: Representations | str, given: Sequence[str]) -> Representations:

@@ -26,7 +26,7 @@ from wordbias.word_tasks.space import Oov
 
 _NO_SETS = (
     "no test sets: they are not part of wordbias; run: wordbias fetch men simlex-999 "
-    "google-analogies, and give --sets men --sets simlex-999 …; or --sets FOLDER with the "
+    "google-analogies, and give --sets=men --sets=simlex-999 …; or --sets FOLDER with the "
     "published files (RG-65, MTurk-287, MEN, SimLex-999, questions-words.txt, MSR) or others of "
     "the same form"
 )

@@ -25,7 +25,10 @@ def which_layers(asked: Layers, known: Sequence[int], default: str = "all") -> t
         if asked not in ("all", "last"):
             raise WordbiasError(f"layers {asked!r}: expected all, last, or numbers such as 0,3,6")
         return tuple(known if asked == "all" else known[-1:])
-    return (asked,) if isinstance(asked, int) else tuple(dict.fromkeys(map(int, asked)))
+    chosen = (asked,) if isinstance(asked, int) else tuple(dict.fromkeys(map(int, asked)))
+    if not chosen:
+        raise WordbiasError("layers: expected all, last, or numbers such as 0,3,6; got none")
+    return chosen
 
 
 def cell_of(value: object) -> str | None:

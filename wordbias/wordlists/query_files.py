@@ -94,6 +94,12 @@ def as_queries(
     """
     if isinstance(asked, Query):
         return (checked(asked, "query"),)
+    listed = isinstance(asked, (list, tuple)) and all(isinstance(one, str) for one in asked)
+    if not isinstance(asked, (str, Mapping)) and not listed:
+        raise WordbiasError(
+            'query: expected names, a Query or {"targets": {...}, "attributes": {...}}, '
+            f"got {type(asked).__name__}"
+        )
     if not isinstance(asked, Mapping):
         known = load_queries(path, targets=targets, attributes=attributes)
         return choose_query(known, asked if isinstance(asked, str) else ",".join(asked))
