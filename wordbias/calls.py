@@ -8,7 +8,6 @@ argument as the command line spells it, ``--only``; to a caller in Python, `publ
 from __future__ import annotations
 
 import inspect
-import math
 import os
 import re
 import sys
@@ -19,10 +18,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import wraps
-from numbers import Integral, Real
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar, cast
 
-from wordbias.errors import UsageError, WordbiasError
+from wordbias.accepting import accepted
+from wordbias.errors import WordbiasError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -31,12 +30,11 @@ Note = Callable[[str], None]
 
 _MAY_BE_EMPTY = ("mask", "mirror")
 """Masking by nothing takes words out; no mirror overrules the one of the environment."""
-_FROM_ZERO = ("seed", "random_init", "ddof", "draws")
-_LIST = "Sequence[str]"
-"""The annotation of what may also be one text with commas."""
+_LISTS = ("Sequence[str]", "Sequence[Any]")
+"""The annotations of what may also be one text with commas."""
 _OPTION = re.compile(
     r"wordbias [a-z][^;,)]*|(?<![\w-])(?:--(?=[a-z])|-(?=o\b))(?P<option>[a-z][a-z-]*)"
-    r"(?: (?P<value>[A-Z][A-Z|,=]+\b)|(?:=| (?=\S+:\w))(?P<text>[\w,.:/-]*\w)"
+    r"(?: (?P<value>[A-Z][A-Z|,=]+\b)|(?:=| (?=\S+:\w))(?P<text>[\w,.:/|-]*\w)"
     r"| (?P<same>(?P=option)\b)| (?='))?"
 )
 """An option, perhaps with the value it takes or has; or a whole command, whose options stay."""
@@ -211,10 +209,16 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
         name: () if one.kind is one.VAR_POSITIONAL else one.default
         for name, one in signature.parameters.items()
     }
-    kinds = {
-        name: str(one.annotation).removesuffix(" | None")
-        for name, one in signature.parameters.items()
-    }
+    annotations = {name: str(one.annotation) for name, one in signature.parameters.items()}
+
+    def take(name: str, value: object, called: str) -> object:
+        one = signature.parameters[name]
+        several = one.kind is one.VAR_POSITIONAL
+        found = [
+            accepted(name, annotations[name], each, function.__globals__, called)
+            for each in (cast("Sequence[object]", value) if several else [value])
+        ]
+        return tuple(found) if several else found[0]
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -223,11 +227,17 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
         except TypeError as error:
             raise TypeError(_misfit(function.__name__, signature, kwargs, error)) from None
         bound.apply_defaults()
-        for name in [name for name, kind in kinds.items() if kind == _LIST]:
+        for name in [
+            n for n, kind in annotations.items() if kind.removesuffix(" | None") in _LISTS
+        ]:
             bound.arguments[name] = _split(bound.arguments[name])
-        found = dict(bound.arguments)
+        found = bound.arguments
         line, outer = _typed.get(), _call.get()
         changed = frozenset(n for n, value in found.items() if not _same(value, defaults[n]))
+        spelled = {} if line is None else line.spelled
+        _refuse_empty(found, changed, spelled)
+        for name in changed:
+            found[name] = take(name, found[name], spelled.get(name, ""))
         token = _call.set(
             Call(
                 function.__name__.replace("_", "-"),
@@ -240,13 +250,14 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
         )
         nested = _typed.set(None)
         try:
-            _refuse_empty(found, changed, {} if line is None else line.spelled)
-            for name in changed:
-                _check(name, kinds[name], found[name])
             return function(*bound.args, **bound.kwargs)
         except WordbiasError as error:
             error.args = (_call.get().spelled(str(error)),)
             raise
+        except OSError as error:
+            if error.filename is None:
+                raise
+            raise WordbiasError(f"{error.filename}: {error.strerror}") from error
         finally:
             _typed.reset(nested)
             _call.reset(token)
@@ -289,23 +300,6 @@ def _split(value: object) -> object:
     return [part.strip() for part in value.split(",") if part.strip()]
 
 
-def _check(name: str, kind: str, value: object) -> None:
-    """Refuse a number or a switch that is none; the command line has refused it before."""
-    least = 0 if name in _FROM_ZERO else 1
-    is_bool = type(value).__name__.startswith("bool")
-    if kind == "int":
-        expected = f"a whole number from {least} on"
-        fine = isinstance(value, Integral) and not is_bool and int(value) >= least
-    elif kind == "float":
-        expected = "a finite number"
-        fine = isinstance(value, Real) and not is_bool and math.isfinite(value)
-    else:
-        expected = "True or False"
-        fine = kind != "bool" or is_bool or value in (0, 1)
-    if value is not None and not fine:
-        raise UsageError(f"{name}: expected {expected}, got {value!r}")
-
-
 def _refuse_empty(
     found: Mapping[str, object], changed: frozenset[str], spelled: Mapping[str, str]
 ) -> None:
@@ -322,7 +316,9 @@ def _refuse_empty(
 def _same(value: object, default: object) -> bool:
     if value is default:
         return True
-    return isinstance(value, (str, int, float, tuple, list, dict)) and value == default
+    alike = isinstance(value, bool) == isinstance(default, bool)
+    plain_types = (str, int, float, tuple, list, dict)
+    return alike and type(value) in plain_types and bool(value == default)
 
 
 def plain(value: object) -> object:

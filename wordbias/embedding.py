@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
@@ -56,7 +57,7 @@ class Embedding:
     Raises
     ------
     WordbiasError
-        If the shapes do not fit or a word occurs twice.
+        If the shapes do not fit, a word is no text or occurs twice, or a value is not finite.
 
     Examples
     --------
@@ -74,8 +75,10 @@ class Embedding:
     index: dict[str, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        words = tuple(self.words)
+        words = _texts(self.words, self.name)
         vectors = _matrix(self.vectors, len(words), self.name)
+        if self.info is None:  # a file was looked through when it was read
+            _refuse_not_finite(vectors, words, self.name)
         index = dict(zip(words, range(len(words)), strict=True))
         if len(index) != len(words):
             twice = next(word for i, word in enumerate(words) if index[word] != i)
@@ -109,6 +112,10 @@ class Embedding:
     def __getstate__(self) -> dict[str, Any]:
         return {"words": self.words, "vectors": self.vectors, "index": self.index, **vars(self)}
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.vectors.flags.writeable = False  # a copy's can be changed
+
     @classmethod
     def sample(cls) -> Embedding:
         """Load the real vectors that come with the package; see `wordbias.data`."""
@@ -118,10 +125,17 @@ class Embedding:
 
     @classmethod
     def from_gensim(cls, keyed_vectors: Any, name: str = "embedding") -> Embedding:
-        """Make an embedding of a gensim ``KeyedVectors``, sharing its memory where possible."""
-        from wordbias.formats.keyed_vectors import from_object
+        """Make an embedding of a gensim ``KeyedVectors``, sharing its memory where possible.
 
-        return cls(*from_object(keyed_vectors), name)
+        Raises
+        ------
+        WordbiasError
+            If it is none.
+        """
+        if not hasattr(keyed_vectors, "index_to_key"):
+            raise WordbiasError(f"expected KeyedVectors, got {type(keyed_vectors).__name__}")
+        words, vectors = keyed_vectors.index_to_key, keyed_vectors.vectors
+        return cls(words, vectors, name)
 
     def to_gensim(self) -> Any:
         """Make a gensim ``KeyedVectors`` with a copy of the vectors (extra `gensim`)."""
@@ -147,7 +161,7 @@ class Embedding:
         return len(self.words)
 
     def __contains__(self, word: object) -> bool:
-        return word in self.index
+        return isinstance(word, str) and word in self.index
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.words)
@@ -160,7 +174,7 @@ class Embedding:
         KeyError
             Naming the first word that is not here.
         """
-        several = [words] if isinstance(words, str) else list(words)
+        several = [words] if isinstance(words, str) else _texts(words, self.name)
         for word in several:
             if word not in self.index:
                 raise KeyError(f"{self.name} has no word {word!r}")
@@ -191,12 +205,17 @@ class Embedding:
             named = [word]
         elif isinstance(word, Sequence) and word and all(isinstance(one, str) for one in word):
             named = [str(one) for one in word]
-        target = self._units(self[named]).sum(0) if named else np.asarray(word, np.float32)
-        if target.shape != (self.dim,):
+        try:
+            target = self._units(self[named]).sum(0) if named else np.asarray(word, np.float32)
+        except (TypeError, ValueError):
+            target = np.zeros(0, np.float32)
+        if target.shape != (self.dim,) or not np.isfinite(target).all():
             raise WordbiasError(
-                f"{self.name}: expected a word or a vector of shape ({self.dim},), "
-                f"got shape {target.shape}"
+                f"{self.name}: expected a word, words or a finite vector of shape ({self.dim},), "
+                f"got {word!r}"
             )
+        if not isinstance(cast("object", k), Integral) or k is True or k < 1:
+            raise WordbiasError(f"k=: expected a whole number from 1 on, got {k!r}")
         lengths = np.sqrt(np.einsum("ij,ij->i", self.vectors, self.vectors))
         cosines = (
             self.vectors
@@ -215,7 +234,7 @@ class Embedding:
 
     def rows(self, words: Iterable[str]) -> tuple[NDArray[np.intp], list[str]]:
         """Return the row numbers of the words that are here, in order, and the missing words."""
-        words = list(words)
+        words = _texts(words, self.name)
         found = [self.index[word] for word in words if word in self.index]
         return np.array(found, np.intp), [word for word in words if word not in self.index]
 
@@ -283,7 +302,7 @@ def as_embedding(source: EmbeddingLike) -> Embedding:
     if hasattr(keyed, "index_to_key"):
         return Embedding.from_gensim(keyed)
     if isinstance(source, Mapping):
-        return Embedding(list(source), np.stack([np.asarray(v) for v in source.values()]))
+        return Embedding(list(source), list(source.values()))
     if hasattr(source, "to_numpy"):
         frame = cast("Frame", source)
         return Embedding([str(word) for word in frame.index], frame.to_numpy())
@@ -339,9 +358,38 @@ EmbeddingLike = (
 """What functions take as an embedding."""
 
 
+def _texts(words: Any, name: str) -> tuple[str, ...]:
+    """Return words as a tuple of texts, numpy's as Python's."""
+    several = isinstance(words, Iterable) and not isinstance(words, (str, bytes))
+    found = tuple(words) if several else (words,)
+    if not several or not all(issubclass(kind, str) for kind in set(map(type, found))):
+        other = next((word for word in found if not several or not isinstance(word, str)), words)
+        raise WordbiasError(f"{name}: expected a list of words, which are texts, got {other!r}")
+    return tuple(map(str, found)) if set(map(type, found)) - {str} else found
+
+
+def _refuse_not_finite(vectors: NDArray[np.float32], words: Sequence[str], name: str) -> None:
+    with np.errstate(invalid="ignore"):
+        fine = np.isfinite(vectors.sum(dtype=np.float64))
+    if not fine:
+        word = words[int(np.argmin(np.isfinite(vectors).all(1)))]
+        raise WordbiasError(
+            f"{name}: the vector of {word!r} has a value that is not finite, or is too large for "
+            "float32; leave the word out"
+        )
+
+
 def _matrix(vectors: ArrayLike, n: int, name: str) -> NDArray[np.float32]:
     """View vectors as read-only float32, shape ``(n, d)``."""
-    x = np.ascontiguousarray(vectors, np.float32).view()
+    try:
+        if np.iscomplexobj(vectors):
+            raise TypeError("these are complex")
+        with np.errstate(over="ignore"):
+            x = np.ascontiguousarray(vectors, np.float32).view()
+    except (TypeError, ValueError, OverflowError) as error:
+        raise WordbiasError(
+            f"{name}: expected vectors of numbers, all of one length: {error}"
+        ) from None
     x.flags.writeable = False
     if x.ndim != 2 or len(x) != n:
         raise WordbiasError(

@@ -65,6 +65,7 @@ def _cut(name: str) -> str:
 def _one_line(message: str) -> str:
     """Join lines, and leave out the middle of what nobody would read to its end."""
     line = shortened(" ".join(message.splitlines()))
+    line = line.encode("utf-8", "backslashreplace").decode()  # it can be printed
     if len(line) <= _LONGEST:
         return line
     return f"{line[: _LONGEST - _END - 3]} … {line[-_END:]}"

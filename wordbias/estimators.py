@@ -11,9 +11,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 from warnings import warn
 
 import numpy as np
@@ -24,6 +24,7 @@ from sklearn.utils import check_array, check_consistent_length, check_random_sta
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from wordbias.accepting import accepted
 from wordbias.calls import WordbiasWarning, in_python, plain
 from wordbias.embedding import Embedding, EmbeddingLike, as_embedding, is_words_and_vectors
 from wordbias.errors import WordbiasError
@@ -66,7 +67,7 @@ __all__ = [
 Floats = NDArray[np.floating[Any]]
 Labels = NDArray[np.intp]
 Words = Sequence[str] | str | Path | None
-Seed = int | RandomState | None
+Seed = int | RandomState | np.random.Generator | None
 
 _RENAMED = {"rounds": "iterations", "random_state": "seed"}
 """Parameters that have other names than the settings of the methods."""
@@ -223,6 +224,8 @@ class Method(_Words, _Rows):
         """
         words = _words_of(X, rows=y is not None or concept is not None)
         with _spelled():
+            for one in fields(cast("Any", self)):
+                accepted(one.name, str(one.type), getattr(self, one.name), globals())
             if words is None:
                 return self._fit_rows(X, y if concept is None else concept)
             if y is not None or concept is not None:
@@ -289,8 +292,9 @@ class Method(_Words, _Rows):
         """Return the parameters as the method's module calls them."""
         given = self.get_params(deep=False).items()
         found = {_RENAMED.get(key, key): value for key, value in given if key != "groups"}
-        if "seed" in found and not isinstance(found["seed"], (int, np.integer)):
-            found["seed"] = int(check_random_state(found["seed"]).randint(2**31 - 1))
+        seed = found.get("seed", 0)
+        if not isinstance(seed, (int, np.integer)) or seed < 0:
+            found["seed"] = _drawn(seed)
         return found
 
     @property
@@ -934,6 +938,19 @@ def load_method(path: str | os.PathLike[str]) -> Method | Pipeline:
         made._keep(part, origin)
         found.append(made)
     return found[0] if len(found) == 1 else make_pipeline(*found)
+
+
+def _drawn(random_state: object) -> int:
+    """Draw a seed of what scikit-learn, or numpy's newer way, takes as a random state."""
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31 - 1))
+    try:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    except ValueError:
+        raise WordbiasError(
+            "random_state=: expected a whole number from 0 on, a RandomState, a Generator or None, "
+            f"got {random_state!r}"
+        ) from None
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from wordbias import __version__
+from wordbias.accepting import accepted, named_file
 from wordbias.calls import current, in_python
 from wordbias.errors import WordbiasError
 from wordbias.formats.atomic import replacing
@@ -253,6 +254,8 @@ class Report:
         WordbiasError
             If matplotlib is not installed, or there is no value to draw.
         """
+        if ax is not None and not hasattr(ax, "plot"):
+            raise WordbiasError(f"ax=: expected matplotlib axes, got {ax!r}")
         if self.picture is not None:
             return self.picture(self, ax)
         from wordbias.pages.forest import forest_plot
@@ -273,7 +276,7 @@ class Report:
         WordbiasError
             If the suffix is another one, or the file cannot be written.
         """
-        target = os.fspath(path)
+        target = named_file(path)
         suffix = os.path.splitext(target)[1].lower()
         if suffix not in _SUFFIXES:
             raise WordbiasError(f"{target}: expected a name that ends in {', '.join(_SUFFIXES)}")
@@ -309,7 +312,7 @@ class Report:
         if to not in FORMATS:
             raise WordbiasError(f"format {to!r}: expected one of {', '.join(FORMATS)}")
         draw = {"table": as_text, "md": as_markdown, "latex": as_latex}[to]
-        width = width or terminal_width()
+        width = terminal_width() if width is None else accepted("width", "int", width, {})
         heading, closing = list(map(seen, self.heading)), list(map(seen, self.closing))
         parts = [draw(table, width) for table in self.tables]
         if to == "table":  # the notes go to stderr

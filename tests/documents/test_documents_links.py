@@ -11,7 +11,7 @@ import pytest
 from fences import (
     DOCUMENTS,
     ROOT,
-    WRITTEN_BY_A_TOOL,
+    WRITTEN_BY_TOOLS,
     blocks,
     commands,
     inline_calls,
@@ -27,7 +27,7 @@ from wordbias.results import LIMITS
 GUIDES = ROOT / "docs"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMANDS = [name for section in SECTIONS.values() for name in section]
-ALL = (*DOCUMENTS, ROOT / "CHANGELOG.md", GUIDES / WRITTEN_BY_A_TOOL)
+ALL = (*DOCUMENTS, ROOT / "CHANGELOG.md", *(GUIDES / name for name in WRITTEN_BY_TOOLS))
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 _FILE = re.compile(r"`((?:docs|tools|benchmarks|wordbias|tests)/[\w./-]*\w)`")
 OTHER_PROGRAMS = ("accelerate ", "torchrun ", "git ", "pip ", "python ")

@@ -165,7 +165,7 @@ def test_what_is_refused(reps: Representations, arguments: Any, message: str) ->
 def test_a_model_needs_sentences(model: Path, sentences: list[str]) -> None:
     with pytest.raises(WordbiasError, match="needs sentences to read words in: sentences=FILE"):
         ceat(model, stimuli=STIMULI)
-    with pytest.raises(WordbiasError, match="per_word: expected a whole number from 1 on"):
+    with pytest.raises(WordbiasError, match="per_word=: expected a whole number from 1 on"):
         ceat(model, sentences=sentences, stimuli=STIMULI, per_word=0)
     with pytest.raises(WordbiasError, match=r"sentences: line 1: expected a text, found 3"):
         ceat(model, sentences=[3], stimuli=STIMULI)  # type: ignore[list-item]

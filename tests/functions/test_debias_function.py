@@ -143,7 +143,11 @@ def test_flags_that_are_left_out_and_false_are_told_apart(few: Embedding) -> Non
         ("multi-hard", {"sets": "a", "groups": "age"}, "sets= or the pairs of groups=, not both"),
         ("hard", {"measure": True, "only": ["magic"]}, "measure 'magic'"),
         ((), {}, "method ''"),
-        (Embedding(["a"], [[1.0]]), {}, "methods: expected names, such as hard,misp"),
+        (
+            Embedding(["a"], [[1.0]]),
+            {},
+            "methods=: expected a text or a list of texts, got Embedding",
+        ),
     ],
 )
 def test_errors_name_arguments_of_python(

@@ -198,7 +198,7 @@ def test_what_is_refused(model: Path, texts: Any, arguments: Any, message: str) 
 
 
 def test_arguments_that_do_not_go_together_are_python_s(model: Path) -> None:
-    with pytest.raises(UsageError, match="word needs word_column= or span_columns="):
+    with pytest.raises(UsageError, match='pooling="word" needs word_column= or span_columns='):
         encode(model, TEXTS, pooling="word")
 
 

@@ -78,8 +78,8 @@ def test_about_is_a_report(cli: Run) -> None:
     ("names", "given", "said"),
     [
         ((), {"about": True}, "about=True: name what you ask for"),
-        ((), {"source": "x"}, "source= x: name what to take from there"),
-        (("men",), {"source": "/no/folder"}, "source= /no/folder: there is no such folder"),
+        ((), {"source": "x"}, 'source="x": name what to take from there'),
+        (("men",), {"source": "/no/folder"}, 'source="/no/folder": there is no such folder'),
         (("men",), {"about": True, "where": True}, "about=True and where=True answer two"),
         (("men",), {"timeout": 0}, "timeout=: expected seconds, more than 0, got 0"),
         (("SNLI",), {}, "did you mean"),

@@ -68,7 +68,7 @@ def test_mistakes_in_pythons_words(folder: Path, tmp_path: Path) -> None:
         fine_tune("m", **{**given, "task": "nil"})
     with pytest.raises(UsageError, match="rate=: expected a number above 0, got 0"):
         fine_tune("m", **given, rate=0)
-    with pytest.raises(UsageError, match="warmup: expected a finite number, got nan"):
+    with pytest.raises(UsageError, match="warmup=: expected a finite number from 0 on, got nan"):
         fine_tune("m", **given, warmup=float("nan"))
     with pytest.raises(WordbiasError, match="expected the texts label, premise and hypothesis"):
         fine_tune("m", **{**given, "train": ["a"]})

@@ -120,5 +120,5 @@ def test_it_names_arguments_as_python_does() -> None:
         nli_fairness(embedding=Embedding.sample())
     with pytest.raises(UsageError, match="drop= is 5: expected a share of 1"):
         nli_fairness(drop=5)
-    with pytest.raises(WordbiasError, match="parity 'median': expected one of mean, strict"):
+    with pytest.raises(WordbiasError, match="parity=: expected one of mean, strict, got 'median'"):
         nli_fairness(parity="median")  # type: ignore[arg-type]

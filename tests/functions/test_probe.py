@@ -179,7 +179,7 @@ def test_accuracy_on_a_split_of_ones_own(reps: Representations) -> None:
         ({"labels": "gender", "dev": [0, 1]}, "dev=: expected COLUMN=VALUE, or true or false for"),
         ({"labels": "gender", "seeds": []}, "seeds=: expected one at least"),
         ({"labels": "gender", "probe": "tree"}, "probe 'tree': expected one of linear, mlp"),
-        ({"labels": "gender", "epochs": 0}, "epochs: expected a whole number from 1 on"),
+        ({"labels": "gender", "epochs": 0}, "epochs=: expected a whole number from 1 on"),
         ({"labels": "gender", "rate": 0}, "rate 0: expected a number above 0"),
         ({"labels": "gender", "fractions": [0.5]}, "fractions 0.5: expected at least two, rising"),
         ({"labels": "gender", "layers": [3]}, "bios: no layer 3; it holds 0, 6"),

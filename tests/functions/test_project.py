@@ -176,7 +176,7 @@ def test_mistakes_in_pythons_words(bert: Any, tokenizer: Any, tmp_path: Path) ->
         ({"export": tmp_path / "x"}, "setting= and export= go together"),
         ({"groups": "age"}, "groups= goes with sent_debias="),
         ({"tokens": "all"}, "tokens=: expected one of mean, word, cls, got 'all'"),
-        ({"dims": 0}, "dims: expected a whole number from 1 on, got 0"),
+        ({"dims": 0}, "dims=: expected a whole number from 1 on, got 0"),
         ({"head": "none"}, "head= goes with the name of a model"),
     ):
         with pytest.raises(UsageError, match=said):

@@ -53,7 +53,7 @@ def test_objects_of_one_name_are_numbered(few: Embedding, sets: Path) -> None:
     [
         ({"sets": ()}, 'run: wb.fetch("men", "simlex-999", "google-analogies")'),
         ({"only": []}, "only=: expected names of sets"),
-        ({"oov": "zero"}, "oov= skip or mean"),
+        ({"oov": "zero"}, "oov=: expected one of skip, mean, got 'zero'"),
         ({"embeddings": ["a.txt", "a.txt"]}, "given twice"),
     ],
 )

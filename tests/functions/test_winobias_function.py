@@ -56,5 +56,7 @@ def test_it_names_what_is_wrong_as_python_does(folder: Path, tmp_path: Path) -> 
         winobias(folder, clusters=path, sentences=path)
     with pytest.raises(WordbiasError, match="the clusters given: has no clusters of"):
         winobias(folder, clusters={})
-    with pytest.raises(WordbiasError, match="'words': expected one of characters, tokens"):
+    with pytest.raises(
+        WordbiasError, match="spans=: expected one of characters, tokens, got 'words'"
+    ):
         winobias(folder, clusters={}, spans="words")  # type: ignore[arg-type]

@@ -37,7 +37,7 @@ def next_place(
             return names.index(given)
         if given in ("0", "1"):
             return int(given)
-        raise WordbiasError(f"--next-label {given}: {name} has the labels {', '.join(names)}")
+        raise WordbiasError(f"--next-label={given}: {name} has the labels {', '.join(names)}")
     plain = ["".join(filter(str.isalnum, label)).lower() for label in names]
     told = [label in _NEXT or plain[1 - i] in _NOT_NEXT for i, label in enumerate(plain)]
     if sum(told) == 1:
@@ -45,6 +45,6 @@ def next_place(
     if default is None:
         raise WordbiasError(
             f"{name}: its labels {', '.join(names)} do not tell which one means that a sentence is "
-            f"next; say so with --next-label {names[0]} or {names[1]}"
+            f"next; say so with --next-label={names[0]} or {names[1]}"
         )
     return default

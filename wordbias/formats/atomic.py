@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
+from wordbias.accepting import named_file
 from wordbias.errors import WordbiasError
 from wordbias.formats.references import files_of
 
@@ -40,7 +41,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     WordbiasError
         If the folder is missing or may not be written to, or the disk is full.
     """
-    target = Path(os.path.realpath(path))
+    target = Path(os.path.realpath(named_file(path)))
     check_writable(target)
     hidden = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
@@ -57,8 +58,13 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Refuse early, before hours of work, an output that cannot be written."""
-    target = Path(path)
+    target = Path(named_file(path))
     folder = Path(os.path.realpath(target)).parent
+    try:
+        target.lstat()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise _explained(error, target) from None
     if target.is_dir():
         raise WordbiasError(f"{target}: is a folder; name the file to write")
     if target.exists() and not target.is_file():

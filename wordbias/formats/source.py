@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from wordbias.accepting import named_file
 from wordbias.errors import WordbiasError
 from wordbias.formats.digest import Digest
 from wordbias.formats.members import choose_member
@@ -48,11 +49,11 @@ class Source:
             If there is no such file, it is a folder, empty or unreadable, or a zip needs a
             member named.
         """
-        text, member = os.fspath(name), ""
+        text, member = named_file(name), ""
         if not os.path.exists(text):
             text, _, member = text.partition("::")
         path = Path(text)
-        if path.exists() and not (path.is_file() or path.is_dir()):
+        if os.path.exists(text) and not (path.is_file() or path.is_dir()):
             raise WordbiasError(f"{path}: is not a regular file; vectors are read more than once")
         with _readable(path), path.open("rb") as file:
             head = file.read(8)
@@ -216,3 +217,7 @@ def _readable(path: Path) -> Iterator[None]:
         if error.filename is None or Path(error.filename) != path:
             raise
         raise WordbiasError(f"{path}: may not be read (permission denied)") from None
+    except OSError as error:
+        if error.filename is None or Path(error.filename) != path:
+            raise
+        raise WordbiasError(f"{path}: cannot be read: {error.strerror}") from None

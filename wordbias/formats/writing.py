@@ -12,6 +12,7 @@ from typing import TypeGuard, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.accepting import named_file
 from wordbias.errors import WordbiasError
 from wordbias.formats import keyed_vectors, tensors
 from wordbias.formats.atomic import check_writable, compressing, replacing
@@ -91,7 +92,7 @@ def save(
     WordbiasError
         If the file cannot be written, or the format cannot hold one of the words.
     """
-    kind = kind or output_format(output)
+    kind = kind or output_format(named_file(output))
     path = Path(output)
     check_output(path, kind)
     if is_row_format(kind):

@@ -368,7 +368,7 @@ def _encoder(model: object) -> Iterator[str]:
         yield path
         return
     parts = model if isinstance(model, tuple) else (model,)
-    is_whole = len(parts) == 2 or hasattr(parts[0], "encode")
+    is_whole = len(parts) == 2 or hasattr(model, "encode")
     if not is_whole or not all(isinstance(part, Saves) for part in parts):
         raise WordbiasError(
             "--model: expected a folder, a name, a SentenceTransformer, or a model and its "

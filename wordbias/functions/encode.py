@@ -132,9 +132,9 @@ def encode(
     if span_columns is not None and (len(span_columns) != 2 or word_column is not None):
         raise UsageError("--span-columns takes two columns, and no --word-column beside it")
     if pooling not in (None, "word") and by_word:
-        raise UsageError(f"--pooling {pooling} is of whole texts; name no words")
+        raise UsageError(f"--pooling={pooling} is of whole texts; name no words")
     if pooling == "word" and not by_word:
-        raise UsageError("--pooling word needs --word-column or --span-columns")
+        raise UsageError("--pooling=word needs --word-column or --span-columns")
     file = path_of(texts)
     output = None if output is None else os.fspath(output)
     refuse_same({"the output": output}, {"the texts": file})

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from wordbias.contextual.adapters import Adapter
 from wordbias.errors import UsageError
+from wordbias.functions.checks import path_named
 
 AdapterLike = str | os.PathLike[str] | Adapter
 """An adapter, or the file that one was written to."""
@@ -28,7 +29,8 @@ def open_adapter(
     if adapter is None or isinstance(adapter, Adapter):
         found = adapter
     else:
-        found = Adapter.load(adapter) if names or os.path.exists(adapter) else None
+        path = path_named("--adapter", adapter)
+        found = Adapter.load(path) if names or os.path.exists(path) else None
     if found is not None and found.chosen is not None:
         names = names or [found.chosen]
     if (found is None) != (not names) or (found is None) != (adapter is None):

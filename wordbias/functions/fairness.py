@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import cast
+from typing import Any, cast
 
 from numpy.typing import ArrayLike
 
@@ -50,7 +50,7 @@ def fairness(
     group: str | ArrayLike = "group",
     *,
     label: str = "label",
-    groups: Sequence[str] | None = None,
+    groups: Sequence[Any] | None = None,
     train: Examples | tuple[ArrayLike, ArrayLike] | None = None,
     shares: str | os.PathLike[str] | Mapping[str, float] | None = None,
     share_column: str | None = None,

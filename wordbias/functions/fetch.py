@@ -86,11 +86,11 @@ def fetch(
     if (about or where) and not names:
         raise WordbiasError(f"--{'about' if about else 'where'}: name what you ask for")
     if source is not None and not names:
-        raise WordbiasError(f"--from {source}: name what to take from there")
+        raise WordbiasError(f"--from={source}: name what to take from there")
     if about and where:
         raise WordbiasError("--about and --where answer two questions; ask one at a time")
     if source is not None and not os.path.isdir(source):
-        raise WordbiasError(f"--from {source}: there is no such folder")
+        raise WordbiasError(f"--from={source}: there is no such folder")
     if not timeout > 0:
         raise WordbiasError(f"--timeout: expected seconds, more than 0, got {timeout!r}")
     if where:

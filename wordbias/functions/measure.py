@@ -174,7 +174,7 @@ def _refuse_unused(
             continue
         *first, last = [
             *by,
-            *(["--words", "--direction names"] if name in ("dims", "center") else []),
+            *(["--words", "--direction=names"] if name in ("dims", "center") else []),
         ]
         users = f"{', '.join(first)} and {last}" if first else last
         asked = ", ".join(sorted(families)) or "single words"

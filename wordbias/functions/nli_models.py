@@ -10,6 +10,7 @@ from typing import Any, Protocol, cast
 from wordbias.data import nli_sample_path
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import WordbiasError
+from wordbias.functions.checks import path_named
 from wordbias.functions.inputs import Reading, Subject, names_of, open_subject, path_of
 from wordbias.nli.files import Model
 from wordbias.nli.hugging_face import Classifier
@@ -54,7 +55,7 @@ def open_ours(
     """Load what nli-train wrote, and the embedding; without them, those that come along."""
     if isinstance(model, Model):
         return Ours(model, "in memory", open_subject(embedding, reading))
-    path = os.fspath(nli_sample_path() if model is None else model)
+    path = path_named("--model", nli_sample_path() if model is None else model)
     return Ours(Model.load(path), path, open_subject(embedding, reading))
 
 

@@ -171,7 +171,7 @@ def probe(
     )
     if probe == "linear" and device not in (None, "cpu"):
         raise UsageError(
-            f"--device {device} is for --probe mlp; a linear probe is trained on the cpu"
+            f"--device={device} is for --probe=mlp; a linear probe is trained on the cpu"
         )
     if plot is not None:
         from wordbias.pages.plots import check_plot

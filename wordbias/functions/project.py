@@ -184,7 +184,7 @@ def _check_usage(
             "adapter whose setting it is"
         )
     if setting == SENT_DEBIAS and sent_debias is None:
-        raise UsageError("--setting sent-debias needs --sent-debias TEXT")
+        raise UsageError("--setting=sent-debias needs --sent-debias TEXT")
     if setting is not None and setting != SENT_DEBIAS and "@" not in setting:
         Settings.parse(setting)
 

@@ -21,7 +21,7 @@ from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute, resolve_groups
 
 RECIPES = ("she-he", "axis", "pca", "names", "means")
-_WITHOUT = "; --direction means or names does without"
+_WITHOUT = "; --direction=means or names does without"
 
 
 @dataclass(frozen=True)

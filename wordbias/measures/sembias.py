@@ -120,7 +120,7 @@ def sembias_rows(panel: Panel, sembias: SemBias | None) -> list[Row]:
     if sembias is None:
         reason = (
             "undefined: the test set is not part of the package; run: wordbias fetch sembias, and "
-            "give it with --sembias sembias (or FILE)"
+            "give it with --sembias=sembias (or FILE)"
         )
         return panel.undefined(MEASURES, reason)
     return [

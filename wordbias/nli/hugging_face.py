@@ -182,11 +182,11 @@ def label_order(
     if places is None and given is None:
         raise WordbiasError(
             f"{name}: a label order that cannot be determined ({', '.join(own)}); give it, such as "
-            f"--labels {','.join(LABELS)}, from what the model's authors say"
+            f"--labels={','.join(LABELS)}, from what the model's authors say"
         )
     if places is None:
         raise WordbiasError(
-            f"--labels {','.join(names)}: expected {', '.join(LABELS)}, in the order of the model"
+            f"--labels={','.join(names)}: expected {', '.join(LABELS)}, in the order of the model"
         )
     return places
 

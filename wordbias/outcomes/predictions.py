@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
@@ -154,6 +154,9 @@ def _held(what: str, table: Any, names: Sequence[str]) -> Iterator[Cells]:
             f"{what}: expected one value for each example; {flat[0]} has the shape "
             f"{table[flat[0]].shape}"
         )
+    for name in names:
+        if isinstance(table[name], str) or not isinstance(table[name], Iterable):
+            raise WordbiasError(f"{what}: {name}: expected a value for each example")
     columns = [list(table[name]) for name in names]
     for name, column in zip(names, columns, strict=True):
         if any(isinstance(one, float) and math.isfinite(one) and one % 1 for one in column):

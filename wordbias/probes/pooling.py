@@ -203,7 +203,7 @@ def _check_first(some: Settings, encoder: Encoder) -> None:
         raise WordbiasError(
             f"{encoder.name}: a token of this causal model sees only those before it, so that its "
             "first one is the same in all texts that begin alike; take the last token or the mean "
-            "(--pooling last, --pooling mean)"
+            "(--pooling=last, --pooling=mean)"
         )
 
 
@@ -214,11 +214,11 @@ def _layers(some: Settings, encoder: Encoder) -> tuple[int, ...]:
         return layers
     if some.layers is None:
         return (encoder.layers,)
-    other = "" if some.pooling == "word" else ", or pool otherwise (--pooling mean)"
+    other = "" if some.pooling == "word" else ", or pool otherwise (--pooling=mean)"
     raise WordbiasError(
         f"{encoder.name}: the modules behind its last layer ({', '.join(some.modules)}) make "
         f"vectors of {some.width(encoder, encoder.layers)} values, the other layers have "
-        f"{some.width(encoder, 0)}; ask for the last layer alone (--layers last){other}"
+        f"{some.width(encoder, 0)}; ask for the last layer alone (--layers=last){other}"
     )
 
 

@@ -28,6 +28,8 @@ def which_layers(asked: Layers, known: Sequence[int], default: str = "all") -> t
             raise WordbiasError(f"layers {asked!r}: expected all, last, or numbers such as 0,3,6")
         return tuple(known if asked == "all" else known[-1:])
     listed = [asked] if isinstance(asked, int | Integral) else list(asked)
+    if not listed:
+        raise WordbiasError("layers: expected all, last, or numbers such as 0,3,6; got none")
     counted = [int(layer) for layer in listed]
     found = [known[layer] if -len(known) <= layer < 0 else layer for layer in counted]
     return tuple(dict.fromkeys(found))

@@ -75,6 +75,9 @@ def open_texts(source: TextsLike, name: str = "texts") -> Source:
     known = source.keys() if isinstance(source, Mapping) else getattr(source, "columns", None)
     if known is not None:
         table: Any = source
+        for column in known:
+            if isinstance(table[column], str) or not isinstance(table[column], Iterable):
+                raise WordbiasError(f"{name}: column {column!r}: expected a list of values")
         cells = {str(column): list(table[column]) for column in known}
         if len({len(column) for column in cells.values()}) != 1:
             sizes = ", ".join(f"{column} {len(found):,}" for column, found in cells.items())

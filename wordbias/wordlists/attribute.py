@@ -184,11 +184,11 @@ def load_attribute(path: "GroupsLike | None" = None) -> Attribute | WordGroups:
 def more_than_two(groups: WordGroups, asked: str = "") -> WordbiasError:
     """Return the error for groups of which two must be chosen, ready to be raised."""
     first, second = groups.groups[:2]
+    choice = f", --groups={asked or groups.name}:{first},{second}"
     return WordbiasError(
         f"{groups.name}: expected exactly two groups, found {len(groups.groups)} "
-        f"({', '.join(groups.groups)}); choose two of them, --groups "
-        f"{asked or groups.name}:{first},{second}, or what takes all: weat, and debias with misp, "
-        "mhd, multi-hard, inlp or leace"
+        f"({', '.join(groups.groups)}); choose two of them{'' if groups.in_memory else choice}, "
+        "or what takes all: weat, and debias with misp, mhd, multi-hard, inlp or leace"
     )
 
 

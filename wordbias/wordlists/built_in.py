@@ -24,7 +24,7 @@ class Asked(NamedTuple):
     chosen: tuple[str, ...] = ()
 
 
-def asked(text: str | Path | None) -> Asked:
+def asked(text: object) -> Asked:
     """Find what ``NAME|FILE[:GROUP,GROUP]`` asks for; without it, gender.
 
     A built-in name comes before a file of that name, which ``./NAME`` still reads; a `Path` is
@@ -37,6 +37,11 @@ def asked(text: str | Path | None) -> Asked:
     """
     if isinstance(text, Path):
         return Asked(text)
+    if text is not None and not isinstance(text, str):
+        raise WordbiasError(
+            "--attribute: expected a name, a file or lists of words by group, "
+            f"got {type(text).__name__}"
+        )
     text = "gender" if text is None else text
     if not isinstance(text, str):
         raise WordbiasError(

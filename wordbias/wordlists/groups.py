@@ -13,6 +13,7 @@ from wordbias.wordlists.group_files import first_pair, read_groups
 from wordbias.wordlists.subjects import Subjects
 
 Words = tuple[str, ...]
+_IN_MEMORY = "given in Python"
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,11 @@ class WordGroups:
     first_names: bool = False
     unlisted: frozenset[str] = field(default=frozenset(), repr=False)
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether these are lists that were given, which no name or file stands for."""
+        return self.source == _IN_MEMORY
+
     @classmethod
     def load(cls, path: str | Path | None = None) -> "WordGroups":
         """Read groups by name or from a file; without `path`, the built-in gender.
@@ -102,7 +108,7 @@ class WordGroups:
                 'write {"female": [...], "male": [...]}'
             )
         names = tuple(members)
-        return cls("/".join(names), names, tuple(members.values()), source="given in Python")
+        return cls("/".join(names), names, tuple(members.values()), source=_IN_MEMORY)
 
     def choose(self, names: Sequence[str]) -> Self:
         """Keep some groups, in the order named; of the sets, those with a word of each.
@@ -145,10 +151,11 @@ class WordGroups:
 
 def words_of_group(name: str, words: Iterable[str]) -> Words:
     """Return the words of a group, each once."""
-    found = () if isinstance(words, str) else tuple(dict.fromkeys(words))
-    if not found or not all(isinstance(word, str) for word in found):
+    several = isinstance(words, Iterable) and not isinstance(words, str)
+    listed = list(words) if several else []
+    if not listed or not all(isinstance(word, str) for word in listed):
         raise WordbiasError(f"groups: group {name!r}: expected a list of words, found {words!r}")
-    return found
+    return tuple(dict.fromkeys(listed))
 
 
 def _columns(sets: Iterable[Words], places: Sequence[int]) -> tuple[Words, ...]:

@@ -94,6 +94,12 @@ def as_queries(
     """
     if isinstance(asked, Query):
         return (checked(asked, "query"),)
+    several = isinstance(asked, (list, tuple)) and all(isinstance(x, str | int) for x in asked)
+    if not isinstance(asked, str | int | Mapping) and not several:
+        raise WordbiasError(
+            'query: expected names, a Query or {"targets": {...}, "attributes": {...}}, '
+            f"got {type(asked).__name__}"
+        )
     if not isinstance(asked, Mapping):
         known = load_queries(path, targets=targets, attributes=attributes)
         listed = (asked,) if isinstance(asked, (str, int)) else asked

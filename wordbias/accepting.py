@@ -1,0 +1,224 @@
+"""What a public function accepts: each argument against its annotation.
+
+The command line refuses by the types of its options; a caller in Python may give anything.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from numbers import Integral, Real
+from pathlib import Path
+from types import NoneType, SimpleNamespace, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from wordbias.errors import UsageError, WordbiasError
+
+_MOST = 2**63 - 1
+_LEAST = {
+    **dict.fromkeys(("seed", "seeds", "random_state", "random_init", "ddof", "draws"), 0),
+    "layers": -_MOST,  # layers tell what they take by themselves
+}
+"""The least whole number that an argument takes, 1 of all others."""
+_REFUSED = object()
+
+
+def accepted(
+    name: str, annotation: str, value: object, namespace: Mapping[str, Any], called: str = ""
+) -> Any:
+    """Return an argument that its annotation allows, numpy's numbers as Python's, lists as lists.
+
+    An annotation with a type that is not known here, such as a class, allows everything: the
+    function itself refuses what it cannot use.
+
+    Parameters
+    ----------
+    namespace
+        Of the module of the function, where the annotation has its names from.
+    called
+        What a message calls the argument, by default as in Python.
+
+    Raises
+    ------
+    UsageError
+        Naming the argument, what was expected and what was received.
+    """
+    kinds = _members(_evaluated(annotation, dict(namespace)))
+    least = _LEAST.get(name, 1)
+    text = os.fspath(value) if isinstance(value, os.PathLike) else value
+    fine = not isinstance(text, str) or _can_be_written(text)
+    found = _matched(value, kinds, least) if fine else _REFUSED
+    if isinstance(found, Mapping) and [one for one in kinds if one is not NoneType] == kinds[:1]:
+        found = _mapped(found, kinds[0], least)
+    if found is _REFUSED:
+        said = list(dict.fromkeys(_said(kind, least) for kind in kinds if kind is not NoneType))
+        too_large = isinstance(value, Integral) and int(value) > _MOST
+        *others, last = said
+        expected = f"{', '.join(others)} or {last}" if others else last
+        expected += " and below 2**63" if too_large else ""
+        raise UsageError(f"{called or f'{name}='}: expected {expected}, got {_shown(value)}")
+    return found
+
+
+def named_file(path: object) -> str:
+    """Return the text of a path.
+
+    Raises
+    ------
+    WordbiasError
+        If it is no path, or no file can have that name.
+    """
+    text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
+    if not isinstance(text, str):
+        raise WordbiasError(f"expected a path, got {_shown(path)}")
+    if not text or not _can_be_written(text):
+        raise WordbiasError(f"expected a path, got {text!r}, which no file can be called")
+    return text
+
+
+def _evaluated(annotation: str, namespace: dict[str, Any]) -> Any:
+    """Return the type that an annotation names; of what only type checkers import, `Any`."""
+    try:
+        holder = SimpleNamespace(__annotations__={"it": annotation})
+        return typing.get_type_hints(holder, namespace)["it"]
+    except NameError:
+        return Any
+
+
+def _members(annotation: Any) -> list[Any]:
+    if get_origin(annotation) not in (Union, UnionType):
+        return [annotation]
+    return [kind for one in get_args(annotation) for kind in _members(one)]
+
+
+def _matched(value: object, kinds: Sequence[Any], least: int) -> Any:
+    found = (_one(value, kind, least) for kind in kinds)
+    return next((one for one in found if one is not _REFUSED), _REFUSED)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, (Sequence, Set)) or getattr(value, "ndim", None) == 1
+
+
+def _one(value: Any, kind: Any, least: int) -> Any:
+    """Return a value as one kind has it, or that it is refused."""
+    origin = get_origin(kind) or kind
+    if origin in _BY_KIND:
+        return _BY_KIND[origin](value, least)
+    if origin is Literal:
+        return value if isinstance(value, str) and value in get_args(kind) else _REFUSED
+    if origin in (Sequence, Iterable) and isinstance(value, (str, os.PathLike, bytes, Mapping)):
+        return _REFUSED
+    if origin is Iterable and not _is_list(value):
+        return value if isinstance(value, Iterable) else _REFUSED  # it may be long
+    if origin in (Sequence, Iterable):
+        return _listed(value, _members((*get_args(kind), Any)[0]), least)
+    if origin is Mapping:
+        return value if isinstance(value, Mapping) else _REFUSED
+    return value
+
+
+def _is_bool(value: object) -> bool:
+    return type(value).__name__ in ("bool", "bool_")  # numpy's is no bool
+
+
+def _whole(value: Any, least: int) -> Any:
+    fine = isinstance(value, Integral) and not _is_bool(value)
+    return int(value) if fine and least <= int(value) <= _MOST else _REFUSED
+
+
+def _real(value: Any, least: int) -> Any:
+    if _whole(value, 0) is not _REFUSED:
+        return int(value)
+    fine = isinstance(value, Real) and not isinstance(value, Integral) and math.isfinite(value)
+    return float(value) if fine and value >= 0 else _REFUSED
+
+
+def _switch(value: Any, least: int) -> Any:
+    return bool(value) if _is_bool(value) or _whole(value, 0) in (0, 1) else _REFUSED
+
+
+def _text(value: Any, least: int) -> Any:
+    return str(value) if isinstance(value, str) else _REFUSED
+
+
+def _path(value: Any, least: int) -> Any:
+    text = os.fspath(value) if isinstance(value, os.PathLike) else None
+    return value if isinstance(text, str) else _REFUSED
+
+
+def _none(value: Any, least: int) -> Any:
+    return value if value is None else _REFUSED
+
+
+_BY_KIND: dict[Any, Callable[[Any, int], Any]] = {
+    bool: _switch, int: _whole, float: _real, str: _text, os.PathLike: _path, Path: _path,
+ NoneType: _none,
+}  # fmt: skip
+
+
+def _listed(value: Any, kinds: Sequence[Any], least: int) -> Any:
+    if not (_is_list(value) or isinstance(value, Iterator)):
+        return _REFUSED
+    found = [_matched(one, kinds, least) for one in value]
+    return _REFUSED if any(one is _REFUSED for one in found) else found
+
+
+def _mapped(value: Mapping[Any, Any], kind: Any, least: int) -> Any:
+    """Return a mapping as its annotation has it; functions tell those apart that may be others."""
+    of_keys, of_values = map(_members, get_args(kind))
+    found = {
+        _matched(key, of_keys, least): _matched(one, of_values, least) for key, one in value.items()
+    }
+    refused = _REFUSED in found or any(one is _REFUSED for one in found.values())
+    return _REFUSED if refused else found
+
+
+def _can_be_written(text: str) -> bool:
+    """Say whether a text may be a file's name: no null, no half of a surrogate pair."""
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+
+
+def _said(kind: Any, least: int) -> str:
+    origin = get_origin(kind) or kind
+    if origin is Literal:
+        return f"one of {', '.join(map(str, get_args(kind)))}"
+    if origin in (Sequence, Iterable):
+        plural = {
+            str: "texts",
+            os.PathLike[str]: "paths",
+            int: "whole numbers",
+            float: "finite numbers",
+        }
+        of = [plural.get(one, "values") for one in _members((*get_args(kind), Any)[0])]
+        return f"a list of {' or '.join(dict.fromkeys(of))}"
+    plain = {
+        bool: "True or False",
+        int: f"a whole number from {least} on",
+        float: "a finite number from 0 on",
+        str: "a text",
+        os.PathLike: "a path",
+        Path: "a path",
+        Mapping: "a mapping",
+        Callable: "a function",
+    }
+    return str(plain.get(origin, getattr(origin, "__name__", origin)))
+
+
+def _shown(value: object) -> str:
+    shape = getattr(value, "shape", ())
+    if shape or hasattr(value, "__next__"):
+        return f"{type(value).__name__}{f' of shape {shape}' if shape else ''}"
+    if isinstance(value, (str, os.PathLike, Real, NoneType, bytes)):
+        return repr(value)
+    if isinstance(value, (list, tuple, set, frozenset, Mapping)) and len(value) <= 10:
+        return repr(value)
+    return type(value).__name__
+
+
+__all__: Sequence[str] = ["accepted", "named_file"]
