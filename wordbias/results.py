@@ -77,7 +77,7 @@ class Row:
     >>> import wordbias as wb
     >>> row = wb.Row("glove", "midb", 0.1142, {"n": 20_461, "neutral": 0.0})
     >>> row
-    <Row 'glove' midb: 0.1142; n, neutral>
+    <Row glove, midb: 0.1142>
     >>> row.to_dict()["n"]
     20461
     """

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import wordbias as wb
-from wordbias import Embedding, WordbiasError
+from wordbias import Embedding, WordbiasError, embedding
 from wordbias.accepting import accepted
 from wordbias.calls import in_python
 from wordbias.results import Report, Row
@@ -208,7 +208,7 @@ def test_vectors_of_other_types_stay_as_they_are(dtype: Any) -> None:
 )
 def test_copies_of_embeddings_cannot_be_changed_either(made: Callable[[Any], Any]) -> None:
     report = Report(rows=[Row("a", "m", 1.0)])
-    lazy = Embedding.later(lambda: SMALL, "later", (3, 4), report)
+    lazy = embedding.later(lambda: SMALL, "later", (3, 4), report)
     for one in (SMALL, lazy):
         found = made(one)
         assert found.words == SMALL.words
@@ -276,11 +276,11 @@ def test_what_was_given_is_neither_changed_nor_kept() -> None:
 @pytest.mark.parametrize(
     ("text", "spelled"),
     [
-        ("--attribute=religion:a,b", 'groups="religion:a,b"'),
+        ("--groups=religion:a,b", 'groups="religion:a,b"'),
         ("--device=cuda:0 is for", 'device="cuda:0" is for'),
         ("--direction=means or names", 'direction="means" or names'),
         ("--from=/tmp/x: no", 'source="/tmp/x": no'),
-        ("give --attribute FILE", "give groups=FILE"),
+        ("give --groups FILE", "give groups=FILE"),
         ("wordbias encode --where a=b", "wordbias encode --where a=b"),
     ],
 )

@@ -50,7 +50,10 @@ def test_arguments_that_do_not_fit(
     [
         (lambda e: wb.measure([]), "no embedding in the list; leave it out"),
         (lambda e: wb.measure(e, groups=[FEMALE, MALE]), '^groups=: got list; .*"female": '),
-        (lambda e: wb.debias(e, wb.MISP()), "got MISP; an estimator has a fit_transform"),
+        (
+            lambda e: wb.debias(e, wb.MISP()),
+            "methods=: expected a text or a list of texts, got MISP",
+        ),
         (lambda e: wb.apply(wb.MISP(), e), r"got MISP; call its fit\(\) first"),
         (lambda e: wb.Query(FEMALE, MALE, CAREER), r"write Query\(name, targets, attributes"),
         (lambda e: wb.Query("a", GROUPS, {"x": CAREER}), "^attributes: expected two sets"),

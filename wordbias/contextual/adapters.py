@@ -86,7 +86,7 @@ class Adapter:
         names = list(map(str, self.subspaces))
         shown = ", ".join(names) if len(names) < 8 else how_many(len(names), "site")
         chosen = f"; {self.chosen}" if self.chosen else ""
-        return on_a_line(f"<Adapter of a {self.fingerprint.architecture}: {shown}{chosen}>")
+        return on_a_line(f"<Adapter of a {self.fingerprint.architecture}{chosen}: {shown}>")
 
     def _repr_html_(self) -> str:
         """Show the subspaces in a notebook."""

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from wordbias.calls import public
 from wordbias.embedding import Embedding, EmbeddingLike
-from wordbias.errors import UsageError, WordbiasError
+from wordbias.errors import UsageError
 from wordbias.formats.atomic import check_writable, refuse_same
 from wordbias.functions.inputs import Reading, names_of, open_subject, path_of
 from wordbias.functions.tables import effect_table, measures_tables
@@ -360,13 +360,8 @@ def fitted_report(
     )
 
 
-def _names(methods: object) -> list[str]:
-    """Return the names of the methods; an embedding, given first by mistake, is none."""
-    if not isinstance(methods, (str, list, tuple)):
-        raise WordbiasError(
-            f"methods: expected names, such as hard,misp, got {type(methods).__name__}; "
-            "an estimator has a fit_transform of its own"
-        )
+def _names(methods: str | Sequence[str]) -> list[str]:
+    """Return the names of the methods."""
     return parse_methods(methods if isinstance(methods, str) else ",".join(map(str, methods)))
 
 

@@ -37,15 +37,10 @@ def asked(text: object) -> Asked:
     """
     if isinstance(text, Path):
         return Asked(text)
-    if text is not None and not isinstance(text, str):
-        raise WordbiasError(
-            "--attribute: expected a name, a file or lists of words by group, "
-            f"got {type(text).__name__}"
-        )
     text = "gender" if text is None else text
     if not isinstance(text, str):
         raise WordbiasError(
-            f"--attribute: got {type(text).__name__}; expected one of {', '.join(ATTRIBUTES)}, a "
+            f"--groups: got {type(text).__name__}; expected one of {', '.join(ATTRIBUTES)}, a "
             'TOML file, or {"female": [...], "male": [...]}'
         )
     name, _, choice = text.rpartition(":")
