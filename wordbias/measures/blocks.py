@@ -25,6 +25,12 @@ def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Every row at length one; a row of zeros stays as it is."""
     out = np.empty_like(vectors)
     for start, x in zip(range(0, len(vectors), ROWS), blocks(vectors), strict=True):
-        norm = np.linalg.norm(x, axis=1, keepdims=True)
-        out[start : start + ROWS] = x / np.where(norm == 0, 1, norm)
+        out[start : start + ROWS] = at_length_one(x)
     return out
+
+
+def at_length_one(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Every row at length one, in float64; a row of zeros stays as it is."""
+    norm = np.linalg.norm(x, axis=1, keepdims=True)
+    found: NDArray[np.float64] = x / np.where(norm == 0, 1, norm)
+    return found

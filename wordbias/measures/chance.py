@@ -295,10 +295,3 @@ def blocks_of_original(panel: Panel) -> Iterator[Float]:
     step = max(1, _BLOCK // (8 * panel.original.dim))
     for start in range(0, len(rows), step):
         yield panel.original.vectors[rows[start : start + step]].astype(float)
-
-
-def at_length_one(block: Float) -> Float:
-    """Return vectors at length one; those of length 0 as they are."""
-    norm = np.linalg.norm(block, axis=1, keepdims=True)
-    scaled: Float = block / np.where(norm == 0, 1, norm)
-    return scaled

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.measures.biased import most_biased
+from wordbias.measures.blocks import at_length_one
 from wordbias.measures.bootstrap import percentile_interval, resampled_means
 from wordbias.measures.chance import (
     Null,
-    at_length_one,
     blocks_of_original,
     group_vectors,
 )

@@ -53,13 +53,20 @@ def sums_of_contributions(x: Float, subspaces: Sequence[Subspace]) -> tuple[Floa
         One or more.
     """
     along = contributions(x, subspaces)
-    starts = np.cumsum([0, *(one.dims for one in subspaces[:-1])])
-    return np.add.reduceat(along, starts, axis=1), np.add.reduceat(along**2, starts, axis=1)
+    # products with 0 and 1 add what belongs to a subspace faster than reduceat does
+    belongs = np.repeat(np.eye(len(subspaces)), [one.dims for one in subspaces], axis=0)
+    return along @ belongs, along**2 @ belongs
+
+
+def signed_sums(x: Float, subspaces: Sequence[Subspace]) -> Float:
+    """MIDB of every vector along each subspace alone, shape ``(n, s)``."""
+    found: Float = x @ np.stack([one.basis.T @ one.weights for one in subspaces], axis=1)
+    return found
 
 
 def midb_of_words(vectors: NDArray[np.float32], subspace: Subspace) -> Float:
     """MIDB of every word, shape ``(n,)``, for vectors of shape ``(n, d)``."""
-    parts = (sums_of_contributions(x, [subspace])[0][:, 0] for x in blocks(vectors))
+    parts = (signed_sums(x, [subspace])[:, 0] for x in blocks(vectors))
     return np.concatenate([np.zeros(0), *parts])
 
 
