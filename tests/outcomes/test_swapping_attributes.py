@@ -84,7 +84,7 @@ def test_gender_by_name_is_what_is_done_anyway(cli: Run, tmp_path: Path) -> None
         ("swap", ("--attribute", "age", "--swap-names"), 2, "--swap-names are about gender"),
         ("scrub", ("--attribute", "age", "--as-published"), 2, "--as-published and"),
         ("anonymise", ("--attribute", "age", "--spacy", "m"), 2, "--attribute is for scrub and sw"),
-        ("swap", ("--attribute", "religion"), 1, "choose two of them, --attribute religion:jewish"),
+        ("swap", ("--attribute", "religion"), 1, "choose two of them, --attribute=religion:jewish"),
     ],
 )
 def test_what_makes_no_sense_is_refused(
