@@ -109,10 +109,10 @@ def test_without_an_axis_it_is_said_what_does_without(cli: Run, small: Path) -> 
     arguments = ["--groups", "ethnicity:white,black", "--format", "json"]
     done = cli("measure", small, "--only", "clustering", *arguments)
     assert all(row["value"] is None for row in _rows(done.out))
-    assert "has no pairs; --direction means or names does without" in _rows(done.out)[0]["reason"]
+    assert "has no pairs; --direction=means or names does without" in _rows(done.out)[0]["reason"]
     done = cli("measure", small, "--extremes", 3, "--center", *arguments)
     assert (done.code, done.err.count("\n")) == (1, 1)
-    assert "--direction means or names does without" in done.err
+    assert "--direction=means or names does without" in done.err
 
 
 @pytest.mark.parametrize("command", ["measure", "misp"])
@@ -121,7 +121,7 @@ def test_more_groups_than_two_are_to_be_chosen_from(cli: Run, small: Path, comma
     assert done.code == 1
     assert done.err.count("\n") == 1
     assert "found 5 (jewish, christian, muslim, hindu, buddhist)" in done.err
-    assert "--groups religion:jewish,christian" in done.err
+    assert "--groups=religion:jewish,christian" in done.err
 
 
 def test_an_unknown_name_lists_those_there_are(process: Callable[..., Any]) -> None:

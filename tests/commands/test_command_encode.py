@@ -329,7 +329,7 @@ def test_what_cannot_be_done_is_one_line_and_nothing_is_written(
         (("--layers", "first"), "expected all, last, or numbers such as 0,3,6"),
         (("--layers", ","), "expected all, last, or numbers"),
         (("--where", "split"), "expected COLUMN=VALUE, found 'split'"),
-        (("--pooling", "word"), "--pooling word needs --word-column or --span-columns"),
+        (("--pooling", "word"), "--pooling=word needs --word-column or --span-columns"),
         (("--pooling", "mean", "--word-column", "job"), "is of whole texts; name no words"),
         (("--span-columns", "a"), "--span-columns takes two columns"),
         (("--span-columns", "a,b", "--word-column", "job"), "no --word-column beside it"),

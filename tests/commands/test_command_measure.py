@@ -323,8 +323,8 @@ def test_single_words_come_alone(rows: Run, file: Path, few: Embedding) -> None:
     [
         ("--only midb --direction pca", "--direction is for clustering, recoverability, sembias"),
         ("--only midb --isolated-zero", "--isolated-zero is for gipe, and only midb is asked for"),
-        ("--only gipe --dims 2", "--dims is for midb, --words and --direction names, and only"),
-        ("--only direct-bias --center", "--center is for midb, --words and --direction names"),
+        ("--only gipe --dims 2", "--dims is for midb, --words and --direction=names, and only"),
+        ("--only direct-bias --center", "--center is for midb, --words and --direction=names"),
         ("--only midb --sembias x", "--sembias is for sembias, and only midb is asked for"),
         ("--words nurse --direction pca", "and only single words is asked for"),
     ],

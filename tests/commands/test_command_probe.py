@@ -370,7 +370,7 @@ def test_files_that_are_none(refused: Refused, tmp_path: Path) -> None:
         (("--accuracy", "--groups", "a"), "--groups is for --mdl"),
         (("--accuracy", "--fractions", "voita"), "--fractions is for --mdl"),
         (("--accuracy", "--fractions", "published"), "--fractions is for --mdl"),
-        (("--device", "cuda"), "--device cuda is for --probe mlp; a linear probe"),
+        (("--device", "cuda"), "--device=cuda is for --probe=mlp; a linear probe"),
         (("--accuracy", "--dev", "a=b"), "--dev is for --mdl"),
         (("--accuracy", "--plot", "a.png"), "--plot is for --mdl"),
         (("--layers", "1"), "--layers and --array are for arrays"),

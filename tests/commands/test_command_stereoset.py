@@ -395,7 +395,7 @@ def test_a_setting_that_changes_no_score_is_refused(
         (["--setting", "SENT-0"], 2, "--adapter and --setting go together"),
         (["--share", "0"], 2, "0 is not in the range"),
         (["--share", "nan"], 2, "'nan' is no finite number"),
-        (["--next-label", "yes"], 1, "--next-label yes: "),
+        (["--next-label", "yes"], 1, "--next-label=yes: "),
         (["-o", "none/x.csv"], 1, "the folder"),
         (["--adapter", "none.st", "--setting", "SENT-0"], 1, "none.st"),
         (["--device", "no"], 1, "device 'no'"),

@@ -107,7 +107,7 @@ def test_labels_that_do_not_tell(labels: list[str]) -> None:
 def test_a_label_is_given_by_name_or_number() -> None:
     assert next_place(NAMES, "not_next", "m", None) == 1
     assert next_place(NAMES, "1", "m", None) == 1
-    with pytest.raises(WordbiasError, match="--next-label no: m has the labels is_next, not_next"):
+    with pytest.raises(WordbiasError, match="--next-label=no: m has the labels is_next, not_next"):
         next_place(NAMES, "no", "m", None)
 
 

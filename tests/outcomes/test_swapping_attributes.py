@@ -84,7 +84,7 @@ def test_gender_by_name_is_what_is_done_anyway(cli: Run, tmp_path: Path) -> None
         ("swap", ("--groups", "age", "--swap-names"), 2, "--swap-names are about gender"),
         ("scrub", ("--groups", "age", "--as-published"), 2, "--as-published and"),
         ("anonymise", ("--groups", "age", "--spacy", "m"), 2, "--groups is for scrub and sw"),
-        ("swap", ("--groups", "religion"), 1, "choose two of them, --groups religion:jewish"),
+        ("swap", ("--groups", "religion"), 1, "choose two of them, --groups=religion:jewish"),
     ],
 )
 def test_what_makes_no_sense_is_refused(

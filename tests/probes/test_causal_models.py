@@ -87,7 +87,7 @@ def test_by_default_a_text_is_its_last_token(encoder: Encoder, side: str) -> Non
 
 def test_the_first_token_is_refused_with_the_reason(encoder: Encoder) -> None:
     assert encoder.causal
-    with pytest.raises(WordbiasError, match=r"sees only those before it.*--pooling last"):
+    with pytest.raises(WordbiasError, match=r"sees only those before it.*--pooling=last"):
         encode(encoder, TEXTS, settings=Settings(pooling="first"))
 
 

@@ -149,7 +149,7 @@ def test_real_files_are_taken_over(cli: Run, shared_data: Path, data: Path) -> N
         (["--where", "men"], "run: wordbias fetch men"),
         (["--where", "gn-glove"], "Google Drive"),
         (["bias-in-bios"], "https://github.com/microsoft/biosbias"),
-        (["--from", "."], "--from .: name what to take from there"),
+        (["--from", "."], "--from=.: name what to take from there"),
         (["men", "--from", "/no/folder"], "there is no such folder"),
         (["men", "--mirror", "ftp://host"], "is no mirror"),
     ],
