@@ -67,9 +67,7 @@ def execute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Execute:
     where = {"metadata": {"path": str(tmp_path)}}
 
     def run(notebook: Any) -> Any:
-        client = nbclient.NotebookClient(
-            notebook, timeout=600, kernel_name="python3", resources=where
-        )
+        client = nbclient.NotebookClient(notebook, kernel_name="python3", resources=where)
         return client.execute()
 
     return run

@@ -185,7 +185,7 @@ def test_a_vector_that_is_not_finite_is_named(emb: Embedding, bad: float) -> Non
 
 def test_an_axis_that_is_not_finite_is_refused(emb: Embedding) -> None:
     vectors = np.concatenate([emb.vectors, [[np.nan] * 6, [1.0] * 6]])
-    capital = Embedding([*WORDS, "Red", "Blue"], vectors)
+    capital = Embedding([*WORDS, "Red", "Blue"], np.ones(vectors.shape)).with_vectors(vectors)
     other = replace(COLOUR, direction=("Red", "Blue"))
     with pytest.raises(WordbiasError, match=r"the axis of colour, which is .*; give direction"):
         labelled_words(capital, other, per_class=10)

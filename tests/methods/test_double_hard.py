@@ -422,11 +422,14 @@ def test_moments_name_the_word_that_is_not_finite(row: int) -> None:
     vectors = np.ones((10_000, 3), np.float32)
     vectors[row, 1] = np.nan
     with pytest.raises(WordbiasError, match=rf"embedding: the vector of '{row}' is not finite"):
-        moments(Embedding([str(i) for i in range(10_000)], vectors))
+        moments(
+            Embedding([str(i) for i in range(10_000)], np.ones((10_000, 3))).with_vectors(vectors)
+        )
 
 
 def test_vectors_of_words_are_refused_by_name_where_not_finite() -> None:
-    embedding = Embedding(["a", "b", "c"], [[1, 2], [3, np.inf], [5, 6]], "abc")
+    embedding = Embedding(["a", "b", "c"], np.ones((3, 2)), "abc")
+    embedding = embedding.with_vectors([[1, 2], [3, np.inf], [5, 6]])
     np.testing.assert_array_equal(finite_vectors(embedding, ["c", "a"]), [[5, 6], [1, 2]])
     with pytest.raises(WordbiasError, match="abc: the vector of 'b' is not finite; leave the"):
         finite_vectors(embedding, ["a", "b"])

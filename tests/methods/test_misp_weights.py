@@ -125,7 +125,7 @@ def test_an_example_in_a_message_can_be_followed() -> None:
 
 @pytest.mark.parametrize("center", [True, False])
 def test_fit_is_the_subspace_of_the_groups(emb: Embedding, colour: Attribute, center: bool) -> None:
-    first, second = emb.take("abcd"), emb.take("efg")
+    first, second = emb.take([*"abcd"]), emb.take([*"efg"])
     expected = Subspace.from_groups(first, second, 2, center=center)
     projection = fit(emb, colour, dims=2, center=center, weights="perm:21")
     np.testing.assert_array_equal(projection.subspace.basis, expected.basis)
