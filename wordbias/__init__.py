@@ -68,68 +68,6 @@ if TYPE_CHECKING:
     from wordbias.wordlists import Attribute as Attribute
     from wordbias.wordlists import Query as Query
 
-_FUNCTIONS = (
-    "apply",
-    "audit",
-    "bios",
-    "cache",
-    "ceat",
-    "compare",
-    "convert",
-    "debias",
-    "encode",
-    "fairness",
-    "fetch",
-    "fine_tune",
-    "lists",
-    "load",
-    "mab_build",
-    "mab_eval",
-    "mab_study",
-    "measure",
-    "misp",
-    "nli_fairness",
-    "nli_train",
-    "probe",
-    "project",
-    "quality",
-    "report",
-    "rewrite",
-    "stereoset",
-    "sweep",
-    "weat",
-    "winobias",
-)
-_ESTIMATORS = (
-    "BAM",
-    "DoubleHard",
-    "GNGloVe",
-    "GenderPreserving",
-    "HalfSibling",
-    "Hard",
-    "INLP",
-    "LEACE",
-    "MHD",
-    "MISP",
-    "MultiHard",
-    "OSCaR",
-    "RAN",
-    "load_method",
-)
-_HOME = {
-    "Adapter": "wordbias.contextual.adapters",
-    "Attribute": "wordbias.wordlists",
-    "Embedding": "wordbias.embedding",
-    "Query": "wordbias.wordlists",
-    "Report": "wordbias.results",
-    "Representations": "wordbias.probes.representations",
-    "Row": "wordbias.results",
-    "Subspace": "wordbias.subspace",
-    "WordbiasError": "wordbias.errors",
-    **{name: f"wordbias.functions.{name}" for name in _FUNCTIONS},
-    **dict.fromkeys(_ESTIMATORS, "wordbias.estimators"),
-}
-
 __all__ = [
     "BAM",
     "INLP",
@@ -186,6 +124,22 @@ __all__ = [
     "weat",
     "winobias",
 ]
+
+_HOME = {
+    "Adapter": "wordbias.contextual.adapters",
+    "Attribute": "wordbias.wordlists",
+    "Embedding": "wordbias.embedding",
+    "Query": "wordbias.wordlists",
+    "Report": "wordbias.results",
+    "Representations": "wordbias.probes.representations",
+    "Row": "wordbias.results",
+    "Subspace": "wordbias.subspace",
+    "WordbiasError": "wordbias.errors",
+    "load_method": "wordbias.estimators",
+}
+for _name in (name for name in __all__ if name not in {*_HOME, "__version__"}):
+    # a function lies in a module of its name, an estimator among the estimators
+    _HOME[_name] = f"wordbias.functions.{_name}" if _name.islower() else "wordbias.estimators"
 
 
 def __getattr__(name: str) -> "Any":
