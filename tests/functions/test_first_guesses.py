@@ -130,3 +130,14 @@ def test_what_to_fetch_is_said_as_a_call() -> None:
     assert in_python("which wordbias fetch without names lists") == (
         "which wordbias fetch without names lists"
     )
+
+
+def test_groups_of_three_words_have_no_chance_level_and_four_have_one() -> None:
+    said = "MIDB has no chance level here"
+    for n in (3, 4):
+        groups = {"female": FEMALE[:n], "male": MALE[:n]}
+        report = wb.measure(only=["midb"], groups=groups)
+        known = ["chance" in row.details for row in report.rows]
+        assert (known, said in " ".join(report.notes)) == ([n == 4] * 4, n == 3)
+        quiet = wb.measure(only=["midb"], groups=groups, chance=False)
+        assert said not in " ".join(quiet.notes)

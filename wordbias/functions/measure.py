@@ -157,7 +157,10 @@ def measure(
         tables=[*measures_tables(rows), *words_tables(single_rows, attribute)],
         heading=[_heading(attribute, panels[0].vocabulary, given)],
         seed=seed,
-        notes=_notes(panels) if single or only is None or "midb" in only else (),
+        notes=[
+            *(_notes(panels) if single or only is None or "midb" in only else ()),
+            *(_about_chance(rows) if chance else ()),
+        ],
     )
 
 
@@ -209,6 +212,17 @@ def _notes(panels: Sequence[Panel]) -> list[str]:
         )
     ]
     return [f"{name}: {text}" if len(panels) > 1 else text for name, text in said]
+
+
+def _about_chance(rows: Sequence[Row]) -> list[str]:
+    """Say why MIDB has no chance level, where it has none."""
+    known = (row for row in rows if row.measure.startswith("midb") and row.value is not None)
+    if all("chance" in row.details for row in known):
+        return []
+    return [
+        "MIDB has no chance level here: so few words can hardly be dealt into other groups of the "
+        "same sizes; give at least 4 words of each"
+    ]
 
 
 def _heading(attribute: Attribute, vocabulary: Sequence[str], given: Sequence[str] | None) -> str:
