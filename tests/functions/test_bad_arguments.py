@@ -279,7 +279,7 @@ def test_what_was_given_is_neither_changed_nor_kept() -> None:
         ("--groups=religion:a,b", 'groups="religion:a,b"'),
         ("--device=cuda:0 is for", 'device="cuda:0" is for'),
         ("--direction=means or names", 'direction="means" or names'),
-        ("--from=/tmp/x: no", 'source="/tmp/x": no'),
+        ("--from=/some/x: no", 'source="/some/x": no'),
         ("give --groups FILE", "give groups=FILE"),
         ("wordbias encode --where a=b", "wordbias encode --where a=b"),
     ],

@@ -79,6 +79,20 @@ def test_embeddings_by_name(sample: wb.Embedding, tmp_path: Path) -> None:
     assert same.value == pytest.approx(first.value)
 
 
+def test_embeddings_by_name_are_read_as_those_without(sample: wb.Embedding, tmp_path: Path) -> None:
+    query = {"targets": GROUPS, "attributes": SETS}
+    damaged = tmp_path / "damaged.txt"
+    sample.save(damaged)
+    with damaged.open("a", encoding="utf-8") as file:
+        file.write("short 0.1\n")
+    with pytest.raises(wb.WordbiasError, match="expected 100 values, found 1"):
+        wb.weat({"mine": damaged}, query=query)
+    with pytest.warns(match="1 row dropped"):
+        report = wb.weat({"mine": damaged}, query=query, skip_bad=True)
+    assert [row.subject for row in report["weat"]] == ["mine"]
+    assert report.inputs["mine"]["path"] == str(damaged)
+
+
 def test_a_query_of_ones_own(sample: wb.Embedding) -> None:
     made = wb.Query("career", GROUPS, SETS)
     assert made == wb.Query("career", tuple(made.targets), tuple(made.attributes))

@@ -223,6 +223,17 @@ class Subject:
             _tell(replace(self.info, skipped=0))
 
 
+class _Named(str):
+    """A path, or the name of what was fetched, with what results are to call it."""
+
+    def __new__(cls, path: str, name: str) -> _Named:
+        made = super().__new__(cls, path)
+        made.name = name
+        return made
+
+    name: str
+
+
 def open_subject(
     source: EmbeddingLike | None,
     reading: Reading,
@@ -253,7 +264,7 @@ def open_subject(
     """
     if source is not None and not isinstance(source, (str, os.PathLike)):
         return _held(as_embedding(source), reading, output, kind)
-    name = None if source is None else os.fspath(source)
+    name = path_of(source)
     file = VectorFile.open(sample_path() if name is None else located(name))
     # the sample is a file of ours: what it is stored as says nothing about what a user wants
     to = kind or output_format(output or "", None if name is None else file.layout.kind)
@@ -272,8 +283,9 @@ def open_subject(
     else:
         loaded = load(file.source.name, **vars(reading))
     _tell(loaded.info)
+    called = source.name if isinstance(source, _Named) else loaded.name
     return Subject(
-        Embedding(loaded.words, loaded.vectors, loaded.name, loaded.info),
+        Embedding(loaded.words, loaded.vectors, called, loaded.info),
         loaded.info,
         reading,
         output,
@@ -319,7 +331,9 @@ def as_list(sources: EmbeddingsLike) -> list[EmbeddingLike | None]:
         return [None]
     if isinstance(sources, Mapping) and _holds_embeddings(sources):
         return [
-            as_embedding(Embedding.load(path) if (path := path_of(one)) else one).renamed(name)
+            as_embedding(one).renamed(name)
+            if (path := path_of(one)) is None
+            else _Named(path, name)
             for name, one in sources.items()
         ]
     return [cast("EmbeddingLike", sources)]
