@@ -107,7 +107,7 @@ def test_no_module_of_the_package_has_the_name_of_a_command() -> None:
 
 def test_what_tab_offers_are_the_public_names() -> None:
     assert dir(wb) == sorted(wb.__all__)
-    assert set(COMMANDS.values()) | {"load", "load_method"} == set(FUNCTIONS)
+    assert set(COMMANDS.values()) | {"load", "load_method", "set_config"} == set(FUNCTIONS)
 
 
 def test_every_public_name_is_there_and_its_help_begins_with_its_docstring() -> None:
@@ -371,6 +371,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "lists": lambda file: wb.lists(),
     "load": lambda file: wb.load(file("vectors.bin")),
     "load_method": _load_method,
+    "set_config": lambda file: wb.set_config(quiet=False),
     "mab_build": lambda file: wb.mab_build(lists=file("lists/"), output="sets"),
     "mab_eval": lambda file: wb.mab_eval(predictions=file("mine.csv"), set="explicit", draws=50),
     "mab_study": lambda file: wb.mab_study(

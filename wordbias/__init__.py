@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from wordbias.functions.quality import quality as quality
     from wordbias.functions.report import report as report
     from wordbias.functions.rewrite import rewrite as rewrite
+    from wordbias.functions.set_config import set_config as set_config
     from wordbias.functions.stereoset import stereoset as stereoset
     from wordbias.functions.sweep import sweep as sweep
     from wordbias.functions.weat import weat as weat
@@ -119,6 +120,7 @@ __all__ = [
     "quality",
     "report",
     "rewrite",
+    "set_config",
     "stereoset",
     "sweep",
     "weat",

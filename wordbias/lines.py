@@ -46,6 +46,11 @@ def set_longest_line(size: int | None) -> None:
     _longest = LONGEST if size is None else size
 
 
+def longest_line() -> int:
+    """Return how many bytes a line may have."""
+    return _longest
+
+
 def read_bounded(path: str | os.PathLike[str], opener: Callable[..., Any] = open) -> bytes:
     """Read a whole file, with one of `OPENERS` if it is compressed.
 

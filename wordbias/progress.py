@@ -56,6 +56,11 @@ def has_screen() -> bool:
     return any(os.environ.get(name) for name in _SCREENS)
 
 
+def is_quiet() -> bool:
+    """Say whether progress bars are off for the whole process."""
+    return _quiet
+
+
 @contextmanager
 def progress(what: str, total: int | None = None, unit: str = "B") -> Iterator[Bar]:
     """Show rate and remaining time of `total` units of work once it has taken a second.

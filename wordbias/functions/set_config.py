@@ -1,0 +1,54 @@
+"""Settings of the whole process, which the command line has as options of every command."""
+
+from __future__ import annotations
+
+from wordbias.calls import public
+from wordbias.lines import longest_line as longest_now
+from wordbias.lines import parse_size, set_longest_line
+from wordbias.progress import is_quiet, set_quiet
+from wordbias.threads import set_threads
+from wordbias.threads import threads as threads_now
+
+
+@public
+def set_config(
+    *,
+    threads: int | None = None,
+    longest_line: str | int | None = None,
+    quiet: bool | None = None,
+) -> dict[str, int | bool]:
+    """Set what every later call of this process uses; what is left out stays as it is.
+
+    Parameters
+    ----------
+    threads : int, optional
+        Threads to use.  [at the start: what the machine allows]
+    longest_line : str or int, optional
+        Longest line of a table, a text or JSON lines, in bytes or as 500MB.  [at the start: 64MB]
+    quiet : bool, optional
+        Show no progress bars.  [at the start: shown where somebody can see them]
+
+    Returns
+    -------
+    dict
+        The settings that hold now, by name.
+
+    Raises
+    ------
+    WordbiasError
+        If a size has no unit, or a number is none.
+
+    Examples
+    --------
+    >>> import wordbias as wb
+    >>> wb.set_config(longest_line="64MB")["longest_line"]
+    64000000
+    """
+    if threads is not None:
+        set_threads(threads)
+    if longest_line is not None:
+        size = parse_size(longest_line) if isinstance(longest_line, str) else longest_line
+        set_longest_line(size)
+    if quiet is not None:
+        set_quiet(quiet)
+    return {"threads": threads_now(), "longest_line": longest_now(), "quiet": is_quiet()}
