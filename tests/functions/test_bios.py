@@ -95,8 +95,7 @@ def test_objects_in_place_of_files(
     )
     frame = pandas.DataFrame(columns)
     report = bios(data=frame, model=pair, shares=shares, sentences=sentences, **SMALL)
-    written = json.dumps(printed["rows"], ensure_ascii=False)
-    expected = written = written.replace("--stimuli FILE", "stimuli=FILE")
+    expected = written = json.dumps(printed["rows"], ensure_ascii=False)
     for name in ("shares", "sentences"):
         (file,) = tmp_path.glob(f"{name}.*")
         expected = expected.replace(str(file), f"the {name} given")

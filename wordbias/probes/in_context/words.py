@@ -16,7 +16,7 @@ from wordbias.wordlists.queries import Query
 from wordbias.wordlists.resolve import Resolved
 
 COLUMN = "word"
-_REMEDY = "give more sentences, or other words with --stimuli FILE"
+_REMEDY = "give more sentences, or stimuli with other words"
 
 
 @dataclass(frozen=True, eq=False)
