@@ -93,6 +93,12 @@ def test_embeddings_by_name_are_read_as_those_without(sample: wb.Embedding, tmp_
     assert report.inputs["mine"]["path"] == str(damaged)
 
 
+def test_a_query_of_ones_own_names_no_file(sample: wb.Embedding) -> None:
+    two = {"a": FEMALE, "b": MALE}
+    with pytest.raises(wb.WordbiasError, match=r"^query: a/b × a/b: expected four different sets"):
+        wb.weat(sample, query={"targets": two, "attributes": two})
+
+
 def test_a_query_of_ones_own(sample: wb.Embedding) -> None:
     made = wb.Query("career", GROUPS, SETS)
     assert made == wb.Query("career", tuple(made.targets), tuple(made.attributes))

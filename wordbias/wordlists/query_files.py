@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from wordbias.errors import WordbiasError
 from wordbias.wordlists._toml import (
@@ -132,14 +132,20 @@ def _own(
     x = _chosen(file, targets, sets, "--targets", "XY")
     y = _chosen(file, attributes, sets, "--attributes", "AB")
     name = " × ".join("/".join(name for name, _ in two) for two in (x, y))
-    return checked(Query(name, x, y, str(file)), str(file))
+    where = str(file) if _are_names(targets) or _are_names(attributes) else "query"
+    return checked(Query(name, x, y, where), where)
+
+
+def _are_names(given: SetsLike) -> TypeGuard[Sequence[str]]:
+    """Say whether sets were named, rather than their words given."""
+    return not isinstance(given, Mapping) and all(isinstance(name, str) for name in given)
 
 
 def _chosen(
     file: Traversable, given: SetsLike, sets: Mapping[str, Words], where: str, letters: str
 ) -> Pair:
     """Return two sets that were named, or whose words were given."""
-    if not isinstance(given, Mapping) and all(isinstance(name, str) for name in given):
+    if _are_names(given):
         return _two(file, as_names(list(given), where), sets, where)
     if len(given) != 2:
         raise WordbiasError(f"{where}: expected two sets of words, found {len(given)}")
