@@ -113,14 +113,13 @@ def fine_tune(
     check_choice("--precision", precision, PRECISIONS)
     check_number("--rate", rate, 0, above=True)
     check_number("--warmup", warmup, 0, 1)
-    check_number("--decay", decay, 0)
     need("torch", extra="contextual", purpose=_PURPOSE)
     from wordbias.contextual.fine_tuning import running, several, storing
 
     count, rank = several.launched()
     if rank:
         set_quiet(True)
-    folder, encoder = path_named("--output", output), path_named("--model", model)
+    folder, encoder = os.fspath(output), os.fspath(model)
     storing.check_folder(folder)
     data = load_labelled(task, _pairs("--train", train, task), seed).head(limit)
     judged = load_labelled(task, _pairs("--dev", dev, task), seed)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from wordbias.calls import public
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import UsageError
+from wordbias.functions.checks import check_choice
 from wordbias.functions.inputs import Reading
 from wordbias.functions.lists import templates_of
 from wordbias.functions.nli_models import (
@@ -149,8 +150,7 @@ def mab_eval(
         raise UsageError("choose one of EMBEDDING with --model, --predictions and --hf")
     if (labels is not None or device is not None) and hf is None:
         raise UsageError("--labels and --device are for --hf")
-    if set is not None and set not in CHOICES:
-        raise UsageError(f"--set: expected one of {', '.join(CHOICES)}, got {set!r}")
+    check_choice("--set", set, CHOICES)
     if draws < 1:
         raise UsageError(f"--draws: expected 1 or more, got {draws}")
     attribute = other_than_gender(groups)

@@ -105,10 +105,6 @@ def quality(
     """
     if not sets:
         raise WordbiasError(_NO_SETS)
-    if oov not in ("skip", "mean") or method not in ("add", "mul"):
-        raise WordbiasError(
-            f"expected --oov skip or mean and --method add or mul, found {oov} and {method}"
-        )
     sources = as_list(embeddings)
     paths = [path_of(source) for source in sources]
     twice = next((path for path in paths if path and paths.count(path) > 1), None)
