@@ -33,7 +33,6 @@ from wordbias.results import Report
 from wordbias.workers import Workers
 
 POOLINGS = ("first", "mean", "last")
-PRECISIONS = ("float32", "bfloat16")
 
 
 @runtime_checkable

@@ -12,13 +12,13 @@ from wordbias.functions.checks import check_choice, check_number, path_named
 from wordbias.functions.inputs import Written
 from wordbias.functions.nli_models import open_pairs
 from wordbias.nli.pairs import PairsLike
+from wordbias.nli.recipes import PRECISIONS, is_half
 from wordbias.optional import need
 from wordbias.progress import set_quiet
 from wordbias.rendering import Table
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
 
-PRECISIONS = ("float32", "bfloat16")
 _PURPOSE = "Fine-tuning an encoder"
 
 
@@ -131,7 +131,7 @@ def fine_tune(
         decay=decay,
         every=every,
         seed=seed,
-        half=precision == PRECISIONS[1],
+        half=is_half(precision),
     )
     before = storing.is_finished(folder)
     tuned, headed = running.run(task, encoder, data, judged, recipe, folder, device)
