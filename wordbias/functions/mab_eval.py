@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from wordbias.calls import public
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import UsageError
+from wordbias.formats.digest import sha256_of
 from wordbias.functions.checks import check_choice
 from wordbias.functions.inputs import Reading
 from wordbias.functions.lists import templates_of
@@ -207,7 +207,7 @@ def _by_ours(
     scored = [score_set(model, read, test) for test in asked]
     about = {
         "path": ours.path,
-        "sha256": "" if isinstance(given, Model) else _sha256(ours.path),
+        "sha256": "" if isinstance(given, Model) else sha256_of(ours.path),
         "parameters": model.parameters,
         "about": dict(model.about),
     }
@@ -219,10 +219,6 @@ def _by_ours(
         [one.probabilities for one in scored],
         [*left_out, *foreign(model, read), *lacking(scored, read)],
     )
-
-
-def _sha256(path: str) -> str:
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
 def _known(
