@@ -24,6 +24,7 @@ from wordbias.functions.nli_models import (
     open_classifier,
     open_ours,
 )
+from wordbias.functions.tables import p_value
 from wordbias.nli.evaluation import BIAS, MEANS, Settings, mab_rows, word_rows
 from wordbias.nli.files import Model
 from wordbias.nli.fillers import GENDERS, MARKED, marked_sets
@@ -294,7 +295,7 @@ def _marked_table(rows: Sequence[Row]) -> Table:
         means = [_share(found[measure, group].value) for group in groups for measure in MEANS]
         bias = [found[measure, None] for measure in BIAS]
         values = [number(row.value, 3) for row in bias[:2]]
-        cells.append([setting, *means, *values, _p(bias[0].details.get("p"))])
+        cells.append([setting, *means, *values, p_value(bias[0].details.get("p"))])
     first, second = initials(groups)
     return Table(
         "Mean probabilities of neutral, entailment and contradiction, by group",
@@ -371,10 +372,6 @@ def _of(rows: Sequence[Row], setting: str) -> list[Row]:
 def _share(value: float | None) -> str:
     """Format what is at most √2 in five characters, so that tables fit."""
     return "–" if value is None else f"{value:.3f}"
-
-
-def _p(p: float | None) -> str:
-    return "–" if p is None else f"{p:.1e}" if 0 < p < 0.001 else f"{p:.4f}"
 
 
 def _about_p(rows: Sequence[Row]) -> str:
