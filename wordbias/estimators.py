@@ -953,6 +953,7 @@ def _drawn(random_state: object) -> int:
         ) from None
 
 
+@method()
 def _words_of(X: Any, *, rows: bool) -> Embedding | None:
     """Return what holds words as an embedding; None of an array.
 
