@@ -9,8 +9,8 @@ group of each row as its label. No other module imports scikit-learn's base, whi
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
@@ -25,7 +25,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from wordbias.accepting import accepted
-from wordbias.calls import WordbiasWarning, in_python, plain
+from wordbias.calls import WordbiasWarning, method, plain
 from wordbias.embedding import Embedding, EmbeddingLike, as_embedding, is_words_and_vectors
 from wordbias.errors import WordbiasError
 from wordbias.functions.debias import fitted_report
@@ -165,7 +165,7 @@ class _Words:
         words = _words_of(X, rows=not self.origin_.words)
         if words is None:
             return super().transform(X)  # type: ignore[misc]
-        with _spelled():
+        with method():
             self.origin_.check(words, type(self).__name__, force=True)
             return self.fitted_(words)
 
@@ -223,7 +223,7 @@ class Method(_Words, _Rows):
             If the method cannot be fitted: too few words or rows, no groups, no difference.
         """
         words = _words_of(X, rows=y is not None or concept is not None)
-        with _spelled():
+        with method():
             for one in fields(cast("Any", self)):
                 accepted(one.name, str(one.type), getattr(self, one.name), globals())
             if words is None:
@@ -953,16 +953,7 @@ def _drawn(random_state: object) -> int:
         ) from None
 
 
-@contextmanager
-def _spelled() -> Iterator[None]:
-    """Name Python's arguments in messages, where they name options."""
-    try:
-        yield
-    except WordbiasError as error:
-        error.args = (in_python(str(error)),)
-        raise
-
-
+@method()
 def _words_of(X: Any, *, rows: bool) -> Embedding | None:
     """Return what holds words as an embedding; None of an array.
 

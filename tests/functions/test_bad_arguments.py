@@ -312,6 +312,12 @@ def test_parameters_of_estimators(estimator: Any, given: dict[str, Any], said: s
         estimator(**given).fit(SMALL)
 
 
+def test_a_bad_file_is_refused_by_an_estimator_in_python_s_words(tmp_path: Path) -> None:
+    (tmp_path / "bad.txt").write_text("a 1 2\nb 1\n")
+    with pytest.raises(WordbiasError, match=r"line 2: .*drop such rows with skip_bad="):
+        wb.MISP().fit(str(tmp_path / "bad.txt"))
+
+
 @pytest.mark.filterwarnings("ignore::wordbias.calls.WordbiasWarning")
 def test_a_generator_of_random_numbers_is_a_random_state() -> None:
     x, y = np.random.default_rng(0).normal(size=(40, 5)), np.arange(40) % 2

@@ -63,6 +63,11 @@ def test_a_folder_gives_the_rows_of_the_command_line(
         np.testing.assert_array_equal(subspace.basis, loaded.subspaces[site].basis)
 
 
+def test_the_sentence_alone_is_a_setting_of_sites(bert: Any, tokenizer: Any) -> None:
+    adapter = project((bert, tokenizer), pairs=PAIRS, setting="sentence")
+    assert [str(one.site) for one in adapter.interventions()] == ["sentence"]
+
+
 def test_hooks_last_as_long_as_the_block(fitted: Adapter, bert: Any, tokenizer: Any) -> None:
     before = logits(bert, tokenizer)
     with fitted.on(bert) as same:

@@ -6,7 +6,8 @@ import click
 
 from wordbias.commands.shell import option, shell
 from wordbias.commands.types import COUNT, NAMES, SEEDS, FiniteRange
-from wordbias.functions.bios import POOLINGS, PRECISIONS, bios
+from wordbias.functions.bios import POOLINGS, bios
+from wordbias.nli.recipes import PRECISIONS
 
 command: click.Command = shell(
     bios,

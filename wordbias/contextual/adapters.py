@@ -239,7 +239,7 @@ class Adapter:
         if setting == SENT_DEBIAS:
             return [self._baseline()]
         wanted = sites_of(setting, self.fingerprint.layers)
-        if _names_sites(setting):
+        if names_sites(setting):
             return [self.intervention(site, None if site.kind in PARTS else 1) for site in wanted]
         chosen = setting if isinstance(setting, Settings) else Settings.parse(str(setting))
         how = {
@@ -320,7 +320,7 @@ def sites_of(setting: Settings | str, layers: int) -> tuple[Site, ...]:
     """
     if setting == SENT_DEBIAS:
         return (SENTENCE,)
-    if _names_sites(setting):
+    if names_sites(setting):
         return tuple(sorted((site.counted(layers) for site in sites(str(setting))), key=depth))
     chosen = setting if isinstance(setting, Settings) else Settings.parse(setting)
     if chosen.n11 is not None and layers < 2:
@@ -331,7 +331,8 @@ def sites_of(setting: Settings | str, layers: int) -> tuple[Site, ...]:
     return (*inner, *tokens, *cls, SENTENCE)
 
 
-def _names_sites(setting: Settings | str) -> bool:
+def names_sites(setting: Settings | str) -> bool:
+    """Say whether a setting is sites, such as ``tokens@3,attention@3``, and none of those named."""
     return isinstance(setting, str) and ("@" in setting or setting == SENTENCE.kind)
 
 

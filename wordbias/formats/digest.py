@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 
@@ -25,3 +26,10 @@ class Digest:
     def hex(self) -> str:
         """Return the hash of what was added, in hexadecimal."""
         return self._hash.hexdigest()
+
+
+def sha256_of(path: str | os.PathLike[str]) -> str:
+    """Return the hash of a whole file."""
+    digest = Digest()
+    digest.read(Path(path))
+    return digest.hex()

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from wordbias.errors import WordbiasError
 from wordbias.formats import cache as parse_cache
 from wordbias.formats import keyed_vectors, tensors
-from wordbias.formats.digest import Digest
+from wordbias.formats.digest import sha256_of
 from wordbias.formats.file import Tally, VectorFile
 from wordbias.formats.layout import Kind
 from wordbias.formats.lines import Block
@@ -172,9 +172,7 @@ def _load_whole(file: VectorFile, allow_pickle: bool) -> Loaded:
     else:
         words, vectors = keyed_vectors.read_fasttext(path)
     _check_finite(path, words, vectors)
-    digest = Digest()
-    digest.read(path)
-    info = FileInfo(file.source.name, kind, digest.hex(), len(words), vectors.shape[1])
+    info = FileInfo(file.source.name, kind, sha256_of(path), len(words), vectors.shape[1])
     return _without_duplicates(Loaded(words, vectors, info, file.source.stem))
 
 

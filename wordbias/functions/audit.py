@@ -16,6 +16,7 @@ from wordbias.functions.inputs import (
     open_subjects,
     path_of,
 )
+from wordbias.functions.quality import Places, places_of
 from wordbias.functions.report import FORMATS as PAGE_FORMATS
 from wordbias.functions.report import Page, check_output
 from wordbias.measures.panel import make_panels
@@ -28,7 +29,6 @@ from wordbias.word_tasks import find_sets
 from wordbias.wordlists import Attribute, GroupsLike, wordlist
 
 FORMATS = (*PAGE_FORMATS, "json")
-Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 @public
@@ -38,7 +38,7 @@ def audit(
     output: str | os.PathLike[str] | None = None,
     skip: Sequence[str] | None = None,
     words: Sequence[str] | None = None,
-    sets: Paths = (),
+    sets: Places = (),
     sembias: str | os.PathLike[str] | None = None,
     model: str | os.PathLike[str] | Model | None = None,
     direction: str = "she-he",
@@ -47,7 +47,7 @@ def audit(
     as_published: bool = False,
     chance: bool = True,
     groups: GroupsLike | None = None,
-    vocab: str | Sequence[str] | None = None,
+    vocab: str | os.PathLike[str] | Sequence[str] | None = None,
     strict_vocab: bool = False,
     skip_bad: bool = False,
     allow_pickle: bool = False,
@@ -122,13 +122,13 @@ def audit(
     >>> [row.details["stage"] for row in report["midb-abs"]]
     ['before', 'after']
     """
-    tests = [sets] if isinstance(sets, (str, os.PathLike)) else list(sets)
+    tests = places_of(sets)
     files = [*as_list(embeddings), *tests, sembias, model, groups, vocab]
     to = check_output(output, FORMATS, map(path_of, files))
     plan = Plan(
         tuple(skip or ()),
         SemBias.load(located(os.fspath(sembias))) if sembias is not None else None,
-        find_sets(*(located(os.fspath(test)) for test in tests)) if tests else (),
+        find_sets(*map(located, tests)) if tests else (),
         model if isinstance(model, Model) else Model.load(model or nli_sample_path()),
         tuple(words or ()),
         isolated=0.0 if as_published else 1.0,

@@ -33,7 +33,6 @@ from wordbias.results import Report
 from wordbias.workers import Workers
 
 POOLINGS = ("first", "mean", "last")
-PRECISIONS = ("float32", "bfloat16")
 
 
 @runtime_checkable
@@ -215,7 +214,7 @@ def bios(
     if column is not None and path_of(sentences) is None:
         raise WordbiasError("--column names a column of --sentences; give that file too")
     order = seeds_of(seeds)
-    _check_settings(pooling, precision, max_tokens, draws)
+    _check_settings(max_tokens, draws)
     _check_files(output, plot, keep_models, data=data, sentences=sentences, shares=shares)
     columns = {"text": text, "label": label, "gender": gender, "split": split, "name": name}
     people = _people(data, {**columns, "female": female}, skip_bad, limit)
@@ -285,14 +284,8 @@ def bios(
     )
 
 
-def _check_settings(pooling: str, precision: str, max_tokens: int, draws: int) -> None:
+def _check_settings(max_tokens: int, draws: int) -> None:
     """Refuse what the command line does not take either."""
-    for option, name, known in (
-        ("--pooling", pooling, POOLINGS),
-        ("--precision", precision, PRECISIONS),
-    ):
-        if name not in known:
-            raise UsageError(f"{option}: expected one of {', '.join(known)}, got {name!r}")
     for option, given, least in (("--max-tokens", max_tokens, 3), ("--draws", draws, 2)):
         if given < least:
             raise UsageError(f"{option}: expected {least} or more, got {given}")

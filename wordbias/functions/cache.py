@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from wordbias.calls import public
-from wordbias.errors import WordbiasError
 from wordbias.formats import cache as kept
 from wordbias.lines import parse_size
 from wordbias.rendering import Table, how_many
@@ -42,8 +41,6 @@ def cache(*, clear: bool = False, limit: int | str | None = None) -> Report:
     'cache'
     """
     size = parse_size(limit) if isinstance(limit, str) else limit
-    if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 0):
-        raise WordbiasError(f"--limit: expected bytes or a size such as 5GB, got {limit!r}")
     removed = kept.shrink(0) if clear else []
     if size is not None:
         removed += kept.set_limit(size)

@@ -13,6 +13,7 @@ from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.atomic import check_writable, refuse_same
 from wordbias.functions.encode import beside_modules
 from wordbias.functions.inputs import path_of
+from wordbias.functions.tables import p_value
 from wordbias.probes.encoder import Encoder, ModelLike
 from wordbias.probes.in_context.association import DRAWS
 from wordbias.probes.in_context.contexts import AS_PUBLISHED, Reading, encode_contexts
@@ -442,4 +443,4 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def _p(p: float) -> str:
-    return f"{p:.1e}" if 0 < p < 0.001 else f"{p:.4f}" if p else "< 1e-300"
+    return p_value(p) if p else "< 1e-300"

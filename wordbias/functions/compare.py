@@ -111,8 +111,6 @@ def compare(
     3
     """
     rows = _one_by_one(rows)
-    if not rows:
-        raise WordbiasError("compare: name results, or give reports, of three embeddings or more")
     for_measuring = {"--original": original, "--groups": groups}
     for option, value in for_measuring.items():
         if value is not None and not measure:

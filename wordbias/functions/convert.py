@@ -6,8 +6,8 @@ import os
 
 from wordbias.calls import public
 from wordbias.embedding import Embedding, EmbeddingLike
-from wordbias.errors import WordbiasError
 from wordbias.formats import WRITABLE, Kind
+from wordbias.functions.checks import check_choice
 from wordbias.functions.inputs import Reading, open_subject
 from wordbias.methods.transform import Identity
 from wordbias.rendering import how_many
@@ -65,8 +65,7 @@ def convert(
     >>> wb.convert((["she", "he"], np.eye(2)), "vectors.vec").report.heading
     ['vectors.vec: 2 words × 2 (word2vec)']
     """
-    if to is not None and to not in WRITABLE:
-        raise WordbiasError(f"--to: expected one of {', '.join(WRITABLE)}, found {to!r}")
+    check_choice("--to", to, WRITABLE)  # fastText's is read only
     target = os.fspath(target)
     reading = Reading(cache, skip_bad, allow_pickle)
     subject = open_subject(source, reading, output=target, kind=to, as_it_is=True)

@@ -71,7 +71,7 @@ def debias(
     save_transform: str | os.PathLike[str] | None = None,
     measure: bool = False,
     only: str | Sequence[str] | None = None,
-    sembias: str | None = None,
+    sembias: str | os.PathLike[str] | None = None,
     chance: bool = True,
     dims: int | None = None,
     center: bool | None = None,
@@ -98,7 +98,7 @@ def debias(
     check: bool | None = None,
     as_published: bool | None = None,
     groups: GroupsLike | None = None,
-    vocab: str | Sequence[str] | None = None,
+    vocab: str | os.PathLike[str] | Sequence[str] | None = None,
     strict_vocab: bool = False,
     skip_bad: bool = False,
     allow_pickle: bool = False,
@@ -254,7 +254,7 @@ def debias(
         _refuse_given(of_measuring | {"strict-vocab": strict_vocab, "no-chance": not chance})
     output, transform = path_of(output), path_of(save_transform)
     read = {_option(name): path_of(settings.get(name)) for name in _FILES}
-    read |= {"--groups": path_of(groups), "--sembias": sembias, "--vocab": path_of(vocab)}
+    read |= {"--groups": path_of(groups), "--sembias": path_of(sembias), "--vocab": path_of(vocab)}
     refuse_same({"-o": output}, read)  # it may replace the embedding; what was fitted may not
     read |= {"EMBEDDING": path_of(embedding), "-o": output}
     refuse_same({"--save-transform": transform}, read)
@@ -266,7 +266,7 @@ def debias(
         check_families(families)
         if isinstance(attribute, WordGroups):
             raise more_than_two(attribute, path_of(groups) or "")
-    questions = SemBias.load(located(sembias)) if sembias else None
+    questions = SemBias.load(located(os.fspath(sembias))) if sembias else None
     given = None if vocab is None else wordlist(vocab)
     head = head_of(names)
     subject = open_subject(

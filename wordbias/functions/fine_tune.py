@@ -12,13 +12,13 @@ from wordbias.functions.checks import check_choice, check_number, path_named
 from wordbias.functions.inputs import Written
 from wordbias.functions.nli_models import open_pairs
 from wordbias.nli.pairs import PairsLike
+from wordbias.nli.recipes import PRECISIONS, is_half
 from wordbias.optional import need
 from wordbias.progress import set_quiet
 from wordbias.rendering import Table
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
 
-PRECISIONS = ("float32", "bfloat16")
 _PURPOSE = "Fine-tuning an encoder"
 
 
@@ -113,14 +113,13 @@ def fine_tune(
     check_choice("--precision", precision, PRECISIONS)
     check_number("--rate", rate, 0, above=True)
     check_number("--warmup", warmup, 0, 1)
-    check_number("--decay", decay, 0)
     need("torch", extra="contextual", purpose=_PURPOSE)
     from wordbias.contextual.fine_tuning import running, several, storing
 
     count, rank = several.launched()
     if rank:
         set_quiet(True)
-    folder, encoder = path_named("--output", output), path_named("--model", model)
+    folder, encoder = os.fspath(output), os.fspath(model)
     storing.check_folder(folder)
     data = load_labelled(task, _pairs("--train", train, task), seed).head(limit)
     judged = load_labelled(task, _pairs("--dev", dev, task), seed)
@@ -132,7 +131,7 @@ def fine_tune(
         decay=decay,
         every=every,
         seed=seed,
-        half=precision == PRECISIONS[1],
+        half=is_half(precision),
     )
     before = storing.is_finished(folder)
     tuned, headed = running.run(task, encoder, data, judged, recipe, folder, device)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from wordbias.embedding import EmbeddingLike, as_embedding, is_words_and_vectors
 from wordbias.errors import UsageError, WordbiasError
-from wordbias.formats.digest import Digest
+from wordbias.formats.digest import sha256_of
 from wordbias.functions.inputs import Reading, open_subject, path_of
 from wordbias.probes.control import random_vectors
 from wordbias.probes.examples import Examples
@@ -205,9 +205,7 @@ def open_labelled(
     examples = Examples.of(taken, column, layers=chosen, name=name or found.name)
     info: dict[str, Any] = {}
     if path is not None:
-        digest = Digest()
-        digest.read(Path(path))
-        info = {"path": path, "sha256": digest.hex()}
+        info = {"path": path, "sha256": sha256_of(path)}
     info |= {"n": len(examples), "dim": found.dim}
     info |= {"layers": list(chosen)} if len(chosen) > 1 or found.about else {}
     info |= {"about": dict(found.about)} if found.about else {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,8 @@ from numpy.typing import NDArray
 from wordbias.calls import public
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import UsageError
+from wordbias.formats.digest import sha256_of
+from wordbias.functions.checks import check_choice
 from wordbias.functions.inputs import Reading
 from wordbias.functions.lists import templates_of
 from wordbias.functions.nli_models import (
@@ -23,6 +24,7 @@ from wordbias.functions.nli_models import (
     open_classifier,
     open_ours,
 )
+from wordbias.functions.tables import p_value
 from wordbias.nli.evaluation import BIAS, MEANS, Settings, mab_rows, word_rows
 from wordbias.nli.files import Model
 from wordbias.nli.fillers import GENDERS, MARKED, marked_sets
@@ -149,8 +151,7 @@ def mab_eval(
         raise UsageError("choose one of EMBEDDING with --model, --predictions and --hf")
     if (labels is not None or device is not None) and hf is None:
         raise UsageError("--labels and --device are for --hf")
-    if set is not None and set not in CHOICES:
-        raise UsageError(f"--set: expected one of {', '.join(CHOICES)}, got {set!r}")
+    check_choice("--set", set, CHOICES)
     if draws < 1:
         raise UsageError(f"--draws: expected 1 or more, got {draws}")
     attribute = other_than_gender(groups)
@@ -207,7 +208,7 @@ def _by_ours(
     scored = [score_set(model, read, test) for test in asked]
     about = {
         "path": ours.path,
-        "sha256": "" if isinstance(given, Model) else _sha256(ours.path),
+        "sha256": "" if isinstance(given, Model) else sha256_of(ours.path),
         "parameters": model.parameters,
         "about": dict(model.about),
     }
@@ -219,10 +220,6 @@ def _by_ours(
         [one.probabilities for one in scored],
         [*left_out, *foreign(model, read), *lacking(scored, read)],
     )
-
-
-def _sha256(path: str) -> str:
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
 def _known(
@@ -298,7 +295,7 @@ def _marked_table(rows: Sequence[Row]) -> Table:
         means = [_share(found[measure, group].value) for group in groups for measure in MEANS]
         bias = [found[measure, None] for measure in BIAS]
         values = [number(row.value, 3) for row in bias[:2]]
-        cells.append([setting, *means, *values, _p(bias[0].details.get("p"))])
+        cells.append([setting, *means, *values, p_value(bias[0].details.get("p"))])
     first, second = initials(groups)
     return Table(
         "Mean probabilities of neutral, entailment and contradiction, by group",
@@ -375,10 +372,6 @@ def _of(rows: Sequence[Row], setting: str) -> list[Row]:
 def _share(value: float | None) -> str:
     """Format what is at most √2 in five characters, so that tables fit."""
     return "–" if value is None else f"{value:.3f}"
-
-
-def _p(p: float | None) -> str:
-    return "–" if p is None else f"{p:.1e}" if 0 < p < 0.001 else f"{p:.4f}"
 
 
 def _about_p(rows: Sequence[Row]) -> str:

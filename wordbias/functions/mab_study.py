@@ -20,7 +20,7 @@ from wordbias.functions.inputs import (
 )
 from wordbias.functions.mab_eval import groups_of, heads
 from wordbias.functions.nli_models import open_pairs
-from wordbias.functions.quality import quality_tables
+from wordbias.functions.quality import Places, places_of, quality_tables
 from wordbias.functions.tables import measures_tables
 from wordbias.measures.registry import names_families
 from wordbias.measures.sembias import SemBias
@@ -64,8 +64,8 @@ def mab_study(
     center: bool = False,
     as_published: bool = False,
     groups: GroupsLike | None = None,
-    sembias: str | None = None,
-    sets: str | Sequence[str] = (),
+    sembias: str | os.PathLike[str] | None = None,
+    sets: Places = (),
     device: str | None = None,
     precision: str = PRECISIONS[0],
     jobs: int | None = None,
@@ -174,7 +174,7 @@ def mab_study(
     studied = [subject.embedding for subject in subjects]
     if permute_weights:
         studied = study.with_permuted_weights(studied, center=centred)
-    places = [sets] if isinstance(sets, str) else sets
+    places = places_of(sets)
     plan = study.Plan(
         studied,
         {"train": load_pairs(open_pairs(train)), "dev": load_pairs(open_pairs(dev))},
@@ -184,7 +184,7 @@ def mab_study(
         half,
         None if test is None else load_pairs(open_pairs(test)),
         names_of(only) or FAMILIES,
-        SemBias.load(located(sembias)) if sembias else None,
+        SemBias.load(located(os.fspath(sembias))) if sembias else None,
         find_sets(*map(located, places)) if places else (),
         Attribute.load(groups),
         center=centred,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from wordbias.calls import is_given, note, public
@@ -29,7 +30,7 @@ def measure(
     only: Sequence[str] | None = None,
     original: EmbeddingLike | None = None,
     direction: str = "she-he",
-    sembias: str | None = None,
+    sembias: str | os.PathLike[str] | None = None,
     words: Sequence[str] | None = None,
     extremes: int | None = None,
     dims: int = 4,
@@ -38,7 +39,7 @@ def measure(
     isolated_zero: bool = False,
     chance: bool = True,
     groups: GroupsLike | None = None,
-    vocab: str | Sequence[str] | None = None,
+    vocab: str | os.PathLike[str] | Sequence[str] | None = None,
     strict_vocab: bool = False,
     skip_bad: bool = False,
     allow_pickle: bool = False,
@@ -146,7 +147,7 @@ def measure(
     rows = panel_rows(
         panels,
         families,
-        sembias=SemBias.load(located(sembias)) if sembias else None,
+        sembias=SemBias.load(located(os.fspath(sembias))) if sembias else None,
         chance=chance,
         isolated=0.0 if isolated_zero or as_published else 1.0,
         workers=Workers(jobs, backend),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from wordbias.calls import public
@@ -21,7 +22,7 @@ from wordbias.wordlists import Attribute, GroupsLike, candidates, wordlist
 def misp(
     embedding: EmbeddingLike | None = None,
     *,
-    output: str | None = None,
+    output: str | os.PathLike[str] | None = None,
     dims: int = 4,
     center: bool = False,
     as_published: bool = False,
@@ -29,7 +30,7 @@ def misp(
     weights: str = "variance",
     chance: bool = True,
     groups: GroupsLike | None = None,
-    vocab: str | Sequence[str] | None = None,
+    vocab: str | os.PathLike[str] | Sequence[str] | None = None,
     strict_vocab: bool = False,
     skip_bad: bool = False,
     allow_pickle: bool = False,
@@ -96,6 +97,7 @@ def misp(
     """
     if hard and weights != "variance":
         raise UsageError("--hard removes the components whole; it takes no --weights")
+    output = path_of(output)
     refuse_same({"-o": output}, {"--groups": path_of(groups), "--vocab": path_of(vocab)})
     attribute = Attribute.load(groups)
     given = None if vocab is None else wordlist(vocab)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from wordbias.calls import current, note, public
-from wordbias.contextual.adapters import Adapter, depth, sites_of
+from wordbias.contextual.adapters import Adapter, depth, names_sites, sites_of
 from wordbias.contextual.exporting import export as write_folder
 from wordbias.contextual.exporting import nothing_folded
 from wordbias.contextual.families import layer_count
@@ -185,7 +185,7 @@ def _check_usage(
         )
     if setting == SENT_DEBIAS and sent_debias is None:
         raise UsageError("--setting=sent-debias needs --sent-debias TEXT")
-    if setting is not None and setting != SENT_DEBIAS and "@" not in setting:
+    if setting is not None and setting != SENT_DEBIAS and not names_sites(setting):
         Settings.parse(setting)
 
 

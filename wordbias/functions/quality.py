@@ -30,6 +30,8 @@ _NO_SETS = (
     "published files (RG-65, MTurk-287, MEN, SimLex-999, questions-words.txt, MSR) or others of "
     "the same form"
 )
+Places = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+"""A folder of test sets, a file, the name of what was fetched, or several of these."""
 _BESIDE = 2
 """Embeddings in a table."""
 _NAME = 24
@@ -40,7 +42,7 @@ _NAME = 24
 def quality(
     embeddings: EmbeddingsLike = None,
     *,
-    sets: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    sets: Places = (),
     oov: Oov = "skip",
     method: Method = "add",
     standardise: bool = False,
@@ -103,10 +105,6 @@ def quality(
     """
     if not sets:
         raise WordbiasError(_NO_SETS)
-    if oov not in ("skip", "mean") or method not in ("add", "mul"):
-        raise WordbiasError(
-            f"expected --oov skip or mean and --method add or mul, found {oov} and {method}"
-        )
     sources = as_list(embeddings)
     paths = [path_of(source) for source in sources]
     twice = next((path for path in paths if path and paths.count(path) > 1), None)
@@ -115,8 +113,7 @@ def quality(
     names = names_of(only)
     if only is not None and not names:
         raise WordbiasError("--only: expected names of sets with commas between them, found none")
-    places = [sets] if isinstance(sets, (str, os.PathLike)) else sets
-    tested = word_tasks.find_sets(*(located(os.fspath(place)) for place in places), only=names)
+    tested = word_tasks.find_sets(*map(located, places_of(sets)), only=names)
     settings = word_tasks.Settings(oov, method, standardise, seed)
     rows: list[Row] = []
     inputs: dict[str, dict[str, object]] = {}
@@ -129,6 +126,11 @@ def quality(
         heading.append(_source(name, subject))
         rows += word_tasks.quality(subject.embedding, tested, settings, name=name)
     return Report(inputs=inputs, rows=rows, tables=quality_tables(rows), heading=heading, seed=seed)
+
+
+def places_of(sets: Places) -> list[str]:
+    """Return where test sets are, as a list."""
+    return [os.fspath(one) for one in ([sets] if isinstance(sets, (str, os.PathLike)) else sets)]
 
 
 def _source(name: str, subject: Subject) -> str:

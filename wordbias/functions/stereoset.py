@@ -16,11 +16,11 @@ from wordbias.contextual.stereoset.judging import Found, Judge
 from wordbias.contextual.stereoset.original import KINDS, StereoSet
 from wordbias.contextual.stereoset.repair import Repaired
 from wordbias.contextual.stereoset.repair import repair as repair_swaps
-from wordbias.contextual.stereoset.scores import ROUNDINGS, SHARE, Rounding, extremes
+from wordbias.contextual.stereoset.scores import SHARE, Rounding, extremes
 from wordbias.contextual.stereoset.settings import Settings
 from wordbias.errors import WordbiasError
 from wordbias.formats.atomic import check_writable, refuse_same, replacing
-from wordbias.functions.checks import check_choice, check_number
+from wordbias.functions.checks import check_number
 from wordbias.functions.encoders import AdapterLike, open_adapter
 from wordbias.functions.inputs import path_of
 from wordbias.pretrained import ModelLike
@@ -126,7 +126,6 @@ def stereoset(
     >>> report["strength"][0].value  # doctest: +SKIP
     """
     check_number("--share", share, 0, 1, above=True)
-    check_choice("--rounding", rounding, ROUNDINGS)
     target = path_of(output)
     if target is not None:
         check_writable(target)

@@ -10,14 +10,14 @@ from typing import Any
 
 from wordbias.calls import public
 from wordbias.contextual.fitting import Recipe
-from wordbias.contextual.nli_fairness import PARITIES, Parity
+from wordbias.contextual.nli_fairness import Parity
 from wordbias.contextual.observing import TOKENS
 from wordbias.contextual.sent_debias import LIMIT, TextLike, fit_with_baseline
 from wordbias.contextual.sentence_pairs import SentencePairsLike
 from wordbias.contextual.stereoset.data import DataLike, load_data
 from wordbias.contextual.stereoset.gsss import Gsss, load_gsss
 from wordbias.contextual.stereoset.repair import repair as repair_swaps
-from wordbias.contextual.stereoset.scores import ROUNDINGS, SHARE, Rounding, extremes
+from wordbias.contextual.stereoset.scores import SHARE, Rounding, extremes
 from wordbias.contextual.stereoset.settings import Settings
 from wordbias.contextual.table5 import Best, best_by_level, differences
 from wordbias.contextual.table7 import BASE, Entry, load_table, misprints, records
@@ -177,8 +177,6 @@ def sweep(
     if groups is not None and sent_debias is None:
         raise UsageError("--groups goes with --sent-debias")
     check_choice("--tokens", tokens, TOKENS)
-    check_choice("--rounding", rounding, ROUNDINGS)
-    check_choice("--parity", parity, PARITIES)
     check_number("--limit", limit, 2)
     check_number("--share", share, 0, 1, above=True)
     check_number("--drop", drop, 0, 1)
@@ -213,7 +211,7 @@ def sweep(
                 f"the occupations and {pairs_name(snli)}."
             )
             extremes(len(gsss.triples), share, rounding)
-            words = None if lists is None else located(path_named("--lists", lists))
+            words = None if lists is None else located(os.fspath(lists))
             data = study.Data(
                 {"original": gsss} | ({"repaired": repair_swaps(gsss).gsss} if repair else {}),
                 build("parity", Templates.load(words), as_published=as_published),

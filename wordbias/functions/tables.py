@@ -165,6 +165,11 @@ def short(value: float | None) -> str:
     return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
 
 
+def p_value(p: float | None) -> str:
+    """Write a p-value, a small one by its order of magnitude; an undefined one as a dash."""
+    return "–" if p is None else f"{p:.1e}" if 0 < p < 0.001 else f"{p:.4f}"
+
+
 def words_tables(rows: list[Row], attribute: Attribute) -> list[Table]:
     """One table an embedding: one line a word, one column a measure."""
     subjects = dict.fromkeys(row.subject for row in rows)

@@ -9,6 +9,7 @@ from typing import Any
 from wordbias.calls import public
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.inputs import EmbeddingsLike, Reading, by_name, names_of, open_subjects
+from wordbias.functions.tables import p_value
 from wordbias.measures.across_groups import AT_ONCE, measure_groups
 from wordbias.measures.associations import check_measures, measure_queries
 from wordbias.measures.holm import with_holm
@@ -272,12 +273,8 @@ def _numbers(row: Row, corrected: bool) -> list[str]:
     return [
         number(row.value),
         "–" if low is None else f"{number(low, 2)} … {number(high, 2)}",
-        _p(about.get("p")),
-        *[_p(about.get("p_holm"))] * corrected,
+        p_value(about.get("p")),
+        *[p_value(about.get("p_holm"))] * corrected,
         _MARK if "reading" in about else "",
         f"{compared} × {'+'.join(map(str, n[-2:]))}" if n else "–",
     ]
-
-
-def _p(p: float | None) -> str:
-    return "–" if p is None else f"{p:.1e}" if p < 0.001 else f"{p:.4f}"

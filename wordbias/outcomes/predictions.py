@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any, Protocol, TypeGuard
 from numpy.typing import ArrayLike
 
 from wordbias.errors import WordbiasError
+from wordbias.formats.digest import sha256_of
 from wordbias.formats.parquet import is_parquet, read_parquet
 from wordbias.formats.tables import kind_of, read_lines
 from wordbias.outcomes.confusion import listed
@@ -106,7 +106,7 @@ def load_columns(
         among = f" that can be used, of {len(bad):,}; the first: {bad[0]}" if bad else ""
         raise WordbiasError(f"{what}: holds no rows{among}")
     cells_by_name = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-    sha256 = "" if file is None else _sha256(file)
+    sha256 = "" if file is None else sha256_of(file)
     path = "memory" if file is None else what
     return Columns(path, cells_by_name, sha256, len(bad), bad[0] if bad else "")
 
@@ -181,8 +181,3 @@ def _check_columns(what: str, names: Sequence[str], known: Any) -> None:
 
 def _no_column(what: str, name: str, known: Sequence[str]) -> str:
     return f"{what}: has no column {name!r}; it has {listed(known, 20)}"
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

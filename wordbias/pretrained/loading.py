@@ -96,8 +96,7 @@ def load_pretrained(kind: str, source: ModelLike, what: str) -> Loaded:
             )
         return Loaded(model, tokenizer, tuple(sorted(found["missing_keys"])))
 
-    loaded: Loaded = _from_folder_or_hub(load, name, what)
-    return loaded
+    return _from_folder_or_hub(load, name, what)
 
 
 def load_untrained(kind: str, name: str, what: str, seed: int) -> Loaded:
@@ -121,8 +120,7 @@ def load_untrained(kind: str, name: str, what: str, seed: int) -> Loaded:
             model = getattr(transformers, kind).from_config(config, trust_remote_code=False)
         return Loaded(model, tokenizer)
 
-    loaded: Loaded = _from_folder_or_hub(load, name, what)
-    return loaded
+    return _from_folder_or_hub(load, name, what)
 
 
 def _tokenizer(transformers: Any, name: str, **where: Any) -> Any:
@@ -160,7 +158,7 @@ def check_padding(tokenizer: Any, name: str) -> None:
         )
 
 
-def _from_folder_or_hub(load: Callable[..., Any], name: str, what: str) -> Any:
+def _from_folder_or_hub(load: Callable[..., Loaded], name: str, what: str) -> Loaded:
     check_name(name)
     transformers = need_transformers()
     with silent(transformers):

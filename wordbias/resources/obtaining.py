@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from wordbias.errors import WordbiasError
+from wordbias.formats.digest import sha256_of
 from wordbias.optional import need
 from wordbias.resources import storage
 from wordbias.resources.catalogue import Resource
@@ -74,7 +75,7 @@ def obtain(resource: Resource, i: int, downloads: Path, ways: Ways) -> Got:
     if ways.source:
         path = _in_folder(Path(ways.source), resource, i, base)
         _check_taken(path, known, why, what)
-        return Got(path, _sha256(path), str(path), True)
+        return Got(path, sha256_of(path), str(path), True)
     # the files of one set may have one name in different folders
     name = base if len(resource.urls) == 1 else f"{i}-{base}"
     pooch = need("pooch", extra="data", purpose="Fetching data")
@@ -90,7 +91,7 @@ def obtain(resource: Resource, i: int, downloads: Path, ways: Ways) -> Got:
             raise
         found = re.search(r"got (\w+)", str(error))
         raise _mismatch(what, origin, known, found[1] if found else "another", why) from None
-    return Got(path, _sha256(path), origin, False)
+    return Got(path, sha256_of(path), origin, False)
 
 
 def expected_hash(resource: Resource, i: int = 0) -> tuple[str, str]:
@@ -133,8 +134,3 @@ def _mismatch(what: str, origin: str, known: str, found: str, why: str) -> Wordb
         f"{what}: {origin} is not the file that was {why}: expected {algorithm} "
         f"{expected[:16]}…, found {found[:16]}…; nothing was kept, try another --mirror"
     )
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
