@@ -49,6 +49,7 @@ def test_a_list(cli: Run, file: Path, tmp_path: Path) -> None:
     assert made.report.closing == []
     assert rewrite("scrub", ["", "she"]).texts == ["", "_"]
     assert rewrite("scrub", []).texts == []
+    assert rewrite("scrub", ["she left"], mask="").texts == [" left"]
     assert TEXTS[0].startswith("Ann says she")
     with pytest.raises(WordbiasError, match=r"nothing was written; give output="):
         Path(made)
