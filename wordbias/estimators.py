@@ -359,7 +359,7 @@ class MISP(Method):
     ----------
     dims : int, optional
         Components; by default 4, of k > 2 groups k − 1. Of rows by default fewer where they span
-        fewer, and one dimension is left.
+        fewer; of two dimensions or more one is left.
     center : bool
         Centre the differences, as the paper's PCA of one side does; their mean drops out.
     hard : bool
@@ -631,7 +631,7 @@ class LEACE(Method):
     .. math:: x - W^{+} U U^\top W (x - \mathrm{E}[x]), \quad W = (\Sigma_{xx}^{1/2})^{+},
 
     where :math:`U U^\top` projects onto the columns of :math:`W \Sigma_{xz}`. It makes the
-    groups' means equal, and of all maps that do so it moves the rows least.
+    groups' means equal, and of all affine maps that do so it moves the rows least.
 
     Parameters
     ----------

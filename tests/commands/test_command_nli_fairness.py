@@ -187,9 +187,12 @@ def test_viability_beside_a_named_base(cli: Cli, encoder: str, lists: Path, snli
     for base, drop, viable in ((value, 0.0, True), (value + 0.06, 0.05, False)):
         found = rows_of(cli(*given, "--base-snli", base, "--drop", drop))
         assert found["snli-accuracy", ""]["viable"] is viable
-    if value:
-        relative = cli(*given, "--base-snli", min(1, value * 1.04), "--relative")
-        assert rows_of(relative)["snli-accuracy", ""]["viable"] is True
+    assert value < 1
+    # base − drop is just below the value, and base · (1 − drop) above it
+    beside = ("--base-snli", (1 + value) / 2, "--drop", (1 - value) / 2 + 0.01)
+    for more, viable in (((), True), (("--relative",), False)):
+        found = rows_of(cli(*given, *beside, *more))
+        assert found["snli-accuracy", ""]["viable"] is viable
 
 
 def test_what_comes_with_the_package(cli: Cli, shared_data: Path, tmp_path: Path) -> None:

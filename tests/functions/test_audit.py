@@ -71,6 +71,16 @@ def test_it_shows_itself(small: Embedding) -> None:
     assert audit(small, skip=SKIP)["midb-abs"][0].value == page["midb-abs"][0].value
 
 
+def test_words_are_averaged_over_that_are_asked_for(small: Embedding) -> None:
+    given: dict[str, Any] = {"skip": [*SKIP.split(","), "misp"], "chance": False}
+    longer = [f"{word}{'x' * 20}" if i in (900, 901) else word for i, word in enumerate(small)]
+    other = Embedding(longer, small.vectors)
+    plain, strict = (
+        audit(other, strict_vocab=one, **given)["midb-abs"][0] for one in (False, True)
+    )
+    assert strict.details["n"] == plain.details["n"] - 2
+
+
 def test_embeddings_of_one_name_are_told_apart(small: Embedding) -> None:
     noise = np.random.default_rng(0).normal(size=small.vectors.shape).astype(np.float32)
     other = small.with_vectors(small.vectors + noise)

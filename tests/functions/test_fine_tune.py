@@ -62,6 +62,17 @@ def test_the_folder_is_a_model_with_a_report(
     assert adapter.fingerprint.architecture == "BertForSequenceClassification"
 
 
+def test_the_recipe_is_the_one_that_was_given(folder: Path, tmp_path: Path) -> None:
+    pairs = folder / "pairs.tsv.gz"
+    given: dict[str, Any] = {"epochs": 1, "batch": 20, "rate": 0.01, "warmup": 0.25, "decay": 0.125}
+    given |= {"every": 2, "seed": 3}
+    made = {"task": "nli", "train": pairs, "dev": pairs, "head_only": True, "limit": 40, **given}
+    trained = fine_tune(folder / "encoder", output=tmp_path / "o", precision="bfloat16", **made)
+    recipe = json.loads((Path(trained) / "training.json").read_text("utf-8"))["recipe"]
+    assert {key: recipe[key] for key in given} == given
+    assert recipe["half"] is True
+
+
 def test_mistakes_in_pythons_words(folder: Path, tmp_path: Path) -> None:
     given: dict[str, Any] = {"task": "nli", "train": "a", "dev": "b", "output": tmp_path / "o"}
     with pytest.raises(UsageError, match="task=: expected one of nli, nsp, got 'nil'"):

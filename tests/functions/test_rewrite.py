@@ -49,6 +49,7 @@ def test_a_list(cli: Run, file: Path, tmp_path: Path) -> None:
     assert made.report.closing == []
     assert rewrite("scrub", ["", "she"]).texts == ["", "_"]
     assert rewrite("scrub", []).texts == []
+    assert rewrite("scrub", ["she left"], mask="").texts == [" left"]
     assert TEXTS[0].startswith("Ann says she")
     with pytest.raises(WordbiasError, match=r"nothing was written; give output="):
         Path(made)
@@ -160,6 +161,9 @@ def test_extra_scrubbing_in_memory(cli: Run, tmp_path: Path) -> None:
     few = {"rounds": 1, "words_per_round": 1, "splits": 2}
     made = rewrite("scrub,extra-scrub", data, group="gender", **few)  # type: ignore[arg-type]
     assert made.frame.equals(pandas.read_csv(out).astype(data.dtypes))
+    ended = rewrite("scrub,extra-scrub", data, group="gender", until=1.0, **few)  # type: ignore[arg-type]
+    assert ended.frame.equals(rewrite("scrub", data).frame)
+    assert not ended.frame.equals(made.frame)
 
 
 def test_rows_that_are_no_text() -> None:

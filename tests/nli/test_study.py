@@ -46,9 +46,14 @@ def test_error_is_correlated_with_every_measure() -> None:
     rows += [Row(name, "sembias-none", value, {"set": "all"}) for name, value in e.items()]
     rows += [Row(name, "sembias-none", -value, {"set": "last 40"}) for name, value in e.items()]
     rows += [Row(name, "snli-accuracy", 0.7, {"set": "dev"}) for name in e]
+    rows += [Row(name, "weat", value, {"set": "weat6"}) for name, value in e.items()]
+    rows += [Row(name, "weat", -value, {"set": "weat7"}) for name, value in e.items()]
     found = {row.details["x"]: row for row in correlations_with_error(rows)}
     sembias = {"sembias-none (all)", "sembias-none (last 40)"}
-    assert set(found) == {"direct-bias", "gipe (θ=0.03)", "midb"} | sembias
+    weat = {"weat (weat6)", "weat (weat7)"}
+    assert set(found) == {"direct-bias", "gipe (θ=0.03)", "midb"} | sembias | weat
+    assert found["weat (weat6)"].value == pytest.approx(1)
+    assert found["weat (weat7)"].value == pytest.approx(-1)
     assert found["sembias-none (all)"].value == pytest.approx(1)
     assert found["sembias-none (last 40)"].value == pytest.approx(-1)
     assert found["direct-bias"].value == pytest.approx(1)
@@ -56,7 +61,7 @@ def test_error_is_correlated_with_every_measure() -> None:
     assert found["midb"].value is None
     assert "0 embeddings have both" in found["midb"].details["reason"]
     assert {row.measure for row in intrinsic(rows)} == {
-        "direct-bias", "gipe", "midb", "sembias-none",
+        "direct-bias", "gipe", "midb", "sembias-none", "weat",
     }  # fmt: skip
 
 

@@ -39,9 +39,8 @@ def apply(
 
     Parameters
     ----------
-    transform : path, Chain, Fitted or Projection
-        What was fitted; of an object only the dimensions are compared, for it does not know on
-        what it was fitted.
+    transform : path, fitted estimator, Chain, Fitted or Projection
+        What was fitted; of an object only the dimensions are compared.
     embedding : path, fetched name, Embedding, KeyedVectors or (words, vectors)
         What it is applied to.
     output : path, optional

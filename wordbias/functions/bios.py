@@ -201,8 +201,10 @@ def bios(
     Examples
     --------
     >>> import wordbias as wb
-    >>> wb.bios(data="bios.tsv", model="roberta-base", output="study")  # doctest: +SKIP
-    <Report of bios: 2,520 values of 6 subjects>
+    >>> report = wb.bios(
+    ...     data="bios.tsv", model="roberta-base", output="study"
+    ... )  # doctest: +SKIP
+    >>> report.plot()  # doctest: +SKIP
     """
     if model is None:
         raise WordbiasError(

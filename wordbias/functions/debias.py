@@ -126,7 +126,7 @@ def debias(
     measure : bool
         Measure before and after.
     only : str or list of str, optional
-        With ``measure``: some of {standard}.
+        With ``measure``: some of {measures}.  [default: all but {others}]
     sembias : path or fetched name, optional
         With ``measure``: the SemBias test set.
     chance : bool

@@ -104,7 +104,7 @@ def mab_study(
     permute_weights : bool
         Add MISP of the first embedding with the 23 wrong weightings of appendix C.
     only : sequence of str, optional
-        Measures: some of {standard}.  [default: all]
+        Measures: some of {measures}.  [default: all but {others}]
     center : bool
         Centre the differences, as the paper's one-sided PCA does; their mean drops out.
     as_published : bool

@@ -112,7 +112,7 @@ def probe(
     dev : str or sequence of bool, optional
         External dev set, as published; not sent.
     split : str, path or sequence, optional
-        train, dev and test, for --accuracy.
+        train, dev and test, for plain probing.
     epochs : int
         At most.
     batch : int

@@ -86,11 +86,11 @@ def sweep(
 ) -> Report:
     """Measure bias and fairness under all 74 projections of Dawkins et al. (2024), their Table 7.
 
-    ``model`` says whether a sentence is next (see stereoset), ``MODEL2`` whether one follows from
-    another (see nli-fairness); both are folders, or names on the hub. Subspaces are fitted on each,
-    both unmodified, as wordbias project does. All settings together cost little more than one pass
-    of each model over its data: layers below the lowest intervention are run once, the last one for
-    its first token alone. After an interruption the same command, with ``-o``, goes on.
+    ``model`` says whether a sentence is next (see stereoset), that of ``nli`` whether one follows
+    from another (see nli-fairness); both are folders, or names on the hub. Subspaces are fitted on
+    each, both unmodified, as wordbias project does. All settings together cost little more than one
+    pass of each model over its data: layers below the lowest intervention are run once, the last
+    one for its first token alone. After an interruption the same call, with ``output``, goes on.
 
     Parameters
     ----------

@@ -167,7 +167,7 @@ FAMILIES = (
                 scale="any",
                 neutral=0.0,
                 better="neutral",
-                caution="that the word is neutral: only that 95 % of the neutral words lie as near",
+                caution="that the word is neutral: only that many neutral words lie as far out",
                 listed=False,
             ),
         ),

@@ -12,7 +12,7 @@ from wordbias.results import Row
 
 ERROR = "mab-error"
 QUALITY = ("similarity", "analogy")
-_VARIANTS = {"gipe": "setting", "sembias": "set"}
+_VARIANTS = {"gipe": "setting", "sembias": "set", "weat": "set"}
 """Measures that an embedding has several values of, and what tells these apart."""
 
 
