@@ -132,14 +132,20 @@ def _own(
     x = _chosen(file, targets, sets, "--targets", "XY")
     y = _chosen(file, attributes, sets, "--attributes", "AB")
     name = " × ".join("/".join(name for name, _ in two) for two in (x, y))
-    return checked(Query(name, x, y, str(file)), str(file))
+    named = _names_sets(targets) and _names_sets(attributes)
+    return checked(Query(name, x, y, str(file)), str(file) if named else "query")
+
+
+def _names_sets(given: SetsLike) -> bool:
+    """Whether sets were named, rather than their words given."""
+    return not isinstance(given, Mapping) and all(isinstance(name, str) for name in given)
 
 
 def _chosen(
     file: Traversable, given: SetsLike, sets: Mapping[str, Words], where: str, letters: str
 ) -> Pair:
     """Return two sets that were named, or whose words were given."""
-    if not isinstance(given, Mapping) and all(isinstance(name, str) for name in given):
+    if _names_sets(given):
         return _two(file, as_names(list(given), where), sets, where)
     if len(given) != 2:
         raise WordbiasError(f"{where}: expected two sets of words, found {len(given)}")
