@@ -96,6 +96,13 @@ def test_undefined_gives_way_to_a_number_in_any_order(write: Write) -> None:
     assert _read(one, two).values.tolist() == _read(two, one).values.tolist() == [[3]]
 
 
+def test_an_undefined_row_without_the_setting_of_others_is_no_column(write: Write) -> None:
+    rows = [_row("midb", 0.1, "a", setting="d=4"), _row("midb", None, "b", reason="too few")]
+    table = _read(write(_rows(*rows, _row("rnd", None, "b", reason="too few"))))
+    assert (list(table.subjects), list(table.measures)) == (["a", "b"], ["midb[d=4]", "rnd"])
+    np.testing.assert_equal(table.values, [[0.1, np.nan], [np.nan, np.nan]])
+
+
 def test_a_conflict_names_both_files(write: Write) -> None:
     one, two = write(",m\na,1\n", "1.csv"), write(",m\na,2\n", "2.csv")
     with pytest.raises(WordbiasError, match=r"a: m is 1\.0 in .*1\.csv but 2\.0 in .*2\.csv"):

@@ -171,6 +171,15 @@ def test_headings_and_notes_are_wrapped(width: int) -> None:
     assert sum(line.split().count("word") for line in lines) == 180
 
 
+@pytest.mark.parametrize("to", ["md", "latex", "html"])
+def test_a_note_that_a_table_ends_with_is_not_shown_twice(to: str) -> None:
+    tables = [Table("t", ["a"], [["b"]], "said below")]
+    report = Report("x", {}, {}, [], tables=tables, notes=["said below", "said once"])
+    shown = report._repr_html_() if to == "html" else report.render(to)
+    assert shown.count("said below") == shown.count("said once") == 1
+    assert json.loads(report.render("json"))["notes"] == ["said below", "said once"]
+
+
 def test_columns_are_aligned() -> None:
     table = Table("t", ["name", "value"], [["a", "-1.25"], ["long name", "10.5"], ["b", "–"]])
     lines = Report("c", {}, {}, [], [table]).render("table").splitlines()[1:]

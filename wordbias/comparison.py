@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from wordbias.rows import Found, Source, given, read_source
 
 _VARIANT = ("stage", "reference", "set")
 _SHOWN = 12
+_SETTING = re.compile(r"\[.*?\]")
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,14 @@ def joined(sources: Sequence[Source]) -> Comparison:
 
 def _table(placed: Mapping[tuple[str, str], float | None]) -> Comparison:
     subjects = list(dict.fromkeys(subject for subject, _ in placed))
-    measures = list(dict.fromkeys(measure for _, measure in placed))
+    valued = {measure for (_, measure), value in placed.items() if value is not None}
+    settled = {_SETTING.sub("", measure, count=1) for measure in valued}
+    measures = [
+        measure
+        for measure in dict.fromkeys(measure for _, measure in placed)
+        # an undefined row has no setting, which others have: that is no column of its own
+        if measure in valued or measure not in settled
+    ]
     values = np.array([[placed.get((s, m)) for m in measures] for s in subjects], float)
     return Comparison(subjects, measures, values.reshape(len(subjects), len(measures)))
 

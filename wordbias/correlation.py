@@ -104,13 +104,18 @@ def _check_enough(table: Comparison) -> None:
             f"correlations need at least 2 measures, found {len(table.measures)}: "
             f"{listed(table.measures)}"
         )
+    for reason in constants(table).values():
+        raise WordbiasError(f"{reason}: nothing correlates with a constant; leave it out")
+
+
+def constants(table: Comparison) -> dict[str, str]:
+    """Return what each measure that is the same for all embeddings is, in words, by its name."""
+    found = {}
     for name, column in zip(table.measures, table.values.T, strict=True):
         defined = column[np.isfinite(column)]
         if len(defined) >= LEAST and _is_constant(defined):
-            raise WordbiasError(
-                f"{name} is {defined[0]:g} for all {len(defined)} embeddings that have it: "
-                "nothing correlates with a constant; leave it out"
-            )
+            found[name] = f"{name} is {defined[0]:g} for all {len(defined)} embeddings that have it"
+    return found
 
 
 def correlation(

@@ -214,15 +214,20 @@ class Report:
             raise KeyError(f"no measure {measure!r} in this report; it has {known}")
         return found
 
+    def _further(self) -> list[str]:
+        """Return the notes that no table ends with already."""
+        under = {table.note for table in self.tables}
+        return [line for line in self.notes if line not in under]
+
     def _repr_html_(self) -> str:
         """Show the tables in a notebook."""
         lines = [*map(as_paragraph, self.heading), *map(as_html, self.tables)]
-        lines += map(as_paragraph, [*self.closing, *(f"Note: {line}" for line in self.notes)])
+        lines += map(as_paragraph, [*self.closing, *(f"Note: {line}" for line in self._further())])
         return "\n".join(lines or [as_paragraph(repr(self))])
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """Show the tables in IPython on a terminal."""
-        notes = "".join(f"\nnote: {line}" for line in self.notes)
+        notes = "".join(f"\nnote: {line}" for line in self._further())
         printer.text(f"{self}{notes}".strip("\n") or repr(self))
 
     def to_frame(self) -> pandas.DataFrame:
@@ -319,7 +324,7 @@ class Report:
             parts = [*paragraph(heading, width), *parts, *paragraph(closing, width)]
         else:
             start = "% " if to == "latex" else ""
-            closing += [f"Note: {seen(line)}" for line in self.notes]
+            closing += [f"Note: {seen(line)}" for line in self._further()]
             parts = [*(start + line for line in heading), *parts, *(start + x for x in closing)]
         return "\n\n".join(parts) + "\n"
 

@@ -14,7 +14,7 @@ from wordbias import Embedding, WordbiasError
 from wordbias.errors import UsageError
 from wordbias.functions.compare import compare
 from wordbias.functions.measure import measure
-from wordbias.results import Report
+from wordbias.results import Report, Row
 
 Run = Callable[..., Any]
 
@@ -111,3 +111,25 @@ def test_what_does_nothing_is_refused_in_words_of_python(reports: list[Report]) 
         compare(*reports, x="midb-abs", y="midb-abs")
     with pytest.raises(WordbiasError, match=r"^compare: name results"):
         compare()
+
+
+def test_what_is_measured_and_constant_is_left_out(
+    three: list[Embedding], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Recoverability is 1 for every large embedding, and no reason to refuse the others."""
+    values = {"midb": (1.0, 2.0, 4.0), "direct-bias": (3.0, 1.0, 2.0), "rnd": (1.0, 1.0, 1.0)}
+    rows = [
+        Row(one.name, name, value)
+        for name, column in values.items()
+        for one, value in zip(three, column, strict=True)
+    ]
+    monkeypatch.setattr("wordbias.functions.compare._measured", lambda *_: (rows, {}))
+    found = compare(*three, measure=True)
+    assert found.notes == [
+        "rnd is 1 for all 3 embeddings that have it: left out, as nothing correlates with a "
+        "constant"
+    ]
+    assert [row.subject for row in found["correlation"]] == ["midb – direct-bias"]
+    for chosen in ({"only": "midb,rnd"}, {"x": "rnd"}):
+        with pytest.raises(WordbiasError, match="rnd is 1 for all 3"):
+            compare(*three, measure=True, **chosen)

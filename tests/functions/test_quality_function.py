@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from wordbias import Embedding, WordbiasError
@@ -61,3 +62,14 @@ def test_errors_name_arguments_of_python(sets: Path, given: dict[str, Any], said
     with pytest.raises(WordbiasError) as error:
         quality(**{"sets": sets, **given})
     assert said in str(error.value)
+
+
+def test_one_reason_for_several_sets_stands_once(sets: Path) -> None:
+    other = Embedding(["x", "y"], np.eye(2), "other")
+    (sets / "more.tsv").write_text(PAIRS)
+    text = " ".join(str(quality(other, sets=sets)).split())
+    assert "left out; analogies answered by 3CosAdd. " in text
+    assert text.endswith(
+        "mine, more undefined: 0 of 5 pairs have words of this embedding. questions-words "
+        "undefined: 0 of 1 questions have words of this embedding."
+    )

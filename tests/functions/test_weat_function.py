@@ -124,6 +124,11 @@ def test_embeddings_without_names_stand_beside_each_other(few: Embedding) -> Non
         ({"targets": {"m": "he"}, "attributes": "math,arts"}, "targets=: expected two sets"),
         ({"targets": {"m": "he", "f": FEMALE}, "attributes": "math,arts"}, "targets=: m: expected"),
         ({"targets": [MALE, MALE], "attributes": "math,arts"}, "without a common word"),
+        ({"targets": [MALE, MALE], "attributes": [FEMALE, FEMALE]}, "query: X/Y × A/B: expected"),
+        (
+            {"query": {"targets": [MALE, MALE], "attributes": ["math", "arts"]}},
+            "query: X/Y × math/arts: expected sets",
+        ),
         ({"ddof": 2}, "ddof= 0 or 1"),
         ({"measures": ["wiet"]}, "measure 'wiet'"),
     ],

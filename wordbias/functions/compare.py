@@ -9,9 +9,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, cast
 
-from wordbias.calls import public
+from wordbias.calls import note, public
 from wordbias.comparison import Comparison, joined
-from wordbias.correlation import Correlation, Correlations, correlations
+from wordbias.correlation import Correlation, Correlations, constants, correlations
 from wordbias.embedding import EmbeddingLike
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.atomic import refuse_same
@@ -136,6 +136,7 @@ def compare(
     axes = [table.name(name) for name in (x, y) if name is not None]
     if len(axes) == 2 and axes[0] == axes[1]:
         raise UsageError(f"--x and --y are both {axes[0]}; name two measures")
+    table, notes = _varying(table, axes) if measure and not only else (table, [])
     found = correlations(table, method)
     pair = found.strongest(*axes)
     if axes and (pair.y if x is None else pair.x) != axes[0]:
@@ -151,6 +152,7 @@ def compare(
             f"{how_many(len(table.measures), 'measure')} over {len(table.subjects)} embeddings."
         ],
         closing=[_about_pair(pair, found, chosen=len(axes) == 2, drawn=drawn)],
+        notes=notes,
     )
 
 
@@ -206,6 +208,15 @@ def _read(rows: Sequence[object]) -> tuple[list[Source], Inputs]:
             )
         sources.append(source)
     return sources, inputs
+
+
+def _varying(table: Comparison, axes: Sequence[str]) -> tuple[Comparison, list[str]]:
+    """Leave out measures that are constant, which nobody chose by name, and say so."""
+    same = {name: text for name, text in constants(table).items() if name not in axes}
+    notes = [f"{text}: left out, as nothing correlates with a constant" for text in same.values()]
+    for line in notes:
+        note(line, reported=True)
+    return table.only([name for name in table.measures if name not in same]), notes
 
 
 def _names(given: str, table: Comparison) -> list[str]:

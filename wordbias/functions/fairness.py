@@ -259,12 +259,16 @@ def sums_table(found: Mapping[tuple[str, str], Row], groups: Sequence[str]) -> T
                 *(["", ""] if r is None else [number(r.value, 3), _ends(r, 3)]),
             ]
         )
-    reasons = dict.fromkeys(
-        f"{LABELS.get(row.measure, row.measure)}, {'P' if part == CORRELATION else 'S'} "
-        f"undefined: {row.details['reason']}."
-        for (_, part), row in found.items()
-        if row.value is None and part in (SUM, CORRELATION)
-    )
+    undefined: dict[tuple[str, Any], list[str]] = {}
+    for (_, part), row in found.items():
+        if row.value is None and part in (SUM, CORRELATION):
+            sign = "P" if part == CORRELATION else "S"
+            named = undefined.setdefault((sign, row.details["reason"]), [])
+            named.append(LABELS.get(row.measure, row.measure))
+    reasons = [
+        f"{', '.join(dict.fromkeys(named))}, {sign} undefined: {reason}."
+        for (sign, reason), named in undefined.items()
+    ]
     about = f"S: absolute sum. P: Pearson's r with the share of {groups[0]}. 0 is fair."
     columns = ["", "S", "95 %", "alike", "p", "P", "95 %"]
     return Table("Gaps and distances", columns, cells, " ".join([about, *reasons]))

@@ -161,13 +161,16 @@ def _note(rows: Sequence[Row]) -> str:
     kept = {"skip": "left out", "mean": "scored with the mean vector"}[rows[0].details["oov"]]
     setting = next((row.details["setting"] for row in rows if row.measure == "analogy"), "")
     answered = setting.replace("add", "3CosAdd").replace("mul", "3CosMul")
-    reasons = dict.fromkeys(row.details["reason"] for row in rows if "reason" in row.details)
+    reasons: dict[str, dict[str, None]] = {}
+    for row in rows:
+        if "reason" in row.details:
+            reasons.setdefault(row.details["reason"], {})[row.details["set"]] = None
     return " ".join(
         [
             "Similarity: Spearman's ρ (95 % over pairs). Analogies: share answered. Higher is",
             "better. Coverage: pairs or questions all of whose words are known; the others are",
             f"{kept}{f'; analogies answered by {answered}' if setting else ''}.",
-            *reasons,
+            *(f"{', '.join(sets)} {reason}." for reason, sets in reasons.items()),
         ]
     )
 

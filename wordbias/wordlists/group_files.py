@@ -99,7 +99,7 @@ def _groups(file: Traversable, tables: dict[str, Any]) -> tuple[Words, tuple[Wor
             f"{where}: expected two groups or more, found {len(lists)} ({found}); {_NO_WORDS}"
         )
     members = tuple(_members(file, words, f"{where} {name}") for name, words in lists.items())
-    _disjoint(members, where)
+    refuse_common(members, where)
     return tuple(lists), members
 
 
@@ -112,7 +112,8 @@ def _members(file: Traversable, value: object, where: str) -> Words:
     return words
 
 
-def _disjoint(members: Iterable[Words], where: str) -> None:
+def refuse_common(members: Iterable[Words], where: str) -> None:
+    """Refuse groups that share a word."""
     seen: set[str] = set()
     for words in members:
         for word in words:

@@ -9,7 +9,7 @@ from typing import Self
 from wordbias.errors import WordbiasError
 from wordbias.wordlists._fields import Pair
 from wordbias.wordlists.built_in import asked
-from wordbias.wordlists.group_files import first_pair, read_groups
+from wordbias.wordlists.group_files import first_pair, read_groups, refuse_common
 from wordbias.wordlists.subjects import Subjects
 
 Words = tuple[str, ...]
@@ -99,7 +99,8 @@ class WordGroups:
         Raises
         ------
         WordbiasError
-            If there are fewer than two, one is empty or a text, or a word is no text.
+            If there are fewer than two, one is empty or a text, a word is no text, or two have a word in
+            common.
         """
         members = {str(name): words_of_group(str(name), words) for name, words in lists.items()}
         if len(members) < 2:
@@ -107,6 +108,7 @@ class WordGroups:
                 f"groups: expected two groups of words or more, found {len(members)}; "
                 'write {"female": [...], "male": [...]}'
             )
+        refuse_common(members.values(), "groups")
         names = tuple(members)
         return cls("/".join(names), names, tuple(members.values()), source=_IN_MEMORY)
 

@@ -132,7 +132,7 @@ def _own(
     x = _chosen(file, targets, sets, "--targets", "XY")
     y = _chosen(file, attributes, sets, "--attributes", "AB")
     name = " × ".join("/".join(name for name, _ in two) for two in (x, y))
-    where = str(file) if _are_names(targets) or _are_names(attributes) else "query"
+    where = str(file) if _are_names(targets) and _are_names(attributes) else "query"
     return checked(Query(name, x, y, where), where)
 
 
