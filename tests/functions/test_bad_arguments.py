@@ -341,5 +341,5 @@ def test_a_reason_in_a_row_names_arguments() -> None:
 def test_groups_that_share_a_word_are_refused_in_python_as_in_a_file() -> None:
     groups = {"a": ["w0", "w1"], "b": ["w2", "W0"]}
     for take in (wb.measure, wb.misp):
-        with pytest.raises(WordbiasError, match="^groups: expected .* found 'W0' in both; remove"):
+        with pytest.raises(WordbiasError, match=r"^groups: expected .* found 'W0' in both; remove"):
             take(MORE, groups=groups)

@@ -99,8 +99,8 @@ class WordGroups:
         Raises
         ------
         WordbiasError
-            If there are fewer than two, one is empty or a text, a word is no text, or two have a word in
-            common.
+            If there are fewer than two, one is empty or a text, a word is no text, or two have a word
+            in common.
         """
         members = {str(name): words_of_group(str(name), words) for name, words in lists.items()}
         if len(members) < 2:
