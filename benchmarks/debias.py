@@ -321,7 +321,7 @@ def report(glove: Path, lines: Iterable[list[str]], runs: int) -> None:
     print(f"{glove.name}; median of {runs} runs; {cores} cores, load {os.getloadavg()[0]:.1f}")
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scikit-learn"))
     print(f"Python {platform.python_version()}, {libraries}\n")
-    print("| | wordbias | peer | ratio | asked for |")
+    print("| | wordbias | peer | ratio | target |")
     print("| --- | ---: | ---: | ---: | ---: |")
     for cells in lines:
         print(f"| {' | '.join(cells)} |", flush=True)
