@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from wordbias import Attribute, Embedding
-from wordbias.measures.blocks import lengths, unit
+from wordbias.arrays import lengths, unit
 from wordbias.measures.lens import axis, fit_lens
 from wordbias.subspace import Subspace
 

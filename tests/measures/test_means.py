@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from wordbias import Attribute, Embedding
+from wordbias.arrays import unit
 from wordbias.measures import direct_bias, midb
-from wordbias.measures.blocks import unit
 from wordbias.measures.lens import DIRECT, MIDB, fit_lens
 from wordbias.measures.means import mean_rows, word_rows
 from wordbias.measures.panel import Panel

@@ -8,12 +8,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from wordbias.measures.bootstrap import Interval
 from wordbias.probes.in_context import Association, Contexts, associate
 from wordbias.probes.in_context.drawing import draw_places
 from wordbias.probes.in_context.random_effects import combine_effects
 from wordbias.probes.in_context.resampling import contributions, sentence_spread
 from wordbias.probes.in_context.variance import in_sample_variances
+from wordbias.statistics import Interval
 
 Table = dict[tuple[int, ...], float]
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from wordbias.contextual.table7 import Entry, levels_of
 from wordbias.errors import WordbiasError
-from wordbias.measures.bootstrap import SAMPLES, percentile_interval
 from wordbias.results import Row
+from wordbias.statistics import percentile_interval, resamples
 
 ALL = "all"
 
@@ -84,7 +84,7 @@ def correlation(entries: Sequence[Entry], seed: int = 0) -> Correlation:
         raise WordbiasError("Spearman's correlation needs at least 3 models that differ in S and η")
     found = spearmanr(x[:, 0], x[:, 1])
     rng = np.random.default_rng(seed)
-    drawn = [x[rng.integers(len(x), size=len(x))] for _ in range(SAMPLES)]
+    drawn = [x[rows] for block in resamples(len(x), rng) for rows in block]
     rhos = [spearmanr(*rows.T).statistic for rows in drawn if np.ptp(rows, axis=0).all()]
     interval = percentile_interval(np.array(rhos))
     return Correlation(float(found.statistic), float(found.pvalue), len(x), *interval)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from wordbias.measures.bootstrap import wilson
 from wordbias.results import Row
+from wordbias.statistics import wilson
 
 DROP = 0.05
 """What a model that is still viable may lose on SNLI."""

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.arrays import unit
 from wordbias.errors import WordbiasError
 from wordbias.measures.biased import Biased, most_biased
-from wordbias.measures.blocks import unit
 from wordbias.measures.direct_bias import difference_direction
 from wordbias.measures.direction import RECIPES, projections
 from wordbias.measures.family import Key, MeasureInputs, Values

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.statistics import resampled_cells
 from wordbias.subspace import Subspace
 from wordbias.threads import blas_threads
 
@@ -122,6 +123,6 @@ def first_stability(
 def _resampled_mean(
     x: NDArray[np.float64], rng: np.random.Generator, samples: int
 ) -> NDArray[np.float64]:
-    counts = rng.multinomial(len(x), np.full(len(x), 1 / len(x)), samples)
+    counts = resampled_cells(np.ones(len(x), np.intp), rng, samples)
     mean: NDArray[np.float64] = counts @ x / len(x)
     return mean

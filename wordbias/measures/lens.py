@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.arrays import at_length_one, blocks, unit
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.blocks import at_length_one, blocks, unit
 from wordbias.measures.direct_bias import (
     UNDEFINED_BELOW,
     difference_direction,

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.arrays import at_length_one
 from wordbias.measures.biased import most_biased
-from wordbias.measures.blocks import at_length_one
-from wordbias.measures.bootstrap import percentile_interval, resampled_means
 from wordbias.measures.chance import (
     Null,
     blocks_of_original,
@@ -24,6 +23,7 @@ from wordbias.measures.midb import midb_of_words
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
+from wordbias.statistics import percentile_interval, resampled_means
 from wordbias.subspace import Subspace
 from wordbias.threads import blas_threads
 

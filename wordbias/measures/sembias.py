@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.bootstrap import percentile_interval, resampled_cells
 from wordbias.measures.chance import Null
 from wordbias.measures.family import Key
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
+from wordbias.statistics import percentile_interval, resampled_cells
 from wordbias.subspace import Subspace
 from wordbias.wordlists import resolve_pairs
 

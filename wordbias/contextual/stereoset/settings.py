@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from wordbias.contextual.stereoset.scores import SHARE, Float, Rounding, resampled
-from wordbias.measures.bootstrap import SAMPLES, percentile_interval
+from wordbias.contextual.stereoset.scores import SHARE, Float, Rounding
+from wordbias.statistics import SAMPLES, bootstrap, percentile_interval
 
 ALL = "all"
 
@@ -50,10 +50,10 @@ class Settings:
         return {"seed": self.seed, "as_published": self.as_published}
 
     def interval(self, values: Float, statistic: Callable[[Float], Float]) -> dict[str, Any]:
-        """Return the 95 % interval of a statistic and how it was made; see `resampled`.
+        """Return the 95 % interval of a statistic, along the last axis, and how it was made.
 
         The same triples are drawn for every model and measure, so that values can be compared.
         """
         rng = np.random.default_rng(self.seed)
-        drawn = resampled(values, statistic, rng, self.samples)
+        drawn = bootstrap(lambda rows: statistic(values[rows]), len(values), rng, self.samples)
         return {**percentile_interval(drawn)._asdict(), **self.seeded()}

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from wordbias.errors import WordbiasError
-from wordbias.measures.bootstrap import percentile_interval
 from wordbias.probes.in_context.drawing import Contexts, Drawn, Places, draw_places, drawn_effects
-from wordbias.probes.in_context.random_effects import Combined, around, combine_effects
+from wordbias.probes.in_context.random_effects import Combined, combine_effects
 from wordbias.probes.in_context.resampling import contributions, sentence_spread
 from wordbias.probes.in_context.variance import Variance, in_sample_variances
+from wordbias.statistics import normal_interval, percentile_interval
 
 DRAWS = 10_000
 
@@ -78,7 +78,7 @@ class Association:
     def _interval(self) -> dict[str, Any]:
         if self.sentence_se is None:
             return {"low": None, "high": None, "sentence_se": None, "interval_reason": self.reason}
-        low, high = around(self.combined.effect, self.sentence_se)
+        low, high = normal_interval(self.combined.effect, self.sentence_se)
         about = "95 %, bootstrap over distinct sentences"
         return {"low": low, "high": high, "sentence_se": self.sentence_se, "interval": about}
 
