@@ -1,4 +1,4 @@
-"""Does a strategy differ from doing nothing? A paired test over seeds.
+"""Paired test over seeds of whether a strategy differs from no debiasing.
 
 Orgad et al. (2022) put stars at p < .05 and do not name their test. Here it is the exact sign-flip
 permutation test of the mean difference (Fisher 1935): a seed decides the split, the head and the

@@ -26,7 +26,7 @@ _NEUTRAL = 0
 
 
 class Fairness(NamedTuple):
-    """What an NLI model makes of occupations and gender; all in [0, 1], 1 is best.
+    """Fairness of an NLI model to occupations and gender; all in [0, 1], 1 is best.
 
     Attributes
     ----------

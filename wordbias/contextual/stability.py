@@ -1,4 +1,4 @@
-"""How far a direction hangs on the pairs it was fitted to."""
+"""Stability of a direction: how far it depends on the pairs it was fitted to."""
 
 from __future__ import annotations
 

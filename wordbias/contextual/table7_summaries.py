@@ -1,4 +1,4 @@
-"""What a sweep says: the summaries of Dawkins et al. (2024), Table 6 and section 5."""
+"""Summaries of a sweep: Dawkins et al. (2024), Table 6 and section 5."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ALL = "all"
 
 
 class Weighting(NamedTuple):
-    """A line of Table 6: mean SNLI accuracy of pairs that differ in n_p alone.
+    """A line of Table 6: mean SNLI accuracy of pairs that differ in n_p only.
 
     `sd` is of the increases, ddof 1; None for a single pair. `improved` counts the increases.
     """
@@ -31,7 +31,7 @@ class Weighting(NamedTuple):
 
 
 class Attention(NamedTuple):
-    """How many settings of layer 11 have a lower S with attention; the numbers of the others."""
+    """Number of settings of layer 11 with a lower S with attention; the numbers of the others."""
 
     pairs: int
     improved: int

@@ -46,8 +46,8 @@ _VALENCE = ("pleasant", "unpleasant")
 def query_rows(panel: Panel, samples: int = PARTITIONS) -> list[Row]:
     """Take WEAT of a panel: the ten queries of Caliskan et al., or of groups of one's own.
 
-    Groups of another attribute than gender are the targets, two by two, held against what is
-    pleasant and unpleasant; their order means nothing, so that the test has two sides.
+    Groups of another attribute than gender are the targets, two by two, with pleasant and
+    unpleasant words as attributes; their order means nothing, so that the test has two sides.
 
     Parameters
     ----------
@@ -81,9 +81,9 @@ def measure_queries(
     embedding
         At least the words of the queries.
     queries, measures
-        What to run; the measures are some of `MEASURES`.
+        Queries to run, and some of `MEASURES`.
     settings
-        Of WEAT; its seed is that of every interval.
+        Settings of WEAT; its seed is that of every interval.
 
     Raises
     ------
@@ -192,11 +192,11 @@ def interval(parts: Array | str, statistic: Statistic, seed: int) -> dict[str, A
     Parameters
     ----------
     parts
-        What each word contributes, shape ``(…, n)``, or why there is nothing.
+        Contribution of each word, shape ``(…, n)``, or the reason why there is none.
     statistic
-        Makes the value of the parts, along their last axis.
+        Computes the value from the parts, along their last axis.
     seed
-        Of the draws.
+        Seed of the bootstrap.
     """
     if isinstance(parts, str):
         return {"value": None, "reason": parts}

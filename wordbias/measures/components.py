@@ -1,4 +1,4 @@
-"""What the components of a fitted subspace describe, and whether their signs can be trusted."""
+"""Components of a fitted subspace: their meaning, and whether their signs can be trusted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STABLE = 0.95
 DESCRIBES_DIFFERENCE = 0.5
 """Share of the difference between the groups below which the components describe something else."""
 ALIKE = 0.9
-"""Mean |cos| below which the first component hangs on which words are in the groups."""
+"""Mean |cos| below which the first component depends on which words are in the groups."""
 _SMALL = 80
 _REFITS = 200
 

@@ -21,7 +21,7 @@ from wordbias.subspace import Subspace
 from wordbias.wordlists import resolve_pairs
 
 GENDER = "gender"
-"""How the name of an attribute begins that the questions, which are of he − she, are about."""
+"""Start of the attribute's name that the questions are about: he − she."""
 CATEGORIES = ("definition", "none", "stereotype")
 COLUMNS = (0, 1, 1, 2)
 """Category of each of the four columns of the file."""
@@ -35,7 +35,7 @@ Question = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class SemBias:
-    """Questions of four pairs each, male word first, as they stand in the file."""
+    """Questions of four pairs each, male word first, in the order of the file."""
 
     questions: tuple[Question, ...]
 
@@ -104,7 +104,7 @@ def choices(differences: NDArray[np.float64], subspace: Subspace) -> NDArray[np.
 
 
 def category_counts(best: NDArray[np.intp]) -> NDArray[np.intp]:
-    """How many questions went to definition, none and stereotype."""
+    """Count the questions that went to definition, none and stereotype."""
     return np.bincount(np.array(COLUMNS)[best], minlength=len(CATEGORIES))
 
 

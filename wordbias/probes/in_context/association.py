@@ -1,4 +1,4 @@
-"""The contextualised association test on vectors: draws, their combined effect, what it hangs on.
+"""The contextualised association test on vectors: draws, their combined effect, its errors.
 
 CEAT (Guo and Caliskan 2021, "Detecting emergent intersectional biases"), the intrinsic measure of
 contextual models in Orgad et al. (2022). Neutral is 0; positive: X goes with A and Y with B.
@@ -53,7 +53,7 @@ class Association:
     monte_carlo_se: float
 
     def details(self) -> dict[str, Any]:
-        """Return what a row says beside the combined effect."""
+        """Return the details of a row."""
         effects, combined = self.drawn.effects, self.combined
         low, high = percentile_interval(effects)
         return {
@@ -133,6 +133,6 @@ def _sentence_se(contexts: Contexts, drawn: Drawn, r: Any) -> tuple[float | None
     if np.ptp(drawn.effects) <= 4 * contexts.rounding / drawn.deviations.min():
         return 0.0, ""
     spread = sentence_spread(r, drawn.places, contexts.counts.tolist())
-    if not spread.is_seen:
+    if not spread.is_clear:
         return None, "undefined: too few draws to see how much the sentences matter; take more"
     return math.sqrt(spread.variance), ""

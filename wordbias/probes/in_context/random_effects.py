@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Combined:
-    """What a random-effects model makes of `n` effect sizes.
+    """Effect of `n` effect sizes combined by a random-effects model.
 
     Attributes
     ----------
