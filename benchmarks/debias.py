@@ -62,7 +62,7 @@ from wordbias import Attribute, Embedding
 from wordbias.methods.ran.descent import minimise
 from wordbias.methods.ran.objective import Objective
 from wordbias.methods.ran.sets import repulsion_sets
-from wordbias.measures.blocks import unit
+from wordbias.arrays import unit
 from wordbias.measures.direction import find_direction
 from wordbias.progress import set_quiet
 set_quiet(True)
