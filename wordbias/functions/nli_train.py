@@ -27,6 +27,7 @@ from wordbias.nli.recipes import PRECISIONS, Recipe, is_half, recipe_named
 from wordbias.optional import need
 from wordbias.rendering import Table
 from wordbias.results import Report, Row, number
+from wordbias.torch_threads import find_device
 from wordbias.workers import Workers
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ def nli_train(
     need("torch", extra="torch", purpose="Training an NLI model")
     from wordbias.nli import runs, trainer
 
-    trainer.find_device(device)
+    find_device(device)
     data = runs.Data.of({name: load_pairs(open_pairs(one)) for name, one in given.items()})
     inputs: dict[str, dict[str, Any]] = {}
     opened = _opened(sources, Reading(cache, skip_bad, allow_pickle), inputs)
