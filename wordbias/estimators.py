@@ -824,7 +824,7 @@ class GenderPreserving(Method):
     weight : float
         Of all terms of the main loss but the reconstruction.
     device : str, optional
-        ``cpu`` or ``cuda``; by default a GPU if there is one.
+        ``cpu``, ``cuda`` or ``mps``; by default the first of cuda, mps, cpu that is there.
     checkpoint : path, optional
         A file to resume an interrupted training from; ``save`` removes it.
     as_published : bool

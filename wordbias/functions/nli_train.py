@@ -98,7 +98,7 @@ def nli_train(
     patience : int, optional
         Stop after so many epochs without a better one.
     device : str, optional
-        cpu or cuda.  [default: cuda if there is one]
+        cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     precision : str
         Of matrix products.
     jobs : int, optional
