@@ -56,7 +56,7 @@ def descend(
     recipe
         Its seed decides the order of the batches and dropout.
     checkpoint
-        Written after each look at dev, and gone on from if it is there. It is left there.
+        Written each time dev is measured, and resumed from if it exists. It is not removed.
     about
         What a checkpoint must agree in.
 

@@ -59,7 +59,7 @@ def fine_tune(
     data, dev
         What it is trained on, and what chooses its best parameters.
     checkpoint
-        File that is written after each round, and gone on from if it is there. It is left there.
+        File that is written after each round, and resumed from if it exists. It is not removed.
     log
         File that gets a line of JSON each round.
     about
