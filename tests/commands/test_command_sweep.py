@@ -332,17 +332,17 @@ def test_an_attribute_without_a_text(cli: Cli, inputs: dict[str, Any]) -> None:
 def test_interrupted_and_gone_on(
     cli: Cli, inputs: dict[str, Any], swept: Swept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from wordbias.contextual.sweep import runner
+    from wordbias.contextual.sweep.forward import Forward
 
-    real, mine = runner._batch, tmp_path / "t.csv"
+    real, mine = Forward.__call__, tmp_path / "t.csv"
     given = arguments(inputs, "--sent-debias", inputs["text"], "-o", mine, "-q")
 
-    def stop(forward: Any, device: str, texts: Any, batch: int) -> Any:
+    def stop(forward: Forward, inputs: Any) -> Any:
         if forward.model.config.num_labels == 3:
             raise KeyboardInterrupt
-        return real(forward, device, texts, batch)
+        return real(forward, inputs)
 
-    monkeypatch.setattr(runner, "_batch", stop)
+    monkeypatch.setattr(Forward, "__call__", stop)
     done = cli(*given)
     assert done.code == 130
     assert "the same call goes on from t.csv.inference.part" in done.err
@@ -350,11 +350,11 @@ def test_interrupted_and_gone_on(
     assert (tmp_path / "t.csv.next-sentence.part").exists()
     seen: list[int] = []
 
-    def count(forward: Any, device: str, texts: Any, batch: int) -> Any:
+    def count(forward: Forward, inputs: Any) -> Any:
         seen.append(forward.model.config.num_labels)
-        return real(forward, device, texts, batch)
+        return real(forward, inputs)
 
-    monkeypatch.setattr(runner, "_batch", count)
+    monkeypatch.setattr(Forward, "__call__", count)
     assert cli(*given).code == 0
     assert set(seen) == {3}  # the first model was done
     assert mine.read_text() == swept.output.read_text()

@@ -18,6 +18,7 @@ from wordbias.errors import Interrupted, WordbiasError
 torch = pytest.importorskip("torch")
 
 from wordbias.contextual.sweep import keeping, runner  # noqa: E402
+from wordbias.contextual.sweep.forward import Forward  # noqa: E402
 from wordbias.contextual.sweep.keeping import Kept  # noqa: E402
 from wordbias.contextual.sweep.measuring import models_of  # noqa: E402
 from wordbias.contextual.sweep.plan import Plan  # noqa: E402
@@ -111,16 +112,16 @@ class Interrupting:
     """Stops like a user, after so many batches."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
-        self.left, self.read, real = after, 0, runner._batch
+        self.left, self.read, real = after, 0, Forward.__call__
 
-        def batch(*given: Any) -> Any:
+        def batch(forward: Forward, inputs: Any) -> Any:
             if self.left == 0:
                 raise KeyboardInterrupt
             self.left -= 1
             self.read += 1
-            return real(*given)
+            return real(forward, inputs)
 
-        monkeypatch.setattr(runner, "_batch", batch)
+        monkeypatch.setattr(Forward, "__call__", batch)
 
 
 def test_an_interrupted_sweep_goes_on_and_ends_the_same(
@@ -187,7 +188,7 @@ def test_a_sweep_that_fails_keeps_what_is_done(
         yield 0, function(*shared, items[0])
         raise WordbiasError(f"a worker process died; {lost}")
 
-    monkeypatch.setattr(runner, "_TOGETHER", 1)
+    monkeypatch.setattr(runner, "BATCHES_TOGETHER", 1)
     monkeypatch.setattr(Workers, "unordered", dying)
     file = tmp_path / "part"
     with pytest.raises(WordbiasError, match="a worker process died"):
@@ -203,14 +204,14 @@ def test_few_batches_are_read_here(
     source: Source, judge: Any, plan: Plan, texts: Texts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Workers, "unordered", None)
-    assert len(texts.batches) <= runner._TOGETHER
+    assert len(texts.batches) <= runner.BATCHES_TOGETHER
     outputs(source, judge, plan, texts, workers=Workers(64))
 
 
 @pytest.fixture
 def apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give each batch to a process by itself."""
-    monkeypatch.setattr(runner, "_TOGETHER", 1)
+    monkeypatch.setattr(runner, "BATCHES_TOGETHER", 1)
 
 
 @pytest.mark.usefixtures("apart")

@@ -113,15 +113,15 @@ def test_a_file_that_changes_while_it_is_read_is_not_cached(
 ) -> None:
     from wordbias.formats import loading
 
-    read = loading._load_rows
+    collect = loading.collect
 
     def slow(*arguments: Any) -> Any:
-        loaded = read(*arguments)
+        loaded = collect(*arguments)
         with path.open("ab") as file:
             file.write(b"late 1 2 3 4 5\n")
         return loaded
 
-    monkeypatch.setattr(loading, "_load_rows", slow)
+    monkeypatch.setattr(loading, "collect", slow)
     assert "late" not in load(path).words
     assert list(cache_folder.glob("*.safetensors")) == []
     monkeypatch.undo()
@@ -255,13 +255,13 @@ def test_an_entry_is_verified_once_for_each_state(
     load(path)
     (entry,) = cache_folder.glob("*.safetensors")
     counted: list[int] = []
-    checksums = cache._checksums
+    checked = cache.ordered_map
 
-    def counting(*arguments: Any) -> str:
+    def counting(*arguments: Any) -> Any:
         counted.append(1)
-        return checksums(*arguments)
+        return checked(*arguments)
 
-    monkeypatch.setattr(cache, "_checksums", counting)
+    monkeypatch.setattr(cache, "ordered_map", counting)  # by which blocks get their checksums
     state = entry.stat()
     for _ in range(3):
         load(path)

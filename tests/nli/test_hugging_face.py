@@ -102,19 +102,20 @@ def test_batches_do_not_matter(classifier: Classifier, small: TestSet, batch: in
 
 
 def test_pairs_of_like_length_are_predicted_together(
-    classifier: Classifier, monkeypatch: pytest.MonkeyPatch
+    classifier: Classifier,
 ) -> None:
     pairs = [Pair("A man ran . " * k, "He ran .") for k in (1, 3, 1, 3, 1, 3)]
-    seen = []
-    true = Classifier._predict
-
-    def spy(self: Classifier, batch: list[Pair]) -> Any:
-        seen.append({len(premise) for premise, _ in batch})
-        return true(self, batch)
-
-    monkeypatch.setattr(Classifier, "_predict", spy)
-    found = classifier.probabilities(pairs, batch=3)
-    assert seen == [{len(pairs[0].premise)}, {len(pairs[1].premise)}]
+    masks: list[Any] = []
+    handle = classifier.model.register_forward_pre_hook(
+        lambda model, arguments, inputs: masks.append(inputs["attention_mask"]), with_kwargs=True
+    )
+    try:
+        found = classifier.probabilities(pairs, batch=3)
+    finally:
+        handle.remove()
+    assert [len(mask) for mask in masks] == [3, 3]
+    assert all(mask.all() for mask in masks)  # nothing is padded
+    assert masks[0].shape[1] < masks[1].shape[1]
     np.testing.assert_allclose(found[::2], found[[0, 0, 0]], atol=FLOAT32)
     np.testing.assert_allclose(found[1::2], found[[1, 1, 1]], atol=FLOAT32)
     assert np.abs(found[0] - found[1]).max() > 100 * FLOAT32

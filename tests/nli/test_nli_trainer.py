@@ -17,7 +17,7 @@ import torch
 
 from wordbias import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.nli import stacked, trainer
+from wordbias.nli import trainer
 from wordbias.nli.files import Model
 from wordbias.nli.forward import probabilities
 from wordbias.nli.learning import Learning
@@ -190,21 +190,21 @@ def stacked_run(
 ) -> list[list[Job]]:
     """Train as on a GPU, all models stacked; stop when so many are written; return the stacks."""
     trained_now: list[list[Job]] = []
-    write = stacked._write
+    save = Model.save
 
     def train(jobs: Sequence[Job], data: Material, device: torch.device) -> None:
         trained_now.append(list(jobs))
         train_stacked(jobs, data, torch.device("cpu"))
 
-    def stopping(job: Job, *rest: Any) -> None:
+    def stopping(model: Model, path: Path) -> None:
         if written is not None and sum(one.output.exists() for one in jobs) == written:
             raise KeyboardInterrupt
-        write(job, *rest)
+        save(model, path)
 
     with monkeypatch.context() as patch:
         patch.setattr(trainer, "find_device", lambda _: torch.device("meta"))
         patch.setattr(trainer, "train_stacked", train)
-        patch.setattr(stacked, "_write", stopping)
+        patch.setattr(Model, "save", stopping)
         if written is None:
             run(jobs)
         else:
@@ -281,11 +281,10 @@ def test_a_checkpoint_of_another_training_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (job, *_) = planned(tmp_path).jobs
-    write = stacked._write
-    monkeypatch.setattr(stacked, "_write", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-    with pytest.raises(KeyboardInterrupt):
-        run([job])
-    monkeypatch.setattr(stacked, "_write", write)
+    with monkeypatch.context() as patch:
+        patch.setattr(Model, "save", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            run([job])
     (other, *_) = planned(tmp_path, rate=0.5).jobs
     with pytest.raises(WordbiasError) as raised:
         run([other], replace(RECIPE, rate=0.5))

@@ -76,7 +76,7 @@ def alone(model: Model, embedding: Embedding, test: TestSet) -> NDArray[np.float
 def test_every_pair_is_predicted_as_if_it_were_alone(
     sample: Embedding, small: TestSet, monkeypatch: pytest.MonkeyPatch, intra: bool, at_once: int
 ) -> None:
-    monkeypatch.setattr(scoring, "_AT_ONCE", at_once)
+    monkeypatch.setattr(scoring, "SENTENCES_TOGETHER", at_once)
     model = random_model(intra=intra)
     found = score_set(model, sample, small).probabilities
     assert found.shape == (len(small), 3)
@@ -121,8 +121,8 @@ def test_each_distinct_sentence_is_encoded_once_and_few_at_a_time(
     distinct = {sentence for pair in test for sentence in pair}
     assert sum(len(block.sentences.length) for block in blocks) == len(distinct)
     assert sum(map(len, blocks)) == len(test)
-    assert max(len(block.sentences.length) for block in blocks) <= scoring._AT_ONCE
-    assert len(blocks) <= 2 + 2 * len(distinct) // scoring._AT_ONCE
+    assert max(len(block.sentences.length) for block in blocks) <= scoring.SENTENCES_TOGETHER
+    assert len(blocks) <= 2 + 2 * len(distinct) // scoring.SENTENCES_TOGETHER
 
 
 @pytest.mark.parametrize("name", SETS)

@@ -262,7 +262,7 @@ def test_texts_are_tokenised_in_parts(bert: Encoder, monkeypatch: pytest.MonkeyP
     some = Settings(pooling="word", max_length=9)
     whole = Work.of(bert, TEXTS, SPANS, some)
     assert len(whole.lost()) > 1
-    monkeypatch.setattr(tokenising, "_CHUNK", 3)
+    monkeypatch.setattr(tokenising, "TEXTS_TOGETHER", 3)
     parts = Work.of(bert, TEXTS, SPANS, some)
     assert parts.lost() == whole.lost()
     assert parts.truncated == whole.truncated > 0

@@ -380,11 +380,15 @@ def test_a_full_disk_while_unpacking(
     server.put("/d/set.txt", gzip.compress(TEXT))
     resource = _resource(server, gunzip=True)
 
-    def full(*arguments: object) -> None:
-        raise OSError(28, "No space left on device")
+    opened = Path.open
+
+    def full(path: Path, mode: str = "r", *more: Any, **options: Any) -> Any:
+        if mode == "xb":  # what is unpacked is a new file
+            raise OSError(28, "No space left on device")
+        return opened(path, mode, *more, **options)
 
     with monkeypatch.context() as patched:
-        patched.setattr("wordbias.resources.unpacking._copy", full)
+        patched.setattr(Path, "open", full)
         message = _refused(resource)
     assert message.startswith(f"set: cannot be written to {data} (")
     assert "bytes free): No space left on device; mend that" in message
