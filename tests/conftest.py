@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from wordbias import lines, progress, threads
+from wordbias import Embedding, lines, progress, threads
 from wordbias.cli import run
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -79,6 +79,24 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Outcome]]:
     threads.set_threads(None)
     progress.set_quiet(False)
     lines.set_longest_line(None)
+
+
+@pytest.fixture(scope="session")
+def sample() -> Embedding:
+    """Return the embedding that comes with wordbias."""
+    return Embedding.sample()
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Compute on one thread: for problems this small, threads wait longer than they compute."""
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(1)
+    threads.set_threads(1)
+    with threads.one_thread():
+        yield
+    threads.set_threads(None)
 
 
 @pytest.fixture

@@ -598,7 +598,7 @@ def test_in_a_pipeline_the_concept_is_erased_and_not_the_target() -> None:
 
 
 @pytest.mark.parametrize("cls", ON_ROWS, ids=lambda cls: cls.__name__)
-def test_cross_validation_hands_each_fold_its_part_of_the_concept(cls: Any) -> None:
+def test_cross_validation_gives_each_fold_its_part_of_the_concept(cls: Any) -> None:
     x, y, z = task()
     pipeline = make_pipeline(cls(), LogisticRegression())
     name = f"{cls.__name__.lower()}__concept"

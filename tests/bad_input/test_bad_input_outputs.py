@@ -260,7 +260,7 @@ def test_a_killed_process_leaves_the_old_file_and_nothing_else(
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="needs Linux' /proc")
 @pytest.mark.parametrize("name", ["o.vec", "o.bin", "o.txt.gz"])
-def test_an_interrupted_process_says_so_in_one_line(stopped: Any, outputs: Path, name: str) -> None:
+def test_an_interrupted_process_prints_one_line(stopped: Any, outputs: Path, name: str) -> None:
     code, out, err = stopped(signal.SIGINT, name)
     assert (code, out) == (130, "")
     assert err.strip() == "wordbias: interrupted; no output was changed"

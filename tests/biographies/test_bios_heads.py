@@ -94,7 +94,7 @@ def _last(data: Labelled, recipe: Recipe) -> Any:
     return head
 
 
-def test_what_can_be_told_apart_is() -> None:
+def test_separable_classes_are_separated() -> None:
     rng = np.random.default_rng(1)
     y = rng.integers(2, size=200)
     x = rng.standard_normal((200, 4)).astype(np.float32)

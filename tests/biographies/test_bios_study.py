@@ -173,7 +173,7 @@ def test_within_a_fine_tuning(
     assert sorted(file.name for file in plan.folder.iterdir()) == ["results.jsonl"]
 
 
-def test_a_line_that_is_cut_off_is_done_again(plan: Plan) -> None:
+def test_a_job_whose_line_is_cut_off_is_run_again(plan: Plan) -> None:
     first = as_json(run(plan))
     data = plan.results.read_bytes()
     for cut in (1, 40, len(data.splitlines()[-1]) + 1):

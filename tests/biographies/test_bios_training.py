@@ -42,7 +42,7 @@ def same(a: dict[str, Any], b: dict[str, Any]) -> bool:
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "distilbert"])
 @pytest.mark.parametrize("pooling", ["first", "mean"])
-def test_it_learns_by_heart_and_is_measured_as_it_answers(
+def test_six_texts_are_memorised_and_vectors_give_the_same_predictions(
     tmp_path: Path, bios: Biographies, family: str, pooling: str
 ) -> None:
     """Six texts of three classes; and predictions from vectors are those of the whole model."""

@@ -208,7 +208,7 @@ def test_an_interrupted_training_ends_as_if_it_had_not_been(
     assert not (tmp_path / "again.checkpoint").exists()
 
 
-def test_a_seed_decides_and_torch_s_state_is_left_alone(tmp_path: Path) -> None:
+def test_a_seed_decides_and_torch_s_random_state_does_not_change(tmp_path: Path) -> None:
     name = saved(tmp_path / "m")
     torch.manual_seed(5)
     state = torch.get_rng_state()

@@ -93,7 +93,7 @@ def test_a_changed_file_of_the_same_size_and_time_is_read_anew(tmp_path: Path, r
 
 
 @pytest.mark.parametrize("place", [0, 1, -1])
-def test_a_change_is_seen_where_the_system_has_no_change_time(
+def test_a_change_is_found_where_the_system_has_no_change_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: int
 ) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
@@ -220,7 +220,7 @@ def tall(tmp_path: Path) -> tuple[Path, list[str], Any]:
 
 @pytest.mark.parametrize("value", [0.125, np.nan, np.inf])
 @pytest.mark.parametrize("place", [0, 1, 777, 31_337, 59_999])
-def test_one_damaged_value_is_seen_wherever_it_stands(
+def test_one_damaged_value_is_found_wherever_it_is(
     tall: Any, cache_folder: Path, same_bits: Check, value: float, place: int
 ) -> None:
     path, words, vectors = tall
@@ -237,7 +237,7 @@ def test_one_damaged_value_is_seen_wherever_it_stands(
     assert entry.read_bytes() == data
 
 
-def test_a_damaged_description_is_seen(tall: Any, cache_folder: Path) -> None:
+def test_a_damaged_description_is_found(tall: Any, cache_folder: Path) -> None:
     path, _, _ = tall
     first = load(path)
     (entry,) = cache_folder.glob("*.safetensors")
@@ -281,7 +281,7 @@ def test_an_entry_is_verified_once_for_each_state(
 
 
 @pytest.mark.parametrize("text", [b"", b"whole", b"\xff\xfe", b"1 2 3 4"])
-def test_a_damaged_note_costs_one_more_look(
+def test_with_a_damaged_note_the_entry_is_verified_again(
     tall: Any, cache_folder: Path, same_bits: Check, text: bytes
 ) -> None:
     path, words, vectors = tall

@@ -30,6 +30,8 @@ from wordbias.nli.watching import Counter, log_length, watched
 from wordbias.threads import set_threads
 from wordbias.workers import Workers
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 WORDS = [f"w{i}" for i in range(20)]
 RECIPE = replace(FAST, batch=16, epochs=4, hidden=6, rate=0.02)
 
@@ -59,13 +61,6 @@ def planned(folder: Path, seeds: Sequence[int] = (0, 1), **changes: Any) -> Plan
 
 def run(jobs: Sequence[Job], recipe: Any = RECIPE, **options: Any) -> None:
     train_all(jobs, DATA.encoded["train"], DATA.encoded["dev"], recipe, device="cpu", **options)
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    set_threads(1)
-    yield
-    set_threads(None)
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +209,7 @@ def stacked_run(
 
 
 @pytest.mark.parametrize("written", [0, 1, 3])
-def test_a_stack_that_was_killed_between_two_files_goes_on_from_its_checkpoint(
+def test_a_stack_that_was_killed_between_two_files_is_resumed_from_its_checkpoint(
     written: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     straight, chosen = planned(tmp_path / "straight"), planned(tmp_path)
@@ -228,7 +223,7 @@ def test_a_stack_that_was_killed_between_two_files_goes_on_from_its_checkpoint(
     assert not list(tmp_path.rglob("*.checkpoint"))
 
 
-def test_models_that_are_new_do_not_join_a_stack_that_goes_on(
+def test_new_models_do_not_join_a_stack_that_is_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs = planned(tmp_path).jobs
@@ -250,7 +245,7 @@ def test_what_is_left_of_a_finished_stack_is_removed(
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_an_interrupted_training_goes_on(
+def test_an_interrupted_training_is_resumed(
     processes: int, trained: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The third model is interrupted in its third epoch; the same call does the rest."""
@@ -359,7 +354,7 @@ def test_a_cluster_that_writes_elsewhere(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_a_training_that_diverges_says_so(processes: int, tmp_path: Path) -> None:
+def test_a_training_that_diverges_is_an_error(processes: int, tmp_path: Path) -> None:
     chosen = planned(tmp_path, (0,), rate=1e30)
     with pytest.raises(WordbiasError, match=r"^training diverged in epoch 1: the loss is nan"):
         run(chosen.jobs, replace(RECIPE, rate=1e30), workers=Workers(processes))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -37,11 +37,6 @@ def random_model(dim: int = 100, hidden: int = 8, intra: bool = True, **about: A
 
 
 @pytest.fixture(scope="module")
-def sample() -> Embedding:
-    return Embedding.sample()
-
-
-@pytest.fixture(scope="module")
 def model() -> Model:
     return random_model()
 
@@ -51,13 +46,6 @@ def small() -> TestSet:
     """Return the explicit set with a few templates of several lengths."""
     test = build("explicit")
     return replace(test, templates=test.templates[::97])
-
-
-@pytest.fixture
-def one_thread() -> Iterator[None]:
-    threads.set_threads(1)
-    yield
-    threads.set_threads(None)
 
 
 def alone(model: Model, embedding: Embedding, test: TestSet) -> NDArray[np.float32]:
@@ -73,7 +61,7 @@ def alone(model: Model, embedding: Embedding, test: TestSet) -> NDArray[np.float
 
 @pytest.mark.parametrize("intra", [True, False])
 @pytest.mark.parametrize("at_once", [1, 30, 10_000])
-def test_every_pair_is_predicted_as_if_it_were_alone(
+def test_scoring_together_does_not_change_the_predictions(
     sample: Embedding, small: TestSet, monkeypatch: pytest.MonkeyPatch, intra: bool, at_once: int
 ) -> None:
     monkeypatch.setattr(scoring, "SENTENCES_TOGETHER", at_once)

@@ -34,7 +34,7 @@ PARTS = st.lists(st.tuples(st.text("xy .", max_size=4), st.sampled_from(["Ann", 
 
 
 @given(PARTS, st.randoms())
-def test_names_are_told_apart_and_the_rest_stays(
+def test_each_name_has_a_number_and_the_rest_stays(
     parts: list[tuple[str, str]], random: object
 ) -> None:
     """Written from the definition, the spans in any order."""

@@ -81,7 +81,7 @@ def texts(path: Path) -> str:
     return "".join(line[-1] for line in path.read_text().splitlines()[1:])
 
 
-def test_rows_that_are_not_asked_for_stay(file: RecordFile, tmp_path: Path) -> None:
+def test_other_rows_stay(file: RecordFile, tmp_path: Path) -> None:
     out = tmp_path / "out.tsv"
     done = balance(file, "subsample", "job", "g", where={"split": ("train",)}, seed=0)
     rewrite(file, str(out), [done])
@@ -145,7 +145,7 @@ class Counting(np.ndarray):
 
 
 @pytest.mark.parametrize("how", ["subsample", "oversample"])
-def test_classes_cost_no_look_at_all_examples(how: Any) -> None:
+def test_classes_are_found_without_reading_all_examples(how: Any) -> None:
     def read(kinds: int) -> int:
         rng = np.random.default_rng(0)
         codes = [rng.integers(most, size=2_000).view(Counting) for most in (kinds, 2)]

@@ -68,7 +68,7 @@ def test_degrees_and_names_of_places_stay() -> None:
     assert Scrubber(PUBLISHED, as_published=True)(text)[0].startswith("_. Lee has an _ of Duke")
 
 
-def test_the_mask_is_what_was_asked_for() -> None:
+def test_the_mask_is_the_given_one() -> None:
     assert Scrubber(mask="[X]")("She is a nurse.") == ("[X] is a nurse.", ["she"])
     assert Scrubber(mask="")("his book") == (" book", ["his"])
 

@@ -46,7 +46,7 @@ def file(tmp_path: Path) -> RecordFile:
     return RecordFile.open(path, columns=["split", "g"])
 
 
-def test_rows_that_are_not_asked_for_pass(file: RecordFile, tmp_path: Path) -> None:
+def test_other_rows_do_not_change(file: RecordFile, tmp_path: Path) -> None:
     stage = TextStage(Scrubber(), file, Tally("scrub"), {"split": ("train",)})
     out = tmp_path / "out.tsv"
     assert rewrite(file, str(out), [stage]) == 4

@@ -49,7 +49,7 @@ def test_a_text_and_its_counterpart(text: str, other: str) -> None:
     assert swapped(text) == other
 
 
-def test_what_was_swapped_is_said() -> None:
+def test_the_swapped_words_are_counted() -> None:
     assert SWAPPER("She and HER dog")[1] == ["she → he", "her → his"]
     assert SWAPPER("nobody")[1] == []
 
@@ -63,7 +63,7 @@ def test_every_pair_of_the_attribute_is_swapped_but_what_reads_otherwise() -> No
             assert (words[a], words[b]) == (b, a)
 
 
-def test_pairs_are_one_to_one_and_one_way_streets_lead_into_them() -> None:
+def test_pairs_are_one_to_one_and_other_words_map_into_them() -> None:
     words = swaps().words
     assert all(words[words[word]] == word for word in TWO_WAY)
     assert all(words[words[words[word]]] == words[word] for word in swaps().one_way)

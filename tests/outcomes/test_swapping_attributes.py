@@ -71,7 +71,7 @@ def test_the_command_takes_an_attribute(cli: Run, tmp_path: Path) -> None:
     assert scrubbed == "Her _ _, his _ and young elders; _ and Churchill."
 
 
-def test_gender_by_name_is_what_is_done_anyway(cli: Run, tmp_path: Path) -> None:
+def test_gender_by_name_is_the_default(cli: Run, tmp_path: Path) -> None:
     for method in ("swap", "scrub"):
         plain = rewritten(cli, tmp_path, method)
         assert rewritten(cli, tmp_path, method, "--groups", "gender") == plain

@@ -62,7 +62,7 @@ def test_no_name_is_chosen_twice():
     assert len(set(everyone)) == 264
 
 
-def test_chosen_names_stand_in_order_of_frequency(register):
+def test_chosen_names_are_in_order_of_frequency(register):
     for sex, group in zip("FM", chosen(), strict=True):
         births = [register[name, sex] for name in group]
         assert births == sorted(births, reverse=True)
