@@ -116,7 +116,7 @@ def process() -> Callable[..., Outcome]:
     return call
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Return the folder of real data, or skip."""
     if not DATA.is_dir():

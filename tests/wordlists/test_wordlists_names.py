@@ -9,9 +9,9 @@ from wordbias.wordlists import common_names, names, test_names
 
 
 @pytest.fixture(scope="module")
-def register(shared):
+def register(shared_data):
     counts = Counter()
-    with (shared / "names" / "ssa_yob2020.txt").open(newline="") as file:
+    with (shared_data / "names" / "ssa_yob2020.txt").open(newline="") as file:
         for name, sex, births in csv.reader(file):
             counts[name, sex] = int(births)
     return counts

@@ -17,8 +17,8 @@ OBJECTS = {
 
 
 @pytest.fixture
-def dev2020(shared):
-    return Templates.load(shared / "dev2020")
+def dev2020(shared_data):
+    return Templates.load(shared_data / "dev2020")
 
 
 @pytest.fixture
