@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from wordbias import lines, progress, threads
+from wordbias import Embedding, lines, progress, threads
 from wordbias.cli import run
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -81,6 +81,24 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Outcome]]:
     lines.set_longest_line(None)
 
 
+@pytest.fixture(scope="session")
+def sample() -> Embedding:
+    """Return the embedding that comes with wordbias."""
+    return Embedding.sample()
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Compute on one thread: for problems this small, threads wait longer than they compute."""
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(1)
+    threads.set_threads(1)
+    with threads.one_thread():
+        yield
+    threads.set_threads(None)
+
+
 @pytest.fixture
 def process() -> Callable[..., Outcome]:
     """Run the command line as a process of its own."""
@@ -98,7 +116,7 @@ def process() -> Callable[..., Outcome]:
     return call
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Return the folder of real data, or skip."""
     if not DATA.is_dir():

@@ -30,7 +30,7 @@ def test_the_reference_is_up_to_date(tool: Any) -> None:
     assert written == tool.reference(), "run python tools/api_reference.py"
 
 
-def test_every_public_name_stands_in_it_once_and_no_other(tool: Any) -> None:
+def test_it_lists_every_public_name_once_and_no_other(tool: Any) -> None:
     lines = tool.reference().split("\n")
     named = [line.removeprefix("### ") for line in lines if line.startswith("### ")]
     assert sorted(named) == sorted({*wordbias.__all__} - {"__version__"})

@@ -35,7 +35,7 @@ def test_what_shells_complete_is_up_to_date(tool: Any) -> None:
     assert written == tool.completion(), "run python tools/cli_reference.py"
 
 
-def test_every_command_and_option_stands_in_it_once(tool: Any) -> None:
+def test_it_lists_every_command_and_option_once(tool: Any) -> None:
     text = tool.reference()
     for name in (name for section in SECTIONS.values() for name in section):
         assert text.count(f"\n### {name}\n") == 1

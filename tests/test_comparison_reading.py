@@ -51,7 +51,7 @@ VARIANTS = [
 
 
 @pytest.mark.parametrize("to", ["json", "jsonl", "csv"])
-def test_columns_are_named_by_what_tells_variants_apart(write: Write, to: str) -> None:
+def test_columns_are_named_by_what_differs_between_variants(write: Write, to: str) -> None:
     rows = [
         Row(row["subject"], row["measure"], row["value"], dict(list(row.items())[3:]))
         for row, _ in VARIANTS
@@ -67,7 +67,7 @@ def test_details_are_left_out(write: Write, detail: dict[str, Any]) -> None:
     assert _read(path).values.tolist() == [[1]]
 
 
-def test_formats_are_told_by_content(write: Write) -> None:
+def test_formats_are_recognised_by_content(write: Write) -> None:
     line = json.dumps(_row("midb", 1.5))
     for text, kind in (
         (_rows(_row("midb", 1.5)), "JSON"),
@@ -91,7 +91,7 @@ def test_one_embedding_in_several_files_is_one_row(write: Write) -> None:
     assert len(sources[0].sha256) == 64
 
 
-def test_undefined_gives_way_to_a_number_in_any_order(write: Write) -> None:
+def test_a_number_replaces_an_undefined_value_in_any_order(write: Write) -> None:
     one, two = write(",m\na,NA\n", "1.csv"), write(",m\na,3\n", "2.csv")
     assert _read(one, two).values.tolist() == _read(two, one).values.tolist() == [[3]]
 
@@ -111,7 +111,7 @@ def test_a_conflict_names_both_files(write: Write) -> None:
         read([write(",m\na,1\na,2\n", "3.csv")])
 
 
-def test_originals_tell_apart_only_where_one_embedding_has_several(write: Write) -> None:
+def test_columns_name_originals_only_where_one_embedding_has_several(write: Write) -> None:
     def found(*originals: tuple[str, str]) -> Sequence[str]:
         rows = [_row("c", i, subject, original=o) for i, (subject, o) in enumerate(originals)]
         return _read(write(_rows(*rows), "rows.json")).measures

@@ -36,8 +36,8 @@ def _usual_limit() -> Iterator[None]:
 
 @pytest.fixture
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "_HELD", 8)
-    monkeypatch.setattr(lines, "_STEP", 3)
+    monkeypatch.setattr(lines, "HELD", 8)
+    monkeypatch.setattr(lines, "STEP", 3)
 
 
 @settings(deadline=None, max_examples=200)
@@ -45,8 +45,8 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_lines_are_those_that_python_reads(parts: list[bytes], held: int, step: int) -> None:
     data = b"\n".join(parts)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines, "_HELD", held)
-        patch.setattr(lines, "_STEP", step)
+        patch.setattr(lines, "HELD", held)
+        patch.setattr(lines, "STEP", step)
         assert list(bounded_lines(io.BytesIO(data), "x")) == list(io.BytesIO(data))
 
 

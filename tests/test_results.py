@@ -116,7 +116,7 @@ def test_markdown_rows_have_as_many_cells_as_the_head(text: str) -> None:
     assert re.fullmatch(r"\|( --- \|)( ---: \|){2}", lines[1])
 
 
-def test_markdown_keeps_a_backslash_before_a_bar_apart() -> None:
+def test_markdown_escapes_a_backslash_before_a_bar() -> None:
     """In GitHub's tables, a cell `a\\|b` escapes nothing if the backslash is not escaped too."""
     table = Table("t", ["", "x"], [["a\\|b", "1"]])
     line = Report("c", {}, {}, [], [table]).render("md").splitlines()[-1]
@@ -213,7 +213,7 @@ def test_a_row_is_one_flat_dictionary() -> None:
 
 @pytest.mark.parametrize("to", ["table", "md", "latex"])
 @pytest.mark.parametrize("bad", [*"\x00\x07\x1b\x7f\x9b\r\u202e\u2066"])
-def test_nothing_unseen_reaches_a_reader(to: str, bad: str) -> None:
+def test_control_characters_are_replaced_for_readers(to: str, bad: str) -> None:
     text = f"nurse{bad}]0;title"
     report = _report(text)
     out = replace(report, notes=[text]).render(to)
@@ -230,7 +230,7 @@ def test_a_cell_of_two_lines_stays_on_its_own(draw: Callable[[Table, int], str])
     assert drawn("nurse\nmidwife\tdoula", "two\nlines") == drawn("nurse midwife doula", "two lines")
 
 
-def test_one_is_not_said_as_several_are() -> None:
+def test_a_count_of_one_is_singular() -> None:
     assert [how_many(n, "row") for n in (0, 1, 2, 1000)] == [
         "0 rows",
         "1 row",
@@ -258,7 +258,7 @@ def test_a_table_too_wide_is_wrapped_and_loses_nothing(rows: list[tuple[str, str
     assert set(re.split(r"[ /_]", " ".join(lines))) <= words | {""}
 
 
-def test_what_is_asked_gives_way_and_numbers_do_not() -> None:
+def test_a_narrow_table_wraps_texts_and_not_numbers() -> None:
     table = Table("t", ["what", "n"], [["a long description of it", "1,000 … 2,000"]])
     assert as_text(table, 34).splitlines()[1:] == [
         "  what                           n",

@@ -36,11 +36,6 @@ def facts() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def sample() -> Embedding:
-    return Embedding.sample()
-
-
-@pytest.fixture(scope="module")
 def builder() -> ModuleType:
     spec = importlib.util.spec_from_file_location("build_sample", ROOT / "tools/build_sample.py")
     assert spec is not None

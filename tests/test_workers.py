@@ -136,21 +136,21 @@ def test_nothing_to_do_starts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("wordbias.workers._backend", refuse)
+    monkeypatch.setattr("joblib.Parallel", refuse)
     assert Workers(2).results(_square, [], "nothing") == []
 
 
 def test_no_more_workers_are_started_than_there_is_work_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    started: list[int | None] = []
+    started: list[int] = []
 
     @contextmanager
-    def backend(workers: Workers, *_: Any) -> Iterator[tuple[Any, int]]:
-        started.append(workers.jobs)
-        yield (lambda calls: (call(*given) for call, given, _ in calls)), 10
+    def parallel(n_jobs: int, **_: Any) -> Iterator[Any]:
+        started.append(n_jobs)
+        yield lambda calls: (call(*given) for call, given, _ in calls)
 
-    monkeypatch.setattr("wordbias.workers._backend", backend)
+    monkeypatch.setattr("joblib.Parallel", parallel)
     before = threads()
     set_threads(6)
     try:

@@ -20,8 +20,10 @@ LONGEST = 64_000_000
 """Bytes of a line, unless `set_longest_line` says otherwise."""
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 """What opens a file by its suffix; `open` opens the others."""
-_HELD = 1 << 22
-_STEP = 1 << 18
+HELD = 1 << 22
+"""Bytes of a line that are read before its length is checked."""
+STEP = 1 << 18
+"""Bytes that are read at a time while a longer line is measured."""
 _longest = LONGEST
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
@@ -85,14 +87,14 @@ def bounded_lines(stream: IO[bytes], name: str | os.PathLike[str]) -> Iterator[b
     WordbiasError
         If a line is too long.
     """
-    number, held = 0, _HELD if stream.seekable() else _longest + 2
+    number, held = 0, HELD if stream.seekable() else _longest + 2
     while line := stream.readline(held):
         number += 1
-        if len(line) == _HELD and not line.endswith(b"\n"):
+        if len(line) == HELD and not line.endswith(b"\n"):
             start = stream.tell() - len(line)
             size = len(line)
             del line  # the caller's memory is for lines that end
-            while part := stream.readline(_STEP):
+            while part := stream.readline(STEP):
                 size += len(part)
                 check_length(size - part.endswith(b"\n"), number, name)
                 if part.endswith(b"\n"):
@@ -106,7 +108,7 @@ def bounded_lines(stream: IO[bytes], name: str | os.PathLike[str]) -> Iterator[b
 def _look_through(stream: IO[bytes], name: str | os.PathLike[str]) -> None:
     """Refuse lines that are too long, holding none."""
     number, size = 1, 0
-    while part := stream.readline(_STEP):
+    while part := stream.readline(STEP):
         ended = part.endswith(b"\n")
         size += len(part) - ended
         check_length(size, number, name)

@@ -119,7 +119,7 @@ def test_what_is_no_embedding(refusing: Refused, inputs: Path, content: str) -> 
 
 
 @pytest.mark.parametrize("content", ["jpeg", "random text", "html"])
-def test_what_was_expected_is_said(refused: Refused, inputs: Path, content: str) -> None:
+def test_the_message_says_what_was_expected(refused: Refused, inputs: Path, content: str) -> None:
     (inputs / "v.txt").write_bytes(CONTENTS[content])
     message = refused("misp", inputs / "v.txt")
     assert "is not an embedding: expected GloVe or word2vec text" in message

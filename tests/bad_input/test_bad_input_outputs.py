@@ -16,7 +16,7 @@ from typing import IO, Any
 import numpy as np
 import pytest
 
-from wordbias.formats import atomic, save
+from wordbias.formats import save
 from wordbias.formats.source import Source
 
 Refused = Callable[..., str]
@@ -116,35 +116,37 @@ def test_a_format_that_is_not_compressed_is_refused_before_hours_of_reading(
 @pytest.fixture
 def full_disk(good: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let every file that is written after the input fail after some bytes."""
-    nameless = atomic._nameless
 
     class Full:
         def __init__(self, file: Any) -> None:
-            self._file = file
-            self._left = 1000
+            self.file, self.left = file, 1000
 
         def write(self, data: Any) -> int:
-            self._left -= len(memoryview(data).cast("B"))
-            if self._left < 0:
+            self.left -= len(memoryview(data).cast("B"))
+            if self.left < 0:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            written: int = self._file.write(data)
+            written: int = self.file.write(data)
             return written
 
         def __getattr__(self, name: str) -> Any:
-            return getattr(self._file, name)
-
-    class Opened:
-        def __init__(self, *arguments: Any) -> None:
-            self._opened = nameless(*arguments)
+            return getattr(self.file, name)
 
         def __enter__(self) -> Full:
-            return Full(self._opened.__enter__())
+            return self
 
-        def __exit__(self, *error: Any) -> bool | None:
-            return self._opened.__exit__(*error)
+        def __exit__(self, *error: Any) -> None:
+            self.file.close()
+
+    def filling(opening: Callable[..., Any]) -> Callable[..., Any]:
+        def opened(*arguments: Any, **options: Any) -> Any:
+            file = opening(*arguments, **options)
+            return Full(file) if "w+b" in arguments else file  # the mode of new files
+
+        return opened
 
     with monkeypatch.context() as patch:
-        patch.setattr(atomic, "_nameless", Opened)
+        patch.setattr(os, "fdopen", filling(os.fdopen))
+        patch.setattr(Path, "open", filling(Path.open))  # where files cannot be nameless
         yield
 
 
@@ -258,7 +260,7 @@ def test_a_killed_process_leaves_the_old_file_and_nothing_else(
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="needs Linux' /proc")
 @pytest.mark.parametrize("name", ["o.vec", "o.bin", "o.txt.gz"])
-def test_an_interrupted_process_says_so_in_one_line(stopped: Any, outputs: Path, name: str) -> None:
+def test_an_interrupted_process_prints_one_line(stopped: Any, outputs: Path, name: str) -> None:
     code, out, err = stopped(signal.SIGINT, name)
     assert (code, out) == (130, "")
     assert err.strip() == "wordbias: interrupted; no output was changed"

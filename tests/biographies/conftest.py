@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from small_bios import encoder_folder
 
-from wordbias.threads import set_threads
-
 
 @pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Matrices this small wait longer for threads than they gain by them."""
-    torch = pytest.importorskip("torch")
-    torch.set_num_threads(1)
-    set_threads(1)
-    yield
-    set_threads(None)
+def _one_thread(one_thread: None) -> None:
+    pytest.importorskip("torch")
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from small_bios import encoder_folder, small_bios
 
-from wordbias import __version__, training
+from wordbias import __version__
 from wordbias.biographies.lines import Job, Lines
 from wordbias.biographies.recipe import Recipe
 from wordbias.biographies.splitting import split
@@ -28,6 +28,7 @@ transformers = pytest.importorskip("transformers")
 from wordbias.biographies import job as jobs  # noqa: E402
 from wordbias.biographies import study  # noqa: E402
 from wordbias.biographies.classifier import predictions  # noqa: E402
+from wordbias.biographies.descent import Task  # noqa: E402
 from wordbias.biographies.encoding import Live, Reading  # noqa: E402
 from wordbias.biographies.plan import Plan, drawn  # noqa: E402
 from wordbias.biographies.study import run  # noqa: E402
@@ -160,19 +161,19 @@ def test_within_a_fine_tuning(
     plan = tuned(plan, baselines=False)
     whole = run(replace(plan, folder=tmp_path / "whole"))
     with monkeypatch.context() as patch:
-        stop_at(patch, training, "_epoch", at)
+        stop_at(patch, Task, "losses", at)
         with pytest.raises(Interrupted):
             run(plan)
     assert (plan.folder / "none-0.checkpoint").exists()
     assert not plan.results.exists()
-    calls = stop_at(monkeypatch, training, "_epoch", 0)
+    calls = stop_at(monkeypatch, Task, "losses", 0)
     assert as_json(run(plan)) == as_json(whole)
     # none: what was left of 2 epochs and 2 of the last layer; scrub: 2 epochs, 2 for each view
     assert len(calls) == (2 - min(at - 1, 2) + 2) + (2 + 4)
     assert sorted(file.name for file in plan.folder.iterdir()) == ["results.jsonl"]
 
 
-def test_a_line_that_is_cut_off_is_done_again(plan: Plan) -> None:
+def test_a_job_whose_line_is_cut_off_is_run_again(plan: Plan) -> None:
     first = as_json(run(plan))
     data = plan.results.read_bytes()
     for cut in (1, 40, len(data.splitlines()[-1]) + 1):
@@ -426,7 +427,7 @@ def test_a_study_is_finished_by_the_version_that_began_it(
     vectors = set((plan.folder / "vectors").iterdir())
     tuning = tuned(plan, strategies=("none",), baselines=False, folder=plan.folder.parent / "whole")
     with monkeypatch.context() as patch:
-        stop_at(patch, training, "_epoch", 2)
+        stop_at(patch, Task, "losses", 2)
         with pytest.raises(Interrupted):
             run(tuning)
     monkeypatch.setattr("wordbias.biographies.plan.__version__", "0.0.1")

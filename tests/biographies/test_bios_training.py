@@ -11,7 +11,6 @@ import pytest
 import tiny_encoders
 from small_bios import encoder_folder, small_bios
 
-from wordbias import training
 from wordbias.biographies.biographies import Biographies
 from wordbias.biographies.recipe import Recipe
 from wordbias.errors import WordbiasError
@@ -20,8 +19,9 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from wordbias.biographies.classifier import predictions  # noqa: E402
+from wordbias.biographies.descent import Task  # noqa: E402
 from wordbias.biographies.encoding import Live, Reading  # noqa: E402
-from wordbias.biographies.tuning import _Read, tune  # noqa: E402
+from wordbias.biographies.tuning import TextExamples, tune  # noqa: E402
 
 RECIPE = Recipe(epochs=3, batch=8, rate=3e-3)
 READING = Reading(max_tokens=20, device="cpu")
@@ -42,7 +42,7 @@ def same(a: dict[str, Any], b: dict[str, Any]) -> bool:
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "distilbert"])
 @pytest.mark.parametrize("pooling", ["first", "mean"])
-def test_it_learns_by_heart_and_is_measured_as_it_answers(
+def test_six_texts_are_memorised_and_vectors_give_the_same_predictions(
     tmp_path: Path, bios: Biographies, family: str, pooling: str
 ) -> None:
     """Six texts of three classes; and predictions from vectors are those of the whole model."""
@@ -57,7 +57,7 @@ def test_it_learns_by_heart_and_is_measured_as_it_answers(
     vectors = Live(encoder, reading).vectors([bios]).of(bios)
     found = predictions(fitted.head, vectors)
     assert np.array_equal(found[_rows(bios, few)], few.labels)
-    whole = _Read(encoder, fitted.head, reading, bios)
+    whole = TextExamples(encoder, fitted.head, reading, bios)
     with torch.inference_mode():
         logits = torch.cat([whole.logits(np.array([i])) for i in range(len(bios))])
     top = logits.sort(dim=1).values
@@ -95,15 +95,15 @@ def test_an_interruption_changes_nothing(
         return fitted, state(encoder.model), state(fitted.head)
 
     fitted, model, head = tuned()
-    inner, calls = training._epoch, []
+    inner, calls = Task.losses, []
 
-    def stopping(*arguments: Any) -> Any:
+    def stopping(task: Task, epoch: int) -> Any:
         calls.append(1)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return inner(*arguments)
+        return inner(task, epoch)
 
-    monkeypatch.setattr(training, "_epoch", stopping)
+    monkeypatch.setattr(Task, "losses", stopping)
     with pytest.raises(KeyboardInterrupt):
         tuned(checkpoint=checkpoint, about={"a": 1})
     assert checkpoint.exists()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ import tiny_encoders
 from wordbias.biographies.biographies import Biographies
 from wordbias.biographies.loading import load_biographies
 from wordbias.biographies.synthetic import synthetic
-from wordbias.threads import set_threads
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -23,17 +22,11 @@ from wordbias.biographies.plan import Plan, drawn  # noqa: E402
 from wordbias.biographies.recipe import FROZEN, WHOLE  # noqa: E402
 from wordbias.biographies.study import run  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 Cli = Callable[..., Any]
 SMALL = ["--limit", 300, "--draws", 20, "--max-tokens", 32, "--device", "cpu", "--seeds", "0"]
 QUICK = ["--epochs", 3, "--retrain-epochs", 3, "--rate", 0.02, "--retrain-rate", 0.02]
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    set_threads(1)
-    torch.set_num_threads(1)
-    yield
-    set_threads(None)
 
 
 @pytest.fixture(scope="module")

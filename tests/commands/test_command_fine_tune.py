@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import string
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,11 @@ from wordbias.contextual.text_pairs import load_text_pairs
 from wordbias.formats.alone import alone
 from wordbias.nli.hugging_face import Classifier
 from wordbias.pretrained import silent
-from wordbias.threads import set_threads
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 Cli = Callable[..., Any]
 WORDS = """
@@ -29,14 +30,6 @@ NLI = [
     ("-", "The tea.", "The dog."),
 ]
 TEXT = ["The man sat. The dog slept.", "The tea is hot. And then the woman drove. A dog sat."]
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    set_threads(1)
-    torch.set_num_threads(1)
-    yield
-    set_threads(None)
 
 
 @pytest.fixture

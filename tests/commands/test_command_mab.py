@@ -40,11 +40,6 @@ def random_model(dim: int = 100, **about: Any) -> Model:
 
 
 @pytest.fixture(scope="module")
-def sample() -> Embedding:
-    return Embedding.sample()
-
-
-@pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory, sample: Embedding) -> Path:
     """Return a file of a model that says it was trained on the sample."""
     assert sample.info is not None

@@ -201,7 +201,7 @@ def test_other_settings_make_other_models(
     assert "intra False" in " ".join(done.out.split())
 
 
-def test_an_interrupted_training_goes_on(
+def test_an_interrupted_training_is_resumed(
     cli: Run, files: list[object], glove: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call = ("nli-train", glove, *files, *QUICK, "--format", "csv", "-o")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import csv
 import json
 import string
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wordbias.threads import set_threads
-
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 WORDS = """
 the father mother man woman he she him her his hers walked into kitchen beer drank cooked tea is hot
@@ -52,14 +52,6 @@ TRIPLES = [
 LABELS = ["stereotype", "anti-stereotype", "unrelated"]
 FOLLOWING = ["She cooked.", "She drank.", "Tea is hot."]
 Cli = Callable[..., Any]
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    set_threads(1)
-    torch.set_num_threads(1)
-    yield
-    set_threads(None)
 
 
 def save(path: Path, cls: Any, **options: Any) -> str:

@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import string
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,8 @@ from wordbias.threads import set_threads
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 Cli = Callable[..., Any]
 COLUMNS = [
@@ -47,14 +49,6 @@ SNLI = [
 ]
 WORDS = "the a an . she he her his him cooked drove was kind stern red blue tea is hot saw ate"
 NUMBERS = ("strength", "distance", "parity", "accuracy", "fairness", "snli_accuracy")
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    set_threads(1)
-    torch.set_num_threads(1)
-    yield
-    set_threads(None)
 
 
 def save(folder: Path, cls: str, seed: int, layers: int = 3, **options: Any) -> str:
@@ -329,20 +323,20 @@ def test_an_attribute_without_a_text(cli: Cli, inputs: dict[str, Any]) -> None:
     assert "--groups goes with --sent-debias" in done.err
 
 
-def test_interrupted_and_gone_on(
+def test_an_interrupted_sweep_is_resumed(
     cli: Cli, inputs: dict[str, Any], swept: Swept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from wordbias.contextual.sweep import runner
+    from wordbias.contextual.sweep.forward import Forward
 
-    real, mine = runner._batch, tmp_path / "t.csv"
+    real, mine = Forward.__call__, tmp_path / "t.csv"
     given = arguments(inputs, "--sent-debias", inputs["text"], "-o", mine, "-q")
 
-    def stop(forward: Any, device: str, texts: Any, batch: int) -> Any:
+    def stop(forward: Forward, inputs: Any) -> Any:
         if forward.model.config.num_labels == 3:
             raise KeyboardInterrupt
-        return real(forward, device, texts, batch)
+        return real(forward, inputs)
 
-    monkeypatch.setattr(runner, "_batch", stop)
+    monkeypatch.setattr(Forward, "__call__", stop)
     done = cli(*given)
     assert done.code == 130
     assert "the same call goes on from t.csv.inference.part" in done.err
@@ -350,11 +344,11 @@ def test_interrupted_and_gone_on(
     assert (tmp_path / "t.csv.next-sentence.part").exists()
     seen: list[int] = []
 
-    def count(forward: Any, device: str, texts: Any, batch: int) -> Any:
+    def count(forward: Forward, inputs: Any) -> Any:
         seen.append(forward.model.config.num_labels)
-        return real(forward, device, texts, batch)
+        return real(forward, inputs)
 
-    monkeypatch.setattr(runner, "_batch", count)
+    monkeypatch.setattr(Forward, "__call__", count)
     assert cli(*given).code == 0
     assert set(seen) == {3}  # the first model was done
     assert mine.read_text() == swept.output.read_text()

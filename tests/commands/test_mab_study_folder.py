@@ -13,14 +13,12 @@ import pytest
 from wordbias import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.formats.alone import alone
-from wordbias.functions import mab_study as study_function
 from wordbias.measures.sembias import SemBias
-from wordbias.results import Row
 
 pytest.importorskip("torch", reason="the study trains models")
 
-from wordbias.nli import study_rows
 from wordbias.nli.study import Plan
+from wordbias.nli.study_rows import rows_of
 
 Run = Callable[..., Any]
 
@@ -48,21 +46,6 @@ def test_outputs_that_cannot_be_folders(refused: Callable[..., str], tmp_path: P
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "old"]
 
 
-def test_a_table_of_nothing_is_left_out() -> None:
-    """Two embeddings have no correlation: that is said, and not shown measure by measure."""
-    about = {"set": "explicit", "setting": "nouns", "seeds": 1, "spread": None}
-    groups = [{**about, "group": group} for group in ("male", "female")]
-    for count, least in ((2, 0), (3, 1)):
-        rows = [Row(f"e{i}", "mab-error", 0.1 * i * i, about) for i in range(count)]
-        rows += [Row(f"e{i}", "mab-neutral", 0.5, g) for g in groups for i in range(count)]
-        rows += [Row(f"e{i}", "direct-bias", 0.1 * i, {"better": "lower"}) for i in range(count)]
-        report = study_function._report(rows, {}, "heading", Path("folder"))
-        shown = [table.title for table in report.tables if table.title.startswith("Table 5")]
-        assert len(shown) == least
-        needs = "Correlations with E (Table 5) need at least 3 embeddings."
-        assert (needs in report.closing) == (not shown)
-
-
 def test_two_at_one_folder(cli: Run, tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
     pairs, study = tmp_path / "pairs.tsv", tmp_path / "study"
@@ -77,17 +60,6 @@ def test_two_at_one_folder(cli: Run, tmp_path: Path) -> None:
     assert not list(study.iterdir())
 
 
-@pytest.mark.parametrize("sets", [("dev",), ("dev", "test")])
-def test_only_sets_that_were_given_have_columns(sets: tuple[str, ...]) -> None:
-    about = {"set": "explicit", "setting": "nouns", "seeds": 2, "spread": 0.5}
-    rows = [Row("a", "mab-error", 0.25, about), Row("a", "mab-distance", 0.125, about)]
-    rows += [Row("a", "snli-accuracy", 0.75, {"set": name, "seeds": 2}) for name in sets]
-    table = study_function._errors_table(rows)
-    assert table.columns == ["", *sets, "E", "d"]
-    assert table.cells == [["a", *["0.7500"] * len(sets), "0.2500 ±0.5000", "0.1250 ±0.5000"]]
-    assert "lower is better" in table.note
-
-
 def _plan(folder: Path, vectors: list[Any], **more: Any) -> Any:
     sample = Embedding.sample().subset(Embedding.sample().words[:400])
     made = [Embedding(sample.words, x, f"e{i}") for i, x in enumerate(vectors)]
@@ -100,7 +72,7 @@ def test_kept_measures_are_of_these_very_vectors(tmp_path: Path) -> None:
 
     def about(plan: Any, place: int, **more: Any) -> Any:
         plan = replace(plan, **more)
-        study_rows._measure_rows(plan, study_rows._panels(plan)[place])
+        rows_of(plan, [])
         return json.loads((tmp_path / f"e{place}.measures.json").read_text())["about"]
 
     first = about(plan, 1)
@@ -119,8 +91,7 @@ def test_centred_and_not_centred_are_not_mixed_in_a_folder(tmp_path: Path) -> No
     plan = _plan(tmp_path, [Embedding.sample().vectors[:400]])
 
     def measured(**more: Any) -> Any:
-        one = replace(plan, **more)
-        return study_rows._measure_rows(one, study_rows._panels(one)[0])
+        return rows_of(replace(plan, **more), [])
 
     assert measured() == measured()
     with pytest.raises(WordbiasError, match="were taken without --center, and these are with"):

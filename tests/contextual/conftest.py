@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 import pytest
 from tiny_encoders import FAMILIES, build, make_tokenizer, words_of
 
-from wordbias import threads
 from wordbias.contextual.sentence_pairs import sentence_pairs
 
 
 @pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Matrices this small wait longer for threads than they gain by them."""
-    torch = pytest.importorskip("torch")
-    torch.set_num_threads(1)
-    threads.set_threads(1)
-    yield
-    threads.set_threads(None)
+def _one_thread(one_thread: None) -> None:
+    pytest.importorskip("torch")
 
 
 @pytest.fixture(params=FAMILIES)

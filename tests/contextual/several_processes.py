@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from wordbias import training
 from wordbias.contextual.fine_tuning.heads import load_headed
 from wordbias.contextual.fine_tuning.pairs import LabelledPairs
 from wordbias.contextual.fine_tuning.recipe import Recipe
 from wordbias.contextual.fine_tuning.several import Processes, joined
+from wordbias.contextual.fine_tuning.task import Task
 from wordbias.contextual.fine_tuning.tuning import fine_tune
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.nli.pairs import LABELS
@@ -71,17 +71,17 @@ def trained(
 
 def resumed(model: str, processes: Processes, checkpoint: Path) -> dict[str, Any]:
     """Train, be interrupted in the second round, and go on."""
-    real = training._epoch
+    real = Task.losses
 
-    def stop(*arguments: Any) -> Any:
-        if arguments[3] == 1:
+    def stop(task: Task, epoch: int) -> Any:
+        if epoch == 1:
             raise KeyboardInterrupt
-        return real(*arguments)
+        return real(task, epoch)
 
-    training._epoch = stop
+    Task.losses = stop
     with suppress(Interrupted):
         trained(model, RECIPE, processes, checkpoint)
-    training._epoch = real
+    Task.losses = real
     processes.wait()
     assert checkpoint.exists()
     return trained(model, RECIPE, processes, checkpoint)

@@ -26,7 +26,7 @@ def _run(model: Any, inputs: dict[str, Any], purpose: str) -> Any:
         return model(**inputs)
 
 
-def test_the_families_asked_for_are_there() -> None:
+def test_the_seven_families_are_supported() -> None:
     assert set(FAMILIES) <= set(TABLE)
 
 
@@ -112,7 +112,7 @@ def test_names_of_query_key_and_value_are_not_swapped(family: str, inputs: dict[
                 assert same == (part in idle or part == constant), (constant, part)
 
 
-def test_a_head_is_told_by_the_class_that_a_class_derives_from() -> None:
+def test_a_head_is_found_by_a_base_class() -> None:
     transformers = pytest.importorskip("transformers")
 
     class Mine(transformers.BertForSequenceClassification):  # type: ignore[misc, name-defined]

@@ -13,7 +13,6 @@ import tiny_heads
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordbias import training
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.nli.pairs import LABELS
 
@@ -24,6 +23,7 @@ from wordbias.contextual.fine_tuning.heads import encoder_parameters, load_heade
 from wordbias.contextual.fine_tuning.pairs import NEXT, LabelledPairs  # noqa: E402
 from wordbias.contextual.fine_tuning.recipe import Recipe, Rounds, bucketed, schedule  # noqa: E402
 from wordbias.contextual.fine_tuning.running import run  # noqa: E402
+from wordbias.contextual.fine_tuning.task import Task  # noqa: E402
 from wordbias.contextual.fine_tuning.tuning import fine_tune  # noqa: E402
 
 QUICK = Recipe(epochs=4, batch=8, rate=3e-3, every=4)
@@ -186,19 +186,19 @@ def test_an_interrupted_training_ends_as_if_it_had_not_been(
     name, recipe = saved(tmp_path / "m"), replace(QUICK, epochs=2, head_only=head_only)
     data, dev = labelled(40), labelled(16, seed=1)
     straight, _ = run("nli", name, data, dev, recipe, tmp_path / "straight", "cpu")
-    real = training._epoch
+    real = Task.losses
 
-    def stop(model: Any, optimizer: Any, task: Any, epoch: int, bar: Any) -> Any:
+    def stop(task: Task, epoch: int) -> Any:
         if epoch == 1:
             raise KeyboardInterrupt
-        return real(model, optimizer, task, epoch, bar)
+        return real(task, epoch)
 
-    monkeypatch.setattr(training, "_epoch", stop)
+    monkeypatch.setattr(Task, "losses", stop)
     with pytest.raises(Interrupted, match="goes on after what dev was measured on last"):
         run("nli", name, data, dev, recipe, tmp_path / "again", "cpu")
     assert (tmp_path / "again.checkpoint").exists()
     assert not (tmp_path / "again").exists()
-    monkeypatch.setattr(training, "_epoch", real)
+    monkeypatch.setattr(Task, "losses", real)
     with pytest.raises(WordbiasError, match=r"is of another training: its recipe\.rate"):
         run("nli", name, data, dev, replace(recipe, rate=1.0), tmp_path / "again", "cpu")
     again, _ = run("nli", name, data, dev, recipe, tmp_path / "again", "cpu")
@@ -208,7 +208,7 @@ def test_an_interrupted_training_ends_as_if_it_had_not_been(
     assert not (tmp_path / "again.checkpoint").exists()
 
 
-def test_a_seed_decides_and_torch_s_state_is_left_alone(tmp_path: Path) -> None:
+def test_a_seed_decides_and_torch_s_random_state_does_not_change(tmp_path: Path) -> None:
     name = saved(tmp_path / "m")
     torch.manual_seed(5)
     state = torch.get_rng_state()

@@ -96,7 +96,7 @@ def test_spellings_of_a_file(write: Write, name: str, end: str, columns: list[st
     assert load_gsss(write(ROWS, columns, name, end)).triples == load_gsss(write()).triples
 
 
-def test_columns_may_stand_in_any_order_beside_others(write: Write) -> None:
+def test_columns_may_have_any_order_among_others(write: Write) -> None:
     rows = [["x", *reversed(row)] for row in ROWS]
     found = load_gsss(write(rows, ["note", *reversed(COLUMNS)], "other.csv"))
     assert found.triples == load_gsss(write()).triples

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ from wordbias.contextual.next_label import next_place
 from wordbias.contextual.next_sentence import NextSentence
 from wordbias.contextual.stereoset.gsss import Sentences
 from wordbias.errors import WordbiasError
-from wordbias.threads import set_threads
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -26,15 +24,6 @@ PAIRS = [
     Sentences("Unheard words", "zzz"),
 ]
 NAMES = {0: "is_next", 1: "not_next"}
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Threads wait for each other longer than these models compute."""
-    set_threads(1)
-    torch.set_num_threads(1)
-    yield
-    set_threads(None)
 
 
 def one_by_one(name: str, kind: str, place: int) -> np.ndarray:

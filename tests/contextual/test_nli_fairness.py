@@ -169,7 +169,7 @@ def test_shapes_that_do_not_fit(parity: TestSet) -> None:
         fairness(np.zeros((4, 2, 1, 3)), "odd")  # type: ignore[arg-type]
 
 
-def test_viability_is_said_beside_a_base_only() -> None:
+def test_viability_is_given_only_beside_a_base_model() -> None:
     alone = snli_row(0.8, 100, "m")
     assert "viable" not in alone.details
     beside = snli_row(0.8, 100, "m", viability=Viability(0.84, 0.05, True))

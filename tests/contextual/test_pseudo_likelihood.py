@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import string
-from collections.abc import Iterator
 from difflib import SequenceMatcher
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from wordbias.contextual.pseudo_likelihood import (
 from wordbias.contextual.stereoset.crows_pairs import CrowsPair
 from wordbias.contextual.stereoset.original import Cluster
 from wordbias.errors import WordbiasError
-from wordbias.threads import set_threads
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -41,15 +39,6 @@ PAIRS = [
     CrowsPair("The woman was very kind.", "The man was very kind.", "stereo", "gender"),
     CrowsPair("The nurse slept in the car.", "He slept in his car.", "antistereo", "gender"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Threads wait for each other longer than these models compute."""
-    set_threads(1)
-    torch.set_num_threads(1)
-    yield
-    set_threads(None)
 
 
 @pytest.fixture(params=FAMILIES)

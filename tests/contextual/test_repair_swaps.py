@@ -54,7 +54,7 @@ def test_a_pronoun_before_a_noun_is_repaired(original: str, swapped: str, right:
         ("She likes him because of it.", "He likes her because of it."),
     ],
 )
-def test_a_pronoun_that_is_right_is_left_alone(original: str, swapped: str) -> None:
+def test_a_pronoun_that_is_right_does_not_change(original: str, swapped: str) -> None:
     assert repair_sentence(original, swapped) == {}
 
 

@@ -38,7 +38,7 @@ LINES = [
 ]
 
 
-def test_each_gendered_word_gives_a_pair_in_which_it_alone_changes() -> None:
+def test_each_gendered_word_gives_a_pair_in_which_only_it_changes() -> None:
     found = counterfactuals(LINES[:1], WORDS)
     assert found == (
         SentencePair("She saw the woman and she saw him.", LINES[0]),
@@ -102,7 +102,7 @@ def test_the_direction_is_the_first_component_of_centred_unit_vectors(family: st
     assert found.weights[0] == pytest.approx(s[0] ** 2 / (s**2).sum(), abs=1e-4)
 
 
-def test_an_adapter_keeps_the_baseline_beside_its_own(tokenizer: Any) -> None:
+def test_an_adapter_has_the_baseline_beside_its_own_sites(tokenizer: Any) -> None:
     model = build("bert", vocabulary=len(tokenizer))
     plain = fit_adapter(model, tokenizer, sentence_pairs())
     both = with_sent_debias(plain, model, tokenizer, counterfactuals(LINES), source="here")

@@ -113,7 +113,7 @@ def test_a_resumed_training_ends_as_if_it_had_not_stopped(seen: list[dict[str, A
     assert (straight["accuracy"], straight["round"]) == (resumed["accuracy"], resumed["round"])
 
 
-def test_a_checkpoint_that_one_process_alone_sees_is_refused(seen: list[dict[str, Any]]) -> None:
+def test_a_checkpoint_that_only_one_process_has_is_refused(seen: list[dict[str, Any]]) -> None:
     assert {one["refused"] for one in seen} == {
         "made.checkpoint: only 1 of 2 processes see it; name an output in a folder that all "
         "machines share"
@@ -159,7 +159,7 @@ def test_shares_and_their_weights(rows: int, count: int) -> None:
     assert mean == pytest.approx(values.mean(), abs=rows * np.finfo(float).eps)
 
 
-def test_alone_nothing_is_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_single_process_joins_no_group(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "accelerate", None)
     for size in (None, "1"):
         if size is not None:

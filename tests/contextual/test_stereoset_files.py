@@ -187,7 +187,7 @@ def test_a_sentence_may_have_the_word_blank(tmp_path: Path) -> None:
     assert found.intrasentence[0].candidates == ("kind", "stern", "tea cup")
 
 
-def test_a_part_is_read_when_it_is_asked_for(tmp_path: Path) -> None:
+def test_a_part_is_only_read_when_it_is_used(tmp_path: Path) -> None:
     found = load_data(written(tmp_path / "dev.json", broken("intrasentence", "other")))
     assert isinstance(found, StereoSet)
     assert len(found.intersentence) == 1
@@ -271,7 +271,7 @@ def test_crows_pairs_that_cannot_be_used(tmp_path: Path, text: str, message: str
         load_crows_pairs(written(tmp_path / "crows.csv", text))
 
 
-def test_each_kind_of_file_is_known_by_its_content(tmp_path: Path, shared_data: Path) -> None:
+def test_each_kind_of_file_is_recognised_by_its_content(tmp_path: Path, shared_data: Path) -> None:
     assert isinstance(load_data(written(tmp_path / "a.txt", content())), StereoSet)
     assert isinstance(load_data(written(tmp_path / "b.txt", CROWS + ROW)), CrowsPairs)
     assert isinstance(load_data(shared_data / "gsss" / "dev.csv"), Gsss)

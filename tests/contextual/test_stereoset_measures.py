@@ -100,7 +100,7 @@ def test_options_change_what_they_name(p: np.ndarray) -> None:
     assert rows_of(p[:55])["strength", "all"].details["extremes"] == 6  # 5.5
 
 
-def test_a_model_that_always_says_the_same_is_not_called_anti_stereotypical() -> None:
+def test_a_model_of_constant_answers_is_not_called_anti_stereotypical() -> None:
     same = np.full((10, 3, 2), 0.7)
     found = rows_of(same)["ss", "all"]
     assert (found.value, found.details["ties"]) == (0.5, 10)

@@ -79,7 +79,7 @@ def test_a_model_that_does_not_see_gender_has_no_bias(p: np.ndarray) -> None:
 
 
 @given(st.integers(1, 2000), st.integers(1, 100))
-def test_the_number_of_extremes_is_the_share_rounded_as_said(n: int, percent: int) -> None:
+def test_the_number_of_extremes_is_the_rounded_share(n: int, percent: int) -> None:
     exact = Fraction(percent, 100) * n
     expected = {
         "down": floor(exact),

@@ -181,7 +181,7 @@ def test_the_last_layer_never_computes_all_tokens(inputs: dict[str, Any]) -> Non
     assert sum(seen) == 9 * len(inputs["input_ids"])  # nine states of position 0
 
 
-def test_nothing_stays_behind(classifier: Any, inputs: dict[str, Any]) -> None:
+def test_no_hook_is_left_on_the_model(classifier: Any, inputs: dict[str, Any]) -> None:
     def hooks() -> int:
         return sum(
             len(module._forward_hooks) + len(module._forward_pre_hooks)

@@ -57,7 +57,7 @@ def test_the_74_settings_and_the_base_share_what_the_paper_s_levels_imply() -> N
     assert [len(stage) for stage in plan.stages] == [2, 1 + 4 + 4, 1 + 4 + 16 + 16, 1 + 74]
 
 
-def test_a_model_s_way_through_the_tree_is_what_was_asked_for() -> None:
+def test_the_steps_of_a_model_in_the_tree_are_its_interventions() -> None:
     models = published()
     plan = Plan.of(models, LAYERS)
     assert list(plan.names) == list(models)

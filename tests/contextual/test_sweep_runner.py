@@ -18,6 +18,7 @@ from wordbias.errors import Interrupted, WordbiasError
 torch = pytest.importorskip("torch")
 
 from wordbias.contextual.sweep import keeping, runner  # noqa: E402
+from wordbias.contextual.sweep.forward import Forward  # noqa: E402
 from wordbias.contextual.sweep.keeping import Kept  # noqa: E402
 from wordbias.contextual.sweep.measuring import models_of  # noqa: E402
 from wordbias.contextual.sweep.plan import Plan  # noqa: E402
@@ -77,7 +78,7 @@ def straight(judge: Any, plan: Plan) -> np.ndarray:
     return found
 
 
-def test_every_pair_gets_what_it_gets_alone(
+def test_a_batch_does_not_change_the_logits_of_its_pairs(
     source: Source, judge: Any, plan: Plan, texts: Texts
 ) -> None:
     found = outputs(source, judge, plan, texts)
@@ -85,7 +86,7 @@ def test_every_pair_gets_what_it_gets_alone(
     np.testing.assert_allclose(found, straight(judge, plan), rtol=0, atol=1e-5)
 
 
-def test_equal_pairs_are_read_once_and_batches_keep_to_their_budget(texts: Texts) -> None:
+def test_equal_pairs_are_read_once_and_batches_have_a_largest_size(texts: Texts) -> None:
     assert len(texts.tokens) == 5
     assert texts.places[0] == texts.places[3]
     assert sorted(np.concatenate(texts.batches).tolist()) == list(range(5))
@@ -111,19 +112,19 @@ class Interrupting:
     """Stops like a user, after so many batches."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
-        self.left, self.read, real = after, 0, runner._batch
+        self.left, self.read, real = after, 0, Forward.__call__
 
-        def batch(*given: Any) -> Any:
+        def batch(forward: Forward, inputs: Any) -> Any:
             if self.left == 0:
                 raise KeyboardInterrupt
             self.left -= 1
             self.read += 1
-            return real(*given)
+            return real(forward, inputs)
 
-        monkeypatch.setattr(runner, "_batch", batch)
+        monkeypatch.setattr(Forward, "__call__", batch)
 
 
-def test_an_interrupted_sweep_goes_on_and_ends_the_same(
+def test_an_interrupted_sweep_is_resumed_with_the_same_result(
     source: Source, judge: Any, plan: Plan, texts: Texts, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -179,7 +180,7 @@ def test_it_is_saved_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert again.logits[:, 0, 0].tolist() == [0, 1, 0, 0]
 
 
-def test_a_sweep_that_fails_keeps_what_is_done(
+def test_a_sweep_that_fails_is_resumed(
     source: Source, judge: Any, plan: Plan, texts: Texts, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -187,7 +188,7 @@ def test_a_sweep_that_fails_keeps_what_is_done(
         yield 0, function(*shared, items[0])
         raise WordbiasError(f"a worker process died; {lost}")
 
-    monkeypatch.setattr(runner, "_TOGETHER", 1)
+    monkeypatch.setattr(runner, "BATCHES_TOGETHER", 1)
     monkeypatch.setattr(Workers, "unordered", dying)
     file = tmp_path / "part"
     with pytest.raises(WordbiasError, match="a worker process died"):
@@ -203,14 +204,14 @@ def test_few_batches_are_read_here(
     source: Source, judge: Any, plan: Plan, texts: Texts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Workers, "unordered", None)
-    assert len(texts.batches) <= runner._TOGETHER
+    assert len(texts.batches) <= runner.BATCHES_TOGETHER
     outputs(source, judge, plan, texts, workers=Workers(64))
 
 
 @pytest.fixture
 def apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give each batch to a process by itself."""
-    monkeypatch.setattr(runner, "_TOGETHER", 1)
+    monkeypatch.setattr(runner, "BATCHES_TOGETHER", 1)
 
 
 @pytest.mark.usefixtures("apart")
@@ -259,7 +260,7 @@ def test_damaged_weights_are_noticed(source: Source, judge: Any, plan: Plan, tex
         outputs(source, judge, plan, texts)
 
 
-def test_a_source_is_told_its_labels(source: Source) -> None:
+def test_a_source_can_be_given_its_labels(source: Source) -> None:
     other = replace(source, labels=("contradiction", "entailment", "neutral"))
     assert other.load().places == (2, 1, 0)
     assert source.load().places == (1, 0, 2)

@@ -116,7 +116,7 @@ def test_the_printed_best_of_layer_11_needs_a_laxer_limit(table: Sequence[Entry]
         assert (found["L11"].fairness == printed) == viable
 
 
-def test_without_any_viable_model_that_is_said(table: Sequence[Entry]) -> None:
+def test_a_level_without_a_viable_model_is_named(table: Sequence[Entry]) -> None:
     strict = best_by_level(table, drop=0)
     assert all(one.fairness is None for one in strict)
     assert "L12 η: printed 0.1368, no model is viable" in differences(strict)

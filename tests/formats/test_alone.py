@@ -62,7 +62,7 @@ def test_who_waited_with_a_removed_lock_asks_again(
     assert not lock.exists()
 
 
-def test_a_second_one_is_told(tmp_path: Path) -> None:
+def test_a_second_process_is_refused_with_a_message(tmp_path: Path) -> None:
     with (
         alone(tmp_path / "file"),
         pytest.raises(WordbiasError, match="another process is writing it"),

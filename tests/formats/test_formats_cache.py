@@ -93,7 +93,7 @@ def test_a_changed_file_of_the_same_size_and_time_is_read_anew(tmp_path: Path, r
 
 
 @pytest.mark.parametrize("place", [0, 1, -1])
-def test_a_change_is_seen_where_the_system_has_no_change_time(
+def test_a_change_is_found_where_the_system_has_no_change_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: int
 ) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
@@ -113,15 +113,15 @@ def test_a_file_that_changes_while_it_is_read_is_not_cached(
 ) -> None:
     from wordbias.formats import loading
 
-    read = loading._load_rows
+    collect = loading.collect
 
     def slow(*arguments: Any) -> Any:
-        loaded = read(*arguments)
+        loaded = collect(*arguments)
         with path.open("ab") as file:
             file.write(b"late 1 2 3 4 5\n")
         return loaded
 
-    monkeypatch.setattr(loading, "_load_rows", slow)
+    monkeypatch.setattr(loading, "collect", slow)
     assert "late" not in load(path).words
     assert list(cache_folder.glob("*.safetensors")) == []
     monkeypatch.undo()
@@ -220,7 +220,7 @@ def tall(tmp_path: Path) -> tuple[Path, list[str], Any]:
 
 @pytest.mark.parametrize("value", [0.125, np.nan, np.inf])
 @pytest.mark.parametrize("place", [0, 1, 777, 31_337, 59_999])
-def test_one_damaged_value_is_seen_wherever_it_stands(
+def test_one_damaged_value_is_found_wherever_it_is(
     tall: Any, cache_folder: Path, same_bits: Check, value: float, place: int
 ) -> None:
     path, words, vectors = tall
@@ -237,7 +237,7 @@ def test_one_damaged_value_is_seen_wherever_it_stands(
     assert entry.read_bytes() == data
 
 
-def test_a_damaged_description_is_seen(tall: Any, cache_folder: Path) -> None:
+def test_a_damaged_description_is_found(tall: Any, cache_folder: Path) -> None:
     path, _, _ = tall
     first = load(path)
     (entry,) = cache_folder.glob("*.safetensors")
@@ -255,13 +255,13 @@ def test_an_entry_is_verified_once_for_each_state(
     load(path)
     (entry,) = cache_folder.glob("*.safetensors")
     counted: list[int] = []
-    checksums = cache._checksums
+    checked = cache.ordered_map
 
-    def counting(*arguments: Any) -> str:
+    def counting(*arguments: Any) -> Any:
         counted.append(1)
-        return checksums(*arguments)
+        return checked(*arguments)
 
-    monkeypatch.setattr(cache, "_checksums", counting)
+    monkeypatch.setattr(cache, "ordered_map", counting)  # by which blocks get their checksums
     state = entry.stat()
     for _ in range(3):
         load(path)
@@ -281,7 +281,7 @@ def test_an_entry_is_verified_once_for_each_state(
 
 
 @pytest.mark.parametrize("text", [b"", b"whole", b"\xff\xfe", b"1 2 3 4"])
-def test_a_damaged_note_costs_one_more_look(
+def test_with_a_damaged_note_the_entry_is_verified_again(
     tall: Any, cache_folder: Path, same_bits: Check, text: bytes
 ) -> None:
     path, words, vectors = tall

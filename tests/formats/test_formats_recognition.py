@@ -32,7 +32,7 @@ def small() -> tuple[list[str], Any]:
 @pytest.mark.parametrize(
     "name", ["v.jpg", "v", "v.bin", "v.txt", "v.vec", "v.kv", "v.safetensors", "v.gz", "v.zip"]
 )
-def test_a_misleading_suffix_misleads_nobody(
+def test_the_content_decides_where_the_suffix_is_wrong(
     tmp_path: Path, small: Any, same_bits: Check, kind: Kind, name: str
 ) -> None:
     if (kind, name) == ("gensim", "v.gz"):

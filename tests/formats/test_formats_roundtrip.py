@@ -231,7 +231,7 @@ def test_a_zip_with_several_files_lists_them(archive: Path, member: str) -> None
     assert str(archive) in str(caught.value)
 
 
-def test_an_empty_zip_is_said_to_be_empty(tmp_path: Path) -> None:
+def test_an_empty_zip_is_refused_as_empty(tmp_path: Path) -> None:
     path = tmp_path / "v.zip"
     with zipfile.ZipFile(path, "w") as packed:
         packed.mkdir("deep")

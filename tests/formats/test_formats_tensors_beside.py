@@ -48,7 +48,7 @@ def test_every_tensor_is_listed_and_those_of_known_types_are_mapped(mixed: Path)
     assert metadata == {}
 
 
-def test_another_type_is_refused_where_it_is_asked_for(mixed: Path, tmp_path: Path) -> None:
+def test_an_array_of_another_type_is_refused_when_it_is_read(mixed: Path, tmp_path: Path) -> None:
     with pytest.raises(WordbiasError, match=r"'half' as one of F64, F32.*found .*BF16"):
         load_vectors(mixed, "half")
     alone = written(tmp_path / "alone.safetensors", half=torch.ones(2, 2, dtype=torch.bfloat16))
@@ -58,7 +58,7 @@ def test_another_type_is_refused_where_it_is_asked_for(mixed: Path, tmp_path: Pa
         load_vectors(mixed, "other")
 
 
-def test_damage_is_found_where_it_is_asked_for(mixed: Path) -> None:
+def test_a_damaged_array_is_refused_when_it_is_read(mixed: Path) -> None:
     content = mixed.read_bytes()
     end = content.index(VECTORS.tobytes())
     mixed.write_bytes(content[: end + 4])

@@ -34,7 +34,7 @@ def test_odd_words_and_values_are_read(
 @pytest.mark.parametrize(
     "first", ["nan", "1.5", "2020", "", ". . .", '"', "#", "\x85", "\xa0", "\udcff", "-", "e"]
 )
-def test_any_word_may_stand_in_the_first_line(
+def test_any_word_may_be_in_the_first_line(
     write_text: Write, same_bits: Check, first: str, header: bool
 ) -> None:
     vectors = np.array([[0.5, -1.25], [2.5, 4.0]], np.float32)

@@ -71,7 +71,7 @@ def test_it_shows_itself(small: Embedding) -> None:
     assert audit(small, skip=SKIP)["midb-abs"][0].value == page["midb-abs"][0].value
 
 
-def test_words_are_averaged_over_that_are_asked_for(small: Embedding) -> None:
+def test_means_are_over_the_given_words(small: Embedding) -> None:
     given: dict[str, Any] = {"skip": [*SKIP.split(","), "misp"], "chance": False}
     longer = [f"{word}{'x' * 20}" if i in (900, 901) else word for i, word in enumerate(small)]
     other = Embedding(longer, small.vectors)
@@ -81,7 +81,7 @@ def test_words_are_averaged_over_that_are_asked_for(small: Embedding) -> None:
     assert strict.details["n"] == plain.details["n"] - 2
 
 
-def test_embeddings_of_one_name_are_told_apart(small: Embedding) -> None:
+def test_embeddings_of_one_name_get_different_names(small: Embedding) -> None:
     noise = np.random.default_rng(0).normal(size=small.vectors.shape).astype(np.float32)
     other = small.with_vectors(small.vectors + noise)
     page = audit([small, other], skip=[*SKIP.split(","), "misp"], chance=False)
@@ -91,7 +91,7 @@ def test_embeddings_of_one_name_are_told_apart(small: Embedding) -> None:
     assert values[0] != values[1]
 
 
-def test_what_is_said_is_spelled_as_python(
+def test_messages_name_options_as_in_python(
     small: Embedding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(WordbiasError, match="part 'gip': expected some of"):
@@ -100,7 +100,7 @@ def test_what_is_said_is_spelled_as_python(
         audit(small, output="page.pdf")
     (note,) = [n for n in audit(small, skip="mab,gipe,weat,misp").notes if "SemBias" in n]
     assert '(sembias="sembias"), similarity and analogies (sets="men")' in note
-    monkeypatch.setattr("wordbias.pages.audit.running._MANY", 10)
+    monkeypatch.setattr("wordbias.pages.audit.running.MANY_WORDS", 10)
     kept = [part for part in PARTS if part != "gipe"]
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -117,6 +117,6 @@ def test_a_page_makes_a_page(small: Embedding) -> None:
     assert len(again) == len(page)
 
 
-def test_every_part_stands_in_the_help(cli: Run) -> None:
+def test_the_help_names_every_part(cli: Run) -> None:
     text = " ".join(cli("audit", "--help").out.split())
     assert f"Leave out some of {', '.join(PARTS)}." in text

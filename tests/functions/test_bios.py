@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,11 @@ from wordbias.biographies.synthetic import synthetic
 from wordbias.calls import WordbiasWarning, in_python
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.bios import bios
-from wordbias.threads import set_threads
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 SMALL: dict[str, Any] = {
     "strategies": ["none"],
@@ -35,14 +36,6 @@ TYPED = (
     *("--max-tokens", 24, "--device", "cpu", "--draws", 10, "--no-baselines"),
 )
 COUNT = 150
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    set_threads(1)
-    torch.set_num_threads(1)
-    yield
-    set_threads(None)
 
 
 @pytest.fixture(scope="module")

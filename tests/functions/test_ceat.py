@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,9 @@ from wordbias.functions.encode import encode
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.representations import Column, Representations
 from wordbias.results import Report
-from wordbias.threads import set_threads
 from wordbias.wordlists.queries import Query
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 STIMULI = {
     "targets": {"men": ["john", "bill"], "women": ["amy", "ann"]},
@@ -35,14 +36,6 @@ MINE = (
     + '[queries."men/women × career/family"]\n'
     + "".join(f"{key} = {json.dumps(list(sets))}\n" for key, sets in STIMULI.items())
 )
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """So sums are added in one order."""
-    set_threads(1)
-    yield
-    set_threads(None)
 
 
 @pytest.fixture(scope="module")

@@ -104,7 +104,7 @@ def test_the_plot_is_written(reports: list[Report], tmp_path: Path) -> None:
     assert found.closing[0].startswith("Chosen pair: midb-abs")
 
 
-def test_what_does_nothing_is_refused_in_words_of_python(reports: list[Report]) -> None:
+def test_arguments_without_effect_are_refused_by_their_python_names(reports: list[Report]) -> None:
     with pytest.raises(UsageError, match=r"^original= is for measure=True, which is not given"):
         compare(*reports, original="x.txt")
     with pytest.raises(UsageError, match=r"^x= and y= are both midb-abs"):
@@ -113,7 +113,7 @@ def test_what_does_nothing_is_refused_in_words_of_python(reports: list[Report]) 
         compare()
 
 
-def test_what_is_measured_and_constant_is_left_out(
+def test_a_constant_measure_is_left_out(
     three: list[Embedding], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Recoverability is 1 for every large embedding, and no reason to refuse the others."""
@@ -123,7 +123,7 @@ def test_what_is_measured_and_constant_is_left_out(
         for name, column in values.items()
         for one, value in zip(three, column, strict=True)
     ]
-    monkeypatch.setattr("wordbias.functions.compare._measured", lambda *_: (rows, {}))
+    monkeypatch.setattr("wordbias.functions.compare.panel_rows", lambda *_, **__: rows)
     found = compare(*three, measure=True)
     assert found.notes == [
         "rnd is 1 for all 3 embeddings that have it: left out, as nothing correlates with a "

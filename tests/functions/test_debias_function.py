@@ -126,7 +126,7 @@ def test_groups_are_given_as_words(few: Embedding) -> None:
     assert made.report.heading[-1] == "Attribute female/male."
 
 
-def test_flags_that_are_left_out_and_false_are_told_apart(few: Embedding) -> None:
+def test_a_flag_that_is_left_out_is_not_a_false_one(few: Embedding) -> None:
     plain, without = (debias(few, "hard", equalise=given) for given in (None, False))
     assert "equalised-sets" in {row.measure for row in plain.report or ()}
     assert not np.array_equal(plain.vectors, without.vectors)
@@ -134,7 +134,7 @@ def test_flags_that_are_left_out_and_false_are_told_apart(few: Embedding) -> Non
     np.testing.assert_array_equal(unset.vectors, debias(few, "misp").vectors)
 
 
-def test_measures_are_averaged_over_the_words_that_are_asked_for(few: Embedding) -> None:
+def test_measures_are_averaged_over_the_given_words(few: Embedding) -> None:
     longer = [f"{word}{'x' * 20}" if i in (900, 901) else word for i, word in enumerate(few)]
     other = Embedding(longer, few.vectors)
     given: dict[str, Any] = {"dims": 1, "measure": True, "only": ["midb"], "chance": False}

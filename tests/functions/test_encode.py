@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,19 +21,12 @@ from wordbias.pretrained.intervening import intervening, interventions_in
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.representations import Representations
 from wordbias.probes.storage import load_representations
-from wordbias.threads import set_threads
 
 torch = pytest.importorskip("torch")
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 TEXTS = ["She is a nurse .", "He is a surgeon and she is not .", "A nurse", ""]
 GENDER = ["F", "M", "F", "F"]
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """So sums are added in one order."""
-    set_threads(1)
-    yield
-    set_threads(None)
 
 
 @pytest.fixture(scope="module")

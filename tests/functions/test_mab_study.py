@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from wordbias import Embedding
 from wordbias.calls import WordbiasWarning
 from wordbias.errors import WordbiasError
 from wordbias.functions.mab_study import mab_study
+from wordbias.results import Report, Row
 from wordbias.wordlists import Templates
 
 LABELS = ("neutral", "entailment", "contradiction")
@@ -74,6 +76,50 @@ def test_embeddings_in_memory(tmp_path: Path) -> None:
         mab_study(
             [sample, lacking], only=["direct-bias"], center=True, output=tmp_path / "study", **CALL
         )
+
+
+@pytest.fixture
+def report_of(few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Report]:
+    """Return a call that makes the report of a study whose rows are given."""
+
+    def call(rows: list[Row]) -> Report:
+        monkeypatch.setattr("wordbias.nli.study.run", lambda *_, **__: rows)
+        return mab_study(Embedding.sample(), output=tmp_path / "study", **CALL)
+
+    (tmp_path / "study").mkdir()
+    return call
+
+
+@pytest.mark.parametrize(("count", "tables"), [(2, 0), (3, 1)])
+def test_correlations_of_two_embeddings_are_not_shown(
+    report_of: Callable[..., Report], count: int, tables: int
+) -> None:
+    """Two embeddings have no correlation: that is said, and not shown measure by measure."""
+    about = {"set": "explicit", "setting": "nouns", "seeds": 1, "spread": None}
+    groups = [{**about, "group": group} for group in ("male", "female")]
+    rows = [Row(f"e{i}", "mab-error", 0.1 * i * i, about) for i in range(count)]
+    rows += [Row(f"e{i}", "mab-neutral", 0.5, g) for g in groups for i in range(count)]
+    rows += [Row(f"e{i}", "direct-bias", 0.1 * i, {"better": "lower"}) for i in range(count)]
+    report = report_of(rows)
+    shown = [table.title for table in report.tables if table.title.startswith("Table 5")]
+    assert len(shown) == tables
+    needs = "Correlations with E (Table 5) need at least 3 embeddings."
+    assert (needs in report.closing) == (not shown)
+
+
+@pytest.mark.parametrize("sets", [("dev",), ("dev", "test")])
+def test_only_sets_that_were_given_have_columns(
+    report_of: Callable[..., Report], sets: tuple[str, ...]
+) -> None:
+    about = {"set": "explicit", "setting": "nouns", "seeds": 2, "spread": 0.5}
+    rows = [Row("a", "mab-error", 0.25, about), Row("a", "mab-distance", 0.125, about)]
+    groups = [{**about, "group": group} for group in ("male", "female")]
+    rows += [Row("a", "mab-neutral", 0.5, group) for group in groups]
+    rows += [Row("a", "snli-accuracy", 0.75, {"set": name, "seeds": 2}) for name in sets]
+    table = report_of(rows).tables[0]
+    assert table.columns == ["", *sets, "E", "d"]
+    assert table.cells == [["a", *["0.7500"] * len(sets), "0.2500 ±0.5000", "0.1250 ±0.5000"]]
+    assert "lower is better" in table.note
 
 
 def test_what_it_refuses(tmp_path: Path) -> None:

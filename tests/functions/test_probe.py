@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +17,12 @@ from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.probe import probe
 from wordbias.probes.representations import Column, Representations
 from wordbias.results import Report
-from wordbias.threads import set_threads
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 N = 300
 QUICK: dict[str, Any] = {"seeds": [0], "epochs": 3, "rate": 0.02, "fractions": [10, 50, 100]}
 TYPED = ("--seeds", 0, "--epochs", 3, "--rate", 0.02, "--fractions", "10,50,100")
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """So sums are added in one order."""
-    set_threads(1)
-    yield
-    set_threads(None)
 
 
 @pytest.fixture(scope="module")

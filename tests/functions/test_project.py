@@ -63,7 +63,7 @@ def test_a_folder_gives_the_rows_of_the_command_line(
         np.testing.assert_array_equal(subspace.basis, loaded.subspaces[site].basis)
 
 
-def test_the_sentence_alone_is_a_setting_of_sites(bert: Any, tokenizer: Any) -> None:
+def test_the_sentence_setting_has_sites_of_its_own(bert: Any, tokenizer: Any) -> None:
     adapter = project((bert, tokenizer), pairs=PAIRS, setting="sentence")
     assert [str(one.site) for one in adapter.interventions()] == ["sentence"]
 
@@ -97,7 +97,7 @@ def test_folded_weights_do_what_hooks_do(
     assert torch.equal(logits(again, tokenizer), logits(folded, tokenizer))
 
 
-def test_what_weights_cannot_do_is_refused_or_said(
+def test_what_weights_cannot_do_is_refused_or_noted(
     fitted: Adapter, bert: Any, tokenizer: Any
 ) -> None:
     with pytest.raises(WordbiasError, match=r"tokens@2: a layer's.*fold the rest with partly=True"):

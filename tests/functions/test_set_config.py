@@ -19,7 +19,7 @@ def _as_it_was() -> Iterator[None]:
     progress.set_quiet(False)
 
 
-def test_each_is_set_alone_and_stays() -> None:
+def test_each_setting_is_set_without_the_others_and_stays() -> None:
     wb.set_config(threads=1)
     found = wb.set_config(quiet=True)
     assert found == {"threads": 1, "longest_line": lines.LONGEST, "quiet": True}

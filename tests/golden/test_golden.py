@@ -163,7 +163,7 @@ def test_what_is_stored_is_read_again() -> None:
     assert json.loads(stored(value)) == value
 
 
-def test_masks_hide_hashes_dates_and_versions_alone() -> None:
+def test_masks_hide_only_hashes_dates_and_versions() -> None:
     said = f"{'0a' * 32} 2026-01-02T03:04:05Z 0.1.0 0.25 1,500 word"
     assert masked(said) == "<hash> <date> <version> 0.25 1,500 word"
     assert masked({"sha256": "x", "rows": [1]}) == {"sha256": "<hash>", "rows": [1]}

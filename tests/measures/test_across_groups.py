@@ -28,11 +28,6 @@ SETS = load_two_sets(["pleasant", "unpleasant"])
 FEW = Settings(samples=2000)
 
 
-@pytest.fixture(scope="module")
-def sample() -> Embedding:
-    return Embedding.sample()
-
-
 def _plain(row: Row) -> dict[str, Any]:
     return {key: value for key, value in row.to_dict().items() if key != "set"}
 
@@ -132,7 +127,7 @@ def test_a_group_without_words_is_named_and_the_others_measured(sample: Embeddin
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-def test_without_any_words_it_says_so(measure: str) -> None:
+def test_without_any_words_a_reason_is_given(measure: str) -> None:
     emb = Embedding(["a", "b", "c"], np.eye(3), "toy")
     with pytest.raises(WordbiasError, match=r"toy: .*at least 2 needed"):
         measure_groups(emb, load_attribute("religion"), SETS, [measure])

@@ -19,7 +19,7 @@ def test_each_side_comes_with_its_most_biased_word_first() -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 60))
-def test_nobody_outside_leans_more(seed: int, n: int) -> None:
+def test_no_other_word_leans_more(seed: int, n: int) -> None:
     lean = np.random.default_rng(seed).normal(size=n)
     per_side = int(min((lean > 0).sum(), (lean < 0).sum()))
     for count in range(1, per_side + 1):

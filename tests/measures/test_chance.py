@@ -33,11 +33,6 @@ ASKED = SemBias((((("he", "she"),) * 2 + (("man", "woman"), ("boy", "girl"))),) 
 
 
 @pytest.fixture(scope="module")
-def sample() -> Embedding:
-    return Embedding.sample()
-
-
-@pytest.fixture(scope="module")
 def panel(sample: Embedding) -> Panel:
     (made,) = make_panels([sample], None, Attribute.load())
     return made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -29,15 +28,10 @@ from wordbias.measures.panel import Panel
 from wordbias.subspace import Subspace
 from wordbias.threads import blas_threads
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 PAIR = ("she", "he")
 GENDER = Attribute("gender", ("f", "m"), ((), ()), (PAIR,), direction=PAIR)
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Threads that wait for each other make small products slow on a busy machine."""
-    with blas_threads(1):
-        yield
 
 
 def _expand(cells: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

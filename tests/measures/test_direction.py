@@ -133,7 +133,7 @@ def test_too_few_names_are_refused(emb: Embedding, gender: Attribute) -> None:
         ("pca", "undefined: definitional pairs differ by 0.010 of their mean length, below 0.1"),
     ],
 )
-def test_pairs_that_have_come_together_give_no_direction(
+def test_pairs_of_equal_vectors_give_no_direction(
     together: Embedding, gender: Attribute, recipe: str, reason: str
 ) -> None:
     found = find_direction(together, gender, recipe)

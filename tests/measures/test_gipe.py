@@ -126,6 +126,7 @@ def test_many_pairs_are_computed_in_parts(monkeypatch: pytest.MonkeyPatch) -> No
     rows = np.arange(30)
     near, g = nearest(x, rows, 4).rows, Subspace.from_direction(np.ones(6))
     whole = indirect_bias(x, rows, near, g)
+    # private: sizes of the blocks of a numerical kernel, which may change no value
     monkeypatch.setattr(module, "_PAIRS", 13)
     np.testing.assert_allclose(indirect_bias(x, rows, near, g), whole, rtol=0, atol=1e-12)
 
@@ -144,7 +145,7 @@ def test_words_at_right_angles_have_a_finite_beta() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_word_along_the_direction_is_near_through_it_alone(seed: int) -> None:
+def test_a_word_along_the_direction_is_near_only_by_it(seed: int) -> None:
     """w⊥ is zero: what is left of w·v beyond g is rounding, which must not be enlarged."""
     x = _vectors(np.random.default_rng(seed), 30, 50)
     g = Subspace.from_direction(x[0].astype(float))
@@ -173,7 +174,7 @@ def test_the_weight_counts_who_has_the_word_as_an_illicit_neighbour(alone: float
     )
 
 
-def test_neighbours_that_are_not_asked_about_point_to_nobody() -> None:
+def test_edges_come_only_from_the_query_words() -> None:
     """Incoming edges come from the words of V_d only."""
     x = _vectors(np.random.default_rng(4), 30, 5)
     basis = np.eye(1, 5)

@@ -26,7 +26,7 @@ def gender() -> Attribute:
     return Attribute("gender", ("f", "m"), (FIRST, SECOND), PAIRS, direction=PAIRS[0])
 
 
-def test_a_lens_has_both_subspaces_and_both_directions(emb: Embedding, gender: Attribute) -> None:
+def test_both_subspaces_and_both_directions_are_fitted(emb: Embedding, gender: Attribute) -> None:
     fitted = fit_directions(emb, gender, dims=2)
     assert fitted.subspace is not None
     assert fitted.unit_subspace is not None
@@ -72,7 +72,7 @@ def test_without_pairs_only_midb_is_defined(emb: Embedding) -> None:
     assert all(bool(value.reason) == (value.value is None) for value in values.values())
 
 
-def test_pairs_that_have_come_together_are_no_direction(emb: Embedding, gender: Attribute) -> None:
+def test_pairs_of_equal_vectors_are_no_direction(emb: Embedding, gender: Attribute) -> None:
     vectors = emb.vectors.copy()
     for a, b in PAIRS:
         vectors[emb.index[b]] = vectors[emb.index[a]] * 1.01

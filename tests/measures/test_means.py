@@ -56,7 +56,7 @@ def test_the_values_are_those_of_the_measures(panel: Panel, center: bool) -> Non
         assert got[name].value == pytest.approx(value, abs=1e-14), name
 
 
-def test_they_are_what_a_lens_measures(panel: Panel) -> None:
+def test_rows_have_the_values_of_the_fitted_directions(panel: Panel) -> None:
     values = fit_directions(panel.embedding, GENDER, dims=2).measure(panel.vectors)
     for name, row in _by_name(panel).items():
         assert row.value == pytest.approx(values[name].value, abs=1e-14)
@@ -92,7 +92,7 @@ def test_the_seed_moves_the_interval_only(panel: Panel) -> None:
         assert row.details["low"] != other[name].details["low"]
 
 
-def test_words_that_have_come_together_leave_midb(panel: Panel) -> None:
+def test_equal_she_and_he_make_direct_bias_undefined_and_not_midb(panel: Panel) -> None:
     vectors = panel.embedding.vectors.copy()
     vectors[panel.embedding.index["he"]] = vectors[panel.embedding.index["she"]]
     emb = panel.embedding.with_vectors(vectors)

@@ -29,6 +29,7 @@ def _full_sort(x: NDArray[np.float32], queries: Any, k: int) -> tuple[list[Any],
 
 
 def _set(patch: pytest.MonkeyPatch, queries: int, tile: int, first: int) -> None:
+    # private: sizes of the blocks of a numerical kernel, which may change no value
     for name, size in (("_QUERIES", queries), ("_TILE", tile), ("_FIRST", first)):
         patch.setattr(module, name, size)
 
@@ -99,6 +100,7 @@ def test_equal_cosines_come_by_row_number() -> None:
 @pytest.mark.parametrize("dim", [50, 100, 300])
 def test_copies_of_a_word_come_by_row_number_wherever_they_stand(dim: int) -> None:
     rng = np.random.default_rng(dim)
+    # private: sizes of the blocks of a numerical kernel, which may change no value
     x = rng.normal(size=(module._FIRST + module._TILE + 37, dim))
     copies = np.sort(rng.choice(np.arange(1, len(x)), 50, replace=False))
     x[copies] = x[0] + 0.1  # near the query, and all alike
@@ -115,7 +117,7 @@ def test_zero_vectors_are_as_far_as_right_angles() -> None:
     assert found.cosine[1].tolist() == [0, 0, 0, -1]
 
 
-def test_all_others_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_neighbours_can_be_all_other_words(monkeypatch: pytest.MonkeyPatch) -> None:
     _set(monkeypatch, 4, 3, 6)
     x = np.random.default_rng(2).integers(-9, 10, (20, 3))
     found = _find(x, 19).rows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -26,17 +25,13 @@ from wordbias.measures.recoverability import (
 from wordbias.threads import blas_threads
 
 # of few words the MLP's 500 rounds are few steps; scikit-learn itself says so
-pytestmark = pytest.mark.filterwarnings("ignore:Stochastic Optimizer. Maximum iterations")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Stochastic Optimizer. Maximum iterations"),
+    pytest.mark.usefixtures("one_thread"),
+]
 
 PAIR = ("she", "he")
 GENDER = Attribute("gender", ("f", "m"), ((), ()), (PAIR,), direction=PAIR)
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Threads that wait for each other make small products slow on a busy machine."""
-    with blas_threads(1):
-        yield
 
 
 @pytest.fixture
@@ -113,7 +108,7 @@ def test_unknown_classifiers_are_none() -> None:
         make_classifier("forest", 0)
 
 
-def test_words_apart_are_recovered_and_noise_is_not() -> None:
+def test_separated_words_are_recovered_and_noise_is_not() -> None:
     """Noise: right as often as a coin, within what the binomial allows once in 100,000."""
     rng = np.random.default_rng(5)
     x, labels = rng.normal(size=(1000, 5)).astype(np.float32), np.repeat([True, False], 500)
@@ -126,7 +121,7 @@ def test_words_apart_are_recovered_and_noise_is_not() -> None:
 
 
 @pytest.mark.parametrize("name", ["linear-svm", "rbf-svm", "logistic"])
-def test_rotation_keeps_what_sees_only_inner_products(words: Any, name: str) -> None:
+def test_rotation_changes_no_classifier_of_inner_products(words: Any, name: str) -> None:
     """Up to rounding near the boundary. The MLP starts from random weights of coordinates."""
     x, labels = words
     q = np.linalg.qr(np.random.default_rng(1).normal(size=(5, 5)))[0]

@@ -216,7 +216,7 @@ def test_docstrings_name_the_families() -> None:
     assert "or weat; of midb, " in said
 
 
-def test_the_meaning_of_a_number_is_said_with_what_is_neutral() -> None:
+def test_the_meaning_of_a_number_names_the_neutral_value() -> None:
     assert meaning("ect") == "ect: do X and Y rank the words alike; neutral 1, higher is better"
     assert meaning("explained-variance") == "explained-variance: variance explained"
 

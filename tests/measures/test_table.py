@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from wordbias.measures import clustering, gipe, recoverability
 from wordbias.measures.panel import Panel
 from wordbias.measures.sembias import SemBias
 from wordbias.measures.table import FAMILIES, table_rows
-from wordbias.threads import blas_threads
 
 PAIRS = (("she", "he"), ("her", "his"))
 GENDER = Attribute("gender", ("f", "m"), (tuple("abcd"), tuple("efgh")), PAIRS, direction=PAIRS[0])
@@ -29,13 +27,6 @@ MEASURES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Threads that wait for each other make small products slow on a busy machine."""
-    with blas_threads(1):
-        yield
-
-
 @pytest.fixture
 def panel(monkeypatch: pytest.MonkeyPatch) -> Panel:
     """A small embedding, and measures that are content with few words."""
@@ -48,7 +39,10 @@ def panel(monkeypatch: pytest.MonkeyPatch) -> Panel:
     return Panel(emb, emb, words[12:], GENDER, dims=2)
 
 
-pytestmark = pytest.mark.filterwarnings("ignore:Stochastic Optimizer. Maximum iterations")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Stochastic Optimizer. Maximum iterations"),
+    pytest.mark.usefixtures("one_thread"),
+]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -70,7 +64,7 @@ def test_everything_is_the_families_in_order(panel: Panel) -> None:
         assert row == by_name[row.measure, row.details.get("setting")]
 
 
-def test_nothing_asked_is_nothing_done(panel: Panel) -> None:
+def test_no_families_give_no_rows(panel: Panel) -> None:
     assert table_rows(panel, []) == []
 
 
@@ -101,7 +95,7 @@ def test_the_weight_of_isolated_words_reaches_gipe(panel: Panel) -> None:
     assert {row.details["isolated"] for row in left_out} == {0}
 
 
-def test_without_pairs_nothing_is_silent(panel: Panel) -> None:
+def test_without_pairs_every_measure_gives_a_reason(panel: Panel) -> None:
     bare = Attribute("age", ("f", "m"), GENDER.members)
     rows = table_rows(Panel(panel.embedding, panel.embedding, panel.vocabulary, bare, dims=2))
     assert [row.measure for row in rows if row.value is not None] == MEASURES["midb"]

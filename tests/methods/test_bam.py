@@ -111,7 +111,7 @@ def test_of_all_that_err_least_it_is_the_nearest_to_the_identity(seed: int, n: i
 
 @settings(max_examples=40, deadline=None)
 @given(SEEDS, st.integers(1, 3), st.integers(7, 9))
-def test_what_is_orthogonal_to_all_pairs_is_left_alone(seed: int, n: int, d: int) -> None:
+def test_what_is_orthogonal_to_all_pairs_does_not_change(seed: int, n: int, d: int) -> None:
     first, second = _pairs(seed, n, d)
     spanned = np.concatenate([first, second])
     rest = np.linalg.svd(spanned)[2][2 * n :]
@@ -218,7 +218,7 @@ def test_no_vector_grows(sample: Embedding, fitted: Fitted) -> None:
     assert np.linalg.svd(fitted.steps[0].matrix)[1].max() <= 1 + 100 * EPS  # type: ignore[attr-defined]
 
 
-def test_what_fitting_found_is_told(
+def test_rows_name_what_fitting_found(
     sample: Embedding, real: tuple[Matrix, Matrix], fitted: Fitted
 ) -> None:
     before, after = fitted.found
@@ -238,7 +238,7 @@ def test_what_fitting_found_is_told(
     json.dumps([row.to_dict() for row in fitted.found])
 
 
-def test_the_listed_words_alone_fit_the_same(
+def test_only_the_listed_words_matter_for_the_fit(
     sample: Embedding, gender: Attribute, fitted: Fitted
 ) -> None:
     """A file that is streamed is fitted on those words only."""
@@ -259,7 +259,7 @@ def test_equalising_pairs_count_too(sample: Embedding, gender: Attribute, fitted
     )
 
 
-def test_two_words_at_a_right_angle_leave_a_choice_and_it_is_told() -> None:
+def test_two_words_at_a_right_angle_leave_a_choice_and_a_caution() -> None:
     embedding = Embedding(["a", "b"], np.eye(2), "square")
     about = Attribute("side", ("l", "r"), (("a",), ("b",)), (("a", "b"),))
     assert align([[1, 0]], [[0, 1]]).turned == 1

@@ -113,7 +113,7 @@ def test_the_split_is_random_and_so_are_the_neutral_words(emb: Embedding) -> Non
     assert _members(one)[:2] == _members(other)[:2]
 
 
-def test_every_place_of_a_class_can_come_to_be_tested() -> None:
+def test_every_word_of_a_class_can_be_a_test_word() -> None:
     labels = np.repeat([0, 1], 10)
     tested = {int(i) for s in range(50) for i in split(labels, np.random.default_rng(s))[2]}
     assert tested == set(range(20))  # missed by one place with a probability of 20 · 0.7⁵⁰ < 1e-6
@@ -161,7 +161,7 @@ def test_words_without_a_vector_are_not_neutral() -> None:
         labelled_words(emb.with_vectors(vectors), COLOUR, per_class=10)
 
 
-def test_nobody_can_change_what_was_chosen(emb: Embedding) -> None:
+def test_chosen_words_are_read_only(emb: Embedding) -> None:
     before = emb.vectors.copy()
     found = labelled_words(emb, COLOUR, per_class=10)
     np.testing.assert_array_equal(emb.vectors, before)

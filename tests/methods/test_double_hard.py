@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import tracemalloc
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+import sklearn.cluster  # noqa: F401  only libraries that are loaded are bound to one thread
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from wordbias import Attribute, Embedding, WordbiasError, threads
 from wordbias.methods import double_hard
@@ -48,15 +47,6 @@ def toy() -> Embedding:
 def two() -> Attribute:
     pairs = (("aa", "ab"), ("ac", "ad"))
     return Attribute("side", ("l", "r"), (("aa", "ac"), ("ab", "ad")), pairs, (), pairs[0])
-
-
-@pytest.fixture
-def one_thread() -> Iterator[None]:
-    """Keep OpenMP, which waits by spinning, from slowing a busy machine."""
-    import sklearn.cluster  # noqa: F401  only libraries that are loaded can be limited
-
-    with threadpool_limits(1):
-        yield
 
 
 def _first_component(pairs: list[tuple[Matrix, Matrix]]) -> Matrix:
@@ -117,7 +107,7 @@ def test_it_is_its_recipe_on_every_word(
     np.testing.assert_allclose(fitted(sample).vectors, expected, rtol=0, atol=bound)
 
 
-def test_all_words_change_not_the_biased_ones_alone(sample: Embedding, fitted: Fitted) -> None:
+def test_all_words_change_not_only_the_biased_ones(sample: Embedding, fitted: Fitted) -> None:
     after = fitted(sample).vectors
     assert (after != sample.vectors).any(axis=1).all()
     assert fitted.reach(sample.words) == (len(sample), 0, 0)

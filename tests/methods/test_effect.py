@@ -172,7 +172,7 @@ def test_every_measure_says_what_is_neutral_and_what_is_better(
     assert {(row.details["neutral"], row.details["better"]) for row in rows} == {(neutral, better)}
 
 
-def test_displacement_is_the_mean_and_the_most_moved_words_lead(
+def test_displacement_is_the_mean_and_the_most_moved_words_come_first(
     before: Embedding, after: Embedding, measured: Effect
 ) -> None:
     moved = {
@@ -207,7 +207,7 @@ def test_neighbours_are_counted_among_the_vocabulary(
     assert row.value == pytest.approx(np.mean(kept), rel=ROUNDING)
 
 
-def test_nothing_done_changes_nothing(before: Embedding, attribute: Attribute) -> None:
+def test_an_unchanged_embedding_has_no_effect(before: Embedding, attribute: Attribute) -> None:
     rows = effect(before, before, NEUTRAL, attribute, dims=3).rows
     stages = [
         _values(rows, stage="before"),
@@ -260,7 +260,7 @@ def reasons(before: Embedding, attribute: Attribute) -> Callable[..., dict[str, 
     return find
 
 
-def test_direct_bias_is_undefined_where_she_has_come_to_he(
+def test_direct_bias_is_undefined_where_she_equals_he(
     before: Embedding, reasons: Callable[..., dict[str, str]]
 ) -> None:
     vectors = before.vectors.copy()

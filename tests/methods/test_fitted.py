@@ -71,7 +71,7 @@ def test_steps_are_steps_and_do_what_they_say() -> None:
         linear.matrix[0, 0] = 7
 
 
-def test_exempt_and_replaced_words_are_told_apart(embedding: Embedding) -> None:
+def test_a_word_may_be_exempt_or_replaced(embedding: Embedding) -> None:
     fitted = Fitted(
         "m",
         (_along(1),),

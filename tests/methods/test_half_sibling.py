@@ -126,7 +126,7 @@ def test_an_alpha_that_is_none_is_refused(sample: Embedding, alpha: float) -> No
         fit(sample, alpha=alpha)
 
 
-def test_the_penalty_is_60_unless_said() -> None:
+def test_the_penalty_is_60_by_default() -> None:
     definition = np.eye(1, 3) * np.sqrt(60)
     assert ALPHA == 60
     assert regression(definition).weights.tolist() == pytest.approx([0.5], rel=10 * EPS)
@@ -169,7 +169,7 @@ def test_it_is_one_soft_projection(fitted: Fitted) -> None:
     assert weights.max() < 1
 
 
-def test_what_fitting_found_is_told(sample: Embedding, fitted: Fitted) -> None:
+def test_rows_name_what_fitting_found(sample: Embedding, fitted: Fitted) -> None:
     (row,) = fitted.found
     listed = {word.lower() for word in Attribute.load().specific}
     own = [word for word in sample.words if word.lower() in listed]
@@ -225,7 +225,7 @@ def test_what_is_no_embedding_is_refused() -> None:
         fit({})  # type: ignore[arg-type]
 
 
-def test_the_listed_words_alone_fit_the_same(sample: Embedding, fitted: Fitted) -> None:
+def test_only_the_listed_words_matter_for_the_fit(sample: Embedding, fitted: Fitted) -> None:
     """A file that is streamed is fitted on those words only."""
     listed = listed_words(Attribute.load())
     part = sample.subset(word for word in sample.words if word in listed)

@@ -139,7 +139,9 @@ def test_pairs_are_equally_far_from_every_neutral_word(
         assert np.abs(gap).max() < 8 * sample.dim * EPS32, (a, b)
 
 
-def test_what_is_left_alone_only_changes_its_length(sample: Embedding, gender: Attribute) -> None:
+def test_words_that_are_not_debiased_only_change_their_length(
+    sample: Embedding, gender: Attribute
+) -> None:
     fitted = hard.fit(sample, gender)
     after = fitted(sample)
     alone = [w for w in sample.words if w in fitted.exempt and w not in fitted.replaced.index]
@@ -269,7 +271,7 @@ def test_an_equalised_set_differs_inside_the_subspace_only(seed: int, n: int, k:
     np.testing.assert_allclose(far, np.broadcast_to(far[:, :1], far.shape), atol=1e-12)
 
 
-def test_a_set_that_does_not_differ_is_left_alone_and_named() -> None:
+def test_a_set_that_does_not_differ_is_not_changed_and_named() -> None:
     words = ["she", "he", "a", "b", "c"]
     x = np.array([[1, 1, 0], [-1, 1, 0], [0, 1, 1], [0, 1, 2], [1, 2, 3]], float)
     attribute = Attribute(

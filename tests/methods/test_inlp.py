@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -23,17 +22,11 @@ from wordbias.methods.inlp import fit
 from wordbias.methods.linear_probe import probe_rows
 from wordbias.methods.projection import Projection
 from wordbias.results import Row
-from wordbias.threads import blas_threads
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 Matrix = NDArray[np.float64]
 EPS = float(np.finfo(float).eps)
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Threads that wait for each other make small products slow on a busy machine."""
-    with blas_threads(1):
-        yield
 
 
 AGE = """
@@ -295,7 +288,7 @@ def test_a_collapse_to_zero_is_refused() -> None:
         fit(narrow, per_class=300, as_published=True)
 
 
-def test_as_published_it_ends_where_the_classes_have_come_to_the_same_mean() -> None:
+def test_as_published_it_ends_where_the_classes_have_equal_means() -> None:
     """Some day all normal vectors are zero but for rounding; the published code removes none."""
     found = fit(sample(), iterations=200, as_published=True)
     rows = _rounds(found)

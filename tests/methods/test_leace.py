@@ -7,7 +7,6 @@ import json
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
 from dataclasses import fields
 from functools import cache
 from typing import Any
@@ -26,18 +25,12 @@ from wordbias.methods.fitted import Fitted
 from wordbias.methods.leace import fit
 from wordbias.methods.linear_probe import probe_rows
 from wordbias.methods.steps import Step
-from wordbias.threads import blas_threads
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 Matrix = NDArray[np.float64]
 Integers = NDArray[np.intp]
 EPS = float(np.finfo(float).eps)
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Threads that wait for each other make small products slow on a busy machine."""
-    with blas_threads(1):
-        yield
 
 
 with_library = pytest.mark.skipif(

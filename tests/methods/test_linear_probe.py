@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -21,17 +19,11 @@ from wordbias.methods.linear_probe import (
     probe_rows,
     scores,
 )
-from wordbias.threads import blas_threads
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 Matrix = NDArray[np.float64]
 Integers = NDArray[np.intp]
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Threads that wait for each other make small products slow on a busy machine."""
-    with blas_threads(1):
-        yield
 
 
 MODELS = {

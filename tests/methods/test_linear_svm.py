@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import hypothesis.strategies as st
 import numpy as np
@@ -16,18 +16,12 @@ from wordbias import Attribute, Embedding, WordbiasError
 from wordbias.methods import linear_svm as module
 from wordbias.methods.classes import labelled_words
 from wordbias.methods.linear_svm import LinearSvm, best_step, one_against_the_rest, predicted
-from wordbias.threads import blas_threads
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 Matrix = NDArray[np.float64]
 Integers = NDArray[np.intp]
 Problem = tuple[Matrix, Integers]
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Threads that wait for each other make small products slow on a busy machine."""
-    with blas_threads(1):
-        yield
 
 
 def _clouds(n: int, d: int, classes: int, apart: float, seed: int = 0) -> Problem:
@@ -118,7 +112,7 @@ def test_solving_again_changes_nothing() -> None:
     np.testing.assert_allclose(svm.solve(), svm.solve(), rtol=0, atol=2 * _rounding(x, 1.0))
 
 
-def test_the_caller_keeps_the_vectors() -> None:
+def test_the_vectors_of_the_caller_do_not_change() -> None:
     x, labels = _clouds(60, 4, 3, 1)
     before = x.copy()
     x.flags.writeable = labels.flags.writeable = False

@@ -66,7 +66,7 @@ def test_misp_takes_from_each_direction_its_share() -> None:
     assert "center" not in chain.parts[0].settings
 
 
-def test_fewer_components_may_be_asked_for_but_not_more() -> None:
+def test_there_may_be_fewer_components_but_not_more() -> None:
     fitted = misp.fit(sample(), religion(), dims=2)
     assert fitted.subspace.dims == 2
     with pytest.raises(WordbiasError, match=r"5 components asked for, .* 5 groups span 4 of 100"):
@@ -74,7 +74,7 @@ def test_fewer_components_may_be_asked_for_but_not_more() -> None:
 
 
 @pytest.mark.parametrize("key", ["center", "as_published"])
-def test_centring_says_nothing_of_means_and_is_refused(key: str) -> None:
+def test_centring_has_no_meaning_for_means_and_is_refused(key: str) -> None:
     with pytest.raises(WordbiasError, match=f"misp: --{key.replace('_', '-')} is of two groups"):
         fit_chain("misp", sample(), religion(), {key: True})
 
@@ -190,7 +190,7 @@ def test_leace_makes_the_means_of_five_classes_equal() -> None:
     assert _off(after) < 1e-6 * _off(before)
 
 
-def test_multi_hard_over_means_removes_what_tells_the_names_apart() -> None:
+def test_multi_hard_over_means_removes_the_differences_between_the_names() -> None:
     ethnicity = WordGroups.load("ethnicity")
     fitted = multi_hard.fit(sample(), ethnicity, means=True)
     assert fitted.settings["dims"] == 3
@@ -254,7 +254,7 @@ def test_what_a_method_lacks_of_groups_of_names_is_one_line(name: str, message: 
 
 
 @pytest.mark.parametrize("name", ["hard", "oscar", "half-sibling", "inlp", "misp"])
-def test_names_alone_are_enough_with_the_direction_of_their_means(name: str) -> None:
+def test_names_are_enough_with_the_direction_of_their_means(name: str) -> None:
     two = Attribute.load("ethnicity:white,black")
     settings: dict[str, Any] = {"direction": "means"} if name in ("hard", "oscar") else {}
     if name == "inlp":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import hypothesis.strategies as st
@@ -26,17 +25,11 @@ from wordbias.methods.nullspace import (
     learn,
     row_space,
 )
-from wordbias.threads import blas_threads
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 Matrix = NDArray[np.float64]
 EPS = float(np.finfo(float).eps)
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Threads that wait for each other make small products slow on a busy machine."""
-    with blas_threads(1):
-        yield
 
 
 @pytest.fixture(scope="module", params=[2, 3], ids=["two", "three"])
@@ -169,7 +162,7 @@ def test_the_first_classifier_at_chance_ends_the_rounds_and_stays(
     assert len(below.rounds) > len(found.rounds)
 
 
-def test_centring_stands_for_an_intercept() -> None:
+def test_centring_replaces_an_intercept() -> None:
     """The classes are at 9 and 11 on a line: both are on one side of the origin."""
     labels = np.repeat([0, 1], 50)
     spread = np.random.default_rng(0).normal(size=(100, 2))
@@ -204,7 +197,7 @@ def test_a_collapse_to_zero_is_refused(real: tuple[Matrix, LabelledWords]) -> No
     assert len(left.basis) < 6
 
 
-def test_the_caller_keeps_the_vectors(real: tuple[Matrix, LabelledWords]) -> None:
+def test_the_vectors_of_the_caller_do_not_change(real: tuple[Matrix, LabelledWords]) -> None:
     before = real[0].copy()
     _learn(real, iterations=2)
     np.testing.assert_array_equal(real[0], before)

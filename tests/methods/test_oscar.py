@@ -78,7 +78,7 @@ def _angles(u: Matrix, x: Matrix) -> Matrix:
 
 @pytest.mark.parametrize("degrees", [*PUBLISHED, 1, 89.9, 90.1, 110, 135, 179])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_second_direction_comes_to_90_degrees_and_the_first_stays(
+def test_the_second_direction_is_rotated_to_90_degrees_and_the_first_stays(
     degrees: float, seed: int
 ) -> None:
     v1, v2, _ = _plane(degrees, seed=seed)
@@ -330,7 +330,7 @@ def test_every_word_is_rotated_and_none_stretched(sample: Embedding, fitted: Fit
     np.testing.assert_allclose(step(axis), axis, rtol=0, atol=1e-12)
 
 
-def test_the_listed_words_alone_fit_the_same(sample: Embedding, fitted: Fitted) -> None:
+def test_only_the_listed_words_matter_for_the_fit(sample: Embedding, fitted: Fitted) -> None:
     """A file that is streamed is fitted on those words and the concept's only."""
     listed = listed_words(Attribute.load()) | spellings(concept_words())
     part = sample.subset(word for word in sample.words if word in listed)

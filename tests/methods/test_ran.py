@@ -28,12 +28,6 @@ GENDER = Attribute.load()
 
 
 @pytest.fixture(scope="module")
-def sample() -> Embedding:
-    """Real vectors, not of length one."""
-    return Embedding.sample()
-
-
-@pytest.fixture(scope="module")
 def target(sample: Embedding) -> list[str]:
     return choose_vocabulary([sample], GENDER)[:2000:5]
 
@@ -277,7 +271,7 @@ def test_a_single_word_will_do(sample: Embedding) -> None:
     assert done.replaced.words == ("nurse",)
 
 
-def test_a_fit_that_repels_nothing_says_so(sample: Embedding, target: list[str]) -> None:
+def test_a_fit_without_repelling_sets_has_a_caution(sample: Embedding, target: list[str]) -> None:
     done = fit(sample, words=target[:30], theta=5.0, iterations=30)
     assert any("only neutralised" in said for said in done.warnings)
     assert _values(done, "ran-empty-sets")[0].value == 30

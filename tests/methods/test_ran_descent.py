@@ -147,7 +147,7 @@ def _signed_mean(objective: Objective, x: Any, w: Any, s: Any) -> Any:
 
 @given(st.integers(0, 2**32 - 1), st.floats(0.001, 1))
 @settings(max_examples=50, deadline=None)
-def test_signs_are_always_those_of_now(seed: int, stride: float) -> None:
+def test_the_signs_are_those_of_the_current_vectors(seed: int, stride: float) -> None:
     """Wherever X walks, the pull is what a look at the whole set gives."""
     rng = np.random.default_rng(seed)
     vectors = _unit(rng.normal(size=(30, 5)))
@@ -164,7 +164,7 @@ def test_signs_are_always_those_of_now(seed: int, stride: float) -> None:
             assert np.allclose(pull.value[i], wanted, rtol=0, atol=1e-14)
 
 
-def test_a_set_is_hardly_ever_looked_at(words: Words, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_sets_are_computed_in_full(words: Words, monkeypatch: pytest.MonkeyPatch) -> None:
     """What makes the runs fast: most steps do not touch the sets at all."""
     made: list[Pull] = []
 

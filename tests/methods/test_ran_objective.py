@@ -90,7 +90,7 @@ def test_parts_and_total_are_the_papers(seed) -> None:
 
 @given(st.integers(0, 2**32 - 1), st.floats(0.1, 10))
 @settings(max_examples=30, deadline=None)
-def test_the_papers_objective_depends_on_the_direction_alone(seed, scale) -> None:
+def test_the_papers_objective_depends_only_on_the_direction(seed, scale) -> None:
     """So its gradient is orthogonal to X and shrinks with the length of X."""
     objective, x, w, sets = _case(seed, False)
     slope = _slope(objective, x, w, sets)

@@ -64,7 +64,7 @@ def test_sets_are_what_the_definition_says(space: Space, neighbours: int, theta:
     assert not all(map(len, found.sets))
 
 
-def test_share_is_that_of_all_neighbours_looked_at(space: Space) -> None:
+def test_the_share_is_of_all_neighbours(space: Space) -> None:
     """Also of those that are too many for the set."""
     vectors = unit((space.vectors + space.g.basis[0]).astype(np.float32))
     found = repulsion_sets(vectors, space.words, space.g, 10, 0.05)
@@ -90,7 +90,7 @@ def test_at_most_so_many_and_the_nearest_first(space: Space) -> None:
         assert word not in one
 
 
-def test_a_vocabulary_smaller_than_the_neighbourhood_is_looked_at_whole(space: Space) -> None:
+def test_a_vocabulary_smaller_than_the_neighbourhood_counts_whole(space: Space) -> None:
     vectors = unit((space.vectors[:40] + 0.5 * space.g.basis[0]).astype(np.float32))
     found = repulsion_sets(vectors, np.arange(5), space.g, 100, 0.05)
     x, g = vectors.astype(float), space.g.basis[0]
@@ -99,7 +99,7 @@ def test_a_vocabulary_smaller_than_the_neighbourhood_is_looked_at_whole(space: S
         assert set(one.tolist()) == set(others[_beta(x[word], x[others], g) >= 0.05].tolist())
 
 
-def test_copies_and_zero_vectors_are_repelled_by_nobody(space: Space) -> None:
+def test_copies_and_zero_vectors_have_empty_repelling_sets(space: Space) -> None:
     """β of a word with its copy is 0, and so it is with a vector that has no direction."""
     copies = np.repeat(space.vectors[space.words[:1]], 3, axis=0)
     vectors = np.concatenate([copies, np.zeros_like(copies), space.g.basis.astype(np.float32)])
@@ -170,6 +170,7 @@ def test_most_real_words_are_proven_to_have_none(space: Space) -> None:
 
 def test_tiles_and_blocks_do_not_matter(space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = proven_empty(space.vectors, space.words, space.g, 50, 0.05)
+    # private: sizes of the blocks of a numerical kernel, which may change no value
     monkeypatch.setattr(sets, "_QUERIES", 7)
     monkeypatch.setattr(sets, "_TILE", 1000)
     assert (proven_empty(space.vectors, space.words, space.g, 50, 0.05) == whole).all()

@@ -68,7 +68,7 @@ def test_each_distinct_sentence_is_encoded_once(
 def test_an_epoch_has_every_pair_once(
     count: int, pool: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batches, "_POOL", pool)
+    monkeypatch.setattr(batches, "POOL", pool)
     pairs = encoded(count)
     order = pairs.order(32, seed=0, epoch=0)
     assert sorted(np.concatenate(order)) == list(range(count))

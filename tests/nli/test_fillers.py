@@ -29,7 +29,7 @@ def of_groups(text: str, tmp_path: Path) -> Attribute:
     return Attribute.load(path)
 
 
-def test_every_noun_of_both_groups_stands_in_every_template() -> None:
+def test_every_noun_of_both_groups_is_in_every_template() -> None:
     test = build("explicit", attribute=FAITHS)
     nouns = FAITHS.subjects["nouns"]
     assert len(test) == PREMISES * sum(map(len, nouns))

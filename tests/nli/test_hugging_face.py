@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
@@ -11,13 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wordbias import WordbiasError, optional, threads
+from wordbias import WordbiasError, optional
 from wordbias.nli.hugging_face import Classifier, label_order
 from wordbias.nli.test_sets import Pair, TestSet, build
 from wordbias.nli.tokens import tokenise
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 NAMES = ("neutral", "entailment", "contradiction")
 FLOAT32 = 1e-5
@@ -66,17 +67,7 @@ def small() -> TestSet:
     return replace(test, templates=test.templates[::400])
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    threads.set_threads(1)
-    torch.set_num_threads(1)
-    yield
-    threads.set_threads(None)
-    torch.set_num_threads(before)
-
-
-def test_each_pair_is_predicted_as_if_it_were_alone(
+def test_a_batch_does_not_change_the_predictions_of_its_pairs(
     folder: str, classifier: Classifier, small: TestSet
 ) -> None:
     """The model's own outputs, pair by pair, in the order its config has."""
@@ -102,19 +93,20 @@ def test_batches_do_not_matter(classifier: Classifier, small: TestSet, batch: in
 
 
 def test_pairs_of_like_length_are_predicted_together(
-    classifier: Classifier, monkeypatch: pytest.MonkeyPatch
+    classifier: Classifier,
 ) -> None:
     pairs = [Pair("A man ran . " * k, "He ran .") for k in (1, 3, 1, 3, 1, 3)]
-    seen = []
-    true = Classifier._predict
-
-    def spy(self: Classifier, batch: list[Pair]) -> Any:
-        seen.append({len(premise) for premise, _ in batch})
-        return true(self, batch)
-
-    monkeypatch.setattr(Classifier, "_predict", spy)
-    found = classifier.probabilities(pairs, batch=3)
-    assert seen == [{len(pairs[0].premise)}, {len(pairs[1].premise)}]
+    masks: list[Any] = []
+    handle = classifier.model.register_forward_pre_hook(
+        lambda model, arguments, inputs: masks.append(inputs["attention_mask"]), with_kwargs=True
+    )
+    try:
+        found = classifier.probabilities(pairs, batch=3)
+    finally:
+        handle.remove()
+    assert [len(mask) for mask in masks] == [3, 3]
+    assert all(mask.all() for mask in masks)  # nothing is padded
+    assert masks[0].shape[1] < masks[1].shape[1]
     np.testing.assert_allclose(found[::2], found[[0, 0, 0]], atol=FLOAT32)
     np.testing.assert_allclose(found[1::2], found[[1, 1, 1]], atol=FLOAT32)
     assert np.abs(found[0] - found[1]).max() > 100 * FLOAT32
@@ -206,7 +198,7 @@ def test_an_unknown_device_is_refused(folder: str) -> None:
         Classifier.load(folder, device="abacus")
 
 
-def test_loading_says_nothing_and_leaves_the_log_as_it_was(
+def test_loading_prints_nothing_and_does_not_change_the_log_level(
     folder: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     logging = transformers.utils.logging

@@ -72,7 +72,7 @@ def trained(
 
 @pytest.mark.parametrize("name", list(RECIPES))
 @pytest.mark.parametrize("intra", [True, False])
-def test_models_side_by_side_end_as_those_alone(name: str, intra: bool) -> None:
+def test_stacked_models_end_as_models_trained_one_by_one(name: str, intra: bool) -> None:
     """In float64 rounding is 1e-16 a step; steps below divide by no gradient that small."""
     recipe = replace(RECIPES[name], batch=8, epochs=3, hidden=6, intra=intra)
     seeds, vectors = (3, 4, 4), tables(3)

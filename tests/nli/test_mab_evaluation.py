@@ -78,7 +78,7 @@ def test_the_numbers_are_those_of_the_pairs(name: str) -> None:
             assert row.details["low"] < row.details["high"]
 
 
-def test_nouns_and_pronouns_are_kept_apart() -> None:
+def test_nouns_and_pronouns_have_rows_of_their_own() -> None:
     """Pronouns that differ wholly leave the nouns' numbers alone."""
     test = small("explicit")
     p = np.tile(np.float32([1, 0, 0]), (len(test), 1)).reshape(8, -1, 3)

@@ -234,7 +234,7 @@ def test_p_is_never_zero_but_the_published_one_may_be() -> None:
     assert distance_test(words, 16, rng, draws=1000, strict=True).p == 0
 
 
-def test_words_that_are_all_alike_say_nothing() -> None:
+def test_words_that_are_all_alike_give_p_1_or_strictly_0() -> None:
     words = np.full((8, 3), 1 / 3)
     rng = np.random.default_rng(0)
     assert distance_test(words, 4, rng).p == 1

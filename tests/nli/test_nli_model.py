@@ -128,7 +128,7 @@ def test_a_pair_comes_out_as_the_equations_say(intra: bool, lengths: tuple[int, 
     torch.testing.assert_close(found.exp().sum(), torch.tensor(1.0).double(), **TIGHT)
 
 
-def test_the_toy_tells_pairs_apart() -> None:
+def test_the_small_model_separates_pairs() -> None:
     """Were its hidden units all below zero, the tests here would pass by saying nothing."""
     model = _filled(DecomposableAttention(DIM, HIDDEN))
     found = _run(model, [(_words(3, i), _words(3, 10 + i)) for i in range(5)], (0, 0))
@@ -217,7 +217,7 @@ def test_masks_depend_on_real_tokens_only() -> None:
     torch.testing.assert_close(_dropped(dropout, ragged, 7, 3), _dropped(dropout, over, 7, 3))
 
 
-def test_models_of_a_stack_draw_what_they_draw_alone() -> None:
+def test_models_of_a_stack_draw_the_same_as_single_models() -> None:
     dropout = Dropout(0.3).train()
     real = torch.cat([_mask([1, 1, 0], [1, 0, 0]), _mask([1, 1, 1], [1, 1, 0])])
     x = torch.ones(2, 6, 9)

@@ -17,7 +17,7 @@ import torch
 
 from wordbias import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.nli import stacked, trainer
+from wordbias.nli import trainer
 from wordbias.nli.files import Model
 from wordbias.nli.forward import probabilities
 from wordbias.nli.learning import Learning
@@ -29,6 +29,8 @@ from wordbias.nli.trainer import Job, train_all
 from wordbias.nli.watching import Counter, log_length, watched
 from wordbias.threads import set_threads
 from wordbias.workers import Workers
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 WORDS = [f"w{i}" for i in range(20)]
 RECIPE = replace(FAST, batch=16, epochs=4, hidden=6, rate=0.02)
@@ -59,13 +61,6 @@ def planned(folder: Path, seeds: Sequence[int] = (0, 1), **changes: Any) -> Plan
 
 def run(jobs: Sequence[Job], recipe: Any = RECIPE, **options: Any) -> None:
     train_all(jobs, DATA.encoded["train"], DATA.encoded["dev"], recipe, device="cpu", **options)
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    set_threads(1)
-    yield
-    set_threads(None)
 
 
 @pytest.fixture(scope="module")
@@ -190,21 +185,21 @@ def stacked_run(
 ) -> list[list[Job]]:
     """Train as on a GPU, all models stacked; stop when so many are written; return the stacks."""
     trained_now: list[list[Job]] = []
-    write = stacked._write
+    save = Model.save
 
     def train(jobs: Sequence[Job], data: Material, device: torch.device) -> None:
         trained_now.append(list(jobs))
         train_stacked(jobs, data, torch.device("cpu"))
 
-    def stopping(job: Job, *rest: Any) -> None:
+    def stopping(model: Model, path: Path) -> None:
         if written is not None and sum(one.output.exists() for one in jobs) == written:
             raise KeyboardInterrupt
-        write(job, *rest)
+        save(model, path)
 
     with monkeypatch.context() as patch:
         patch.setattr(trainer, "find_device", lambda _: torch.device("meta"))
         patch.setattr(trainer, "train_stacked", train)
-        patch.setattr(stacked, "_write", stopping)
+        patch.setattr(Model, "save", stopping)
         if written is None:
             run(jobs)
         else:
@@ -214,7 +209,7 @@ def stacked_run(
 
 
 @pytest.mark.parametrize("written", [0, 1, 3])
-def test_a_stack_that_was_killed_between_two_files_goes_on_from_its_checkpoint(
+def test_a_stack_that_was_killed_between_two_files_is_resumed_from_its_checkpoint(
     written: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     straight, chosen = planned(tmp_path / "straight"), planned(tmp_path)
@@ -228,7 +223,7 @@ def test_a_stack_that_was_killed_between_two_files_goes_on_from_its_checkpoint(
     assert not list(tmp_path.rglob("*.checkpoint"))
 
 
-def test_models_that_are_new_do_not_join_a_stack_that_goes_on(
+def test_new_models_do_not_join_a_stack_that_is_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs = planned(tmp_path).jobs
@@ -250,7 +245,7 @@ def test_what_is_left_of_a_finished_stack_is_removed(
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_an_interrupted_training_goes_on(
+def test_an_interrupted_training_is_resumed(
     processes: int, trained: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The third model is interrupted in its third epoch; the same call does the rest."""
@@ -281,11 +276,10 @@ def test_a_checkpoint_of_another_training_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (job, *_) = planned(tmp_path).jobs
-    write = stacked._write
-    monkeypatch.setattr(stacked, "_write", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-    with pytest.raises(KeyboardInterrupt):
-        run([job])
-    monkeypatch.setattr(stacked, "_write", write)
+    with monkeypatch.context() as patch:
+        patch.setattr(Model, "save", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            run([job])
     (other, *_) = planned(tmp_path, rate=0.5).jobs
     with pytest.raises(WordbiasError) as raised:
         run([other], replace(RECIPE, rate=0.5))
@@ -345,7 +339,7 @@ def test_a_cluster_that_writes_elsewhere(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_a_training_that_diverges_says_so(processes: int, tmp_path: Path) -> None:
+def test_a_training_that_diverges_is_an_error(processes: int, tmp_path: Path) -> None:
     chosen = planned(tmp_path, (0,), rate=1e30)
     with pytest.raises(WordbiasError, match=r"^training diverged in epoch 1: the loss is nan"):
         run(chosen.jobs, replace(RECIPE, rate=1e30), workers=Workers(processes))

@@ -129,7 +129,7 @@ def test_pairs_of_other_sets_are_counted_and_left_out(path: Path) -> None:
     np.testing.assert_array_equal(found.of(test), p[len(other) :].astype(np.float32))
 
 
-def test_a_pair_may_stand_twice_if_it_says_the_same(path: Path) -> None:
+def test_a_pair_may_occur_twice_with_the_same_prediction(path: Path) -> None:
     test = few()
     p = probabilities(test)
     path.write_text(written([*test, *test], np.concatenate([p, p])), encoding="utf-8")

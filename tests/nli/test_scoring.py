@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -37,11 +37,6 @@ def random_model(dim: int = 100, hidden: int = 8, intra: bool = True, **about: A
 
 
 @pytest.fixture(scope="module")
-def sample() -> Embedding:
-    return Embedding.sample()
-
-
-@pytest.fixture(scope="module")
 def model() -> Model:
     return random_model()
 
@@ -51,13 +46,6 @@ def small() -> TestSet:
     """Return the explicit set with a few templates of several lengths."""
     test = build("explicit")
     return replace(test, templates=test.templates[::97])
-
-
-@pytest.fixture
-def one_thread() -> Iterator[None]:
-    threads.set_threads(1)
-    yield
-    threads.set_threads(None)
 
 
 def alone(model: Model, embedding: Embedding, test: TestSet) -> NDArray[np.float32]:
@@ -73,10 +61,10 @@ def alone(model: Model, embedding: Embedding, test: TestSet) -> NDArray[np.float
 
 @pytest.mark.parametrize("intra", [True, False])
 @pytest.mark.parametrize("at_once", [1, 30, 10_000])
-def test_every_pair_is_predicted_as_if_it_were_alone(
+def test_scoring_together_does_not_change_the_predictions(
     sample: Embedding, small: TestSet, monkeypatch: pytest.MonkeyPatch, intra: bool, at_once: int
 ) -> None:
-    monkeypatch.setattr(scoring, "_AT_ONCE", at_once)
+    monkeypatch.setattr(scoring, "SENTENCES_TOGETHER", at_once)
     model = random_model(intra=intra)
     found = score_set(model, sample, small).probabilities
     assert found.shape == (len(small), 3)
@@ -121,8 +109,8 @@ def test_each_distinct_sentence_is_encoded_once_and_few_at_a_time(
     distinct = {sentence for pair in test for sentence in pair}
     assert sum(len(block.sentences.length) for block in blocks) == len(distinct)
     assert sum(map(len, blocks)) == len(test)
-    assert max(len(block.sentences.length) for block in blocks) <= scoring._AT_ONCE
-    assert len(blocks) <= 2 + 2 * len(distinct) // scoring._AT_ONCE
+    assert max(len(block.sentences.length) for block in blocks) <= scoring.SENTENCES_TOGETHER
+    assert len(blocks) <= 2 + 2 * len(distinct) // scoring.SENTENCES_TOGETHER
 
 
 @pytest.mark.parametrize("name", SETS)

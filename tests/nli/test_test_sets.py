@@ -115,7 +115,7 @@ def test_no_identity_and_no_pair_occurs_twice(built: TestSet) -> None:
     assert len(set(built)) == len(built)
 
 
-def test_nor_in_the_set_that_is_too_large_to_look_at_every_pair() -> None:
+def test_nor_in_the_set_that_is_too_large_to_test_every_pair() -> None:
     """If no sentence occurs twice on a side, then no pair does."""
     test = build("dev")
     for side in (test.premises, test.hypotheses):
@@ -153,7 +153,7 @@ def test_names_and_pronouns_take_no_article() -> None:
             assert (test.subject(filler) == filler.word) is bare
 
 
-def test_premise_and_hypothesis_differ_in_their_subject_alone(built: TestSet) -> None:
+def test_premise_and_hypothesis_differ_only_in_their_subject(built: TestSet) -> None:
     fillers = [(first, second) for first in built.premises for second in built.hypotheses]
     step = len(built.templates)
     for i, (premise, hypothesis) in enumerate(built):

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wordbias.errors import WordbiasError
-from wordbias.outcomes.balancing import balance, copies
-from wordbias.outcomes.records import RecordFile
-from wordbias.outcomes.rewriting import rewrite
+import wordbias as wb
+from wordbias import Report, WordbiasError
+from wordbias.functions.rewrite import Rewritten
+from wordbias.outcomes.balancing import copies
 
 CODES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=60)
 
@@ -69,43 +69,45 @@ def test_every_example_is_as_likely_and_seeds_decide() -> None:
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> RecordFile:
+def file(tmp_path: Path) -> Path:
     rows = ["train\tnurse\tF\ta", "train\tnurse\tF\tb", "test\tnurse\tF\tc", "train\tnurse\tM\td"]
     rows += ["train\tsurgeon\tM\te", "train\tsurgeon\tF\tf", "train\tdentist\tM\tg"]
     path = tmp_path / "in.tsv"
     path.write_text("split\tjob\tg\ttext\n" + "\n".join(rows))
-    return RecordFile.open(path, columns=["split", "job", "g"])
+    return path
 
 
-def texts(path: Path) -> str:
-    return "".join(line[-1] for line in path.read_text().splitlines()[1:])
+def balanced(method: str, data: Any, **options: Any) -> Rewritten:
+    return wb.rewrite(method, data, label="job", group="g", **options)
 
 
-def test_rows_that_are_not_asked_for_stay(file: RecordFile, tmp_path: Path) -> None:
-    out = tmp_path / "out.tsv"
-    done = balance(file, "subsample", "job", "g", where={"split": ("train",)}, seed=0)
-    rewrite(file, str(out), [done])
-    assert texts(out) in ("acdef", "bcdef")
-    assert done.before.tolist() == [[0, 1], [2, 1], [1, 1]]
-    assert done.after.tolist() == [[0, 0], [1, 1], [1, 1]]
-    assert done.empty() == ["dentist has no F"]
-    assert (done.tally.rows, done.tally.added) == (6, -2)
+def cells_of(report: Report) -> list[list[tuple[Any, Any]]]:
+    """Return how many rows each group of each class had and has."""
+    pairs = [(row.details["before"], row.value) for row in report["rows-in-cell"]]
+    return [pairs[i : i + 2] for i in range(0, len(pairs), 2)]
 
 
-def test_oversampled_rows_follow_each_other(file: RecordFile, tmp_path: Path) -> None:
-    out = tmp_path / "out.tsv"
-    done = balance(file, "oversample", "job", "g", seed=0)
-    rewrite(file, str(out), [done])
-    assert texts(out) == "abcdddefg"
-    assert done.after.tolist() == [[0, 1], [3, 3], [1, 1]]
-    assert done.tally.added == 2
+def test_other_rows_stay(file: Path) -> None:
+    done = balanced("subsample", file, where={"split": "train"})
+    assert "".join(done.texts) in ("acdef", "bcdef")
+    assert cells_of(done.report) == [[(0, 0), (1, 0)], [(2, 1), (1, 1)], [(1, 1), (1, 1)]]
+    assert done.report.notes[0].startswith("dentist has no F;")
+    (added,) = done.report["rows-added"]
+    assert (added.details["n"], added.value) == (6, -2)
 
 
-def test_a_group_with_one_value_only(file: RecordFile) -> None:
+def test_oversampled_rows_follow_each_other(file: Path) -> None:
+    done = balanced("oversample", file)
+    assert "".join(done.texts) == "abcdddefg"
+    assert cells_of(done.report) == [[(0, 0), (1, 1)], [(3, 3), (1, 3)], [(1, 1), (1, 1)]]
+    assert done.report["rows-added"][0].value == 2
+
+
+def test_a_group_with_one_value_only(file: Path) -> None:
     with pytest.raises(WordbiasError, match=r"column 'g': expected two groups.*only 'F'"):
-        balance(file, "subsample", "job", "g", where={"split": ("test",)}, seed=0)
+        balanced("subsample", file, where={"split": "test"})
     with pytest.raises(WordbiasError, match="among those asked for, found no record"):
-        balance(file, "subsample", "job", "g", where={"split": ("dev",)}, seed=0)
+        balanced("subsample", file, where={"split": "dev"})
 
 
 @settings(deadline=None, max_examples=20)
@@ -116,15 +118,13 @@ def test_what_is_written_is_what_was_counted(
     folder = tmp_path_factory.mktemp("balance")
     path, out = folder / "in.csv", folder / "out.csv"
     cells = [*cells, (0, 0), (0, 1)]
-    path.write_text("text,c,g\n" + "".join(f"{i},{c},{g}\n" for i, (c, g) in enumerate(cells)))
-    file = RecordFile.open(path, columns=["c", "g"])
-    done = balance(file, "oversample", "c", "g", seed=1)
-    written = rewrite(file, str(out), [done], shuffle=2)
+    path.write_text("text,job,g\n" + "".join(f"{i},{c},{g}\n" for i, (c, g) in enumerate(cells)))
+    done = balanced("oversample", path, shuffle=True, seed=1, output=out)
+    rows = done.report["rows-in-cell"]
     found = Counter(tuple(line.split(",")[1:]) for line in out.read_text().splitlines()[1:])
-    assert written == done.after.sum() == found.total()
-    for i, one in enumerate(done.classes):
-        for j, group in enumerate(done.groups):
-            assert found[one, group] == done.after[i, j]
+    assert len(done) == sum(row.value or 0 for row in rows) == found.total()
+    for row in rows:
+        assert found[row.details["class"], row.details["group"]] == row.value
 
 
 class Counting(np.ndarray):
@@ -145,7 +145,7 @@ class Counting(np.ndarray):
 
 
 @pytest.mark.parametrize("how", ["subsample", "oversample"])
-def test_classes_cost_no_look_at_all_examples(how: Any) -> None:
+def test_classes_are_found_without_reading_all_examples(how: Any) -> None:
     def read(kinds: int) -> int:
         rng = np.random.default_rng(0)
         codes = [rng.integers(most, size=2_000).view(Counting) for most in (kinds, 2)]

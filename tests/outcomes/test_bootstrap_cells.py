@@ -81,6 +81,7 @@ def test_classes_in_pieces_give_what_all_at_once_give(
     settings = Settings(as_published=published)
     whole = metrics(block.dense(), table.first_shares(), settings, distance)
     even = _whole(table.alike(9, np.random.default_rng(2)))
+    # private: sizes of the blocks of a numerical kernel, which may change no value
     monkeypatch.setattr(cells, "_SMALL", 0)
     monkeypatch.setattr(counting, "_AT_ONCE", 1)
     for name, metric in metrics(block, table.first_shares(), settings, distance).items():
@@ -103,6 +104,7 @@ def test_samples_do_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> Non
     table = _random(1)
     whole = list(table.resampled(50, np.random.default_rng(0)))
     even = _whole(table.alike(50, np.random.default_rng(0)))
+    # private: sizes of the blocks of a numerical kernel, which may change no value
     monkeypatch.setattr(counting, "_AT_ONCE", 7 * table.counts.size)
     parts = list(table.resampled(50, np.random.default_rng(0)))
     assert (len(whole), len(parts)) == (1, 8)
@@ -202,7 +204,7 @@ def test_a_classifier_that_favours_a_group_is_found_out() -> None:
     assert found["tpr-gap", SUM].value > 3 * found["tpr-gap", SUM].details["alike"]
 
 
-def test_different_classes_alone_make_a_gap_of_precision_that_is_expected() -> None:
+def test_different_classes_make_an_expected_gap_of_precision() -> None:
     """P(r|y) is the same for both groups; only what they are differs."""
     p = np.array([[0.9, 0.1], [0.1, 0.9]])
     n = np.array([[9000, 1000], [1000, 9000]])

@@ -122,7 +122,7 @@ def test_only_positions_depend_on_how_classes_are_spelled(counts: Counts, order:
         assert np.sum(measure(moved)) == pytest.approx(np.sum(measure(counts)), abs=1e-12)
 
 
-def test_positions_cost_what_they_are_apart() -> None:
+def test_the_cost_of_two_positions_is_their_distance() -> None:
     """Half of the mass from class 1 to class 3 costs 1, to class 2 one half."""
     distance = along_positions(np.arange(4.0))
     from_one = np.array([0, 1.0, 0, 0])

@@ -174,7 +174,7 @@ def test_why_nothing_correlates(
         assert np.isnan(gap_correlation(np.array(gap), np.array(shares)))
 
 
-def test_groups_that_are_not_asked_for_are_counted_and_left_out() -> None:
+def test_other_groups_are_counted_and_left_out() -> None:
     rows = [("a", "a", "F"), ("b", "a", "M"), ("a", "b", "X"), ("b", "b", "X")]
     counted = _counted(rows, order=["M", "F"])
     assert (counted.groups, len(counted), counted.left_out) == (("M", "F"), 2, 2)

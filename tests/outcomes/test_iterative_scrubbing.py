@@ -156,7 +156,7 @@ def file(tmp_path: Path) -> RecordFile:
     return RecordFile.open(path, columns=["job", "g"])
 
 
-def test_within_each_job_apart(file: RecordFile) -> None:
+def test_words_are_found_within_each_occupation(file: RecordFile) -> None:
     within = find_words(file, "text", "g", "job", QUICK)
     assert list(within) == ["nurse", "surgeon"]
     assert within["nurse"].rounds[0].words["F"][0][0] == "sorority"

@@ -204,7 +204,7 @@ def test_folders_and_missing_files(tmp_path: Path) -> None:
         RecordFile.open(tmp_path / "none.tsv")
 
 
-def test_columns_are_looked_for_in_every_object(tmp_path: Path) -> None:
+def test_columns_are_found_in_every_object(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "a"}\n{"text": "he", "g": "M"}\n')
     with pytest.raises(WordbiasError, match="line 1: has no 'g'"):

@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import wordbias as wb
 from wordbias.outcomes.records import RecordFile
-from wordbias.outcomes.rewriting import AugmentStage, Tally, TextStage, rewrite
-from wordbias.outcomes.scrubbing import Scrubber
+from wordbias.outcomes.rewriting import Tally, TextStage, rewrite
 from wordbias.outcomes.shuffling import shuffled
-from wordbias.outcomes.swapping import Swapper
 
 
 @settings(deadline=None)
@@ -38,53 +37,50 @@ def test_every_order_is_about_as_likely() -> None:
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> RecordFile:
+def file(tmp_path: Path) -> Path:
     path = tmp_path / "in.tsv"
     path.write_text(
         "split\tg\ttext\ntrain\tF\tshe\ntest\tF\ther eyes\ntrain\tM\tno word\ntest\tM\thim"
     )
-    return RecordFile.open(path, columns=["split", "g"])
+    return path
 
 
-def test_rows_that_are_not_asked_for_pass(file: RecordFile, tmp_path: Path) -> None:
-    stage = TextStage(Scrubber(), file, Tally("scrub"), {"split": ("train",)})
+def test_other_rows_do_not_change(file: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.tsv"
-    assert rewrite(file, str(out), [stage]) == 4
-    assert out.read_text() == file.path.read_text().replace("she", "_")
-    assert (stage.tally.rows, stage.tally.changed) == (2, 1)
+    report = wb.rewrite("scrub", file, where={"split": "train"}, output=out).report
+    assert report["rows-written"][0].value == 4
+    assert out.read_text() == file.read_text().replace("she", "_")
+    (changed,) = report["rows-changed"]
+    assert (changed.value, changed.details["n"]) == (1, 2)
 
 
-def test_originals_then_the_swapped_ones(file: RecordFile, tmp_path: Path) -> None:
+def test_originals_then_the_swapped_ones(file: Path, tmp_path: Path) -> None:
     """Rows in which nothing changes are doubled too; a last line without an end gets one."""
-    values = {"g": {"F": "M", "M": "F"}}
-    stage = TextStage(Swapper.built_in(), file, Tally("swap"), {"split": ("train",)}, values)
     out = tmp_path / "out.tsv"
-    assert rewrite(file, str(out), [AugmentStage(stage)]) == 6
-    added = "\ntrain\tM\the\ntrain\tF\tno word\n"
-    assert out.read_text() == file.path.read_text() + added
-    assert stage.tally.added == 2
+    done = wb.rewrite(
+        "swap", file, where={"split": "train"}, keep_original=True,
+        swap_values={"g": {"F": "M"}}, output=out,
+    )  # fmt: skip
+    assert len(done) == 6
+    assert out.read_text() == file.read_text() + "\ntrain\tM\the\ntrain\tF\tno word\n"
+    assert done.report["rows-added"][0].value == 2
 
 
-def test_methods_are_applied_in_order(file: RecordFile, tmp_path: Path) -> None:
-    swap = TextStage(Swapper.built_in(), file, Tally("swap"))
-    scrub = TextStage(Scrubber(frozenset(("he", "his"))), file, Tally("scrub"))
-    rewrite(file, str(tmp_path / "a.tsv"), [swap, scrub])
-    rewrite(file, str(tmp_path / "b.tsv"), [scrub, swap])
-    texts = [
-        [line.split("\t")[2] for line in (tmp_path / name).read_text().splitlines()[1:]]
-        for name in ("a.tsv", "b.tsv")
-    ]
-    assert texts == [["_", "_ eyes", "no word", "her"], ["he", "his eyes", "no word", "her"]]
+def test_methods_are_applied_in_order(file: Path) -> None:
+    """The mask of one method is a word of the other."""
+    texts = [wb.rewrite(order, file, mask="he").texts for order in ("swap,scrub", "scrub,swap")]
+    assert texts == [["he", "he eyes", "no word", "he"], ["she", "she eyes", "no word", "she"]]
 
 
-def test_shuffled_output_keeps_its_header(file: RecordFile, tmp_path: Path) -> None:
-    out = tmp_path / "out.tsv"
-    rewrite(file, str(out), [], shuffle=3)
-    lines, before = out.read_text().splitlines(), file.path.read_text().splitlines()
+def test_shuffled_output_keeps_its_header(file: Path, tmp_path: Path) -> None:
+    plain, out, again = (tmp_path / f"{name}.tsv" for name in ("plain", "out", "again"))
+    wb.rewrite("scrub", file, output=plain)
+    for path in (out, again):
+        wb.rewrite("scrub", file, shuffle=True, seed=3, output=path)
+    lines, before = out.read_text().splitlines(), plain.read_text().splitlines()
     assert lines[0] == before[0]
     assert sorted(lines[1:]) == sorted(before[1:])
-    rewrite(file, str(tmp_path / "again.tsv"), [], shuffle=3)
-    assert (tmp_path / "again.tsv").read_bytes() == out.read_bytes()
+    assert again.read_bytes() == out.read_bytes()
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
@@ -110,8 +106,7 @@ def test_an_error_leaves_the_old_output(tmp_path: Path) -> None:
     path, out = tmp_path / "in.tsv", tmp_path / "out.tsv"
     path.write_text("text\tg\nhe\tM\nshe\n")
     out.write_text("old")
-    file = RecordFile.open(path)
-    with pytest.raises(ValueError, match="line 3"):
-        rewrite(file, str(out), [TextStage(Scrubber(), file, Tally("scrub"))])
+    with pytest.raises(wb.WordbiasError, match="line 3"):
+        wb.rewrite("scrub", path, output=out)
     assert out.read_text() == "old"
     assert len(list(tmp_path.iterdir())) == 2

@@ -5,23 +5,25 @@ from __future__ import annotations
 import csv
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+import wordbias as wb
 from wordbias.outcomes.scrubbing import gendered_words
-from wordbias.outcomes.swapping import Swapper, in_case_of, name_pairs
+from wordbias.outcomes.swapping import in_case_of, name_pairs
 from wordbias.wordlists import Attribute, names
 from wordbias.wordlists.rewriting import left_alone, swaps
 
-SWAPPER = Swapper.built_in()
 TWO_WAY = sorted(set(swaps().words) - swaps().one_way)
 _BRACKETED = re.compile(r"\[([^\]]*)\]")
 
 
-def swapped(text: str) -> str:
-    return SWAPPER(text)[0]
+def swapped(text: str, **options: Any) -> str:
+    (found,) = wb.rewrite("swap", [text], **options).texts
+    return str(found)
 
 
 @pytest.mark.parametrize(
@@ -49,9 +51,10 @@ def test_a_text_and_its_counterpart(text: str, other: str) -> None:
     assert swapped(text) == other
 
 
-def test_what_was_swapped_is_said() -> None:
-    assert SWAPPER("She and HER dog")[1] == ["she → he", "her → his"]
-    assert SWAPPER("nobody")[1] == []
+def test_the_swapped_words_are_counted() -> None:
+    (row,) = wb.rewrite("swap", ["She and HER dog"]).report["words-changed"]
+    assert (row.value, row.details["most"]) == (2, {"she → he": 1, "her → his": 1})
+    assert wb.rewrite("swap", ["nobody"]).report["rows-changed"][0].value == 0
 
 
 def test_every_pair_of_the_attribute_is_swapped_but_what_reads_otherwise() -> None:
@@ -63,7 +66,7 @@ def test_every_pair_of_the_attribute_is_swapped_but_what_reads_otherwise() -> No
             assert (words[a], words[b]) == (b, a)
 
 
-def test_pairs_are_one_to_one_and_one_way_streets_lead_into_them() -> None:
+def test_pairs_are_one_to_one_and_other_words_map_into_them() -> None:
     words = swaps().words
     assert all(words[words[word]] == word for word in TWO_WAY)
     assert all(words[words[words[word]]] == words[word] for word in swaps().one_way)
@@ -109,7 +112,7 @@ def test_names_are_paired_by_frequency() -> None:
 def test_names_are_swapped_on_request_as_they_are_written() -> None:
     other = name_pairs()["Emma"]
     assert swapped("Emma Stone") == "Emma Stone"
-    assert Swapper.built_in(with_names=True)("Emma, emma and she")[0] == f"{other}, emma and he"
+    assert swapped("Emma, emma and she", swap_names=True) == f"{other}, emma and he"
 
 
 def bracketed(folder: Path, kind: str, part: str) -> list[tuple[str, str]]:

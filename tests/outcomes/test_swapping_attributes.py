@@ -10,30 +10,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import wordbias as wb
 from wordbias import WordbiasError
-from wordbias.outcomes.swapping import Swapper
 from wordbias.wordlists import Attribute
 from wordbias.wordlists.rewriting import swaps_of, words_saying
 
 Run = Callable[..., Any]
-FAITHS = Attribute.load("religion:christian,muslim")
+FAITHS = "religion:christian,muslim"
 AGE = Attribute.load("age")
+SWAPPED = "Her Muslim imam, his CHURCH and young elders; mosques and Churchill."
 TEXT = "Her Christian priest, his MOSQUE and young elders; churches and Churchill."
 
 
 def test_words_become_their_counterparts_in_their_case() -> None:
-    swapped, done = Swapper.of(FAITHS)(TEXT)
-    assert swapped == "Her Muslim imam, his CHURCH and young elders; mosques and Churchill."
-    assert len(done) == 4
-    assert Swapper.of(AGE)("Young elders")[0] == "Old youngsters"
+    found = wb.rewrite("swap", [TEXT], groups=FAITHS)
+    assert found.texts == [SWAPPED]
+    assert found.report["words-changed"][0].value == 4
+    assert wb.rewrite("swap", ["Young elders"], groups="age").texts == ["Old youngsters"]
 
 
 @given(st.lists(st.sampled_from(sorted(swaps_of(AGE).words)), max_size=8))
 def test_swapping_twice_gives_the_text_back(words: list[str]) -> None:
     known = swaps_of(AGE)
     text = " ".join(word for word in words if word not in known.one_way)
-    swapper = Swapper.of(AGE)
-    assert swapper(swapper(text)[0])[0] == text
+    once = wb.rewrite("swap", [text], groups=AGE).texts
+    assert wb.rewrite("swap", once, groups=AGE).texts == [text]
 
 
 def test_a_word_of_several_pairs_goes_with_its_first_counterpart() -> None:
@@ -45,7 +46,7 @@ def test_a_word_of_several_pairs_goes_with_its_first_counterpart() -> None:
 
 def test_without_pairs_nothing_can_be_swapped() -> None:
     with pytest.raises(WordbiasError, match=r"ethnicity asian/black has no pairs .*\[pairs\]"):
-        Swapper.of(Attribute.load("ethnicity:asian,black"))
+        wb.rewrite("swap", [TEXT], groups="ethnicity:asian,black")
 
 
 def test_the_words_that_say_a_group_are_its_members_and_what_is_specific() -> None:
@@ -65,13 +66,12 @@ def rewritten(cli: Run, tmp_path: Path, method: str, *options: str) -> str:
 
 
 def test_the_command_takes_an_attribute(cli: Run, tmp_path: Path) -> None:
-    faiths = ("--groups", "religion:christian,muslim")
-    assert rewritten(cli, tmp_path, "swap", *faiths) == Swapper.of(FAITHS)(TEXT)[0]
-    scrubbed = rewritten(cli, tmp_path, "scrub", *faiths)
+    assert rewritten(cli, tmp_path, "swap", "--groups", FAITHS) == SWAPPED
+    scrubbed = rewritten(cli, tmp_path, "scrub", "--groups", FAITHS)
     assert scrubbed == "Her _ _, his _ and young elders; _ and Churchill."
 
 
-def test_gender_by_name_is_what_is_done_anyway(cli: Run, tmp_path: Path) -> None:
+def test_gender_by_name_is_the_default(cli: Run, tmp_path: Path) -> None:
     for method in ("swap", "scrub"):
         plain = rewritten(cli, tmp_path, method)
         assert rewritten(cli, tmp_path, method, "--groups", "gender") == plain

@@ -77,7 +77,7 @@ def test_any_text_has_an_answer(before: str, behind: str) -> None:
     assert found == stands_alone(f"x. {text}", len(before) + 4, len(before) + 7) or len(before) > 36
 
 
-def test_what_stands_far_away_does_not_matter() -> None:
+def test_words_far_away_do_not_matter() -> None:
     assert alone("a " * 1_000 + "her." + " b" * 1_000)
 
 

@@ -90,7 +90,7 @@ def test_a_sentence_is_understood(sentences: list[Sentence]) -> None:
     assert one.gold == ((one.mention, *one.pronouns),)
 
 
-def test_pairs_stand_in_the_same_place(sentences: list[Sentence]) -> None:
+def test_both_sentences_of_a_pair_have_the_same_position(sentences: list[Sentence]) -> None:
     half = len(sentences) // 2
     assert len(sentences) == 24
     for pro, anti in zip(sentences[:half], sentences[half:], strict=True):

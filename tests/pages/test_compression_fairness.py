@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,10 +21,7 @@ PathCollection = pytest.importorskip("matplotlib.collections").PathCollection
 X = {"none": [4.0, 4.5, 3.5], "scrub": [1.5, 1.7, 1.6]}
 
 
-@pytest.fixture(autouse=True)
-def _matplotlibs_own_arithmetic() -> Iterator[None]:
-    with np.errstate(all="warn"):
-        yield
+pytestmark = pytest.mark.usefixtures("usual_numerics")
 
 
 def rows(*, undefined: str = "") -> list[Row]:

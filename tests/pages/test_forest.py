@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from itertools import combinations
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from wordbias import WordbiasError
@@ -18,10 +16,7 @@ from wordbias.results import Report, Row
 Figure = pytest.importorskip("matplotlib.figure").Figure
 
 
-@pytest.fixture(autouse=True)
-def _matplotlibs_own_arithmetic() -> Iterator[None]:
-    with np.errstate(all="warn"):
-        yield
+pytestmark = pytest.mark.usefixtures("usual_numerics")
 
 
 def _row(subject: str, measure: str, value: float | None, **details: Any) -> Row:

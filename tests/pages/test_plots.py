@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -21,10 +20,7 @@ from wordbias.pages.plots import draw_matrix, draw_scatter, save_comparison, sho
 Figure = pytest.importorskip("matplotlib.figure").Figure
 
 
-@pytest.fixture(autouse=True)
-def _matplotlibs_own_arithmetic() -> Iterator[None]:
-    with np.errstate(all="warn"):
-        yield
+pytestmark = pytest.mark.usefixtures("usual_numerics")
 
 
 @pytest.fixture

@@ -1,14 +1,12 @@
-"""Fixtures of the tests of probes: tiny encoders, and torch in one thread."""
+"""A tiny encoder of each family, for the tests of probes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from encoder_folders import make_encoder
-
-from wordbias import threads
 
 
 @pytest.fixture(scope="session")
@@ -22,15 +20,3 @@ def encoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], 
         return made[family]
 
     return find
-
-
-@pytest.fixture
-def one_thread() -> Iterator[None]:
-    """Let torch compute in one thread, so that equal calls give equal bits."""
-    torch = pytest.importorskip("torch")
-    before = torch.get_num_threads()
-    threads.set_threads(1)
-    torch.set_num_threads(1)
-    yield
-    threads.set_threads(None)
-    torch.set_num_threads(before)

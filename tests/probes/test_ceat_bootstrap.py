@@ -83,7 +83,7 @@ def test_noise_is_the_error_of_the_variance_where_sentences_do_not_matter() -> N
     assert np.mean([spread.is_clear for spread in found]) < 0.06
 
 
-def test_without_two_draws_of_a_sentence_nothing_is_seen() -> None:
+def test_without_two_draws_of_a_sentence_there_is_no_spread() -> None:
     places = np.arange(4)[:, None]
     spread = sentence_spread(np.array([1.0, -1, 2, -2]), places, [100])
     assert not spread.is_clear
@@ -209,7 +209,7 @@ def test_equal_contexts_leave_no_width() -> None:
     assert low == high == found.combined.effect
 
 
-def test_too_few_draws_are_said() -> None:
+def test_too_few_draws_give_a_reason() -> None:
     found = associate(_clouds(7, 400), draws=20)
     assert found.sentence_se is None
     assert "too few draws" in found.reason

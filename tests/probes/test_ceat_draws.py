@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -17,13 +17,6 @@ from wordbias.wordlists.query_files import load_queries
 
 SIZES = (3, 4, 2, 5)
 EPS = float(np.finfo(np.float32).eps)
-
-
-@pytest.fixture
-def one_thread() -> Iterator[None]:
-    threads.set_threads(1)
-    yield
-    threads.set_threads(None)
 
 
 def _sets(
@@ -104,7 +97,7 @@ def test_the_denominator_is_that_of_a_sample() -> None:
     assert drawn_effects(contexts, places).effects == pytest.approx(expected, rel=1e-12)
 
 
-def test_the_length_of_vectors_does_not_matter_and_they_are_left_alone() -> None:
+def test_the_length_of_vectors_does_not_matter_and_they_are_not_changed() -> None:
     rng = np.random.default_rng(4)
     sets = _sets(rng)
     before = [[word.copy() for word in words] for words in sets]
@@ -117,7 +110,7 @@ def test_the_length_of_vectors_does_not_matter_and_they_are_left_alone() -> None
             assert np.array_equal(word, copy)
 
 
-def test_float32_vectors_of_the_caller_are_left_alone() -> None:
+def test_float32_vectors_of_the_caller_are_not_changed() -> None:
     rng = np.random.default_rng(5)
     word = rng.standard_normal((1, 6)).astype(np.float32)
     others = [[rng.standard_normal((1, 6)) for _ in range(2)] for _ in range(3)]

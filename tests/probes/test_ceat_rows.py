@@ -70,7 +70,7 @@ def test_a_row_for_each_query_and_layer_with_its_conventions() -> None:
         assert about["draws_low"] < about["draws_mean"] < about["draws_high"]
 
 
-def test_what_is_said_of_the_draws() -> None:
+def test_rows_name_their_draws() -> None:
     (row,) = ceat(_found(), [QUERY], Settings(draws=1_001), layers=[6])
     about = dict(row.details)
     words = {"X": ("John", "Bill"), "Y": ("Amy", "Ann"), "A": ("office", "salary")}
@@ -177,7 +177,7 @@ def test_no_column_no_such_layer() -> None:
         ceat(found, [QUERY], layers=[3])
 
 
-def test_vectors_that_are_mapped_are_left_alone() -> None:
+def test_vectors_that_are_mapped_are_not_changed() -> None:
     found = _found()
     found.vectors.flags.writeable = False
     assert len(ceat(found, [QUERY], Settings(draws=20))) == 2

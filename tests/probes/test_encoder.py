@@ -70,7 +70,7 @@ def test_a_model_without_a_table_of_positions_has_no_limit() -> None:
     assert position_limit(torch.nn.Linear(2, 2)) is None
 
 
-def test_a_tokenizer_that_knows_a_shorter_length_is_believed(folder: Path) -> None:
+def test_a_shorter_length_of_the_tokenizer_counts(folder: Path) -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, model_max_length=11)
     tokenizer.save_pretrained(folder)
     encoder = Encoder.load(folder, device="cpu")
@@ -269,7 +269,7 @@ def test_random_weights_are_drawn_as_the_config_says(encoder_folder: Find) -> No
     assert abs(deviation - rate) < room
 
 
-def test_the_hash_knows_every_weight(encoder_folder: Find) -> None:
+def test_the_hash_depends_on_every_weight(encoder_folder: Find) -> None:
     encoder = Encoder.load(encoder_folder("bert"), device="cpu")
     before = encoder.sha256()
     assert before == Encoder.load(encoder_folder("bert"), device="cpu").sha256()
@@ -339,7 +339,7 @@ def test_what_the_hub_has_and_transformers_cannot_load_is_one_line(
     assert str(caught.value) == "some/model: cannot be loaded as an encoder: of no known kind"
 
 
-def test_loading_says_nothing_and_leaves_the_log_as_it_was(
+def test_loading_prints_nothing_and_does_not_change_the_log_level(
     encoder_folder: Find, capfd: pytest.CaptureFixture[str]
 ) -> None:
     logging = transformers.utils.logging

@@ -88,7 +88,7 @@ def reference(
 
 
 @pytest.mark.parametrize("pooling", ["first", "mean"])
-def test_texts_are_encoded_as_if_each_were_alone(encoder: Encoder, pooling: str) -> None:
+def test_a_batch_does_not_change_the_vectors_of_its_texts(encoder: Encoder, pooling: str) -> None:
     some = Settings(pooling=pooling)
     found = encode(encoder, TEXTS, settings=some)
     assert found.dtype == np.float32
@@ -100,7 +100,7 @@ def test_texts_are_encoded_as_if_each_were_alone(encoder: Encoder, pooling: str)
 
 
 @pytest.mark.parametrize("subword", ["mean", "first", "last"])
-def test_words_are_encoded_as_if_each_text_were_alone(encoder: Encoder, subword: str) -> None:
+def test_a_batch_does_not_change_the_vectors_of_words(encoder: Encoder, subword: str) -> None:
     texts, spans = ([x[i] for i in WITH_WORD] for x in (TEXTS, SPANS))
     found = encode_spans(encoder, texts, spans, subword=subword, max_length=20)
     some = Settings(pooling="word", subword=subword, max_length=20)
@@ -145,7 +145,7 @@ def test_chosen_layers_are_those_of_all(bert: Encoder, layers: tuple[int, ...]) 
     np.testing.assert_array_equal(encode(bert, TEXTS, settings=Settings(layers)), every[once])
 
 
-def test_layer_0_knows_no_other_token(bert: Encoder) -> None:
+def test_layer_0_does_not_depend_on_other_tokens(bert: Encoder) -> None:
     """The first token of the input embeddings is the same for every text; a later layer's not."""
     found = encode(bert, TEXTS[:3])
     assert np.ptp(found[0], axis=0).max() == 0
@@ -262,7 +262,7 @@ def test_texts_are_tokenised_in_parts(bert: Encoder, monkeypatch: pytest.MonkeyP
     some = Settings(pooling="word", max_length=9)
     whole = Work.of(bert, TEXTS, SPANS, some)
     assert len(whole.lost()) > 1
-    monkeypatch.setattr(tokenising, "_CHUNK", 3)
+    monkeypatch.setattr(tokenising, "TEXTS_TOGETHER", 3)
     parts = Work.of(bert, TEXTS, SPANS, some)
     assert parts.lost() == whole.lost()
     assert parts.truncated == whole.truncated > 0

@@ -49,7 +49,7 @@ def test_a_true_code_saves_bits_as_rarely_as_a_code_must() -> None:
     assert np.mean(saved) <= 5 * np.std(saved) / np.sqrt(60)
 
 
-def test_random_labels_are_learned_by_heart_where_there_are_many_dimensions() -> None:
+def test_random_labels_are_memorised_where_there_are_many_dimensions() -> None:
     assert online_code(*_noise(600, 300)).compression < 0.98
 
 
@@ -147,7 +147,7 @@ def test_seeds_are_seeds() -> None:
     assert online_code(x, y, seed=1) != online_code(x, y, seed=2)
 
 
-def test_several_layers_and_seeds_are_each_alone() -> None:
+def test_several_layers_and_seeds_do_not_change_each_other() -> None:
     x, y = _signal(400, 6)
     layers = np.stack([x, x[:, ::-1], 0 * x])
     found = online_codes(Examples.of(layers, y, layers=(0, 6, 12)), seeds=(3, 4))
@@ -179,7 +179,7 @@ def test_groups_arrive_one_by_one() -> None:
     assert set(sorted_.ends().tolist()) <= set(stops.tolist())
 
 
-def test_orders_with_blocks_of_their_own_are_each_alone() -> None:
+def test_orders_with_other_blocks_do_not_change_each_other() -> None:
     x, y = _signal(500, 6)
     groups = np.random.default_rng(2).integers(0, 25, 500)
     layers = np.stack([x, x * 0.5])

@@ -221,7 +221,7 @@ def test_texts_are_lower_cased_where_the_folder_says(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", NEW_MODES)
 @pytest.mark.parametrize("included", [True, False])
-def test_the_default_prompt_stands_before_every_text(
+def test_the_default_prompt_comes_before_every_text(
     folder: Path, mode: str, included: bool
 ) -> None:
     add(folder, pooled=pooling(mode, include_prompt=included))

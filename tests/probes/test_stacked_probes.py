@@ -111,7 +111,7 @@ def test_threads_change_no_bit(probe: str) -> None:
     assert found[0] == found[1] == found[2]
 
 
-def test_layers_together_are_each_alone() -> None:
+def test_layers_that_are_trained_together_do_not_change_each_other() -> None:
     x, y = _data(300, 9, 2, layers=3)
     jobs = _jobs(y, layers=3, seeds=2)
     together = train_jobs(x, jobs, 2, QUICK)
@@ -160,12 +160,13 @@ def test_large_scores_do_not_overflow() -> None:
 def test_scoring_in_small_tiles_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = _data(220, 6, 2)
     expected = train_jobs(x, _jobs(y), 2, QUICK)
+    # private: sizes of the blocks of a numerical kernel, which may change no value
     monkeypatch.setattr("wordbias.probes.stacked._TILE", 7 * 6)
     found = train_jobs(x, _jobs(y), 2, QUICK)
     np.testing.assert_allclose(_losses(found), _losses(expected), rtol=1e-5)
 
 
-def test_a_stack_stops_when_it_is_told_to() -> None:
+def test_a_stack_can_be_stopped() -> None:
     x, y = _data(100, 4, 2)
     stop = threading.Event()
     stop.set()
@@ -173,7 +174,7 @@ def test_a_stack_stops_when_it_is_told_to() -> None:
         Stack(LinearProbes, x, _jobs(y), 2, QUICK).train(lambda count: None, stop)
 
 
-def test_a_failure_in_one_thread_is_the_one_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_in_one_thread_is_the_one_that_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = _data(120, 4, 2, layers=4)
     monkeypatch.setattr(trainer, "ROWS", 1)
     train, calls = Stack.train, []

@@ -183,7 +183,7 @@ def test_rows_behind_the_limit_are_not_read(write: Write) -> None:
     assert load_texts(path, Choice(limit=1)).texts == ["a"]
 
 
-def test_columns_of_many_values_are_kept_where_they_are_asked_for(write: Write) -> None:
+def test_a_column_of_many_values_is_stored_where_it_is_named(write: Write) -> None:
     lines = "".join(f"t\t{i}\t{i % DISTINCT}\n" for i in range(DISTINCT + 1))
     path = write("a.tsv", "text\tid\tgroup\n" + lines)
     found = load_texts(path)

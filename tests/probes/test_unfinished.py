@@ -111,7 +111,7 @@ def test_what_the_file_says_of_itself(bert: Encoder, out: Path) -> None:
 
 @pytest.mark.parametrize("after", [1, 2])
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError("no room")])
-def test_after_a_stop_the_same_call_goes_on(
+def test_an_interrupted_call_is_resumed(
     bert: Encoder, out: Path, monkeypatch: pytest.MonkeyPatch, after: int, error: BaseException
 ) -> None:
     with monkeypatch.context() as patch:
@@ -129,7 +129,7 @@ def test_after_a_stop_the_same_call_goes_on(
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), WordbiasError("vectors that are none")])
-def test_of_a_stop_before_the_first_text_nothing_is_left(
+def test_an_interruption_before_the_first_text_leaves_no_file(
     bert: Encoder, out: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     """A model that fails at once does not bar the output to the next one."""
@@ -296,7 +296,7 @@ def test_a_full_disk_is_known_before_the_work(
     assert names(out) == []
 
 
-def test_room_is_taken_where_the_system_has_no_call_for_it(
+def test_disk_space_is_reserved_where_the_system_has_no_call_for_it(
     bert: Encoder, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(out, bert)
@@ -333,7 +333,7 @@ def test_a_second_process_does_not_take_part(bert: Encoder, out: Path) -> None:
     assert names(out) == ["bios.st"]
 
 
-def test_the_lock_of_a_killed_process_keeps_nobody_out(bert: Encoder, out: Path) -> None:
+def test_the_lock_of_a_killed_process_does_not_block_others(bert: Encoder, out: Path) -> None:
     out.with_name("bios.st.unfinished.lock").touch()
     run(out, bert)
     assert names(out) == ["bios.st"]

@@ -77,7 +77,7 @@ def test_the_list_in_every_format(cli: Run, to: str) -> None:
     assert "snli-train" in done.out
 
 
-def test_json_has_what_the_table_has_no_room_for(cli: Run) -> None:
+def test_json_has_what_the_table_leaves_out(cli: Run) -> None:
     rows = json.loads(cli("fetch", "--format", "json").out)["rows"]
     assert [row["subject"] for row in rows] == list(catalogue())
     for row in rows:
@@ -254,7 +254,9 @@ def _wait_for_part(data: Path) -> Path:
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_killed_fetch_goes_on(cli: Run, server: Server, data: Path, how: signal.Signals) -> None:
+def test_a_killed_fetch_is_resumed(
+    cli: Run, server: Server, data: Path, how: signal.Signals
+) -> None:
     body = _archive("wiki_giga_2024_50_x.txt", VECTORS * 20_000)
     name = "glove.2024.wikigiga.50d"
     hanging = Answer(body, etag='"1"', hang=len(body) // 2)
@@ -371,7 +373,7 @@ def test_the_list_says_whose_hash_is_known(cli: Run, server: Server, fetched: Ru
     assert "is not the file that was recorded on" in message
 
 
-def test_a_mirror_that_is_none_is_refused_even_where_nothing_is_missing(
+def test_a_mirror_that_is_not_valid_is_refused_even_where_nothing_is_missing(
     cli: Run, server: Server, fetched: Run
 ) -> None:
     _serve(server, "rg-65", b"king\tqueen\t3.5\n")
@@ -379,7 +381,7 @@ def test_a_mirror_that_is_none_is_refused_even_where_nothing_is_missing(
     assert "nonsense: is no mirror" in _refused(cli, "fetch", "rg-65", "--mirror", "nonsense")
 
 
-def test_a_second_process_is_told(cli: Run, server: Server, data: Path) -> None:
+def test_a_second_process_is_refused(cli: Run, server: Server, data: Path) -> None:
     _serve(server, "rg-65", Answer(bytes(200_000), hang=100_000))
     with _running(server, "rg-65"):
         _wait_for_part(data)

@@ -73,7 +73,7 @@ def test_hashes_are_those_of_the_real_files(name: str, shared_data: Path) -> Non
     assert catalogue()[name].size == len(data)
 
 
-def test_an_archive_stands_for_its_members() -> None:
+def test_an_archive_is_the_source_of_its_members() -> None:
     assert [r.name for r in choose(["snli", "men", "snli-dev"])] == [
         "snli-train", "snli-dev", "snli-test", "men",
     ]  # fmt: skip
@@ -118,7 +118,7 @@ def test_no_name_at_all_stays_none() -> None:
     assert located(None) is None
 
 
-def test_names_that_stand_for_no_file() -> None:
+def test_names_of_no_single_file() -> None:
     with pytest.raises(WordbiasError, match=r"^snli: stands for snli-train, snli-dev, snli-test;"):
         located("snli")
     with pytest.raises(WordbiasError, match=r"^gn-glove: cannot be fetched: .*Google Drive"):

@@ -63,7 +63,9 @@ def test_wherever_it_breaks_off_the_rest_is_joined(
     assert server.ranges() == [f"bytes={begin}-" if begin else None for begin in begins]
 
 
-def test_after_three_breaks_the_next_call_goes_on(server: Server, tmp_path: Path) -> None:
+def test_after_three_broken_connections_the_next_call_resumes(
+    server: Server, tmp_path: Path
+) -> None:
     cut = 300_000
     server.put(PATH, Answer(BODY, etag='"v1"', stop=cut))
     message = _refused(server, tmp_path)
@@ -151,7 +153,7 @@ def test_a_part_without_its_note_is_not_used(server: Server, tmp_path: Path) -> 
         Answer(b"", 416),
     ],
 )
-def test_an_answer_that_does_not_fit_the_part_is_asked_for_anew(
+def test_a_response_that_does_not_fit_the_part_is_requested_again(
     server: Server, tmp_path: Path, wrong: Answer
 ) -> None:
     server.put(PATH, Answer(BODY, stop=300_000), wrong, Answer(BODY))
@@ -203,7 +205,7 @@ def test_a_web_page_is_not_data(server: Server, tmp_path: Path, page: Answer) ->
     assert _get(server, tmp_path) == BODY
 
 
-def test_compression_that_was_not_asked_for_is_refused(server: Server, tmp_path: Path) -> None:
+def test_compression_that_was_not_requested_is_refused(server: Server, tmp_path: Path) -> None:
     server.put(PATH, Answer(b"\x1f\x8b", headers={"Content-Encoding": "gzip"}))
     assert "compressed, though asked not to" in _refused(server, tmp_path)
 
@@ -256,7 +258,7 @@ class _Usage(NamedTuple):
     free: int
 
 
-def test_a_disk_too_small_is_seen_before_it_is_full(
+def test_a_disk_too_small_is_refused_before_it_is_full(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.put(PATH, BODY)
@@ -266,7 +268,7 @@ def test_a_disk_too_small_is_seen_before_it_is_full(
     assert "1 are free" in message
 
 
-def test_an_error_of_the_disk_keeps_the_part(
+def test_after_an_error_of_the_disk_the_part_is_still_there(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.put(PATH, Answer(BODY, etag='"v1"'))

@@ -71,7 +71,7 @@ def test_a_file_is_put_in_its_place_and_recorded(server: Server, data: Path) -> 
     assert _tree(data) == {"set/set.txt", "set/.fetched.json"}
 
 
-def test_what_is_there_is_not_asked_for_again(server: Server) -> None:
+def test_what_is_there_is_not_downloaded_again(server: Server) -> None:
     server.put("/d/set.txt", TEXT)
     resource = _resource(server)
     _fetch(resource)
@@ -237,7 +237,7 @@ def test_a_set_that_lacks_one_file_is_not_there(server: Server, data: Path) -> N
     assert server.requests == [("/d/y.csv", None)]
 
 
-def test_a_mirror_stands_in_for_the_host(server: Server) -> None:
+def test_a_mirror_replaces_the_host(server: Server) -> None:
     server.put("/copy/d/set.txt", TEXT)
     (resource,) = read_group("set", {**ABOUT, "url": "https://gone.invalid/d/set.txt"})
     (found,) = _fetch(resource, mirror=f"{server.url}/copy/")
@@ -356,7 +356,7 @@ class _Usage(NamedTuple):
     free: int
 
 
-def test_room_for_what_is_unpacked_is_looked_for_first(
+def test_free_space_is_checked_before_unpacking(
     server: Server, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     packed = _zipped({"a.txt": bytes(1_000_000)})
@@ -380,11 +380,15 @@ def test_a_full_disk_while_unpacking(
     server.put("/d/set.txt", gzip.compress(TEXT))
     resource = _resource(server, gunzip=True)
 
-    def full(*arguments: object) -> None:
-        raise OSError(28, "No space left on device")
+    opened = Path.open
+
+    def full(path: Path, mode: str = "r", *more: Any, **options: Any) -> Any:
+        if mode == "xb":  # what is unpacked is a new file
+            raise OSError(28, "No space left on device")
+        return opened(path, mode, *more, **options)
 
     with monkeypatch.context() as patched:
-        patched.setattr("wordbias.resources.unpacking._copy", full)
+        patched.setattr(Path, "open", full)
         message = _refused(resource)
     assert message.startswith(f"set: cannot be written to {data} (")
     assert "bytes free): No space left on device; mend that" in message

@@ -102,7 +102,7 @@ def test_a_file_in_place_of_the_folder(path: Path, process: Any, tmp_path: Path)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs rlimits")
-def test_no_room_for_an_entry(path: Path, process: Any, cache_folder: Path) -> None:
+def test_a_full_disk_for_a_cache_entry(path: Path, process: Any, cache_folder: Path) -> None:
     """No file may grow beyond 100 kB, as on a disk that is full."""
     import resource
 

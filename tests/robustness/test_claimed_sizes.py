@@ -102,7 +102,7 @@ CLAIMS: dict[str, tuple[str, bytes, readers.Read]] = {
 
 
 @pytest.mark.parametrize("name", CLAIMS)
-def test_a_claim_costs_nothing(name: str, tmp_path: Path) -> None:
+def test_a_claimed_size_takes_no_memory(name: str, tmp_path: Path) -> None:
     file, content, read = CLAIMS[name]
     if read is readers.resumed:
         pytest.importorskip("torch")

@@ -205,7 +205,7 @@ def test_what_would_run_is_refused_in_one_line(name: str, tmp_path: Path, victim
 
 
 @pytest.mark.parametrize("name", HARMLESS)
-def test_code_beside_a_model_is_left_alone(name: str, tmp_path: Path, victim: Path) -> None:
+def test_code_beside_a_model_is_not_run(name: str, tmp_path: Path, victim: Path) -> None:
     pytest.importorskip("transformers")
     path = made(HARMLESS[name], tmp_path, victim)
     before = set(sys.modules)

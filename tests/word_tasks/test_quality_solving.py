@@ -63,6 +63,7 @@ def test_tiles_blocks_and_threads_change_nothing(
     if size > 3:
         assert whole[:50].tolist() == best
     for tile, block, count in ((7, 700, 1), (512, 3, 2), (100_000, 100_000, 2)):
+        # private: sizes of the blocks of a numerical kernel, which may change no value
         monkeypatch.setattr(solving, "_TILE", tile)
         monkeypatch.setattr(solving, "_QUESTIONS", block)
         threads.set_threads(count)
@@ -93,6 +94,7 @@ def test_of_equal_answers_the_first_word_is_taken(method: Literal["add", "mul"])
 def test_words_that_are_all_alike_fill_no_memory(
     monkeypatch: pytest.MonkeyPatch, method: Literal["add", "mul"]
 ) -> None:
+    # private: sizes of the blocks of a numerical kernel, which may change no value
     monkeypatch.setattr(solving, "_CANDIDATES", 100)
     monkeypatch.setattr(solving, "_AT_ONCE", 64)
     monkeypatch.setattr(solving, "_TILE", 16)

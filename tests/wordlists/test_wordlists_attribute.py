@@ -95,7 +95,7 @@ def test_a_byte_order_mark_and_windows_line_ends_are_read(write):
     assert Attribute.load(path).name == "age"
 
 
-def test_lists_may_stand_in_another_file(write):
+def test_lists_may_be_in_another_file(write):
     write('old = ["old", "aged"]\nmore = ["elderly", "old"]\n[deep]\nyoung = ["a", "b"]', "x.toml")
     write('old = ["old", "aged"]\nmore = ["elderly", "old"]', "y.toml")
     age = Attribute.load(
@@ -144,7 +144,7 @@ def test_a_mistake_is_named_in_one_line(write, text, message):
     assert str(path.parent) in str(caught.value)
 
 
-def test_a_missing_file_and_a_folder_are_told_apart(tmp_path):
+def test_a_missing_file_and_a_folder_have_different_messages(tmp_path):
     with pytest.raises(WordbiasError, match=r"none\.toml: no such file; check the path"):
         Attribute.load(tmp_path / "none.toml")
     with pytest.raises(WordbiasError, match="expected a file, found a folder"):

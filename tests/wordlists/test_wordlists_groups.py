@@ -220,7 +220,7 @@ def test_a_file_with_a_colon_in_its_name_is_found(
         ("age:young,", r"age: no group ''"),
     ],
 )
-def test_what_cannot_be_had_is_said(asked: str, message: str) -> None:
+def test_unknown_lists_are_refused(asked: str, message: str) -> None:
     with pytest.raises(WordbiasError, match=message) as caught:
         Attribute.load(asked)
     assert "\n" not in str(caught.value)

@@ -9,9 +9,9 @@ from wordbias.wordlists import common_names, names, test_names
 
 
 @pytest.fixture(scope="module")
-def register(shared):
+def register(shared_data):
     counts = Counter()
-    with (shared / "names" / "ssa_yob2020.txt").open(newline="") as file:
+    with (shared_data / "names" / "ssa_yob2020.txt").open(newline="") as file:
         for name, sex, births in csv.reader(file):
             counts[name, sex] = int(births)
     return counts
@@ -62,7 +62,7 @@ def test_no_name_is_chosen_twice():
     assert len(set(everyone)) == 264
 
 
-def test_chosen_names_stand_in_order_of_frequency(register):
+def test_chosen_names_are_in_order_of_frequency(register):
     for sex, group in zip("FM", chosen(), strict=True):
         births = [register[name, sex] for name in group]
         assert births == sorted(births, reverse=True)

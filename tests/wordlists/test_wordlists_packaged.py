@@ -103,29 +103,35 @@ def test_stereotypes_are_not_gender_specific(word):
     assert word not in Attribute.load().specific
 
 
-def test_gender_specific_words_cover_the_public_lists(shared):
+def test_gender_specific_words_cover_the_public_lists(shared_data):
     ours = Attribute.load().specific
-    public = json.loads((shared / "bolukbasi" / "gender_specific_seed.json").read_text("utf-8"))
+    public = json.loads(
+        (shared_data / "bolukbasi" / "gender_specific_seed.json").read_text("utf-8")
+    )
     seed = {word.lower() for word in public if "_" not in word}
     assert len(seed & ours) / len(seed) > 0.8
     gn_glove = {
         word.strip()
         for side in ("female", "male")
-        for word in (shared / "gn_glove" / f"{side}_word_file.txt").read_text("utf-8").split("\n")
+        for word in (shared_data / "gn_glove" / f"{side}_word_file.txt")
+        .read_text("utf-8")
+        .split("\n")
     }
     assert len(gn_glove & ours) / len(gn_glove) > 0.8
 
 
-def test_no_published_file_was_copied(shared):
+def test_no_published_file_was_copied(shared_data):
     ours = {hashlib.sha256(read(name).encode()).digest() for name in PACKAGED}
     theirs = {
-        hashlib.sha256(file.read_bytes()).digest() for file in shared.rglob("*") if file.is_file()
+        hashlib.sha256(file.read_bytes()).digest()
+        for file in shared_data.rglob("*")
+        if file.is_file()
     }
     assert not ours & theirs
 
 
-def test_template_words_are_not_the_published_ones(shared):
-    ours, theirs = Templates.load(), Templates.load(shared / "dev2020")
+def test_template_words_are_not_the_published_ones(shared_data):
+    ours, theirs = Templates.load(), Templates.load(shared_data / "dev2020")
     for group, words in {**ours.objects, **ours.verbs}.items():
         published = {**theirs.objects, **theirs.verbs}[group]
         assert len(set(words) & set(published)) <= len(words) / 4

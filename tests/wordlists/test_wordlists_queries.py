@@ -71,9 +71,9 @@ def _lower(words: Any) -> set[str]:
     return {word.lower() for word in words}
 
 
-def test_the_words_are_those_of_the_published_copy(shared: Path) -> None:
+def test_the_words_are_those_of_the_published_copy(shared_data: Path) -> None:
     """All deviations are listed here and in the file's head."""
-    published = json.loads((shared / "weat" / "weat.json").read_text(encoding="utf-8"))
+    published = json.loads((shared_data / "weat" / "weat.json").read_text(encoding="utf-8"))
     ours = {query.name: query for query in load_queries()}
     pairs = {
         "weat1": "Flowers_Insects_Pleasant_Unpleasant",

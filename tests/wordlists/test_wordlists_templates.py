@@ -17,8 +17,8 @@ OBJECTS = {
 
 
 @pytest.fixture
-def dev2020(shared):
-    return Templates.load(shared / "dev2020")
+def dev2020(shared_data):
+    return Templates.load(shared_data / "dev2020")
 
 
 @pytest.fixture
@@ -166,7 +166,7 @@ def test_an_empty_list_is_named(folder):
         Templates.load(folder)
 
 
-def test_a_missing_folder_and_a_file_are_told_apart(tmp_path, folder):
+def test_a_missing_folder_and_a_file_have_different_messages(tmp_path, folder):
     with pytest.raises(WordbiasError, match=r"expected a folder of word lists, found nothing"):
         Templates.load(tmp_path / "none")
     with pytest.raises(WordbiasError, match=r"found a file; it needs verbs/, nouns/objects/"):

@@ -51,7 +51,7 @@ def test_a_mistake_is_named_in_one_line(write, text, name, message):
     assert "\n" not in str(caught.value)
 
 
-def test_a_missing_file_and_a_folder_are_told_apart(tmp_path):
+def test_a_missing_file_and_a_folder_have_different_messages(tmp_path):
     with pytest.raises(WordbiasError, match=r"none\.txt: no such file; check the path"):
         wordlist(tmp_path / "none.txt")
     with pytest.raises(WordbiasError, match="expected a file, found a folder"):

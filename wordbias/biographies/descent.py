@@ -72,7 +72,7 @@ def descend(
     with torch.random.fork_rng():
         optimizer = _optimizer(model, recipe)
         rounds = Rounds.of(len(learned.targets), recipe)
-        task = _Task(optimizer, learned, dev, recipe, rounds)
+        task = Task(optimizer, learned, dev, recipe, rounds)
         state = train(
             model,
             optimizer,
@@ -87,8 +87,8 @@ def descend(
     return state
 
 
-class _Task:
-    """Cross entropy of batches, accuracy on dev."""
+class Task:
+    """Cross entropy on batches, accuracy on dev."""
 
     def __init__(
         self,

@@ -39,14 +39,14 @@ def tune(
     Both end with the parameters that were best on dev. See `wordbias.biographies.descent.descend`.
     """
     head = new_head(encoder.dim, len(learned.classes), recipe.seed).to(encoder.device)
-    read, watched = (_Read(encoder, head, reading, part) for part in (learned, dev))
+    read, watched = (TextExamples(encoder, head, reading, part) for part in (learned, dev))
     model = Classifier(head, encoder.model)
     state = descend(model, read, watched, recipe, checkpoint=checkpoint, about=about, what=what)
     return Fitted(head, float(state.score[0]), int(state.epoch[0]))
 
 
 @dataclass(init=False)
-class _Read:
+class TextExamples:
     """Biographies as examples, read by the encoder that is trained."""
 
     lengths: Places

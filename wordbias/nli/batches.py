@@ -13,7 +13,7 @@ from wordbias.nli.lexicon import Lexicon
 from wordbias.nli.pairs import Pairs, Tokens
 
 Ints = NDArray[np.int64]
-_POOL = 1 << 16
+POOL = 1 << 16
 """Pairs that are drawn together and sorted by length: wide enough for little padding."""
 
 
@@ -96,7 +96,7 @@ class Encoded:
         """
         rng = np.random.default_rng([seed, epoch])
         drawn = rng.permutation(len(self))
-        pool = max(1, _POOL // size) * size
+        pool = max(1, POOL // size) * size
         pools = [self._sorted(drawn[i : i + pool]) for i in range(0, len(drawn), pool)]
         batches = [rows[i : i + size] for rows in pools for i in range(0, len(rows), size)]
         short = [batch for batch in batches if len(batch) < size]

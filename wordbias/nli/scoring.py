@@ -21,7 +21,7 @@ from wordbias.nli.test_sets import TestSet
 from wordbias.nli.tokens import tokenise
 from wordbias.progress import progress
 
-_AT_ONCE = 4096
+SENTENCES_TOGETHER = 4096
 """Sentences that are encoded together: enough for the matrix products, small in memory."""
 
 
@@ -143,7 +143,7 @@ class _Parts:
 
     def blocks(self) -> Iterator[slice]:
         """Yield slices of the templates."""
-        step = max(1, _AT_ONCE // len(self.fillers))
+        step = max(1, SENTENCES_TOGETHER // len(self.fillers))
         return (slice(i, i + step) for i in range(0, len(self.predicates), step))
 
     def encode(self, templates: slice) -> Encoded:

@@ -14,7 +14,8 @@ from wordbias.probes.encoder import Encoder
 from wordbias.probes.tokens import Int, Lost, Span, Tokens
 from wordbias.progress import progress
 
-_CHUNK = 512
+TEXTS_TOGETHER = 512
+"""Texts that the tokenizer is given at a time."""
 
 
 def tokenise(
@@ -93,7 +94,7 @@ def _checked(encoder: Encoder, max_length: int | None, with_spans: bool) -> int:
 
 
 def _chunks(count: int) -> Iterator[slice]:
-    yield from (slice(i, min(i + _CHUNK, count)) for i in range(0, count, _CHUNK))
+    yield from (slice(i, min(i + TEXTS_TOGETHER, count)) for i in range(0, count, TEXTS_TOGETHER))
 
 
 def _part(

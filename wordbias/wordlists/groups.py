@@ -99,7 +99,7 @@ class WordGroups:
         Raises
         ------
         WordbiasError
-            If there are fewer than two, one is empty or a text, a word is no text, or two have a word
+            If there are fewer than two, one is empty or a text, a word is no text, or two share a
             in common.
         """
         members = {str(name): words_of_group(str(name), words) for name, words in lists.items()}

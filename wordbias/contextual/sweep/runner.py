@@ -27,7 +27,7 @@ from wordbias.threads import threads
 from wordbias.workers import Workers
 
 Float32 = NDArray[np.float32]
-_TOGETHER = 4
+BATCHES_TOGETHER = 4
 """Batches that a process is given at a time."""
 
 
@@ -140,12 +140,12 @@ def _stream(
     left: Sequence[int],
     workers: Workers,
 ) -> Iterator[_Done]:
-    if workers.here or len(left) <= _TOGETHER:  # loading the model again takes longer
+    if workers.here or len(left) <= BATCHES_TOGETHER:  # loading the model again takes longer
         torch.set_num_threads(threads())
         forward = Forward(judge.model, plan)
         yield from (_batch(forward, judge.device, texts, batch) for batch in left)
         return
-    groups = [left[i : i + _TOGETHER] for i in range(0, len(left), _TOGETHER)]
+    groups = [left[i : i + BATCHES_TOGETHER] for i in range(0, len(left), BATCHES_TOGETHER)]
     parts = [_part(texts, group) for group in groups]
     lost = "the same call goes on with what is left, if it has an output"
     for _, done in workers.unordered(_worker, parts, shared=(source, plan), lost=lost):

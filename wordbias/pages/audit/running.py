@@ -65,13 +65,13 @@ def audit(stages: Sequence[Stages], plan: Plan) -> Audited:
 
 _SHARES = {"gipe": 35, "quality": 35, "mab": 12, "clustering": 6, "recoverability": 6, "weat": 3}
 """About how the time is shared out, for the estimate; the other parts take 1 each."""
-_MANY = 20_000
+MANY_WORDS = 20_000
 """Words beyond which some parts take minutes."""
 
 
 def slow_parts(panels: Sequence[Panel], plan: Plan) -> list[str]:
     """Return the parts that take minutes on vectors of this many words."""
-    if max(len(panel.embedding) for panel in panels) <= _MANY:
+    if max(len(panel.embedding) for panel in panels) <= MANY_WORDS:
         return []
     return [name for name in ("gipe", "quality") if _wanted(name, plan)]
 
