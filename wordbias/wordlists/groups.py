@@ -100,7 +100,7 @@ class WordGroups:
         ------
         WordbiasError
             If there are fewer than two, one is empty or a text, a word is no text, or two share a
-            in common.
+            word.
         """
         members = {str(name): words_of_group(str(name), words) for name, words in lists.items()}
         if len(members) < 2:
