@@ -76,10 +76,9 @@ class Part:
         self, pairs: Sequence[tuple[str, str]], workers: Workers, *, truncate: bool
     ) -> tuple[list[str], Float32]:
         """Return the names of the models and their logits, shape ``(n, models, labels)``."""
-        model = self.judge.model
-        plan = Plan.of(models_of(self.adapter), layer_count(model))
-        texts = Texts.of(model, self.judge.tokenizer, pairs, truncate=truncate)
-        with evaluating(model):
+        plan = Plan.of(models_of(self.adapter), layer_count(self.judge.model))
+        texts = Texts.of(self.judge, pairs, truncate=truncate)
+        with evaluating(self.judge.model):
             found = outputs(self.source, self.judge, plan, texts, file=self.file, workers=workers)
         return list(plan.names), found
 
