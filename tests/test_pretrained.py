@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from wordbias.errors import WordbiasError
-from wordbias.pretrained import in_folder, load_pretrained, load_untrained
+from wordbias.pretrained import in_folder, load_pretrained, load_untrained, to_float64
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -186,3 +186,10 @@ def test_a_loaded_model_is_taken_in_every_form(tmp_path: Path) -> None:
     with in_folder((model, tokenizer)) as written:
         assert load_pretrained("AutoModel", written, "an encoder").missing == ()
     assert not Path(written).exists()
+
+
+def test_float64_is_on_the_cpu_where_mps_lacks_it() -> None:
+    x = torch.ones(2)
+    on_mps = SimpleNamespace(device=SimpleNamespace(type="mps"), cpu=lambda: x)
+    for one in (x, on_mps):
+        assert to_float64(one).dtype == torch.float64

@@ -13,7 +13,7 @@ from wordbias.methods.words import listed_words
 
 pytest.importorskip("torch")
 
-from wordbias.methods.gender_preserving import training
+from wordbias import training
 
 Run = Callable[..., Any]
 QUICK = ("--pretrain-epochs", 2, "--epochs", 1, "--device", "cpu", "-q")

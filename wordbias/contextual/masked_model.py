@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
-from wordbias.pretrained import LoadedModel, ModelLike, load_pretrained
+from wordbias.pretrained import LoadedModel, ModelLike, load_pretrained, to_float64
 from wordbias.progress import progress
 
 Float = NDArray[np.float64]
@@ -96,5 +96,6 @@ class MaskedModel(LoadedModel):
         at = torch.arange(len(batch), device=self.device)
         places = torch.tensor([one.place for one in batch], device=self.device)
         tokens = torch.tensor([one.token for one in batch], device=self.device)
-        found: Float = logits[at, places].double().log_softmax(-1)[at, tokens].cpu().numpy()
+        log_p = to_float64(logits[at, places]).log_softmax(-1)  # (B, V)
+        found: Float = log_p[at.to(log_p.device), tokens.to(log_p.device)].cpu().numpy()
         return self.finite(found)

@@ -18,6 +18,7 @@ from wordbias.pretrained import (
     check_padding,
     load_pretrained,
     name_of,
+    to_float64,
 )
 from wordbias.progress import progress
 
@@ -53,7 +54,8 @@ class NextSentence(LoadedModel):
             Name or number of the output that means "is next". By default what the config says, and
             for BERT's own head, whose config says nothing, the first.
         device
-            By default cuda if there is one; a loaded model computes where it is.
+            By default the first of cuda, mps and cpu that is there; a loaded model computes where
+            it is.
 
         Raises
         ------
@@ -88,7 +90,7 @@ class NextSentence(LoadedModel):
                 rows = order[start : start + batch]
                 chosen = [texts[i] for i in rows]
                 inputs = self._tokenised(chosen, padding=True, return_tensors="pt").to(self.device)
-                logits = self.model(**inputs).logits.double()  # (B, 2)
+                logits = to_float64(self.model(**inputs).logits)  # (B, 2)
                 found[rows] = self.finite(logits.softmax(-1)[:, self.place].cpu().numpy())
                 bar.update(len(rows))
         return found[[distinct[pair] for pair in pairs]]

@@ -19,6 +19,7 @@ from wordbias.progress import set_quiet
 from wordbias.rendering import Table
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
+from wordbias.statistics import majority_share, wilson
 
 _PURPOSE = "Fine-tuning an encoder"
 
@@ -84,7 +85,7 @@ def fine_tune(
     every : int, optional
         Steps between looks at dev and checkpoints.  [default: 1000]
     device : str, optional
-        cpu or cuda.  [default: cuda if there is one]
+        cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     precision : str
         Of matrix products.
     seed : int
@@ -136,7 +137,7 @@ def fine_tune(
     )
     before = storing.is_finished(folder)
     tuned, headed = running.run(task, model, data, judged, recipe, folder, device)
-    low, high = running.interval(tuned, judged)
+    low, high = wilson(tuned.accuracy, len(judged))
     row = Row(
         Path(folder).name,
         "dev-accuracy",
@@ -160,7 +161,7 @@ def fine_tune(
     report = Report(
         inputs={"model": {"path": headed.name}, "train": data.to_dict(), "dev": judged.to_dict()},
         rows=[row],
-        tables=[_table(row, running.chance(judged))],
+        tables=[_table(row, majority_share(judged.labels))],
         heading=[
             f"{headed.name} with {head}, trained on {len(data):,} pairs ({data.kind}), dev "
             f"{len(judged):,}. Recipe: {settings}.{together}"

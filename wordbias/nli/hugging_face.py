@@ -55,8 +55,8 @@ class Classifier(LoadedModel):
         labels
             The order of its outputs, where its config does not say; what is given here wins.
         device
-            By default cuda if there is one; a loaded model computes where it is, unless a device
-            is named.
+            By default the first of cuda, mps and cpu that is there; a loaded model computes where
+            it is, unless a device is named.
 
         Raises
         ------

@@ -7,6 +7,7 @@ from wordbias.pretrained.computing import (
     need_transformers,
     silent,
     to_device,
+    to_float64,
 )
 from wordbias.pretrained.given import (
     ModelLike,
@@ -41,6 +42,7 @@ __all__ = [
     "position_limit",
     "silent",
     "to_device",
+    "to_float64",
     "transformer_of",
     "usual_length",
     "weights_sha256",

@@ -90,7 +90,8 @@ class Encoder(LoadedModel):
         source
             A folder, a name on the hub, or a loaded model with its tokenizer.
         device
-            By default cuda if there is one. A loaded model computes where it is.
+            By default the first of cuda, mps and cpu that is there. A loaded model computes where
+            it is.
         precision
             One of `PRECISIONS`, by default float32; vectors are float32 in any case. A loaded model
             computes in what it is loaded in.

@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from wordbias.contextual.fine_tuning.heads import Headed, load_headed
 from wordbias.contextual.fine_tuning.pairs import LabelledPairs
 from wordbias.contextual.fine_tuning.recipe import Recipe, Rounds
@@ -22,7 +20,6 @@ from wordbias.contextual.fine_tuning.storing import (
 )
 from wordbias.contextual.fine_tuning.tuning import Tuned, fine_tune
 from wordbias.formats.alone import alone
-from wordbias.measures.bootstrap import wilson
 from wordbias.pretrained import ModelLike, in_folder, name_of, weights_sha256
 
 
@@ -95,13 +92,3 @@ def _one_at_a_time(folder: str | Path) -> AbstractContextManager[None]:
     """Keep other calls from a folder; of processes started together the first one does."""
     _, rank = launched()
     return alone(beside(folder, "checkpoint")) if rank == 0 else nullcontext()
-
-
-def interval(tuned: Tuned, dev: LabelledPairs) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of the accuracy on dev."""
-    return wilson(tuned.accuracy, len(dev))
-
-
-def chance(dev: LabelledPairs) -> float:
-    """Return the accuracy of always saying the commonest label."""
-    return float(np.bincount(dev.labels).max() / len(dev))
