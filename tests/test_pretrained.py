@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from wordbias.errors import WordbiasError
-from wordbias.pretrained import load_pretrained, load_untrained, to_float64
+from wordbias.pretrained import in_folder, load_pretrained, load_untrained, to_float64
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -167,6 +167,25 @@ def test_warnings_of_libraries_are_not_shown(process: Callable[..., Any], tmp_pa
     done = process("misp", "nowhere.txt", env=env)
     assert (done.code, done.err.count("\n")) == (1, 1)
     assert "of a library" in process("misp", "nowhere.txt", "--debug", env=env).err
+
+
+def test_a_loaded_model_is_taken_in_every_form(tmp_path: Path) -> None:
+    folder = save(tmp_path / "model")
+    model = transformers.AutoModel.from_pretrained(folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    for given in ((model, tokenizer), SimpleNamespace(model=model, tokenizer=tokenizer)):
+        found = load_pretrained("AutoModel", given, "an encoder")
+        assert (found.model, found.tokenizer, found.name) == (model, tokenizer, str(folder))
+        assert (found.given, found.device, found.precision) == (True, "cpu", "float32")
+        assert found.on(None) is found.on("cpu", "float32") is found
+        with pytest.raises(WordbiasError, match=r"is loaded in float32; convert it"):
+            found.on(None, "bfloat16")
+    for other in (3, model, (tokenizer, model), (model,)):
+        with pytest.raises(WordbiasError, match=r"expected a model: a folder, a name on the hub"):
+            load_pretrained("AutoModel", other, "an encoder")
+    with in_folder((model, tokenizer)) as written:
+        assert load_pretrained("AutoModel", written, "an encoder").missing == ()
+    assert not Path(written).exists()
 
 
 def test_float64_is_on_the_cpu_where_mps_lacks_it() -> None:

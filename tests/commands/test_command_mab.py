@@ -21,6 +21,7 @@ from wordbias.data import nli_sample_path, sample_path
 from wordbias.functions import nli_models
 from wordbias.nli.evaluation import Settings, mab_rows, word_rows
 from wordbias.nli.files import Model, shapes
+from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.scoring import score_set
 from wordbias.nli.test_sets import COLUMNS, TestSet, build
 from wordbias.nli.tokens import tokenise
@@ -424,7 +425,7 @@ def test_a_hugging_face_model(
             score_set=lambda test: np.tile(np.float32([0.5, 0.25, 0.25]), (len(test), 1)),
         )
 
-    monkeypatch.setattr(nli_models.Classifier, "load", load)
+    monkeypatch.setattr(Classifier, "load", load)
     result = found("--hf", "someone/mnli", "--labels", "neutral, entail,contradict")
     assert asked == [
         ("someone/mnli", {"labels": ["neutral", "entail", "contradict"], "device": None})
@@ -444,6 +445,6 @@ def test_a_hugging_face_model_that_cannot_be_used_is_one_line(
     def load(name: str, **options: Any) -> Any:
         raise WordbiasError(f"{name}: a label order that cannot be determined")
 
-    monkeypatch.setattr(nli_models.Classifier, "load", load)
+    monkeypatch.setattr(Classifier, "load", load)
     said = refused("mab-eval", "--hf", "m")
     assert said == "wordbias: m: a label order that cannot be determined"

@@ -280,7 +280,7 @@ def test_interrupted_behind_the_models(
     """Intervals are computed when both models are done: the outputs of these are not lost."""
     from wordbias.contextual.sweep import study
 
-    def stop(*_: Any) -> Any:
+    def stop(*_: Any, **__: Any) -> Any:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(study, "inference_rows", stop)

@@ -56,7 +56,7 @@ def trained(
     log = None if checkpoint is None else checkpoint.with_suffix(f".log{processes.rank}")
     try:
         tuned = fine_tune(
-            headed, DATA, DEV, recipe, device="cpu", processes=processes, checkpoint=checkpoint,
+            headed, DATA, DEV, recipe, processes=processes, checkpoint=checkpoint,
             log=log,
         )  # fmt: skip
     finally:

@@ -67,14 +67,16 @@ def test_a_new_head_on_every_family_keeps_the_encoder(tmp_path: Path, family: st
     headed = load_headed("nli", LABELS, name, seed=1)
     assert headed.model.config.id2label == dict(enumerate(LABELS))
     assert headed.places == (0, 1, 2)
-    assert "classifier" in headed.new[0]
+    assert "classifier" in headed.missing[0]
     before = transformers.AutoModel.from_pretrained(name).state_dict()
     after = headed.model.base_model.state_dict()
     kept = [key for key in after if "pooler" not in key]
     assert kept
     assert all(torch.equal(before[key], after[key]) for key in kept)
     same, other = (load_headed("nli", LABELS, name, seed=seed).model for seed in (1, 2))
-    weights = [dict(one.named_parameters())[headed.new[-1]] for one in (headed.model, same, other)]
+    weights = [
+        dict(one.named_parameters())[headed.missing[-1]] for one in (headed.model, same, other)
+    ]
     assert torch.equal(weights[0], weights[1])
     assert not torch.equal(weights[0], weights[2])
 
@@ -83,7 +85,7 @@ def test_bert_has_its_own_head_for_the_next_sentence(tmp_path: Path) -> None:
     name = saved(tmp_path / "bert", "bert", "NextSentencePrediction")
     headed = load_headed("nsp", NEXT, name)
     assert type(headed.model).__name__ == "BertForNextSentencePrediction"
-    assert headed.new == ()
+    assert headed.missing == ()
     assert headed.model.config.id2label == {0: "is_next", 1: "not_next"}
     other = load_headed("nsp", NEXT, saved(tmp_path / "electra", "electra"))
     assert type(other.model).__name__ == "ElectraForSequenceClassification"
@@ -93,8 +95,8 @@ def test_a_head_for_the_same_labels_is_kept_in_their_order(tmp_path: Path) -> No
     labels = {0: "CONTRADICTION", 1: "NEUTRAL", 2: "ENTAILMENT"}
     name = saved(tmp_path / "nli", "roberta", "SequenceClassification", id2label=labels)
     headed = load_headed("nli", LABELS, name)
-    assert (headed.new, headed.places) == ((), (1, 2, 0))
-    assert load_headed("nsp", NEXT, name).new  # three labels are not two
+    assert (headed.missing, headed.places) == ((), (1, 2, 0))
+    assert load_headed("nsp", NEXT, name).missing  # three labels are not two
 
 
 def test_an_encoder_without_weights_is_refused(tmp_path: Path) -> None:
@@ -153,7 +155,7 @@ def test_head_only_leaves_the_encoder_and_whole_does_not(tmp_path: Path) -> None
         headed = load_headed("nli", LABELS, name)
         before = [one.detach().clone() for one in encoder_parameters(headed.model)]
         recipe = replace(QUICK, head_only=head_only, epochs=1)
-        fine_tune(headed, labelled(24), labelled(8, seed=1), recipe, device="cpu")
+        fine_tune(headed, labelled(24), labelled(8, seed=1), recipe)
         pairs = zip(before, encoder_parameters(headed.model), strict=True)
         assert all(torch.equal(a, b) for a, b in pairs) == head_only
 

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_encoders import build, make_tokenizer, save
 
-from wordbias.contextual.encoding import batches, encode, encode_pairs, longest
+from wordbias.contextual.encoding import batches, encode, encode_pairs
 from wordbias.contextual.loading import HEADS, load_target
 from wordbias.contextual.sentence_pairs import SentencePair
 from wordbias.errors import WordbiasError
+from wordbias.pretrained import usual_length
 
 pytest.importorskip("torch")
 
@@ -61,7 +62,7 @@ def test_no_text_is_longer_than_the_model_and_the_tokenizer_allow(
     """RoBERTa's table of positions has two rows that no token uses; the tokenizer allows 64."""
     tokenizer = make_tokenizer(["she", "left"])
     model = build(family, max_position_embeddings=positions)
-    assert longest(model, tokenizer) == limit
+    assert usual_length(model, tokenizer) == limit
     [read] = encode(model, tokenizer, ["she left " * 400])
     assert len(read["input_ids"]) == limit
 

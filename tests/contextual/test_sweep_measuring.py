@@ -11,8 +11,8 @@ pytest.importorskip("torch")
 
 from wordbias.contextual.settings import all_settings
 from wordbias.contextual.stereoset.gsss import Gsss, Item, Sentences, Triple
+from wordbias.contextual.stereoset.settings import Settings
 from wordbias.contextual.sweep.measuring import (
-    How,
     entry,
     inference_rows,
     softmax,
@@ -52,7 +52,7 @@ def test_softmax_is_that_of_scipy() -> None:
 
 def test_strength_and_distance_are_means_of_the_extreme_tenth(gsss: Gsss) -> None:
     x = logits(2 * N * 6, 2)
-    found = stereoset_rows({"original": gsss, "repaired": gsss}, x, 1, "bert", NAMES, How())
+    found = stereoset_rows({"original": gsss, "repaired": gsss}, x, 1, "bert", NAMES, Settings())
     p = 1 / (1 + np.exp(x[..., 0].astype(float) - x[..., 1]))  # place 1 is "is next"
     for k, name in enumerate(NAMES):
         for v, version in enumerate(("original", "repaired")):
@@ -69,11 +69,13 @@ def test_strength_and_distance_are_means_of_the_extreme_tenth(gsss: Gsss) -> Non
 def inferred(test: TestSet) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
     p = softmax(logits(len(test), 3, 1))
     right = np.random.default_rng(2).random((50, len(NAMES))) < 0.7
-    return inference_rows(test, p, right, "bert-nli", NAMES, How()), p, right
+    return inference_rows(test, p, right, "bert-nli", NAMES), p, right
 
 
 def test_a_line_of_the_table_is_made_of_its_rows(gsss: Gsss, test: TestSet) -> None:
-    of_stereoset = stereoset_rows({"original": gsss}, logits(N * 6, 2), 0, "bert", NAMES, How())
+    of_stereoset = stereoset_rows(
+        {"original": gsss}, logits(N * 6, 2), 0, "bert", NAMES, Settings()
+    )
     of_nli, p, right = inferred(test)
     shape = (len(test.premises), 2, len(test.templates), 3)
     for k, name in enumerate(NAMES):

@@ -34,7 +34,7 @@ def test_every_setting_of_a_real_model() -> None:
     adapter = fit_adapter(model, tokenizer, sentence_pairs())
     plan = Plan.of(models_of(adapter), layer_count(model))
     pairs = [tuple(pair) for pair in list(build("explicit"))[::300]]
-    texts = Texts.of(model, tokenizer, pairs, truncate=False)
+    texts = Texts.of(loaded, pairs, truncate=False)
     forward = Forward(model, plan)
     with torch.inference_mode():
         for batch in range(len(texts.batches)):

@@ -62,7 +62,7 @@ def plan(judge: Any) -> Plan:
 
 @pytest.fixture
 def texts(judge: Any) -> Texts:
-    return Texts.of(judge.model, judge.tokenizer, PAIRS, truncate=False, budget=30)
+    return Texts.of(judge, PAIRS, truncate=False, budget=30)
 
 
 def straight(judge: Any, plan: Plan) -> np.ndarray:
@@ -101,10 +101,8 @@ def test_equal_pairs_are_read_once_and_batches_have_a_largest_size(texts: Texts)
 def test_long_pairs_are_cut_or_refused(judge: Any) -> None:
     long = [("the " * 30, "a cup"), ("a", "the")]
     with pytest.raises(WordbiasError, match=r"reads at most 40 tokens; a pair has 73: .the the"):
-        Texts.of(judge.model, judge.tokenizer, [("the " * 30, "a cup " * 20)], truncate=False)
-    cut = Texts.of(
-        judge.model, judge.tokenizer, [("the " * 30, "a cup " * 20), *long], truncate=True
-    )
+        Texts.of(judge, [("the " * 30, "a cup " * 20)], truncate=False)
+    cut = Texts.of(judge, [("the " * 30, "a cup " * 20), *long], truncate=True)
     assert max(len(one["input_ids"]) for one in cut.tokens) == 40
 
 
@@ -155,7 +153,7 @@ def test_a_file_of_another_sweep_is_refused(
 ) -> None:
     file = tmp_path / "sweep.part"
     outputs(source, judge, plan, texts, file=file)
-    other = Texts.of(judge.model, judge.tokenizer, PAIRS[:3], truncate=False)
+    other = Texts.of(judge, PAIRS[:3], truncate=False)
     with pytest.raises(WordbiasError, match=r"is of another sweep: its pairs"):
         outputs(source, judge, plan, other, file=file)
     fewer = Plan.of({name: plan.steps_of(i) for i, name in enumerate(plan.names[:2])}, 2)

@@ -127,7 +127,7 @@ def test_it_names_what_is_wrong_as_python_does(encoder: str, tmp_path: Path) -> 
         bios(model=encoder, precision="float16")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"^max_tokens=: expected 3 or more, got 2$"):
         bios(model=encoder, max_tokens=2)
-    with pytest.raises(WordbiasError, match=r"^model=: expected a folder, a name, a Sentence"):
+    with pytest.raises(WordbiasError, match=r"^expected a model: a folder, a name"):
         bios(model=torch.nn.Linear(1, 1), limit=100)
     with pytest.raises(WordbiasError, match=r"^data=: expected a file, a pandas frame or Biog"):
         bios(data=[1], model=encoder)  # type: ignore[arg-type]

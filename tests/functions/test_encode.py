@@ -164,9 +164,9 @@ def test_a_loaded_model_is_not_changed(
 
 def test_models_that_are_none(loaded: tuple[Any, Any]) -> None:
     for given, said in (
-        (3, "got a int; expected a folder"),
-        (loaded[0], "got a BertModel without its tokenizer; expected a folder"),
-        (loaded[::-1], "expected a folder"),
+        (3, "expected a model: a folder.*; got int"),
+        (loaded[0], "expected a model: .*; got BertModel without its tokenizer"),
+        (loaded[::-1], "expected a model: a folder"),
     ):
         with pytest.raises(WordbiasError, match=said):
             encode(given, TEXTS)  # type: ignore[arg-type]

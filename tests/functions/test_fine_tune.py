@@ -56,6 +56,20 @@ def test_the_folder_is_a_model_with_a_report(
     assert adapter.fingerprint.architecture == "BertForSequenceClassification"
 
 
+def test_a_loaded_model_is_left_as_it_is(folder: Path, tmp_path: Path) -> None:
+    pairs, source = folder / "pairs.tsv.gz", str(folder / "encoder")
+    made = {"task": "nli", "train": pairs, "dev": pairs, "head_only": True, "limit": 40}
+    named = fine_tune(source, output=tmp_path / "named", epochs=1, **made)
+    model = transformers.AutoModel.from_pretrained(source)
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    pair = (model, transformers.AutoTokenizer.from_pretrained(source))
+    found = fine_tune(pair, output=tmp_path / "loaded", epochs=1, **made)
+    assert [row.value for row in found.report] == [row.value for row in named.report]
+    assert found.report.inputs["model"] == named.report.inputs["model"] == {"path": source}
+    for name, weight in model.state_dict().items():
+        assert torch.equal(weight, before[name])
+
+
 def test_the_recipe_is_the_one_that_was_given(folder: Path, tmp_path: Path) -> None:
     pairs = folder / "pairs.tsv.gz"
     given: dict[str, Any] = {"epochs": 1, "batch": 20, "rate": 0.01, "warmup": 0.25, "decay": 0.125}

@@ -126,7 +126,7 @@ def test_a_loaded_model_of_transformers(lists: Path, test_set: TestSet, tmp_path
 
     piped = mab_eval(hf=Pipeline(), lists=lists, labels="contradiction,entail,neutral")
     assert [row.value for row in piped] == [row.value for row in report]
-    with pytest.raises(WordbiasError, match=r"expected a Hugging Face model: .* got BertFor"):
+    with pytest.raises(WordbiasError, match=r"expected a model: .* got BertFor"):
         mab_eval(hf=model, lists=lists)
     with pytest.raises(WordbiasError, match=r"^labels="):
         mab_eval(hf=(model, tokenizer), labels=["yes", "no", "maybe"])

@@ -15,8 +15,8 @@ from safetensors.numpy import load_file, save_file
 from tiny_encoders import FAMILIES
 
 from wordbias import WordbiasError, optional
-from wordbias.pretrained import first_line, load_pretrained
-from wordbias.probes.encoder import PRECISIONS, Encoder, position_limit
+from wordbias.pretrained import first_line, load_pretrained, position_limit
+from wordbias.probes.encoder import PRECISIONS, Encoder
 from wordbias.probes.encoding import encode
 
 torch = pytest.importorskip("torch")

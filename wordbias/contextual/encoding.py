@@ -10,7 +10,7 @@ import numpy as np
 
 from wordbias.contextual.sentence_pairs import SentencePair
 from wordbias.optional import need
-from wordbias.probes.encoder import LONGEST, position_limit
+from wordbias.pretrained import usual_length
 
 Tokens = dict[str, list[int]]
 
@@ -66,15 +66,9 @@ def encode_pairs(model: Any, tokenizer: Any, pairs: Sequence[SentencePair]) -> E
 
 def encode(model: Any, tokenizer: Any, texts: Sequence[str]) -> list[Tokens]:
     """Tokenise texts, none longer than the model reads."""
-    read = tokenizer(list(texts), truncation=True, max_length=longest(model, tokenizer))
+    read = tokenizer(list(texts), truncation=True, max_length=usual_length(model, tokenizer))
     names = [name for name in read if name != "attention_mask"]
     return [{name: list(read[name][i]) for name in names} for i in range(len(texts))]
-
-
-def longest(model: Any, tokenizer: Any) -> int:
-    """Return the largest number of tokens that a model reads."""
-    known = int(tokenizer.model_max_length)  # 10^30 where the tokenizer does not say
-    return min(LONGEST, known, position_limit(model) or known)
 
 
 def batches(

@@ -108,7 +108,10 @@ def fit_adapter(
         seen = observe(model, tokenizer, read.first + read.second, where, chosen, batch)
     fitted = {site: _fit_site(model, site, seen, read, recipe) for site in chosen}
     sites = {str(site): about for site, (_, about) in fitted.items()}
-    facts = {"source": source, **_recipe_facts(recipe), **_pair_facts(read, len(pairs))}
+    uneven = [{"pair": list(read.pairs[i]), "tokens": list(read.lengths(i))} for i in read.uneven]
+    same = [{"pair": list(pair), "tokens": None} for pair in read.same]
+    facts = {"source": source, **asdict(recipe), "pairs": len(pairs), "left_out": [*uneven, *same]}
+    del facts["dims"]  # each subspace has its own
     subspaces = {site: subspace for site, (subspace, _) in fitted.items()}
     return Adapter(subspaces, Fingerprint.of(model), facts={**facts, "sites": sites})
 
@@ -127,7 +130,8 @@ def _fit_site(
         raise _too_few(site, len(kept), read)
     heads = head_count(model) if site.kind in PARTS else 1
     first, second = (
-        _split(vectors[kept], heads, recipe.unit) for vectors in (seen[site][:n], seen[site][n:])
+        [unit(part) if recipe.unit else part for part in np.split(vectors[kept], heads, axis=1)]
+        for vectors in (seen[site][:n], seen[site][n:])
     )
     dims = 1 if site.kind in PARTS else recipe.dims
     try:
@@ -161,11 +165,6 @@ def subspace_of(first: Float32, second: Float32, dims: int, one_sided: bool = Fa
     )
 
 
-def _split(x: Float32, heads: int, to_unit: bool) -> list[Float32]:
-    parts = np.split(x, heads, axis=1)
-    return [unit(part) for part in parts] if to_unit else parts
-
-
 def _too_few(site: Site, n: int, read: EncodedPairs) -> WordbiasError:
     why = f"pairs that are the same tokens to the tokenizer: {len(read.same)}"
     if read.uneven:
@@ -178,16 +177,3 @@ def _too_few(site: Site, n: int, read: EncodedPairs) -> WordbiasError:
         f"site {site}: usable pairs of sentences: {n}, at least two are needed ({why}); "
         "give others with --pairs"
     )
-
-
-def _recipe_facts(recipe: Recipe) -> dict[str, Any]:
-    facts = asdict(recipe)
-    del facts["dims"]  # each subspace has its own
-    return facts
-
-
-def _pair_facts(read: EncodedPairs, given: int) -> dict[str, Any]:
-    """Count the pairs, and list those that some site or every site went without."""
-    uneven = [{"pair": list(read.pairs[i]), "tokens": list(read.lengths(i))} for i in read.uneven]
-    same = [{"pair": list(pair), "tokens": None} for pair in read.same]
-    return {"pairs": given, "left_out": [*uneven, *same]}

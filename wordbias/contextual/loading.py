@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from wordbias.contextual.families import FAMILIES, base_of, family_of, head_of
@@ -11,7 +11,7 @@ from wordbias.contextual.fitting import PUBLISHED
 from wordbias.contextual.sites import Site
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.pretrained import (
-    Loaded,
+    LoadedModel,
     ModelLike,
     load_pretrained,
     name_of,
@@ -36,25 +36,11 @@ HEADS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Target:
-    """A model to intervene in.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Target(LoadedModel):
+    """A model to intervene in; `sentence` if it has a sentence's vector that was trained."""
 
-    Attributes
-    ----------
-    name
-        Its folder, or its name on the hub.
-    sentence
-        It has a sentence's vector that was trained, not drawn at random.
-    device
-        Where it computes.
-    """
-
-    name: str
-    model: Any = field(repr=False)
-    tokenizer: Any = field(repr=False)
     sentence: bool
-    device: str
 
     def sites(self) -> tuple[Site, ...]:
         """Return the published sites that it has."""
@@ -96,11 +82,11 @@ def load_target(source: ModelLike, device: str | None = None, head: str | None =
         raise WordbiasError(f"{what} {loaded.missing[0]}; give a model folder with a trained head")
     pooled = bool(family.pooled) and getattr(loaded.model, family.pooled, None) is not None
     drawn = any(family.pooler in parameter for parameter in loaded.missing)
-    model, chosen = loaded.on(device)
-    return Target(name, model, loaded.tokenizer, has_head or (pooled and not drawn), chosen)
+    sentence = has_head or (pooled and not drawn)
+    return Target(**vars(loaded.on(device)), sentence=sentence)
 
 
-def _of_encoder(loaded: Loaded) -> list[str]:
+def _of_encoder(loaded: LoadedModel) -> list[str]:
     """Return which of the missing parameters are the encoder's own, not a head's or a pooler's."""
     model, base = loaded.model, base_of(loaded.model)
     prefix = "" if base is model else f"{model.base_model_prefix}."
@@ -109,7 +95,7 @@ def _of_encoder(loaded: Loaded) -> list[str]:
     return [name for name in loaded.missing if name in own and pooler not in name.split(".")]
 
 
-def _loaded(name: str, head: str | None) -> Loaded:
+def _loaded(name: str, head: str | None) -> LoadedModel:
     kind, purpose = _named(name)
     own = FAMILIES[kind].comes_with.get(purpose) if head is None and kind in FAMILIES else None
     if own is not None:

@@ -58,7 +58,9 @@ def fairness(probabilities: Float, parity: Parity = "mean") -> Fairness:
         is a whole number, which fits both. The mean asks about the occupation, as the paper does,
         and one odd template does not decide.
     """
-    return _fairness(is_neutral(probabilities), has_parity(probabilities, parity))
+    accuracy = float(is_neutral(probabilities).mean())
+    agrees = float(has_parity(probabilities, parity).mean())
+    return Fairness(accuracy, agrees, accuracy * agrees)
 
 
 def is_neutral(probabilities: Float) -> Float:
@@ -153,11 +155,6 @@ def occupation_records(test: TestSet, probabilities: NDArray[np.float32]) -> lis
         }
         for i, (filler, share) in enumerate(zip(test.premises, is_neutral(p), strict=True))
     ]
-
-
-def _fairness(neutral: Float, agrees: Float) -> Fairness:
-    accuracy, parity = float(neutral.mean()), float(agrees.mean())
-    return Fairness(accuracy, parity, accuracy * parity)
 
 
 def _checked(p: Float) -> Float:

@@ -67,9 +67,12 @@ def locate(model: Any, site: Site) -> Place:
     if site.kind == "sentence":
         return _sentence(model, site)
     module, call = _layer(model, site)
-    rewinds = None if call is None else _around_layers(model)
+    rewinds = None
+    if call is not None:  # what holds the list of layers, with which a pass through them begins
+        holder, _, _ = family_of(model).layers.rpartition(".")
+        rewinds = base_of(model).get_submodule(holder)
     if site.kind in PARTS:
-        linear = module.get_submodule(_path_of_part(model, site))
+        linear = module.get_submodule(family_of(model).parts[PARTS.index(site.kind)])
         return Place(
             site, linear, linear.out_features, heads=head_count(model), call=call, rewinds=rewinds
         )
@@ -175,18 +178,9 @@ def _layer(model: Any, site: Site) -> tuple[Any, int | None]:
     return inner[-1], site.layer - 1 - groups.index(group)
 
 
-def _around_layers(model: Any) -> Any:
-    """Return the module that holds the list of layers, with which a pass through them begins."""
-    return base_of(model).get_submodule(family_of(model).layers.rpartition(".")[0])
-
-
 def _groups(layers: int, groups: int) -> list[int]:
     """Return which group ALBERT takes for each layer."""
     return [int(i / (layers / groups)) for i in range(layers)]
-
-
-def _path_of_part(model: Any, site: Site) -> str:
-    return family_of(model).parts[PARTS.index(site.kind)]
 
 
 def calls_of(model: Any, site: Site) -> int:

@@ -168,10 +168,8 @@ def pair_masks(tokenizer: Any, pair: CrowsPair) -> tuple[list[Masked], list[Mask
         for offset in range(block.size):
             for side, found, start in zip(sides, (first, second), block[:2], strict=True):
                 place = start + offset
+                ids = found["input_ids"]
                 if not found["special_tokens_mask"][place]:
-                    side.append(_masked(tokenizer, found["input_ids"], place))
+                    masked = (*ids[:place], tokenizer.mask_token_id, *ids[place + 1 :])
+                    side.append(Masked(masked, place, ids[place]))
     return sides
-
-
-def _masked(tokenizer: Any, ids: Sequence[int], place: int) -> Masked:
-    return Masked((*ids[:place], tokenizer.mask_token_id, *ids[place + 1 :]), place, ids[place])

@@ -36,17 +36,14 @@ def _shares(adapter: Adapter, site: Site, subject: str) -> list[Row]:
     weights = adapter.subspaces[site].weights
     common = {"site": str(site), "n": _about(adapter, site)["pairs"], **_DESCRIPTIVE}
     if site.kind in PARTS:
-        heads = {"component": 1, "heads": len(weights), **_range(weights)}
+        ends = {"lowest": float(weights.min()), "highest": float(weights.max())}
+        heads = {"component": 1, "heads": len(weights), **ends}
         value = float(np.median(weights))
         return [Row(subject, "explained-variance", value, {**common, **heads})]
     return [
         Row(subject, "explained-variance", float(share), {**common, "component": i})
         for i, share in enumerate(weights, 1)
     ]
-
-
-def _range(weights: Any) -> dict[str, Any]:
-    return {"lowest": float(weights.min()), "highest": float(weights.max())}
 
 
 def _steadiness(adapter: Adapter, site: Site, subject: str) -> list[Row]:
@@ -95,14 +92,14 @@ def _line(rows: Sequence[Row]) -> list[str]:
     if "heads" in first:
         ends = f"{number(first['lowest'], 3)} … {number(first['highest'], 3)}"
         others = f"{ends} in {first['heads']} heads"
+    certain = ["–", "–"]
+    if steady:
+        low, high = (number(steady[0].details[end], 2) for end in ("low", "high"))
+        certain = [number(steady[0].value, 3), f"{low} … {high}"]
     return [
         first["site"],
         str(first["n"]),
         number(shares[0].value, 3),
         others or "–",
-        *([number(steady[0].value, 3), _interval(steady[0])] if steady else ["–", "–"]),
+        *certain,
     ]
-
-
-def _interval(row: Row) -> str:
-    return f"{number(row.details['low'], 2)} … {number(row.details['high'], 2)}"

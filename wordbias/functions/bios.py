@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal
 
 from wordbias.biographies.biographies import Biographies
 from wordbias.biographies.loading import load_biographies
@@ -24,7 +24,7 @@ from wordbias.functions.checks import seeds_of
 from wordbias.optional import need
 from wordbias.outcomes.predictions import Frame
 from wordbias.outcomes.shares import load_shares, shares_for
-from wordbias.pretrained import need_transformers, silent
+from wordbias.pretrained import ModelLike, in_folder
 from wordbias.probes.in_context.association import DRAWS
 from wordbias.probes.in_context.sentences import find_sentences, read_sentences
 from wordbias.rendering import how_many
@@ -35,19 +35,11 @@ from wordbias.workers import Workers
 POOLINGS = ("first", "mean", "last")
 
 
-@runtime_checkable
-class Saves(Protocol):
-    """A model or tokenizer of transformers, or a ``SentenceTransformer``."""
-
-    def save_pretrained(self, folder: str, /, *, create_model_card: bool = True) -> object:
-        """Write it to a folder."""
-
-
 @public
 def bios(
     *,
     data: str | os.PathLike[str] | Frame | Biographies | None = None,
-    model: str | os.PathLike[str] | Saves | tuple[Saves, Saves] | None = None,
+    model: ModelLike | None = None,
     strategies: Sequence[str] = ("none", "subsample", "oversample", "scrub"),
     seeds: int | Sequence[int] = (0, 1, 2),
     frozen: bool = False,
@@ -229,7 +221,7 @@ def bios(
         epochs=epochs, rate=rate, batch=batch, every=every
     )
     retraining = (FROZEN if frozen else HEAD).with_changes(epochs=retrain_epochs, rate=retrain_rate)
-    with _folder(output) as folder, _encoder(model) as encoder:
+    with _folder(output) as folder, in_folder(model) as encoder:
         plan = Plan(
             people,
             encoder,
@@ -350,28 +342,3 @@ def _folder(output: str | os.PathLike[str] | None) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="wordbias-") as made:
         yield Path(made)
-
-
-@contextmanager
-def _encoder(model: object) -> Iterator[str]:
-    """Yield the folder or name of an encoder; one that is loaded is written to a temporary folder.
-
-    Every job loads one of its own, in a process of its own where there are several at a time.
-    """
-    path = path_of(model)
-    if path is not None:
-        yield path
-        return
-    parts = model if isinstance(model, tuple) else (model,)
-    is_whole = len(parts) == 2 or hasattr(model, "encode")
-    if not is_whole or not all(isinstance(part, Saves) for part in parts):
-        raise WordbiasError(
-            "--model: expected a folder, a name, a SentenceTransformer, or a model and its "
-            f"tokenizer, found {type(model).__name__}"
-        )
-    options = {"create_model_card": False} if len(parts) == 1 else {}
-    with tempfile.TemporaryDirectory(prefix="wordbias-") as made:
-        with silent(need_transformers()):
-            for part in parts:
-                part.save_pretrained(made, **options)
-        yield made

@@ -14,7 +14,8 @@ from wordbias.formats.atomic import check_writable, refuse_same
 from wordbias.functions.encode import beside_modules
 from wordbias.functions.inputs import path_of
 from wordbias.functions.tables import p_value
-from wordbias.probes.encoder import Encoder, ModelLike
+from wordbias.pretrained import ModelLike
+from wordbias.probes.encoder import Encoder
 from wordbias.probes.in_context.association import DRAWS
 from wordbias.probes.in_context.contexts import AS_PUBLISHED, Reading, encode_contexts
 from wordbias.probes.in_context.measuring import Settings
@@ -194,7 +195,7 @@ def ceat(
             check_writable(save)
             refuse_same({"--save": save}, {"--sentences": file, "--stimuli": path_of(stimuli)})
         read = _find(queries, path_of(stimuli), sentences, column, per_word, min_sentences, seed)
-        encoder = Encoder.of(model, device=device, precision=precision, random_init=random_init)
+        encoder = Encoder.load(model, device=device, precision=precision, random_init=random_init)
         usual = AS_PUBLISHED if as_published else Reading()
         encoded = encode_contexts(
             encoder,

@@ -12,8 +12,9 @@ from wordbias.calls import note, public
 from wordbias.errors import Interrupted, UsageError
 from wordbias.formats.atomic import refuse_same
 from wordbias.functions.inputs import path_of
+from wordbias.pretrained import ModelLike
 from wordbias.probes.columns import DISTINCT, Choice
-from wordbias.probes.encoder import Encoder, ModelLike
+from wordbias.probes.encoder import Encoder
 from wordbias.probes.pooling import Settings
 from wordbias.probes.provenance import provenance
 from wordbias.probes.representations import Layers, Representations, which_layers
@@ -153,7 +154,7 @@ def encode(
         skip_bad,
     )
     given = load_texts(texts if file is None else located(file), choice)
-    encoder = Encoder.of(model, device=device, precision=precision, random_init=random_init)
+    encoder = Encoder.load(model, device=device, precision=precision, random_init=random_init)
     settings = Settings(
         None if layers is None else which_layers(layers, range(encoder.layers + 1)),
         pooling or ("word" if by_word else None),

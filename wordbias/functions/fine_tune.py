@@ -14,6 +14,7 @@ from wordbias.functions.nli_models import open_pairs
 from wordbias.nli.pairs import PairsLike
 from wordbias.nli.recipes import PRECISIONS, is_half
 from wordbias.optional import need
+from wordbias.pretrained import ModelLike
 from wordbias.progress import set_quiet
 from wordbias.rendering import Table
 from wordbias.resources import located
@@ -25,7 +26,7 @@ _PURPOSE = "Fine-tuning an encoder"
 
 @public
 def fine_tune(
-    model: str | os.PathLike[str],
+    model: ModelLike,
     *,
     task: str,
     train: PairsLike,
@@ -57,7 +58,7 @@ def fine_tune(
 
     Parameters
     ----------
-    model : path or name on the hub
+    model : path, name on the hub, or (model, tokenizer)
         What is trained; it is left as it is.
     task : str
         Inference, next sentence.
@@ -120,7 +121,7 @@ def fine_tune(
     count, rank = several.launched()
     if rank:
         set_quiet(True)
-    folder, encoder = os.fspath(output), os.fspath(model)
+    folder = os.fspath(output)
     storing.check_folder(folder)
     data = load_labelled(task, _pairs("--train", train, task), seed).head(limit)
     judged = load_labelled(task, _pairs("--dev", dev, task), seed)
@@ -135,7 +136,7 @@ def fine_tune(
         half=is_half(precision),
     )
     before = storing.is_finished(folder)
-    tuned, headed = running.run(task, encoder, data, judged, recipe, folder, device)
+    tuned, headed = running.run(task, model, data, judged, recipe, folder, device)
     low, high = wilson(tuned.accuracy, len(judged))
     row = Row(
         Path(folder).name,
@@ -158,11 +159,11 @@ def fine_tune(
     together = f" In each of {count} processes, which train together." if count > 1 else ""
     settings = ", ".join(f"{key} {value}" for key, value in recipe.to_dict().items())
     report = Report(
-        inputs={"model": {"path": encoder}, "train": data.to_dict(), "dev": judged.to_dict()},
+        inputs={"model": {"path": headed.name}, "train": data.to_dict(), "dev": judged.to_dict()},
         rows=[row],
         tables=[_table(row, majority_share(judged.labels))],
         heading=[
-            f"{encoder} with {head}, trained on {len(data):,} pairs ({data.kind}), dev "
+            f"{headed.name} with {head}, trained on {len(data):,} pairs ({data.kind}), dev "
             f"{len(judged):,}. Recipe: {settings}.{together}"
         ],
         closing=[

@@ -16,23 +16,20 @@ from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import UsageError
 from wordbias.formats.digest import sha256_of
 from wordbias.functions.checks import check_choice
-from wordbias.functions.inputs import Reading
+from wordbias.functions.inputs import Reading, names_of
 from wordbias.functions.lists import templates_of
-from wordbias.functions.nli_models import (
-    File,
-    HuggingFaceLike,
-    open_classifier,
-    open_ours,
-)
+from wordbias.functions.nli_models import File, open_ours
 from wordbias.functions.tables import p_value
 from wordbias.nli.evaluation import BIAS, MEANS, Settings, mab_rows, word_rows
 from wordbias.nli.files import Model
 from wordbias.nli.fillers import GENDERS, MARKED, marked_sets
+from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.known_words import known_part
 from wordbias.nli.marked_attribute import PARTITIONS
 from wordbias.nli.predictions import Predictions, PredictionsFrame, in_order
 from wordbias.nli.scoring import foreign, lacking, score_set
 from wordbias.nli.test_sets import TestSet, build
+from wordbias.pretrained import ModelLike
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
 from wordbias.wordlists import GroupsLike, Templates, other_than_gender
@@ -52,7 +49,7 @@ def mab_eval(
     *,
     model: File | Model | None = None,
     predictions: File | PredictionsFrame | NDArray[np.floating] | None = None,
-    hf: HuggingFaceLike | None = None,
+    hf: ModelLike | None = None,
     labels: str | Sequence[str] | None = None,
     device: str | None = None,
     set: str | None = None,
@@ -241,13 +238,13 @@ def _known(
 
 
 def _by_hugging_face(
-    given: HuggingFaceLike,
+    given: ModelLike,
     labels: str | Sequence[str] | None,
     device: str | None,
     tests: Sequence[TestSet],
 ) -> _Judged:
     """Score the sets with a model of transformers."""
-    classifier = open_classifier(given, labels, device)
+    classifier = Classifier.load(given, labels=names_of(labels) or None, device=device)
     name = classifier.name
     about = {"path": name, "labels": classifier.labels(), "device": classifier.device}
     return _Judged(

@@ -18,20 +18,15 @@ from wordbias.embedding import EmbeddingLike
 from wordbias.errors import UsageError
 from wordbias.formats.atomic import check_writable, refuse_same, replacing
 from wordbias.functions.encoders import AdapterLike, open_adapter
-from wordbias.functions.inputs import Reading, path_of
+from wordbias.functions.inputs import Reading, names_of, path_of
 from wordbias.functions.lists import templates_of
-from wordbias.functions.nli_models import (
-    File,
-    HuggingFaceLike,
-    open_classifier,
-    open_ours,
-    open_pairs,
-)
+from wordbias.functions.nli_models import File, open_ours, open_pairs
 from wordbias.nli.files import Model
 from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.pairs import PairsLike, load_pairs, pairs_name
 from wordbias.nli.scoring import accuracy, foreign, lacking, score_set
 from wordbias.nli.test_sets import TestSet, build
+from wordbias.pretrained import ModelLike
 from wordbias.rendering import Table, as_csv
 from wordbias.results import Report, Row, number
 from wordbias.wordlists import GroupsLike, Templates, other_than_gender
@@ -56,7 +51,7 @@ class _Judged(NamedTuple):
 
 @public
 def nli_fairness(
-    model: HuggingFaceLike | Model | None = None,
+    model: ModelLike | Model | None = None,
     *,
     snli: PairsLike | None = None,
     embedding: EmbeddingLike | None = None,
@@ -187,7 +182,9 @@ def nli_fairness(
         judged = _ours(cast("File | Model | None", model), embedding, reading, snli, test)
     else:
         texts = None if snli is None else load_text_pairs(open_pairs(snli))  # refused sooner
-        classifier = open_classifier(cast("HuggingFaceLike", model), labels, device)
+        classifier = Classifier.load(
+            cast("ModelLike", model), labels=names_of(labels) or None, device=device
+        )
         file = path_of(adapter) or "adapter"
         judged = _hugging_face(classifier, texts, test, fitted, settings, file, force)
     rows, records = _measured(judged, test, parity, Viability(base_snli, drop, relative), seed)

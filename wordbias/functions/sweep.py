@@ -202,7 +202,7 @@ def sweep(
             inputs: dict[str, Any] = {"table": {"path": subject}}
         else:
             need("torch", extra="contextual", purpose="A sweep")
-            from wordbias.contextual.sweep import measuring, runner, study
+            from wordbias.contextual.sweep import runner, study
 
             subject = name_of(model)
             gsss = _gsss(stereoset)
@@ -212,14 +212,14 @@ def sweep(
             )
             extremes(len(gsss.triples), share, rounding)
             words = None if lists is None else located(os.fspath(lists))
-            data = study.Data(
-                {"original": gsss} | ({"repaired": repair_swaps(gsss).gsss} if repair else {}),
-                build("parity", Templates.load(words), as_published=as_published),
-                load_text_pairs(open_pairs(snli)),
-            )
-            following = (next_label,) if next_label else ()
+            versions = {"original": gsss}
+            if repair:
+                versions["repaired"] = repair_swaps(gsss).gsss
+            test = build("parity", Templates.load(words), as_published=as_published)
+            labelled = load_text_pairs(open_pairs(snli))
+            meant = (next_label,) if next_label else ()
             sources = {
-                "next-sentence": runner.Source("next sentence", model, following, device),
+                "next-sentence": runner.Source("next sentence", model, meant, device),
                 "inference": runner.Source("inference", nli, tuple(labels or ()), device),
             }
             judges = {name: source.load() for name, source in sources.items()}
@@ -239,17 +239,25 @@ def sweep(
                 )
                 for name, judge in judges.items()
             }
-            made = [study.Part(sources[n], judges[n], fitted[n], parts[n]) for n in _PARTS]
-            how = measuring.How(
-                Settings(share, rounding, seed=seed), parity, Viability(None, drop, relative)
+            following, inferring = (
+                study.Part(sources[n], judges[n], fitted[n], parts[n]) for n in _PARTS
             )
-            found = study.sweep(made[0], made[1], data, how, Workers(jobs, backend))
-            entries, rows = found.entries, found.rows
+            entries, rows = study.sweep(
+                following,
+                inferring,
+                versions,
+                test,
+                labelled,
+                settings=Settings(share, rounding, seed=seed),
+                parity=parity,
+                viability=Viability(None, drop, relative),
+                workers=Workers(jobs, backend),
+            )
             inputs = {n: study.facts(judges[n], fitted[n]) for n in _PARTS}
             inputs["stereoset"] = {
                 "path": gsss.path, "sha256": gsss.sha256, "triples": len(gsss.triples)
             }  # fmt: skip
-            inputs["snli"] = data.snli.to_dict()
+            inputs["snli"] = labelled.to_dict()
         notes = _remarks(entries, drop, relative)
         if table is None and sent_debias is None:
             notes.append("without SENT-Debias: it needs a text, --sent-debias TEXT")

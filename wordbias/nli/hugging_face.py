@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,51 +13,50 @@ from wordbias.errors import WordbiasError
 from wordbias.nli.pairs import LABELS
 from wordbias.nli.predictions import label_places
 from wordbias.nli.test_sets import Pair, TestSet
-from wordbias.optional import need
-from wordbias.pretrained import PURPOSE, check_padding, evaluating, load_pretrained, to_device
+from wordbias.pretrained import (
+    LoadedModel,
+    ModelLike,
+    check_padding,
+    load_pretrained,
+    to_device,
+)
 from wordbias.progress import progress
-from wordbias.threads import threads
 
 Float32 = NDArray[np.float32]
 BATCH = 64
 
 
-@dataclass(frozen=True, eq=False)
-class Classifier:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Classifier(LoadedModel):
     """A model that reads a sentence pair and has three labels.
 
     Attributes
     ----------
-    name
-        Its folder, or its name on the hub.
-    model, tokenizer
-        As transformers loads them.
     places
-        Where neutral, entailment and contradiction stand among its outputs.
-    device
-        Where it computes.
+        Indices of neutral, entailment and contradiction among its outputs.
     """
 
-    name: str
-    model: Any = field(repr=False)
-    tokenizer: Any = field(repr=False)
     places: tuple[int, int, int]
-    device: str
 
     @classmethod
     def load(
-        cls, name: str | Path, *, labels: Sequence[str] | None = None, device: str | None = None
-    ) -> Classifier:
-        """Load a model (extra `contextual`).
+        cls,
+        source: ModelLike,
+        *,
+        labels: Sequence[str] | None = None,
+        device: str | None = None,
+    ) -> Self:
+        """Load a model (extra `contextual`), or take one that is loaded.
 
         Parameters
         ----------
-        name
-            A folder, or a name on the hub.
+        source
+            A folder, a name on the hub, or a loaded model with its tokenizer.
         labels
             The order of its outputs, where its config does not say; what is given here wins.
         device
-            By default the first of cuda, mps and cpu that is there.
+            By default the first of cuda, mps and cpu that is there; a loaded model computes where
+            it is, unless a device is named.
 
         Raises
         ------
@@ -66,41 +64,20 @@ class Classifier:
             If transformers is missing, there is no such model or device, the model has no trained
             classifier, or the order of its labels cannot be determined.
         """
-        model, tokenizer = _load(str(name))
-        check_padding(tokenizer, str(name))
-        places = label_order(model.config.id2label, labels, str(name))
-        model, chosen = to_device(model, device)
-        return cls(str(name), model, tokenizer, places, chosen)
-
-    @classmethod
-    def of(
-        cls,
-        model: Any,
-        tokenizer: Any,
-        *,
-        labels: Sequence[str] | None = None,
-        device: str | None = None,
-    ) -> Classifier:
-        """Take a model that is loaded, with its tokenizer; it computes where it is.
-
-        Parameters
-        ----------
-        labels
-            As `load` has it.
-        device
-            Move the model there.
-
-        Raises
-        ------
-        WordbiasError
-            If there is no such device, or the order of its labels cannot be determined.
-        """
-        name = getattr(model, "name_or_path", "") or type(model).__name__
-        check_padding(tokenizer, name)
-        places = label_order(model.config.id2label, labels, name)
-        if device is not None:
-            model, _ = to_device(model, device)
-        return cls(name, model, tokenizer, places, str(model.device))
+        loaded = load_pretrained(
+            "AutoModelForSequenceClassification", source, "a sequence-classification model"
+        )
+        if loaded.missing:
+            raise WordbiasError(
+                f"{loaded.name}: is no trained classifier: it lacks {loaded.missing[0]}; give a "
+                "model that was trained for NLI"
+            )
+        check_padding(loaded.tokenizer, loaded.name)
+        places = label_order(loaded.model.config.id2label, labels, loaded.name)
+        if loaded.given and device is not None:
+            to_device(loaded.model, device)
+            loaded = replace(loaded, device=str(loaded.model.device))
+        return cls(**vars(loaded.on(device)), places=places)
 
     def labels(self) -> dict[int, str]:
         """Return which output means what."""
@@ -118,15 +95,9 @@ class Classifier:
         self, pairs: Sequence[Pair], batch: int = BATCH, what: str = "scoring"
     ) -> Float32:
         """Return (N, E, C) of sentence pairs, shape ``(n, 3)``, pairs of like length together."""
-        torch = need("torch", extra="contextual", purpose=PURPOSE)
-        torch.set_num_threads(threads())
         out = np.empty((len(pairs), len(LABELS)), np.float32)
         order = np.argsort([len(first) + len(second) for first, second in pairs], kind="stable")
-        with (
-            evaluating(self.model),
-            torch.inference_mode(),
-            progress(what, len(pairs), "pair") as bar,
-        ):
+        with self.predicting(), progress(what, len(pairs), "pair") as bar:
             for start in range(0, len(pairs), batch):
                 rows = order[start : start + batch]
                 out[rows] = self._predict([pairs[i] for i in rows])
@@ -148,9 +119,7 @@ class Classifier:
         ).to(self.device)
         logits = self.model(**inputs).logits[:, list(self.places)]  # (B, 3)
         found: Float32 = logits.float().softmax(-1).cpu().numpy()
-        if not np.isfinite(found).all():
-            raise WordbiasError(f"{self.name}: predicts what is no number; its weights are damaged")
-        return found
+        return self.finite(found)
 
 
 def label_order(
@@ -189,18 +158,6 @@ def label_order(
             f"--labels={','.join(names)}: expected {', '.join(LABELS)}, in the order of the model"
         )
     return places
-
-
-def _load(name: str) -> tuple[Any, Any]:
-    loaded = load_pretrained(
-        "AutoModelForSequenceClassification", name, "a sequence-classification model"
-    )
-    if loaded.missing:
-        raise WordbiasError(
-            f"{name}: is no trained classifier: it lacks {loaded.missing[0]}; give a model "
-            "that was trained for NLI"
-        )
-    return loaded.model, loaded.tokenizer
 
 
 def as_written(sentence: str) -> str:

@@ -11,28 +11,39 @@ from wordbias.pretrained.computing import (
 )
 from wordbias.pretrained.given import (
     ModelLike,
+    in_folder,
     model_and_tokenizer,
     name_of,
     transformer_of,
 )
-from wordbias.pretrained.loading import Loaded, check_padding, load_pretrained, load_untrained
+from wordbias.pretrained.loading import (
+    LoadedModel,
+    check_padding,
+    load_pretrained,
+    load_untrained,
+    position_limit,
+    usual_length,
+)
 from wordbias.pretrained.weights import weights_sha256
 
 __all__ = [
     "PURPOSE",
-    "Loaded",
+    "LoadedModel",
     "ModelLike",
     "check_padding",
     "evaluating",
     "first_line",
+    "in_folder",
     "load_pretrained",
     "load_untrained",
     "model_and_tokenizer",
     "name_of",
     "need_transformers",
+    "position_limit",
     "silent",
     "to_device",
     "to_float64",
     "transformer_of",
+    "usual_length",
     "weights_sha256",
 ]

@@ -4,56 +4,165 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
 from wordbias.optional import need
-from wordbias.pretrained.computing import PURPOSE, need_transformers, silent, to_device
+from wordbias.pretrained.computing import (
+    PURPOSE,
+    evaluating,
+    need_transformers,
+    silent,
+    to_device,
+)
 from wordbias.pretrained.given import ModelLike, model_and_tokenizer, name_of
 from wordbias.pretrained.refusing import check_hub, check_name, unloadable
 from wordbias.pretrained.weights import check_layers, of_other_layers
+from wordbias.threads import threads
+
+LONGEST = 512
+"""Tokens of a text that are read where no other number is given and the model allows it."""
+_NO_LIMIT = 1 << 20
+"""Tokenizers that know of no limit say 10^30."""
+Numbers = TypeVar("Numbers", bound=NDArray[np.floating])
 
 
 @dataclass(frozen=True, eq=False)
-class Loaded:
-    """What a folder or the hub held.
+class LoadedModel:
+    """A model of transformers with its tokenizer.
+
+    It computes where `device` says and in what `precision` says. One that a caller has loaded is
+    the caller's: it keeps its device, its precision and, after it has computed, its mode.
 
     Attributes
     ----------
+    name
+        Its folder, or its name on the hub; of one that a caller has loaded where it came from.
     model, tokenizer
         As transformers loads them.
     missing
         Parameters that no file held, which were drawn at random, sorted.
     given
         Whether the caller has loaded it.
+    device
+        Where it computes.
+    precision
+        What it computes in.
     """
 
+    name: str
     model: Any = field(repr=False)
     tokenizer: Any = field(repr=False)
     missing: tuple[str, ...] = ()
     given: bool = False
+    device: str = "cpu"
+    precision: str = "float32"
 
-    def on(self, device: str | None) -> tuple[Any, str]:
-        """Make the model ready to compute; see `to_device`. One that was given stays where it is.
+    def on(self, device: str | None, precision: str | None = None) -> Self:
+        """Return the model ready to compute; see `to_device`.
 
         Raises
         ------
         WordbiasError
-            If there is no such device, or the model was given and one is named.
+            If there is no such device, or one that a caller has loaded would have to be changed.
         """
         if not self.given:
-            return to_device(self.model, device)
-        if device is not None:
+            model, chosen = to_device(self.model, device, precision)
+            found = precision or self.precision
+            return replace(self, model=model, device=chosen, precision=found)
+        if device is not None and device not in (self.device, self.model.device.type):
             raise WordbiasError(
-                "--device goes with the name of a model; one that is loaded computes where it is"
+                f"{self.name}: is loaded on {self.device}; move it there, model.to({device!r}), or "
+                "leave out --device"
             )
-        return self.model, str(self.model.device)
+        if precision is not None and precision != self.precision:
+            raise WordbiasError(
+                f"{self.name}: is loaded in {self.precision}; convert it, "
+                f"model.to(torch.{precision}), or leave out --precision"
+            )
+        return self
+
+    @property
+    def longest(self) -> int | None:
+        """Tokens that it reads at most, special ones included; None if nothing says so."""
+        known = [position_limit(self.model), self.tokenizer.model_max_length]
+        return min((one for one in known if one is not None and one < _NO_LIMIT), default=None)
+
+    def check_lengths(
+        self, lengths: NDArray[np.integer], what: str, text: Callable[[int], str]
+    ) -> None:
+        """Refuse texts of which one is longer than the model reads.
+
+        Parameters
+        ----------
+        lengths
+            Tokens of each text, shape ``(n,)``.
+        what
+            What a text is, for messages.
+        text
+            Returns a text by its place.
+
+        Raises
+        ------
+        WordbiasError
+            Naming the longest.
+        """
+        limit = self.longest
+        if limit is not None and lengths.max(initial=0) > limit:
+            worst = int(lengths.argmax())
+            raise WordbiasError(
+                f"{self.name}: reads at most {limit} tokens; {what} has {lengths[worst]}: "
+                f"{text(worst)[:60]!r}"
+            )
+
+    @contextmanager
+    def predicting(self) -> Iterator[Any]:
+        """Compute without gradients or dropout, on as many threads as allowed; yield torch."""
+        torch = need("torch", extra="contextual", purpose=PURPOSE)
+        torch.set_num_threads(threads())
+        with torch.inference_mode(), evaluating(self.model):
+            yield torch
+
+    def finite(self, predicted: Numbers) -> Numbers:
+        """Return what the model predicts.
+
+        Raises
+        ------
+        WordbiasError
+            If a value is no number.
+        """
+        if not np.isfinite(predicted).all():
+            raise WordbiasError(f"{self.name}: predicts what is no number; its weights are damaged")
+        return predicted
 
 
-def load_pretrained(kind: str, source: ModelLike, what: str) -> Loaded:
+def position_limit(model: Any) -> int | None:
+    """Return how many tokens a model's table of positions holds; None if there is no such table.
+
+    RoBERTa and MPNet number positions from after that of padding, so that a table of 514 rows
+    holds 512 tokens.
+    """
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and hasattr(module, "num_embeddings"):
+            padding = module.padding_idx
+            return int(module.num_embeddings) - (0 if padding is None else padding + 1)
+    return None
+
+
+def usual_length(model: Any, tokenizer: Any) -> int:
+    """Return how many tokens of a text are read where no other number is given."""
+    known = int(tokenizer.model_max_length)  # 10^30 where the tokenizer does not say
+    return min(LONGEST, known, position_limit(model) or known)
+
+
+def load_pretrained(kind: str, source: ModelLike, what: str) -> LoadedModel:
     """Load a model and its tokenizer; no code that comes with them is run.
 
     A folder needs no network. A name on the hub is looked up in the cache first, so that what was
@@ -79,11 +188,12 @@ def load_pretrained(kind: str, source: ModelLike, what: str) -> Loaded:
     if not isinstance(source, (str, os.PathLike)):
         model, tokenizer = model_and_tokenizer(source)
         purpose = kind.removeprefix("AutoModel")
-        if not any(cls.__name__.endswith(purpose) for cls in type(model).__mro__):
+        own = getattr(model, "_orig_mod", model)  # of one that torch has compiled
+        if not any(cls.__name__.endswith(purpose) for cls in type(own).__mro__):
             raise WordbiasError(f"{name}: is a {type(model).__name__}, not {what}")
-        return Loaded(model, tokenizer, given=True)
+        return _held(name, model, tokenizer, given=True)
 
-    def load(**where: Any) -> Loaded:
+    def load(**where: Any) -> LoadedModel:
         tokenizer = _tokenizer(transformers, name, **where)
         _config(transformers, name, **where)
         model, found = getattr(transformers, kind).from_pretrained(
@@ -94,12 +204,12 @@ def load_pretrained(kind: str, source: ModelLike, what: str) -> Loaded:
                 f"its weights have a layer that its config does not ({other}); give a folder whose "
                 "files belong together"
             )
-        return Loaded(model, tokenizer, tuple(sorted(found["missing_keys"])))
+        return _held(name, model, tokenizer, tuple(sorted(found["missing_keys"])))
 
     return _from_folder_or_hub(load, name, what)
 
 
-def load_untrained(kind: str, name: str, what: str, seed: int) -> Loaded:
+def load_untrained(kind: str, name: str, what: str, seed: int) -> LoadedModel:
     """Draw the weights of a model anew, as its own initialisation does; keep its tokenizer.
 
     Only the config and the tokenizer are read. The state of torch's generator is as before.
@@ -112,15 +222,22 @@ def load_untrained(kind: str, name: str, what: str, seed: int) -> Loaded:
     transformers = need_transformers()
     torch = need("torch", extra="contextual", purpose=PURPOSE)
 
-    def load(**where: Any) -> Loaded:
+    def load(**where: Any) -> LoadedModel:
         tokenizer = _tokenizer(transformers, name, **where)
         config = _config(transformers, name, **where)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             model = getattr(transformers, kind).from_config(config, trust_remote_code=False)
-        return Loaded(model, tokenizer)
+        return _held(name, model, tokenizer)
 
     return _from_folder_or_hub(load, name, what)
+
+
+def _held(
+    name: str, model: Any, tokenizer: Any, missing: tuple[str, ...] = (), given: bool = False
+) -> LoadedModel:
+    device, precision = str(model.device), str(model.dtype).removeprefix("torch.")
+    return LoadedModel(name, model, tokenizer, missing, given, device, precision)
 
 
 def _tokenizer(transformers: Any, name: str, **where: Any) -> Any:
@@ -158,7 +275,7 @@ def check_padding(tokenizer: Any, name: str) -> None:
         )
 
 
-def _from_folder_or_hub(load: Callable[..., Loaded], name: str, what: str) -> Loaded:
+def _from_folder_or_hub(load: Callable[..., LoadedModel], name: str, what: str) -> LoadedModel:
     check_name(name)
     transformers = need_transformers()
     with silent(transformers):

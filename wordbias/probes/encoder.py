@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,16 @@ from wordbias.errors import WordbiasError
 from wordbias.optional import need
 from wordbias.pretrained import (
     PURPOSE,
-    Loaded,
+    LoadedModel,
+    ModelLike,
     evaluating,
     first_line,
     load_pretrained,
     load_untrained,
+    model_and_tokenizer,
     need_transformers,
-    to_device,
+    position_limit,
+    usual_length,
     weights_sha256,
 )
 from wordbias.probes.sentence_transformers import (
@@ -30,57 +33,26 @@ from wordbias.probes.sentence_transformers import (
     loaded_modules,
     read_modules,
 )
-from wordbias.threads import threads
 
 Precision = Literal["float32", "bfloat16", "float16"]
 PRECISIONS: tuple[str, ...] = get_args(Precision)
-
-
-class WithTokenizer(Protocol):
-    """A pipeline of transformers, or what looks like it."""
-
-    model: Any
-    tokenizer: Any
-
-
-class SentenceEncoder(Protocol):
-    """A ``SentenceTransformer``."""
-
-    tokenizer: Any
-
-    def __getitem__(self, place: int) -> Any:
-        """Return a module."""
-
-
-ModelLike = str | os.PathLike[str] | tuple[Any, Any] | WithTokenizer | SentenceEncoder
-"""A folder or a name on the hub; a loaded model and its tokenizer; a ``SentenceTransformer``."""
-LONGEST = 512
-"""Tokens of a text that are read where no other number is asked for and the model allows it."""
 _UNUSED = "pooler"
 _NO_LIMIT = 1 << 20
 """Tokens of a text that are read where neither model nor folder says how many."""
 
 
-@dataclass(frozen=True, eq=False)
-class Encoder:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Encoder(LoadedModel):
     """A model that gives a vector for every token in every layer.
 
     Attributes
     ----------
-    name
-        Its folder, or its name on the hub.
-    model, tokenizer
-        As transformers loads them.
     layers
         Number of the last layer, L; layer 0 is the input embeddings.
     dim
         Dimensions of a vector, the same in all layers.
     limit
         Tokens that its table of positions allows, special ones included; None if it has no table.
-    device
-        Where it computes.
-    precision
-        What it computes in.
     random_init
         Seed of its weights, if they are not the trained ones.
     causal
@@ -91,14 +63,9 @@ class Encoder:
         What a user should know of how it was loaded.
     """
 
-    name: str
-    model: Any = field(repr=False)
-    tokenizer: Any = field(repr=False)
     layers: int
     dim: int
     limit: int | None
-    device: str = "cpu"
-    precision: str = "float32"
     random_init: int | None = None
     causal: bool = False
     sentence: SentenceModules | None = None
@@ -107,25 +74,27 @@ class Encoder:
     @classmethod
     def load(
         cls,
-        name: str | Path,
+        source: ModelLike,
         *,
         device: str | None = None,
-        precision: str = "float32",
+        precision: str | None = None,
         random_init: int | None = None,
-    ) -> Encoder:
-        """Load an encoder (extra `contextual`).
+    ) -> Self:
+        """Load an encoder (extra `contextual`), or take one that is loaded as it is.
 
-        Of a sentence-transformers folder the modules are read too, and its texts are lower-cased
-        where it says so.
+        Of a model with a head it is the body. Of a sentence-transformers model the modules are read
+        too, and texts are lower-cased where its folder says so.
 
         Parameters
         ----------
-        name
-            A folder, or a name on the hub.
+        source
+            A folder, a name on the hub, or a loaded model with its tokenizer.
         device
-            By default the first of cuda, mps and cpu that is there.
+            By default the first of cuda, mps and cpu that is there. A loaded model computes where
+            it is.
         precision
-            One of `PRECISIONS`; vectors are float32 in any case.
+            One of `PRECISIONS`, by default float32; vectors are float32 in any case. A loaded model
+            computes in what it is loaded in.
         random_init
             Draw the weights anew with this seed, as the model's own initialisation does: the
             baseline that tells what training put into the layers from what any network of this
@@ -135,108 +104,52 @@ class Encoder:
         ------
         WordbiasError
             If transformers is missing, there is no such model or device, a weight that the layers
-            need is in no file, or a module of a sentence-transformers folder is not understood. A
-            pooler or a head may be missing: no layer needs it.
+            need is in no file, a module of a sentence-transformers folder is not understood, or a
+            loaded model would have to be changed. A pooler or a head may be missing: no layer needs
+            it.
         """
-        if precision not in PRECISIONS:
-            raise WordbiasError(f"precision {precision!r}: expected one of {', '.join(PRECISIONS)}")
-        what, notes = "an encoder", list[str]()
         need_transformers()
-        in_folder = Path(name).is_dir() and bool(str(name).strip())
-        sentence = read_modules(str(name), random_init) if in_folder else None
-        folder = str(name) if sentence is None else sentence.transformer
-        if random_init is None:
-            loaded = load_pretrained("AutoModel", folder, what)
+        notes: list[str] = []
+        if isinstance(source, (str, os.PathLike)):
+            precision = precision or PRECISIONS[0]
+            if precision not in PRECISIONS:
+                expected = ", ".join(PRECISIONS)
+                raise WordbiasError(f"precision {precision!r}: expected one of {expected}")
+            loaded, sentence = _from_name(os.fspath(source), random_init, notes)
         else:
-            loaded = load_untrained("AutoModel", folder, what, random_init)
-        _check_weights(loaded, str(name))
-        if not in_folder:
-            sentence = read_modules(str(name), random_init, notes)
-        model, chosen = to_device(loaded.model, device, precision)
-        layers, dim, causal = _shape(model, str(name))
+            sentence = loaded_modules(source) if is_sentence_transformer(source) else None
+            model, tokenizer = model_and_tokenizer(source)
+            body = getattr(model, "base_model", model)
+            loaded = load_pretrained("AutoModel", (body, tokenizer), "an encoder")
+            if random_init is not None:
+                raise WordbiasError(
+                    f"{loaded.name}: is loaded, and keeps its weights; --random-init needs a name"
+                )
+        loaded = loaded.on(device, precision)
+        layers, dim, causal = _shape(loaded.model, loaded.name)
         if sentence is not None:
             sentence.width(dim * len(sentence.pooling))
             if sentence.lower_case:
-                _lower_case(loaded.tokenizer, str(name))
+                _lower_case(loaded.tokenizer, loaded.name)
         return cls(
-            str(name),
-            model,
-            loaded.tokenizer,
-            layers,
-            dim,
-            position_limit(model),
-            chosen,
-            precision,
-            random_init,
-            causal,
-            sentence,
-            tuple(notes),
-        )
-
-    @classmethod
-    def of(
-        cls,
-        model: ModelLike,
-        *,
-        device: str | None = None,
-        precision: str | None = None,
-        random_init: int | None = None,
-    ) -> Encoder:
-        """Load an encoder, or take a model that is loaded as it is; of one with a head its body.
-
-        Parameters
-        ----------
-        model
-            What `load` takes, a pair of a model and its tokenizer, an object that has both, such as
-            a pipeline of transformers, or a ``SentenceTransformer``.
-        device, precision, random_init
-            See `load`. A loaded model is where it is and computes in what it computes in.
-
-        Raises
-        ------
-        WordbiasError
-            As `load` does; if `model` is something else, or a loaded one would have to be changed.
-        """
-        if isinstance(model, (str, os.PathLike)):
-            precision = precision or PRECISIONS[0]
-            return cls.load(
-                os.fspath(model), device=device, precision=precision, random_init=random_init
-            )
-        need_transformers()
-        sentence = None
-        if is_sentence_transformer(model):
-            sentence = loaded_modules(model)
-            body, tokenizer = model[0].auto_model, model[0].tokenizer
-        else:
-            body, tokenizer = _model_and_tokenizer(model)
-        body = getattr(body, "base_model", body)
-        name = str(getattr(body, "name_or_path", "") or type(body).__name__)
-        _refuse_to_change(body, name, device, precision, random_init)
-        layers, dim, causal = _shape(body, name)
-        if sentence is not None:
-            sentence.width(dim * len(sentence.pooling))
-        return cls(
-            name,
-            body,
-            tokenizer,
-            layers,
-            dim,
-            position_limit(body),
-            str(body.device),
-            _precision(body),
-            None,
-            causal,
-            sentence,
+            **vars(loaded),
+            layers=layers,
+            dim=dim,
+            limit=position_limit(loaded.model),
+            random_init=random_init,
+            causal=causal,
+            sentence=sentence,
+            notes=tuple(notes),
         )
 
     @property
     def max_length(self) -> int:
         """Tokens of a text that are read unless told otherwise, special ones included."""
-        known = int(self.tokenizer.model_max_length)  # 10^30 where the tokenizer does not say
         if self.sentence is None:
-            return min(LONGEST, known, self.limit or known)
+            return usual_length(self.model, self.tokenizer)
         if self.sentence.max_length is not None:
             return min(self.sentence.max_length, self.limit or self.sentence.max_length)
+        known = int(self.tokenizer.model_max_length)  # 10^30 where the tokenizer does not say
         positions = int(getattr(self.model.config, "max_position_embeddings", -1) or -1)
         known = known if positions < 0 else min(known, positions)
         return min(known, self.limit or known, _NO_LIMIT)
@@ -267,10 +180,8 @@ class Encoder:
         inputs
             Arguments of the model by name, each of shape ``(B, T)``.
         """
-        torch = need("torch", extra="contextual", purpose=PURPOSE)
-        torch.set_num_threads(threads())
-        given = {key: torch.from_numpy(value).to(self.device) for key, value in inputs.items()}
-        with torch.inference_mode(), evaluating(self.model):
+        with self.predicting() as torch:
+            given = {key: torch.from_numpy(value).to(self.device) for key, value in inputs.items()}
             found = self.model(**given, output_hidden_states=True)
         states: list[Any] = list(found.hidden_states)
         last = getattr(found, "last_hidden_state", None)
@@ -287,56 +198,17 @@ class Encoder:
         return found if self.sentence is None else self.sentence.weights_sha256(found)
 
 
-def position_limit(model: Any) -> int | None:
-    """Return how many tokens a model's table of positions holds; None if there is no such table.
-
-    RoBERTa and MPNet number positions from after that of padding, so that a table of 514 rows
-    holds 512 tokens.
-    """
-    for name, module in model.named_modules():
-        if name.endswith("position_embeddings") and hasattr(module, "num_embeddings"):
-            padding = module.padding_idx
-            return int(module.num_embeddings) - (0 if padding is None else padding + 1)
-    return None
-
-
-def _model_and_tokenizer(model: Any) -> tuple[Any, Any]:
-    """Return a loaded model and its tokenizer."""
-    pair = model if isinstance(model, (tuple, list)) else ()
-    if not pair:
-        pair = getattr(model, "model", None), getattr(model, "tokenizer", None)
-    if len(pair) != 2 or not hasattr(pair[0], "modules") or not hasattr(pair[1], "is_fast"):
-        lacks = " without its tokenizer" if hasattr(model, "config") else ""
-        raise WordbiasError(
-            f"got a {type(model).__name__}{lacks}; expected a folder, a name on the hub, a loaded "
-            "model with its tokenizer (model, tokenizer), or a SentenceTransformer"
-        )
-    return pair[0], pair[1]
-
-
-def _precision(model: Any) -> str:
-    return str(model.dtype).removeprefix("torch.")
-
-
-def _refuse_to_change(
-    model: Any, name: str, device: str | None, precision: str | None, random_init: int | None
-) -> None:
-    """Refuse what would change a loaded model, which is its owner's."""
-    if random_init is not None:
-        raise WordbiasError(f"{name}: is loaded, and keeps its weights; --random-init needs a name")
-    if device is not None and device not in (str(model.device), model.device.type):
-        raise WordbiasError(
-            f"{name}: is loaded on {model.device}; move it there, model.to({device!r}), or leave "
-            "out --device"
-        )
-    if precision is not None and precision != _precision(model):
-        raise WordbiasError(
-            f"{name}: is loaded in {_precision(model)}; convert it, model.to(torch.{precision}), "
-            "or leave out --precision"
-        )
-
-
-def _check_weights(loaded: Loaded, name: str) -> None:
+def _from_name(
+    name: str, random_init: int | None, notes: list[str]
+) -> tuple[LoadedModel, SentenceModules | None]:
+    """Load a model from a folder or the hub, with the modules of a sentence-transformers model."""
+    in_folder = Path(name).is_dir() and bool(name.strip())
+    sentence = read_modules(name, random_init) if in_folder else None
+    folder = name if sentence is None else sentence.transformer
+    if random_init is None:
+        loaded = load_pretrained("AutoModel", folder, "an encoder")
+    else:
+        loaded = load_untrained("AutoModel", folder, "an encoder", random_init)
     missing = [key for key in loaded.missing if _UNUSED not in key.split(".")]
     if missing:
         others = f" and {len(missing) - 1} others" if len(missing) > 1 else ""
@@ -344,6 +216,9 @@ def _check_weights(loaded: Loaded, name: str) -> None:
             f"{name}: has no trained weights for {missing[0]}{others}; give a folder whose weights "
             "are of this model, or draw them all at random (random_init, --random-init)"
         )
+    if not in_folder:
+        sentence = read_modules(name, random_init, notes)
+    return replace(loaded, name=name), sentence
 
 
 def _shape(model: Any, name: str) -> tuple[int, int, bool]:

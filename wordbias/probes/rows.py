@@ -76,12 +76,9 @@ def _coded(
     shared = {**about, "set": which, "seeds": seeds, "n": n, "classes": len(examples.classes)}
     for measure, of, said in settings:
         yield _spread(examples, measure, [of(code) for code in codes], {**shared, **said})
-    tested = {**shared, "n": first.blocks[-1].n, "neutral": _most(examples), "better": "lower"}
+    most = majority_share(examples.labels)
+    tested = {**shared, "n": first.blocks[-1].n, "neutral": most, "better": "lower"}
     yield _spread(examples, ACCURACY, [code.accuracy for code in codes], tested)
-
-
-def _most(examples: Examples) -> float:
-    return majority_share(examples.labels)
 
 
 def accuracy_rows(

@@ -190,7 +190,9 @@ def load_texts(source: TextsLike, choice: Choice | None = None) -> Texts:
     rows = list(islice(_usable(opened, choice, bad), choice.limit))
     if not rows:
         among = f"; {len(bad)} rows cannot be used, the first: {bad[0]}" if bad else ""
-        wanted = " where " + " and ".join(map(_equation, choice.where.items()))
+        wanted = " where " + " and ".join(
+            f"{name} is {' or '.join(values)}" for name, values in choice.where.items()
+        )
         raise WordbiasError(f"{opened.name}: holds no text{wanted if choice.where else ''}{among}")
     columns: dict[str, Column] = {}
     left_out: tuple[str, ...] = ()
@@ -265,10 +267,6 @@ def _span(line: Line, text: str, choice: Choice) -> Span | None:
     if not start < end <= len(text):
         raise _BadRowError(f"span {start} to {end} is not in its text of {len(text)} characters")
     return start, end
-
-
-def _equation(wanted: tuple[str, tuple[str, ...]]) -> str:
-    return f"{wanted[0]} is {' or '.join(wanted[1])}"
 
 
 def _remedy(skipped: bool) -> str:

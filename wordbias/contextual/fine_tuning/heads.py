@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -14,36 +14,29 @@ from wordbias.contextual.fine_tuning.pairs import NEXT
 from wordbias.contextual.heads import check_head
 from wordbias.errors import WordbiasError
 from wordbias.nli.predictions import label_places
-from wordbias.pretrained import Loaded, load_pretrained
+from wordbias.pretrained import LoadedModel, load_pretrained
 
 CLASSIFIER = "AutoModelForSequenceClassification"
 _NEXT_SENTENCE = "AutoModelForNextSentencePrediction"
 
 
-@dataclass(frozen=True, eq=False)
-class Headed:
-    """A model with the head of a task, in float32.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Headed(LoadedModel):
+    """A model with the head of a task, in float32; what is missing was drawn at random.
 
     Attributes
     ----------
-    model, tokenizer
-        Of transformers.
     places
-        For each label of the task its place among the outputs.
-    new
-        Tensors of the head that were drawn at random.
+        For each label of the task its index among the outputs.
     """
 
-    model: Any = field(repr=False)
-    tokenizer: Any = field(repr=False)
     places: tuple[int, ...]
-    new: tuple[str, ...]
 
     @property
     def new_parameters(self) -> int:
-        """How many numbers these are."""
+        """Number of parameters that were drawn at random."""
         known = dict(self.model.named_parameters())
-        return sum(known[name].numel() for name in self.new)
+        return sum(known[name].numel() for name in self.missing)
 
 
 def load_headed(task: str, names: Sequence[str], model: str, seed: int = 0) -> Headed:
@@ -78,7 +71,8 @@ def load_headed(task: str, names: Sequence[str], model: str, seed: int = 0) -> H
         elif own:
             _name_outputs(loaded.model.config, names)
     check_head(loaded.model)
-    return Headed(loaded.model.float(), loaded.tokenizer, places, loaded.missing)
+    loaded = replace(loaded, model=loaded.model.float(), precision="float32")
+    return Headed(**vars(loaded), places=places)
 
 
 def encoder_parameters(model: Any) -> list[Any]:
@@ -87,7 +81,7 @@ def encoder_parameters(model: Any) -> list[Any]:
     return [parameter for name, parameter in named if pooler not in name.split(".")[0]]
 
 
-def _load(task: str, name: str) -> tuple[Loaded, bool]:
+def _load(task: str, name: str) -> tuple[LoadedModel, bool]:
     """Load a model; say whether it has BERT's own head for the next sentence."""
     if task == "nsp":
         try:
@@ -97,7 +91,7 @@ def _load(task: str, name: str) -> tuple[Loaded, bool]:
     return load_pretrained(CLASSIFIER, name, "an encoder"), False
 
 
-def _check(loaded: Loaded, name: str) -> None:
+def _check(loaded: LoadedModel, name: str) -> None:
     pooler = family_of(loaded.model).pooler
     prefix = f"{loaded.model.base_model_prefix}."
     lost = [key for key in loaded.missing if key.startswith(prefix) and pooler not in key]
@@ -115,7 +109,7 @@ def _check(loaded: Loaded, name: str) -> None:
         )
 
 
-def _known(loaded: Loaded, names: Sequence[str]) -> tuple[int, ...] | None:
+def _known(loaded: LoadedModel, names: Sequence[str]) -> tuple[int, ...] | None:
     """Return where a trained head of the same task has its labels."""
     labels = [str(label) for _, label in sorted(loaded.model.config.id2label.items())]
     if loaded.missing or len(labels) != len(names):
@@ -125,7 +119,7 @@ def _known(loaded: Loaded, names: Sequence[str]) -> tuple[int, ...] | None:
     return label_places(labels)
 
 
-def _with_classifier(loaded: Loaded, names: Sequence[str]) -> Loaded:
+def _with_classifier(loaded: LoadedModel, names: Sequence[str]) -> LoadedModel:
     """Put a new final layer on a classifier, and keep every weight that fits."""
     config = copy.deepcopy(loaded.model.config)
     _name_outputs(config, names)
@@ -139,7 +133,7 @@ def _with_classifier(loaded: Loaded, names: Sequence[str]) -> Loaded:
     }
     made.load_state_dict(kept, strict=False)
     new = sorted(set(dict(made.named_parameters())) - set(kept))
-    return Loaded(made, loaded.tokenizer, tuple(new))
+    return replace(loaded, model=made, missing=tuple(new))
 
 
 def _name_outputs(config: Any, names: Sequence[str]) -> None:

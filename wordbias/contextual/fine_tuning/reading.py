@@ -85,13 +85,12 @@ class Part:
         kind: type[Reader],
         headed: Headed,
         data: LabelledPairs,
-        device: str,
         processes: Processes = ALONE,
     ) -> Part:
         """Tokenise pairs for a model."""
-        texts = Texts.of(headed.model, headed.tokenizer, data.pairs, truncate=True, budget=_READ)
+        texts = Texts.of(headed, data.pairs, truncate=True, budget=_READ)
         targets = torch.tensor(headed.places)[torch.from_numpy(data.labels)]
-        return cls(kind(headed.model, texts, device, processes), texts.places, targets)
+        return cls(kind(headed.model, texts, headed.device, processes), texts.places, targets)
 
     def logits(self, rows: Places) -> tuple[Tensor, Tensor]:
         """Return logits and targets of some pairs, shapes ``(B, C)`` and ``(B,)``."""

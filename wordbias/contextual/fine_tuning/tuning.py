@@ -44,7 +44,6 @@ def fine_tune(
     dev: LabelledPairs,
     recipe: Recipe,
     *,
-    device: str,
     checkpoint: Path | None = None,
     log: Path | None = None,
     about: dict[str, Any] | None = None,
@@ -55,7 +54,7 @@ def fine_tune(
     Parameters
     ----------
     headed
-        The model, on `device`.
+        The model, where it computes.
     data, dev
         What it is trained on, and what chooses its best parameters.
     checkpoint
@@ -79,9 +78,10 @@ def fine_tune(
     if checkpoint is not None:
         processes.check_same(checkpoint.exists(), str(checkpoint))
     torch.set_num_threads(max(1, threads() // processes.local))
+    device = headed.device
     with torch.random.fork_rng(devices=[device] if device.startswith("cuda") else []):
         reader = Cached if recipe.head_only else Reader
-        parts = [Part.of(reader, headed, one, device, processes) for one in (data, dev)]
+        parts = [Part.of(reader, headed, one, processes) for one in (data, dev)]
         trained = Trained(headed.model, recipe.head_only)
         optimizer = optimizer_of(trained, recipe, processes)
         task = Task(trained, optimizer, parts[0], parts[1], recipe, rounds, processes)

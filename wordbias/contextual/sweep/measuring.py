@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,25 +42,6 @@ def models_of(adapter: Adapter) -> dict[str, list[Intervention]]:
     return models | {setting.name: adapter.interventions(setting) for setting in all_settings()}
 
 
-@dataclass(frozen=True)
-class How:
-    """How outputs become measures.
-
-    Attributes
-    ----------
-    stereoset
-        Which triples are extreme, and what is random.
-    parity
-        ``mean`` or ``strict``.
-    viability
-        What a model may lose on SNLI; by default of what the base reaches.
-    """
-
-    stereoset: Settings = field(default_factory=Settings)
-    parity: Any = "mean"
-    viability: Viability = field(default_factory=Viability)
-
-
 def softmax(logits: NDArray[Any]) -> NDArray[Any]:
     """Return probabilities along the last axis."""
     shifted = np.exp(logits - logits.max(-1, keepdims=True))
@@ -74,7 +55,7 @@ def stereoset_rows(
     place: int,
     subject: str,
     names: Sequence[str],
-    how: How,
+    settings: Settings,
 ) -> dict[str, list[Row]]:
     """Measure S, D and SS of every model, for each version of the swaps.
 
@@ -90,7 +71,7 @@ def stereoset_rows(
     found: dict[str, list[Row]] = {name: [] for name in names}
     for values, (version, gsss) in zip(p, versions.items(), strict=True):
         for i, name in enumerate(names):
-            rows = gsss_rows(gsss, values[..., i], subject, version, how.stereoset, subsets=(ALL,))
+            rows = gsss_rows(gsss, values[..., i], subject, version, settings, subsets=(ALL,))
             found[name] += [row for row in rows if row.measure in _SHOWN]
     return found
 
@@ -101,7 +82,10 @@ def inference_rows(
     right: NDArray[np.bool_],
     subject: str,
     names: Sequence[str],
-    how: How,
+    *,
+    parity: Any = "mean",
+    viability: Viability | None = None,
+    seed: int = 0,
 ) -> dict[str, list[Row]]:
     """Measure accuracy, parity, η and SNLI accuracy of every model.
 
@@ -111,13 +95,17 @@ def inference_rows(
         (N, E, C) of each pair of the test set, shape ``(n, models, 3)``.
     right
         Which SNLI pairs are predicted right, shape ``(m, models)``.
+    parity
+        ``mean`` or ``strict``.
+    viability
+        What a model may lose on SNLI; by default of what the base reaches.
     """
     found = {}
-    viability = _with_base(how.viability, float(right[:, names.index(BASE)].mean()))
+    viability = viability or Viability()
+    if viability.base is None:
+        viability = viability._replace(base=float(right[:, names.index(BASE)].mean()))
     for i, name in enumerate(names):
-        rows = fairness_rows(
-            test, p[:, i], subject, parity=how.parity, setting=name, seed=how.stereoset.seed
-        )
+        rows = fairness_rows(test, p[:, i], subject, parity=parity, setting=name, seed=seed)
         share = float(right[:, i].mean())
         found[name] = [
             *rows, snli_row(share, len(right), subject, setting=name, viability=viability)
@@ -153,13 +141,5 @@ def entry(name: str, rows: Sequence[Row], parity: str, version: str = ORIGINAL) 
 def told(name: str, rows: Sequence[Row]) -> list[Row]:
     """Say in each row which model it is of."""
     level = name if name in (BASE, SENT_DEBIAS) else name.rpartition("-")[0]
-    return [replace(row, details={"setting": name, "level": level, **_rest(row)}) for row in rows]
-
-
-def _rest(row: Row) -> dict[str, Any]:
-    return {key: value for key, value in row.details.items() if key != "setting"}
-
-
-def _with_base(viability: Viability, base: float) -> Viability:
-    """Return a viability that compares with a base, unless it has one."""
-    return viability if viability.base is not None else viability._replace(base=base)
+    about = {"setting": name, "level": level}
+    return [replace(row, details={**about, **row.details, "setting": name}) for row in rows]

@@ -20,8 +20,8 @@ from wordbias.contextual.sweep.keeping import Kept
 from wordbias.contextual.sweep.plan import Plan
 from wordbias.contextual.sweep.texts import Texts
 from wordbias.errors import Interrupted, UsageError, WordbiasError
-from wordbias.nli.hugging_face import Classifier, label_order
-from wordbias.pretrained import ModelLike, load_pretrained, name_of
+from wordbias.nli.hugging_face import Classifier
+from wordbias.pretrained import ModelLike
 from wordbias.progress import progress
 from wordbias.threads import threads
 from wordbias.workers import Workers
@@ -57,13 +57,7 @@ class Source:
         if self.head != "inference":
             label = self.labels[0] if self.labels else None
             return NextSentence.load(self.model, next_label=label, device=self.device)
-        labels, name = self.labels or None, name_of(self.model)
-        if isinstance(self.model, (str, os.PathLike)):
-            return Classifier.load(name, labels=labels, device=self.device)
-        loaded = load_pretrained("AutoModelForSequenceClassification", self.model, "a classifier")
-        places = label_order(loaded.model.config.id2label, labels, name)
-        model, device = loaded.on(self.device)
-        return Classifier(name, model, loaded.tokenizer, places, device)
+        return Classifier.load(self.model, labels=self.labels or None, device=self.device)
 
 
 def outputs(

@@ -12,9 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.contextual.encoding import Tokens, batches
-from wordbias.contextual.next_sentence import longest
-from wordbias.errors import WordbiasError
-from wordbias.pretrained import need_transformers, silent
+from wordbias.pretrained import LoadedModel, need_transformers, silent
 from wordbias.probes.padding import batched
 
 Places = NDArray[np.intp]
@@ -45,8 +43,7 @@ class Texts:
     @classmethod
     def of(
         cls,
-        model: Any,
-        tokenizer: Any,
+        model: LoadedModel,
         pairs: Sequence[tuple[str, str]],
         *,
         truncate: bool,
@@ -67,21 +64,16 @@ class Texts:
             If a pair is too long.
         """
         distinct = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
-        limit = longest(model, tokenizer)
-        tokens = _tokenised(tokenizer, list(distinct), limit if truncate else None)
+        limit = model.longest if truncate else None
+        tokens = _tokenised(model.tokenizer, list(distinct), limit)
         lengths = np.array([len(one["input_ids"]) for one in tokens])
+        model.check_lengths(lengths, "a pair", lambda i: list(distinct)[i][0])
         order = np.argsort(-lengths, kind="stable")
-        if limit is not None and lengths[order[0]] > limit:
-            first = list(distinct)[order[0]][0]
-            raise WordbiasError(
-                f"{type(model).__name__}: reads at most {limit} tokens; a pair has "
-                f"{lengths[order[0]]}: {first[:60]!r}"
-            )
         return cls(
             tokens,
             np.array([distinct[pair] for pair in pairs]),
             list(batched(order, lengths, budget)),
-            tokenizer.pad_token_id or 0,
+            model.tokenizer.pad_token_id or 0,
         )
 
     def inputs(self, batch: int) -> tuple[Places, dict[str, Any]]:

@@ -100,7 +100,8 @@ def ceat(
             words = find_words(query, contexts, settings.minimum)
         except WordbiasError as error:
             errors.append(f"{found.name}: {query.name}: {error}")
-            rows += _without_value(found.name, query, layers, f"undefined: {error}")
+            about = {"set": query.name, "reason": f"undefined: {error}"}
+            rows += [Row(found.name, MEASURE, None, {**about, "layer": i}) for i in layers]
         else:
             rows += _measured(found, words, layers, settings)
     if errors and len(errors) == len(queries):
@@ -129,8 +130,3 @@ def _measured(
             yield Row(found.name, MEASURE, None, {**about, "reason": str(error)})
         else:
             yield Row(found.name, MEASURE, result.combined.effect, result.details() | about)
-
-
-def _without_value(name: str, query: Query, layers: Sequence[int], reason: str) -> Iterator[Row]:
-    for layer in layers:
-        yield Row(name, MEASURE, None, {"set": query.name, "layer": layer, "reason": reason})

@@ -51,7 +51,8 @@ class Scanner:
         for word in dict.fromkeys(words):
             if not can_be_found(word):
                 raise WordbiasError(f"the word {word!r} has neither a letter nor a digit")
-            self._patterns.setdefault(_WORDS(word.lower())[0], []).append((word, _pattern(word)))
+            pattern = pattern_of(word, re.IGNORECASE if word == word.lower() else re.NOFLAG)
+            self._patterns.setdefault(_WORDS(word.lower())[0], []).append((word, pattern))
         self._first = frozenset(self._patterns)
 
     def __call__(self, text: str) -> Iterator[Occurrence]:
@@ -60,7 +61,3 @@ class Scanner:
             for word, pattern in self._patterns[first]:
                 if found := first_alone(pattern, text):
                     yield Occurrence(word, *found)
-
-
-def _pattern(word: str) -> re.Pattern[str]:
-    return pattern_of(word, re.IGNORECASE if word == word.lower() else re.NOFLAG)
