@@ -62,7 +62,7 @@ from wordbias import Attribute, Embedding
 from wordbias.methods.ran.descent import minimise
 from wordbias.methods.ran.objective import Objective
 from wordbias.methods.ran.sets import repulsion_sets
-from wordbias.measures.blocks import unit
+from wordbias.arrays import unit
 from wordbias.measures.direction import find_direction
 from wordbias.progress import set_quiet
 set_quiet(True)
@@ -321,7 +321,7 @@ def report(glove: Path, lines: Iterable[list[str]], runs: int) -> None:
     print(f"{glove.name}; median of {runs} runs; {cores} cores, load {os.getloadavg()[0]:.1f}")
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scikit-learn"))
     print(f"Python {platform.python_version()}, {libraries}\n")
-    print("| | wordbias | peer | ratio | asked for |")
+    print("| | wordbias | peer | ratio | target |")
     print("| --- | ---: | ---: | ---: | ---: |")
     for cells in lines:
         print(f"| {' | '.join(cells)} |", flush=True)

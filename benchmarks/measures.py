@@ -200,7 +200,7 @@ def report(glove: Path, lines: list[list[str]], runs: int) -> None:
     print(f"{glove.name}; {counted}; {cores} cores, load {os.getloadavg()[0]:.1f}")
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scikit-learn"))
     print(f"Python {platform.python_version()}, {libraries}\n")
-    print("| | wordbias | peer | ratio | asked for |")
+    print("| | wordbias | peer | ratio | target |")
     print("| --- | ---: | ---: | ---: | ---: |")
     for line in lines:
         print(f"| {' | '.join(line)} |")

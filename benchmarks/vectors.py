@@ -254,7 +254,7 @@ def report(glove: Path, lines: list[Line], runs: int) -> None:
         f"Python {platform.python_version()}, numpy {version('numpy')}, "
         f"gensim {version('gensim')}\n"
     )
-    print("| | wordbias | gensim 4 | ratio | asked for |")
+    print("| | wordbias | gensim 4 | ratio | target |")
     print("| --- | ---: | ---: | ---: | ---: |")
     for line in lines:
         digits = 0 if line.unit == "MB" else 3 if line.ours < 0.1 else 2

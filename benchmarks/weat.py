@@ -27,8 +27,7 @@ import numpy as np
 from scipy.stats import permutation_test
 
 from wordbias import Embedding
-from wordbias.measures.permutation import Array, p_value
-from wordbias.measures.weat import associations
+from wordbias.measures.weat import Array, associations, p_value
 from wordbias.wordlists.queries import FoundQuery, choose_query
 from wordbias.wordlists.query_files import load_queries
 

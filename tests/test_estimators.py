@@ -277,7 +277,7 @@ def test_groups_are_saved_with_an_estimator(tmp_path: Path) -> None:
 
 def test_files_of_something_else_are_refused(tmp_path: Path) -> None:
     few().save(tmp_path / "few.safetensors")
-    with pytest.raises(WordbiasError, match="holds no transform"):
+    with pytest.raises(WordbiasError, match="holds an embedding, but no transform"):
         load_method(tmp_path / "few.safetensors")
     chain, _ = fit_chain("misp", few())
     named = Chain((replace(chain.parts[0], name="other"),))

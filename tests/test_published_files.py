@@ -26,7 +26,7 @@ def tool() -> Any:
 
 def documented() -> list[str]:
     text = (ROOT / "docs" / "reproducing.md").read_text(encoding="utf-8")
-    part = text.partition("\n## Published files, read whole\n")[2]
+    part = text.partition("\n## Published files that are read completely\n")[2]
     return [line for line in part.split("\n") if line.startswith("|")]
 
 

@@ -299,7 +299,9 @@ def test_a_checkpoint_of_another_training_is_refused(
 def test_a_file_that_is_no_checkpoint_is_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "c"
     path.write_bytes(content)
-    with pytest.raises(WordbiasError, match=r"is no checkpoint of this training .*; remove it"):
+    with pytest.raises(
+        WordbiasError, match=r"cannot be read as a checkpoint: is no saf.*; remove it"
+    ):
         _train(_column(0.5), checkpoint=path)
     assert path.read_bytes() == content
 
@@ -307,11 +309,11 @@ def test_a_file_that_is_no_checkpoint_is_refused(content: bytes, tmp_path: Path)
 def test_a_checkpoint_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "c"
     _train([[0.5, 0.5]], (0, 1), checkpoint=path)
-    with pytest.raises(WordbiasError, match="is no checkpoint of this training"):
+    with pytest.raises(WordbiasError, match="holds a damaged checkpoint: RuntimeError"):
         _train(_column(0.5), checkpoint=path)
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(WordbiasError, match="is no checkpoint of this training"):
+    with pytest.raises(WordbiasError, match="cannot be read as a checkpoint: is cut off"):
         _train([[0.5, 0.5]], (0, 1), checkpoint=path)
 
 

@@ -1,13 +1,17 @@
-"""Arrays as callers give them: checked, frozen, and how far their rounding reaches."""
+"""Arrays of vectors: checked, frozen, in float64 block by block, and at length one."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wordbias.errors import WordbiasError
+
+ROWS = 8192
+"""Rows that are held as float64 at one time."""
 
 
 def frozen(values: ArrayLike) -> NDArray[np.float64]:
@@ -51,3 +55,29 @@ def rounding(vectors: ArrayLike) -> float:
     eps = np.finfo(x.dtype if x.dtype.kind == "f" else float).eps
     longest = np.linalg.norm(x.astype(float), axis=1).max()
     return float(x.shape[1] * eps * longest)
+
+
+def blocks(vectors: NDArray[np.float32], rows: int = ROWS) -> Iterator[NDArray[np.float64]]:
+    """Yield consecutive rows as float64, without a float64 copy of the whole matrix."""
+    for start in range(0, len(vectors), rows):
+        yield vectors[start : start + rows].astype(np.float64)
+
+
+def lengths(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return the Euclidean length of every row, shape ``(n,)``."""
+    return np.concatenate([np.zeros(0), *(np.linalg.norm(x, axis=1) for x in blocks(vectors))])
+
+
+def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return every row at length one; a row of zeros stays as it is."""
+    out = np.empty_like(vectors)
+    for start, x in zip(range(0, len(vectors), ROWS), blocks(vectors), strict=True):
+        out[start : start + ROWS] = at_length_one(x)
+    return out
+
+
+def at_length_one(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return every row at length one, in float64; a row of zeros stays as it is."""
+    norm = np.linalg.norm(x, axis=1, keepdims=True)
+    found: NDArray[np.float64] = x / np.where(norm == 0, 1, norm)
+    return found

@@ -10,15 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 from torch import Tensor
 
 from wordbias.errors import WordbiasError
-from wordbias.formats.atomic import replacing
+from wordbias.formats.stored import CHECKPOINT, read_header, reading, write
 
 State = dict[str, Tensor]
-_KEY = "training"
 _HASH = re.compile(r"'[0-9a-f]{40,}'")
 
 
@@ -29,13 +26,10 @@ def write_checkpoint(
 
     The file takes its name only when it is complete.
     """
-    kept = {
-        f"{part}.{name}": value.detach().cpu().contiguous()
-        for part, state in parts.items()
-        for name, value in state.items()
+    tensors = {
+        f"{part}.{name}": value for part, state in parts.items() for name, value in state.items()
     }
-    with replacing(path) as file:
-        file.write(save(kept, {_KEY: json.dumps(known)}))
+    write(path, CHECKPOINT, tensors, known, "pt")
 
 
 @contextmanager
@@ -58,19 +52,11 @@ def read_checkpoint(
     WordbiasError
         If the file is no checkpoint, is about another, or does not fit into the block.
     """
-    try:
-        with safe_open(path, "pt") as file:
-            known = json.loads(file.metadata()[_KEY])
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    with reading(path, CHECKPOINT, "pt") as (tensors, known):
         different = difference(known["about"], about)
         if different is None:
             yield _parts(tensors), known
             return
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
-        reason = str(error).split("\n")[0]
-        raise WordbiasError(
-            f"{path}: is no checkpoint of this {what} ({reason}); remove it"
-        ) from None
     raise WordbiasError(
         f"{path}: is of another {what}: its {different}; remove it, or name another output"
     )
@@ -79,9 +65,8 @@ def read_checkpoint(
 def checkpoint_about(path: Path) -> Any:
     """Return what a checkpoint is about, as JSON holds it; None if there is none to be read."""
     try:
-        with safe_open(path, "pt") as file:
-            return json.loads(file.metadata()[_KEY])["about"]
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
+        return read_header(path, CHECKPOINT)["about"]
+    except (KeyError, TypeError, WordbiasError):
         return None
 
 
@@ -128,7 +113,7 @@ def load_optimizer(optimizer: torch.optim.Optimizer, tensors: State) -> None:
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
 
 
-def _parts(tensors: State) -> dict[str, State]:
+def _parts(tensors: Mapping[str, Tensor]) -> dict[str, State]:
     parts: dict[str, State] = {"optimizer": {}}  # plain gradient descent has no state
     for name, value in tensors.items():
         part, _, key = name.partition(".")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, permutations
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from wordbias.comparison import Comparison, listed
 from wordbias.errors import WordbiasError
+from wordbias.statistics import exact_spearman_p
 
 METHODS = ("pearson", "spearman")
 LEAST = 3
@@ -136,17 +137,8 @@ def correlation(
     a, b = (column[both] / np.abs(column[both]).max() for _, column in (x, y))  # no overflow
     found = (stats.pearsonr if method == "pearson" else stats.spearmanr)(a, b)
     r = min(1.0, max(-1.0, float(found.statistic)))
-    p = _exact_p(a, b) if method == "spearman" and n < _EXACT else float(found.pvalue)
+    p = exact_spearman_p(a, b) if method == "spearman" and n < _EXACT else float(found.pvalue)
     return Correlation(x[0], y[0], r, n, p)
-
-
-def _exact_p(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-    """Share of all orders of `y` whose ranks correlate as much; the t approximation says 0 at 1."""
-    from scipy.stats import rankdata
-
-    centred = [ranks - ranks.mean() for ranks in (rankdata(x), rankdata(y))]
-    products = np.abs(np.array(list(permutations(centred[1]))) @ centred[0])
-    return float((products >= products[0] - 1e-9).mean())
 
 
 def _is_constant(values: NDArray[np.float64]) -> bool:

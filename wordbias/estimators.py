@@ -25,12 +25,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from wordbias.accepting import accepted
+from wordbias.arrays import unit
 from wordbias.calls import WordbiasWarning, method, plain
 from wordbias.embedding import Embedding, EmbeddingLike, as_embedding, is_words_and_vectors
 from wordbias.errors import WordbiasError
 from wordbias.functions.debias import fitted_report
 from wordbias.functions.inputs import Reading, open_subject
-from wordbias.measures.blocks import unit
 from wordbias.methods import inlp
 from wordbias.methods.erasure import fit_erasure
 from wordbias.methods.fitted import Chain, Fitted

@@ -17,7 +17,7 @@ from wordbias import components
 from wordbias.arrays import frozen
 from wordbias.casting import like
 from wordbias.errors import WordbiasError
-from wordbias.formats.atomic import replacing
+from wordbias.formats.stored import SUBSPACE, reading, write
 from wordbias.visible import on_a_line
 
 _ORTHONORMAL = 1e-4  # also takes a basis that was stored as float16
@@ -141,27 +141,12 @@ class Subspace:
         WordbiasError
             If there is no such file or it holds something else.
         """
-        from safetensors import SafetensorError
-        from safetensors.numpy import load_file
-
-        try:
-            stored = load_file(path)
-        except (OSError, SafetensorError, TypeError, AttributeError) as error:
-            raise WordbiasError(f"{path}: cannot be read as a subspace: {error}") from None
-        if set(stored) != {"basis", "weights"}:
-            found = ", ".join(sorted(stored)) or "none"
-            raise WordbiasError(f"{path}: expected the tensors basis and weights, found {found}")
-        try:
-            return cls(stored["basis"], stored["weights"])
-        except WordbiasError as error:
-            raise WordbiasError(f"{path}: holds no subspace: {error}") from None
+        with reading(path, SUBSPACE) as (tensors, _):
+            return cls(tensors["basis"], tensors["weights"])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to a safetensors file with the tensors `basis` and `weights`."""
-        from safetensors.numpy import save
-
-        with replacing(path) as file:
-            file.write(save({"basis": self.basis, "weights": self.weights}))
+        write(path, SUBSPACE, {"basis": self.basis, "weights": self.weights}, None)
 
     @property
     def dims(self) -> int:

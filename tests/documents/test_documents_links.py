@@ -162,7 +162,7 @@ def test_every_method_of_debiasing_is_named_and_counted() -> None:
     for table in guide.split("| method |")[1:]:
         first = [line.split("|")[1] for line in table.split("\n\n")[0].splitlines()[2:]]
         assert re.findall(r"`([a-z-]+)`", " ".join(first)) == list(METHODS)
-    (row,) = (line for line in README.splitlines() if line.startswith("| clean vectors: "))
+    (row,) = (line for line in README.splitlines() if line.startswith("| debias vectors: "))
     named = row.split("|")[1].partition(": ")[2].lower().split(", ")
     assert [name.strip() for name in named] == list(METHODS)
     assert len(METHODS) == 13

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import entropy, spearmanr
 
 from wordbias import Embedding, WordbiasError
-from wordbias.measures.associations import MEASURES, measure_queries
+from wordbias.measures.associations import MEASURES, measure_queries, with_holm
 from wordbias.measures.ect import ect, rank_correlation, similarities
 from wordbias.measures.mac import mac, mac_of_words
 from wordbias.measures.ripa import relation, ripa, ripa_of_words
@@ -291,3 +291,17 @@ def test_a_value_does_not_depend_on_what_else_is_measured() -> None:
     alone = measure_queries(sample, _queries("weat6"), ["ect"])
     among = measure_queries(sample, load_queries(), MEASURES, Settings(samples=50))
     assert alone == [r for r in among if (r.measure, r.details["set"]) == ("ect", "weat6")]
+
+
+def test_rows_are_corrected_within_their_embedding() -> None:
+    rows = [
+        Row("one", "weat", 1.0, {"p": 0.01}),
+        Row("one", "mac", 1.0, {}),
+        Row("one", "weat", 1.0, {"p": 0.02}),
+        Row("two", "weat", 1.0, {"p": 0.02}),
+        Row("two", "weat", None, {"p": None}),
+    ]
+    done = with_holm(rows)
+    assert [row.details.get("p_holm") for row in done] == [0.02, None, 0.02, 0.02, None]
+    assert [row.details.get("tests") for row in done] == [2, None, 2, 1, None]
+    assert rows[0].details == {"p": 0.01}

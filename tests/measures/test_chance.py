@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from wordbias import Attribute, Embedding, Subspace
+from wordbias.arrays import unit
 from wordbias.measures.apart import panel_rows
 from wordbias.measures.biased import most_biased
-from wordbias.measures.blocks import unit
 from wordbias.measures.chance import DRAWS, chance, draw_nulls, key_of, with_chance
 from wordbias.measures.clustering import WORDS, clustering
 from wordbias.measures.direct_bias import direct_bias

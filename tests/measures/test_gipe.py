@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from wordbias import Attribute, Embedding
-from wordbias.measures.blocks import unit
+from wordbias.arrays import unit
 from wordbias.measures.gipe import THETAS, gipe, gipe_rows, indirect_bias
 from wordbias.measures.nearest import nearest
 from wordbias.measures.panel import Panel

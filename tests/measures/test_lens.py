@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from wordbias import Attribute, Embedding
-from wordbias.measures.blocks import lengths, unit
-from wordbias.measures.lens import axis, fit_lens
+from wordbias.arrays import lengths, unit
+from wordbias.measures.lens import axis, fit_directions
 from wordbias.subspace import Subspace
 
 FIRST, SECOND = tuple("abcd"), tuple("efgh")
@@ -27,21 +27,24 @@ def gender() -> Attribute:
 
 
 def test_both_subspaces_and_both_directions_are_fitted(emb: Embedding, gender: Attribute) -> None:
-    lens = fit_lens(emb, gender, dims=2)
-    assert lens.subspace is not None
-    assert lens.unit_subspace is not None
-    assert lens.subspace.dims == lens.unit_subspace.dims == 2
-    assert (lens.subspace_reason, lens.direction_reason, lens.pair_reason) == ("", "", "")
-    np.testing.assert_array_equal(lens.direction, emb["she"].astype(float) - emb["he"])
+    fitted = fit_directions(emb, gender, dims=2)
+    assert fitted.subspace is not None
+    assert fitted.unit_subspace is not None
+    assert fitted.subspace.dims == fitted.unit_subspace.dims == 2
+    assert (fitted.subspace_reason, fitted.direction_reason, fitted.pair_reason) == ("", "", "")
+    np.testing.assert_array_equal(fitted.direction, emb["she"].astype(float) - emb["he"])
     halves = emb.take(["she", "her"]).astype(float), emb.take(["he", "his"]).astype(float)
-    np.testing.assert_array_equal(lens.pair_component, Subspace.from_pairs(*halves).basis[0])
+    np.testing.assert_array_equal(fitted.pair_component, Subspace.from_pairs(*halves).basis[0])
 
 
 def test_centring_reaches_both_subspaces(emb: Embedding, gender: Attribute) -> None:
     for center in (True, False):
-        lens = fit_lens(emb, gender, dims=2, center=center)
+        fitted = fit_directions(emb, gender, dims=2, center=center)
         f, m = emb.take(FIRST), emb.take(SECOND)
-        for subspace, groups in ((lens.subspace, (f, m)), (lens.unit_subspace, (unit(f), unit(m)))):
+        for subspace, groups in (
+            (fitted.subspace, (f, m)),
+            (fitted.unit_subspace, (unit(f), unit(m))),
+        ):
             expected = Subspace.from_groups(*groups, 2, center=center)
             assert subspace is not None
             np.testing.assert_array_equal(subspace.basis, expected.basis)
@@ -51,7 +54,7 @@ def test_centring_reaches_both_subspaces(emb: Embedding, gender: Attribute) -> N
 def test_midb_on_unit_length_does_not_depend_on_length(emb: Embedding, gender: Attribute) -> None:
     longer = emb.with_vectors(emb.vectors * 4)  # a power of two: without rounding
     x = emb.vectors[8:12]
-    one, other = fit_lens(emb, gender, dims=2), fit_lens(longer, gender, dims=2)
+    one, other = fit_directions(emb, gender, dims=2), fit_directions(longer, gender, dims=2)
     small, large = one.measure(x), other.measure(x * np.float32(4))
     assert small["midb-unit"] == large["midb-unit"]
     assert small["midb"].value is not None
@@ -60,8 +63,8 @@ def test_midb_on_unit_length_does_not_depend_on_length(emb: Embedding, gender: A
 
 def test_without_pairs_only_midb_is_defined(emb: Embedding) -> None:
     bare = Attribute("age", ("f", "m"), (FIRST, SECOND))
-    lens = fit_lens(emb, bare, dims=2)
-    values = lens.measure(emb.vectors)
+    fitted = fit_directions(emb, bare, dims=2)
+    values = fitted.measure(emb.vectors)
     assert {name for name, value in values.items() if value.value is None} == {
         "direct-bias",
         "direct-bias-pca",
@@ -73,13 +76,13 @@ def test_pairs_of_equal_vectors_are_no_direction(emb: Embedding, gender: Attribu
     vectors = emb.vectors.copy()
     for a, b in PAIRS:
         vectors[emb.index[b]] = vectors[emb.index[a]] * 1.01
-    lens = fit_lens(emb.with_vectors(vectors), gender, dims=2)
-    assert lens.direction is None
-    assert lens.direction_reason == (
+    fitted = fit_directions(emb.with_vectors(vectors), gender, dims=2)
+    assert fitted.direction is None
+    assert fitted.direction_reason == (
         "undefined: ‖she − he‖ is 0.010 of their mean length, below 0.1"
     )
-    assert lens.pair_component is None
-    assert "definitional pairs differ by 0.010 of their mean length" in lens.pair_reason
+    assert fitted.pair_component is None
+    assert "definitional pairs differ by 0.010 of their mean length" in fitted.pair_reason
 
 
 def test_a_missing_axis_word_is_named(emb: Embedding, gender: Attribute) -> None:
@@ -97,7 +100,7 @@ def test_the_axis_is_found_in_the_embeddings_spelling(gender: Attribute) -> None
 def test_groups_that_do_not_vary_leave_direct_bias(emb: Embedding, gender: Attribute) -> None:
     vectors = emb.vectors.copy()
     vectors[:8] = 1
-    values = fit_lens(emb.with_vectors(vectors), gender, dims=2).measure(vectors)
+    values = fit_directions(emb.with_vectors(vectors), gender, dims=2).measure(vectors)
     assert {name for name, value in values.items() if value.value is None} == {
         "midb",
         "midb-abs",

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from wordbias import Attribute, Embedding
+from wordbias.arrays import unit
 from wordbias.measures import direct_bias, midb
-from wordbias.measures.blocks import unit
-from wordbias.measures.lens import DIRECT, MIDB, fit_lens
+from wordbias.measures.lens import DIRECT, MIDB, fit_directions
 from wordbias.measures.means import mean_rows, word_rows
 from wordbias.measures.panel import Panel
 from wordbias.subspace import Subspace
@@ -57,7 +57,7 @@ def test_the_values_are_those_of_the_measures(panel: Panel, center: bool) -> Non
 
 
 def test_rows_have_the_values_of_the_fitted_directions(panel: Panel) -> None:
-    values = fit_lens(panel.embedding, GENDER, dims=2).measure(panel.vectors)
+    values = fit_directions(panel.embedding, GENDER, dims=2).measure(panel.vectors)
     for name, row in _by_name(panel).items():
         assert row.value == pytest.approx(values[name].value, abs=1e-14)
 

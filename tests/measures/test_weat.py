@@ -18,16 +18,16 @@ from numpy.typing import NDArray
 from scipy.stats import permutation_test
 
 from wordbias import Embedding, WordbiasError
-from wordbias.measures.bootstrap import percentile_interval
-from wordbias.measures.permutation import p_value, subset_sums
 from wordbias.measures.weat import (
     Settings,
     associations,
     cosines,
     effect_size,
+    p_value,
     resampled_effect_sizes,
     weat,
 )
+from wordbias.statistics import percentile_interval
 from wordbias.wordlists.queries import Query, choose_query
 from wordbias.wordlists.query_files import load_queries
 
@@ -129,22 +129,6 @@ def test_sampled_p_agrees_with_the_exact_one_and_its_seed_decides() -> None:
     assert abs(sampled.p - exact.p) < 5 * error
     assert (sampled.partitions, sampled.exact) == (100_000, False)
     assert sampled == p_value(x, y, _rng(), max_exact=0, samples=100_000)
-
-
-def test_every_sampled_partition_has_each_word_once() -> None:
-    s = 2.0 ** np.arange(12)  # a sum of distinct powers of two names its words
-    from wordbias.measures.permutation import _sampled
-
-    sums = _sampled(s, 5, _rng(), 5000).astype(int)
-    assert {int(total).bit_count() for total in sums} == {5}
-    assert len(set(sums.tolist())) > 780  # of 792
-
-
-@pytest.mark.parametrize(("n", "k"), [(1, 1), (4, 2), (6, 6), (7, 1), (9, 4)])
-def test_subset_sums_are_all_of_them(n: int, k: int) -> None:
-    s = 2.0 ** np.arange(n)
-    expected = sorted(sum(chosen) for chosen in combinations(s.tolist(), k))
-    assert sorted(subset_sums(s, k).tolist()) == expected
 
 
 def test_all_12870_partitions_take_hardly_more_calls_than_70() -> None:

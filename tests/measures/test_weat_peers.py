@@ -14,8 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from wordbias import Embedding, WordbiasError
-from wordbias.measures.permutation import p_value
-from wordbias.measures.weat import associations, cosines, effect_size, weat
+from wordbias.measures.weat import associations, cosines, effect_size, p_value, weat
 from wordbias.wordlists import Attribute
 from wordbias.wordlists.queries import Query, choose_query
 from wordbias.wordlists.query_files import load_queries

@@ -54,7 +54,7 @@ def measured(before: Embedding, after: Embedding, attribute: Attribute, center: 
 
 
 def _by_hand(fitted_on: Embedding, measured_on: Embedding, center: bool) -> dict[str, float]:
-    """Every value along a lens, in plain loops over words and materialised differences."""
+    """Every value along the directions, in plain loops over words and materialised differences."""
 
     def vectors(emb: Embedding, words: list[str], unit: bool = False) -> Matrix:
         rows = [emb[word].astype(float) for word in words]

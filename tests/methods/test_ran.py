@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from wordbias import Attribute, Embedding, WordbiasError
-from wordbias.measures.blocks import unit
+from wordbias.arrays import unit
 from wordbias.measures.direction import find_direction
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.ran import fit

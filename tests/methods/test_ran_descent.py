@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wordbias import Attribute, Embedding
-from wordbias.measures.blocks import unit
+from wordbias.arrays import unit
 from wordbias.measures.direction import find_direction
 from wordbias.methods.ran import descent
 from wordbias.methods.ran.descent import Pull, descend, minimise

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wordbias import Attribute, Embedding
-from wordbias.measures.blocks import unit
+from wordbias.arrays import unit
 from wordbias.measures.direction import find_direction
 from wordbias.methods.ran import sets
 from wordbias.methods.ran.sets import nearer_than, proven_empty, repulsion_sets

@@ -109,7 +109,7 @@ def test_what_is_no_transform_is_named(tmp_path: Path, sample: Embedding) -> Non
     with pytest.raises(WordbiasError, match="text: cannot be read as a transform"):
         load_chain(tmp_path / "text")
     sample.save(tmp_path / "vectors.safetensors")
-    with pytest.raises(WordbiasError, match="holds no transform; save one with: wordbias debias"):
+    with pytest.raises(WordbiasError, match="holds an embedding, but no transform; save one with"):
         load_chain(tmp_path / "vectors.safetensors")
 
 

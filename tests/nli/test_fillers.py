@@ -14,7 +14,7 @@ from wordbias.nli.evaluation import mab_rows
 from wordbias.nli.files import Model
 from wordbias.nli.fillers import MARKED, marked_sets
 from wordbias.nli.known_words import known_part, missing_fillers
-from wordbias.nli.marked_attribute import can_tell, permutation_test
+from wordbias.nli.marked_attribute import can_be_significant, distance_test
 from wordbias.nli.scoring import score_set
 from wordbias.nli.test_sets import build
 from wordbias.wordlists import Attribute, Templates
@@ -147,7 +147,7 @@ def test_a_test_is_made_where_it_can_tell(first: int, second: int) -> None:
     words = np.zeros((first + second, 3))
     words[:first, 0] = 1
     words[first:, 1] = 1
-    p = permutation_test(words, first, np.random.default_rng(0)).p
-    assert can_tell(first, second) == (p <= 0.05)
-    assert can_tell(first, second, p)
-    assert not can_tell(first, second, p * 0.999)
+    p = distance_test(words, first, np.random.default_rng(0)).p
+    assert can_be_significant(first, second) == (p <= 0.05)
+    assert can_be_significant(first, second, p)
+    assert not can_be_significant(first, second, p * 0.999)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from wordbias import WordbiasError
 from wordbias.nli.evaluation import BIAS, MEANS, Settings, mab_rows, word_rows
 from wordbias.nli.fillers import MARKED
-from wordbias.nli.marked_attribute import permutation_test
+from wordbias.nli.marked_attribute import distance_test
 from wordbias.nli.test_sets import TestSet, build
 from wordbias.results import Row
 
@@ -126,7 +126,7 @@ def test_p_is_that_of_the_means_of_the_words(strict: bool) -> None:
     settings = Settings(draws=300, strict=strict, seed=4)
     rows = by_key(mab_rows(test, p, "system", settings), "group")
     found = rows["mab-distance", None].details
-    expected = permutation_test(means, 16, np.random.default_rng(4), draws=300, strict=strict)
+    expected = distance_test(means, 16, np.random.default_rng(4), draws=300, strict=strict)
     assert (found["p"], found["partitions"], found["method"]) == (expected.p, 300, "sampled")
     assert found["strict"] is strict
 

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from wordbias import WordbiasError
 from wordbias.nli.marked_attribute import (
     by_word,
+    distance_test,
     distance_to_ideal,
     intervals,
     marked,
-    permutation_test,
 )
 
 Float = NDArray[np.float64]
@@ -155,9 +155,9 @@ def enumerated(words: Float, male: int) -> tuple[int, int, int]:
 def test_few_partitions_are_counted_exactly(seed: int, men: int, women: int) -> None:
     words = draw(seed, men + women)[:, 0]
     at_least, above, total = enumerated(words, men)
-    found = permutation_test(words, men, np.random.default_rng(0))
+    found = distance_test(words, men, np.random.default_rng(0))
     assert found == (at_least / total, total, True)
-    strict = permutation_test(words, men, np.random.default_rng(0), strict=True)
+    strict = distance_test(words, men, np.random.default_rng(0), strict=True)
     assert strict == (above / total, total, True)
     assert found.p > strict.p  # the observed partition is in the one and not in the other
 
@@ -169,7 +169,7 @@ def test_drawn_partitions_agree_with_counted_ones(seed: int) -> None:
     draws = 900  # fewer than there are
     rng = np.random.default_rng(seed)
     for strict, truth in ((False, at_least / total), (True, above / total)):
-        found = permutation_test(words, 6, rng, draws=draws, strict=strict)
+        found = distance_test(words, 6, rng, draws=draws, strict=strict)
         assert (found.partitions, found.exact) == (draws, False)
         margin = 5 * sqrt(truth * (1 - truth) / draws) + 1 / draws
         assert abs(found.p - truth) <= margin
@@ -178,7 +178,7 @@ def test_drawn_partitions_agree_with_counted_ones(seed: int) -> None:
 def test_groups_of_different_size_are_drawn_in_their_sizes() -> None:
     words = draw(1, 14)[:, 0]
     at_least, _, total = enumerated(words, 4)
-    found = permutation_test(words, 4, np.random.default_rng(0), draws=1000)
+    found = distance_test(words, 4, np.random.default_rng(0), draws=1000)
     truth = at_least / total
     assert not found.exact
     assert abs(found.p - truth) <= 5 * sqrt(truth * (1 - truth) / 1000) + 1 / 1000
@@ -191,9 +191,7 @@ def test_p_does_not_depend_on_the_order_in_a_group(
 ) -> None:
     words = draw(seed, 32)[:, 0]
     moved = words[[*men, *(16 + i for i in women)]]
-    one, two = (
-        permutation_test(x, 16, np.random.default_rng(3), draws=500) for x in (words, moved)
-    )
+    one, two = (distance_test(x, 16, np.random.default_rng(3), draws=500) for x in (words, moved))
     assert not one.exact
     assert one == two
 
@@ -209,7 +207,7 @@ def test_p_is_uniform_where_the_groups_mean_nothing(n: int, men: int) -> None:
     for chosen in combinations(range(n), men):
         rest = [i for i in range(n) if i not in chosen]
         regrouped = words[[*chosen, *rest]]
-        found.append(permutation_test(regrouped, men, np.random.default_rng(0)).p)
+        found.append(distance_test(regrouped, men, np.random.default_rng(0)).p)
     total, step = comb(n, men), 2 if 2 * men == n else 1
     expected = [k / total for k in range(step, total + 1, step) for _ in range(step)]
     assert sorted(found) == pytest.approx(expected)
@@ -220,10 +218,7 @@ def test_a_drawn_p_is_valid_where_the_groups_mean_nothing() -> None:
     repeats, draws = 2000, 19
     rng = np.random.default_rng(0)
     found = np.array(
-        [
-            permutation_test(rng.dirichlet((1, 1, 1), 16), 8, rng, draws=draws).p
-            for _ in range(repeats)
-        ]
+        [distance_test(rng.dirichlet((1, 1, 1), 16), 8, rng, draws=draws).p for _ in range(repeats)]
     )
     for k in (1, 2, 5, 10):
         level = k / (draws + 1)
@@ -235,21 +230,21 @@ def test_a_drawn_p_is_valid_where_the_groups_mean_nothing() -> None:
 def test_p_is_never_zero_but_the_published_one_may_be() -> None:
     words = np.repeat([[1.0, 0, 0], [0, 1.0, 0]], 16, axis=0)
     rng = np.random.default_rng(0)
-    assert permutation_test(words, 16, rng, draws=1000).p == 1 / 1001
-    assert permutation_test(words, 16, rng, draws=1000, strict=True).p == 0
+    assert distance_test(words, 16, rng, draws=1000).p == 1 / 1001
+    assert distance_test(words, 16, rng, draws=1000, strict=True).p == 0
 
 
 def test_words_that_are_all_alike_give_p_1_or_strictly_0() -> None:
     words = np.full((8, 3), 1 / 3)
     rng = np.random.default_rng(0)
-    assert permutation_test(words, 4, rng).p == 1
-    assert permutation_test(words, 4, rng, strict=True).p == 0
+    assert distance_test(words, 4, rng).p == 1
+    assert distance_test(words, 4, rng, strict=True).p == 0
 
 
 def test_the_seed_decides() -> None:
     words = draw(2, 32)[:, 0]
     one, two, other = (
-        permutation_test(words, 16, np.random.default_rng(seed), draws=1000).p for seed in (1, 1, 2)
+        distance_test(words, 16, np.random.default_rng(seed), draws=1000).p for seed in (1, 1, 2)
     )
     assert one == two != other
 
@@ -257,7 +252,7 @@ def test_the_seed_decides() -> None:
 @pytest.mark.parametrize("men", [0, 4])
 def test_an_empty_group_is_refused(men: int) -> None:
     with pytest.raises(WordbiasError, match=f"both groups, found {men} and {4 - men}"):
-        permutation_test(draw(0, 4)[:, 0], men, np.random.default_rng(0))
+        distance_test(draw(0, 4)[:, 0], men, np.random.default_rng(0))
 
 
 def test_intervals_of_templates_that_are_all_alike_are_points() -> None:
@@ -292,7 +287,7 @@ def test_arrays_of_the_caller_are_not_changed() -> None:
     before = m.copy(), f.copy()
     marked(m, f)
     intervals(m, f, np.random.default_rng(0))
-    permutation_test(m[:, 0], 1, np.random.default_rng(0))
+    distance_test(m[:, 0], 1, np.random.default_rng(0))
     np.testing.assert_array_equal(m, before[0])
     np.testing.assert_array_equal(f, before[1])
 

@@ -128,7 +128,7 @@ def _damaged(path: Path, change: Change) -> None:
 def test_damaged_models_are_named(change: Change, said: str, tmp_path: Path) -> None:
     path = tmp_path / "m"
     _damaged(path, change)
-    with pytest.raises(WordbiasError, match=f"^{path}: is a damaged NLI model: .*{said}"):
+    with pytest.raises(WordbiasError, match=f"^{path}: holds a damaged NLI model: .*{said}"):
         Model.load(path)
 
 
@@ -153,7 +153,9 @@ def test_other_files_are_named(tmp_path: Path) -> None:
         Model.load(path)
     vectors = tmp_path / "v.safetensors"
     Embedding(["a"], [[1.0, 2.0]]).save(vectors)
-    with pytest.raises(WordbiasError, match="holds no NLI model; train one with: wordbias nli-t"):
+    with pytest.raises(
+        WordbiasError, match="holds an embedding, but no NLI model; train one with: wordbias nli-t"
+    ):
         Model.load(vectors)
     with pytest.raises(WordbiasError, match="cannot be read as an NLI model"):
         Model.load(tmp_path)

@@ -15,7 +15,6 @@ from wordbias.outcomes import confusion as counting
 from wordbias.outcomes.cells import Cells
 from wordbias.outcomes.confusion import Confusion
 from wordbias.outcomes.divergences import Distance, along_positions, total_variation
-from wordbias.outcomes.intervals import expected_alike, interval
 from wordbias.outcomes.measuring import (
     ACCURACY,
     ALL,
@@ -23,6 +22,8 @@ from wordbias.outcomes.measuring import (
     DIVERGENCES,
     GAPS,
     SUM,
+    bootstrap_interval,
+    expected_alike,
     fairness_rows,
 )
 from wordbias.outcomes.metrics import Settings, metrics, sampled
@@ -155,11 +156,15 @@ def test_the_interval_of_a_gap_is_as_wide_as_theory_says() -> None:
 def test_sums_of_gaps_have_the_basic_interval() -> None:
     samples = np.array([1.0, 2, 3, 4, 5, np.nan])
     low, high = np.percentile(samples[:5], [2.5, 97.5])
-    assert interval(2.5, samples, signed=True) == {"low": low, "high": high, "draws": 5}
-    found = interval(2.5, samples, signed=False)
+    assert bootstrap_interval(2.5, samples, signed=True) == {"low": low, "high": high, "draws": 5}
+    found = bootstrap_interval(2.5, samples, signed=False)
     assert found == {"low": pytest.approx(5 - high), "high": pytest.approx(5 - low), "draws": 5}
-    assert interval(1.0, samples, signed=False)["low"] == 0
-    assert interval(1.0, np.full(3, np.nan), signed=True) == {"low": None, "high": None, "draws": 0}
+    assert bootstrap_interval(1.0, samples, signed=False)["low"] == 0
+    assert bootstrap_interval(1.0, np.full(3, np.nan), signed=True) == {
+        "low": None,
+        "high": None,
+        "draws": 0,
+    }
 
 
 def test_the_p_value_counts_as_many_or_more() -> None:

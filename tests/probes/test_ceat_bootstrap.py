@@ -8,12 +8,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from wordbias.measures.bootstrap import Interval
 from wordbias.probes.in_context import Association, Contexts, associate
 from wordbias.probes.in_context.drawing import draw_places
 from wordbias.probes.in_context.random_effects import combine_effects
 from wordbias.probes.in_context.resampling import contributions, sentence_spread
 from wordbias.probes.in_context.variance import in_sample_variances
+from wordbias.statistics import Interval
 
 Table = dict[tuple[int, ...], float]
 
@@ -66,7 +66,7 @@ def test_many_draws_find_the_exact_variance() -> None:
     places = draw_places(table.shape, 200_000, rng)
     e = table[tuple(places.T)]
     spread = sentence_spread(e - e.mean(), places, table.shape)
-    assert spread.is_seen
+    assert spread.is_clear
     assert spread.variance == pytest.approx(_exact_first_order(table), rel=0.03)
 
 
@@ -80,13 +80,13 @@ def test_noise_is_the_error_of_the_variance_where_sentences_do_not_matter() -> N
         found.append(sentence_spread(e - e.mean(), places, counts))
     sd = np.std([spread.variance for spread in found])
     assert np.mean([spread.noise for spread in found]) == pytest.approx(sd, rel=4 / np.sqrt(times))
-    assert np.mean([spread.is_seen for spread in found]) < 0.06
+    assert np.mean([spread.is_clear for spread in found]) < 0.06
 
 
 def test_without_two_draws_of_a_sentence_there_is_no_spread() -> None:
     places = np.arange(4)[:, None]
     spread = sentence_spread(np.array([1.0, -1, 2, -2]), places, [100])
-    assert not spread.is_seen
+    assert not spread.is_clear
 
 
 def _clouds(seed: int, n: int, d: int = 12, words: int = 3, apart: float = 0.6) -> Contexts:

@@ -14,8 +14,9 @@ from hypothesis.extra import numpy as hnp
 from safetensors.numpy import load_file, save_file
 
 from wordbias import WordbiasError
+from wordbias.formats.stored import REPRESENTATIONS
 from wordbias.probes.representations import Column, Representations
-from wordbias.probes.storage import KEY, load_representations, save_representations
+from wordbias.probes.storage import load_representations, save_representations
 
 VECTORS = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 COLUMNS = {"gender": Column.of("MFM"), "Größe": Column.of(["1", "", "\n"])}
@@ -70,10 +71,12 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(WordbiasError, match="cannot be read"):
         load_representations(path)
     path.write_bytes(b"")
-    with pytest.raises(WordbiasError, match="header is damaged"):
+    with pytest.raises(
+        WordbiasError, match="cannot be read as representations: is no safetensors file"
+    ):
         load_representations(path)
     save_file({"vectors": VECTORS}, path)
-    with pytest.raises(WordbiasError, match=r"holds no representations; .* wordbias encode"):
+    with pytest.raises(WordbiasError, match=r"but no representations; .* wordbias encode"):
         load_representations(path)
 
 
@@ -92,8 +95,10 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     ],
 )
 def test_damaged_metadata_is_one_line(tmp_path: Path, known: str) -> None:
-    save_file({"vectors": VECTORS}, tmp_path / "a", {KEY: known})
-    with pytest.raises(WordbiasError, match=r"is damaged: .*; encode the texts again"):
+    save_file({"vectors": VECTORS}, tmp_path / "a", {REPRESENTATIONS: known})
+    with pytest.raises(
+        WordbiasError, match=r"holds damaged representations: .*; write such a file with"
+    ):
         load_representations(tmp_path / "a")
 
 
@@ -103,7 +108,7 @@ def test_a_file_cut_off_is_refused(tmp_path: Path) -> None:
     whole = path.read_bytes()
     for size in (4, 40, len(whole) - 1):
         path.write_bytes(whole[:size])
-        with pytest.raises(WordbiasError, match=r"cut off|damaged"):
+        with pytest.raises(WordbiasError, match=r"cut off|damaged|no safetensors file"):
             load_representations(path)
 
 
@@ -120,6 +125,6 @@ def test_a_file_cut_off_is_refused(tmp_path: Path) -> None:
 )
 def test_columns_that_are_none(tmp_path: Path, codes: Any, values: Any, reason: str) -> None:
     known = json.dumps({"layers": [0, 6], "columns": {"c": values}, "about": {}})
-    save_file({"vectors": VECTORS, "column.c": codes}, tmp_path / "a", {KEY: known})
-    with pytest.raises(WordbiasError, match=f"is damaged: .*'c' has {reason}"):
+    save_file({"vectors": VECTORS, "column.c": codes}, tmp_path / "a", {REPRESENTATIONS: known})
+    with pytest.raises(WordbiasError, match=f"holds damaged representations: .*'c' has {reason}"):
         load_representations(tmp_path / "a")

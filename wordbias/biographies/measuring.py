@@ -25,6 +25,7 @@ from wordbias.probes.representations import Representations
 from wordbias.probes.rows import ACCURACY, CODELENGTH, COMPRESSION, PUBLISHED, UNIFORM
 from wordbias.probes.schedule import FRACTIONS, needed
 from wordbias.results import Row
+from wordbias.statistics import majority_share
 from wordbias.wordlists.queries import Query
 
 LEAST_BLOCKS = 5
@@ -87,7 +88,7 @@ def _coded(
     except WordbiasError as error:  # one gender only
         yield from _undefined(where, about, f"undefined: {error}")
         return
-    majority = float(np.bincount(probe.genders[rows]).max() / len(rows))
+    majority = majority_share(probe.genders[rows])
     for measure, value, said in _values(code, majority):
         yield Row(where.subject, measure, value, {**about, **said})
 

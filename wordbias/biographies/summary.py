@@ -22,7 +22,7 @@ from wordbias.biographies.runs import (
     Runs,
     Spread,
 )
-from wordbias.biographies.significance import NAME, PairedTest, compared, holm
+from wordbias.biographies.significance import NAME, PairedTest, compared, with_holm
 from wordbias.biographies.strategies import ORIGINAL, OWN
 from wordbias.results import Row
 
@@ -182,7 +182,7 @@ def _tested(runs: Runs, cells: Sequence[Cell], *, correct: bool) -> dict[Key, Ce
     """Test every strategy against doing nothing, on the texts that this was measured on."""
     tests = [_test(runs, cell) for cell in cells]
     made = [test for test in tests if test is not None]
-    corrected = iter(holm(made) if correct else made)
+    corrected = iter(with_holm(made) if correct else made)
     return {
         (cell.metric, cell.strategy, cell.stage, cell.view): replace(
             cell, test=None if test is None else next(corrected)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import os
 import warnings
 from collections.abc import Iterator, Mapping
@@ -18,7 +17,7 @@ from wordbias.contextual.interventions import Intervention, applied
 from wordbias.contextual.settings import SENT_DEBIAS, Settings, all_settings
 from wordbias.contextual.sites import Site, attention, sites
 from wordbias.errors import WordbiasError
-from wordbias.formats.atomic import replacing
+from wordbias.formats.stored import ADAPTER, write
 from wordbias.pretrained import transformer_of
 from wordbias.rendering import as_html, as_paragraph, how_many
 from wordbias.results import Report
@@ -26,7 +25,6 @@ from wordbias.subspace import Subspace
 from wordbias.visible import on_a_line
 
 Model = TypeVar("Model")
-FORMAT = "wordbias adapter 1"
 SENTENCE = Site("sentence")
 
 
@@ -286,8 +284,6 @@ class Adapter:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to one safetensors file whose metadata is JSON."""
-        from safetensors.numpy import save
-
         stored = {str(site): subspace for site, subspace in self.subspaces.items()}
         if self.sent_debias is not None:
             stored[SENT_DEBIAS] = self.sent_debias
@@ -297,9 +293,7 @@ class Adapter:
             tensors[f"{name}.weights"] = subspace.weights
         about: dict[str, Any] = {"model": self.fingerprint.to_dict(), "facts": dict(self.facts)}
         about |= {"setting": self.chosen} if self.chosen else {}
-        text = json.dumps(about, ensure_ascii=False, allow_nan=False)
-        with replacing(path) as file:
-            file.write(save(tensors, {FORMAT: text}))  # one entry: several come in any order
+        write(path, ADAPTER, tensors, about, ensure_ascii=False, allow_nan=False)
 
     def _baseline(self) -> Intervention:
         if self.sent_debias is None:

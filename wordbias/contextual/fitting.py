@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.arrays import rounding
+from wordbias.arrays import rounding, unit
 from wordbias.contextual.adapters import Adapter, depth
 from wordbias.contextual.encoding import EncodedPairs, encode_pairs
 from wordbias.contextual.families import PARTS, head_count
@@ -21,7 +21,6 @@ from wordbias.contextual.sentence_pairs import SentencePair
 from wordbias.contextual.sites import Site, attention
 from wordbias.contextual.stability import stability
 from wordbias.errors import WordbiasError
-from wordbias.measures.blocks import unit
 from wordbias.principal import principal
 from wordbias.subspace import Subspace
 

@@ -11,13 +11,12 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.contextual.stereoset.scores import resampled
 from wordbias.errors import WordbiasError
-from wordbias.measures.bootstrap import SAMPLES, percentile_interval
 from wordbias.measures.registry import ideal
 from wordbias.nli.pairs import LABELS
 from wordbias.nli.test_sets import TestSet
 from wordbias.results import Row
+from wordbias.statistics import bootstrap, percentile_interval
 
 Float = NDArray[np.float64]
 Parity = Literal["mean", "strict"]
@@ -27,7 +26,7 @@ _NEUTRAL = 0
 
 
 class Fairness(NamedTuple):
-    """What an NLI model makes of occupations and gender; all in [0, 1], 1 is best.
+    """Fairness of an NLI model to occupations and gender; all in [0, 1], 1 is best.
 
     Attributes
     ----------
@@ -123,7 +122,8 @@ def fairness_rows(
 
     def row(name: str, values: Float, of: Callable[[Float], Float], more: dict[str, Any]) -> Row:
         rng = np.random.default_rng(seed)
-        interval = percentile_interval(_drawn(values, of, rng))._asdict()
+        samples = bootstrap(lambda rows: of(values[rows]), len(values), rng)
+        interval = percentile_interval(samples)._asdict()
         said = {**about, **ideal(name), "seed": seed, **more, **interval}
         return Row(subject, name, float(of(values[None])[0]), said)
 
@@ -158,12 +158,6 @@ def occupation_records(test: TestSet, probabilities: NDArray[np.float32]) -> lis
 def _fairness(neutral: Float, agrees: Float) -> Fairness:
     accuracy, parity = float(neutral.mean()), float(agrees.mean())
     return Fairness(accuracy, parity, accuracy * parity)
-
-
-def _drawn(values: Float, statistic: Callable[[Float], Float], rng: np.random.Generator) -> Float:
-    """Bootstrap over occupations: their rows of `values`, shape ``(o, m)``, stay together."""
-    places = np.arange(len(values), dtype=np.float64)
-    return resampled(places, lambda rows: statistic(values[rows.astype(np.intp)]), rng, SAMPLES)
 
 
 def _checked(p: Float) -> Float:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from wordbias.arrays import unit
 from wordbias.contextual.adapters import SENTENCE, Adapter
 from wordbias.contextual.encoding import encode_pairs
 from wordbias.contextual.fitting import Recipe, fit_adapter
@@ -20,7 +21,6 @@ from wordbias.contextual.sentence_pairs import SentencePair, SentencePairsLike, 
 from wordbias.contextual.sites import Site
 from wordbias.errors import WordbiasError
 from wordbias.formats.tables import numbered_lines
-from wordbias.measures.blocks import unit
 from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute, GroupsLike
 

@@ -1,4 +1,4 @@
-"""How far a direction hangs on the pairs it was fitted to."""
+"""Stability of a direction: how far it depends on the pairs it was fitted to."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.statistics import percentile_interval, resamples
 from wordbias.threads import blas_threads
 
 Float = NDArray[np.float64]
@@ -35,14 +36,16 @@ def stability(differences: Float, *, center: bool, seed: int, draws: int = DRAWS
         Take components of the centred differences, as a one-sided fit does.
     """
     rng = np.random.default_rng(seed)
-    n = len(differences)
     with blas_threads(1):
         rows = compressed(differences)
         whole = first_component(rows, center)
-        drawn = [first_component(rows[rng.integers(n, size=n)], center) for _ in range(draws)]
+        drawn = [
+            first_component(rows[chosen], center)
+            for block in resamples(len(rows), rng, draws)
+            for chosen in block
+        ]
     cosines = np.abs(np.array(drawn) @ whole)
-    low, high = np.quantile(cosines, [0.025, 0.975])
-    return Stability(float(cosines.mean()), float(low), float(high))
+    return Stability(float(cosines.mean()), *percentile_interval(cosines))
 
 
 def compressed(rows: Float) -> Float:

@@ -1,4 +1,4 @@
-"""What a sweep says: the summaries of Dawkins et al. (2024), Table 6 and section 5."""
+"""Summaries of a sweep: Dawkins et al. (2024), Table 6 and section 5."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 
 from wordbias.contextual.table7 import Entry, levels_of
 from wordbias.errors import WordbiasError
-from wordbias.measures.bootstrap import SAMPLES, percentile_interval
 from wordbias.results import Row
+from wordbias.statistics import percentile_interval, resamples
 
 ALL = "all"
 
 
 class Weighting(NamedTuple):
-    """A line of Table 6: mean SNLI accuracy of pairs that differ in n_p alone.
+    """A line of Table 6: mean SNLI accuracy of pairs that differ in n_p only.
 
     `sd` is of the increases, ddof 1; None for a single pair. `improved` counts the increases.
     """
@@ -31,7 +31,7 @@ class Weighting(NamedTuple):
 
 
 class Attention(NamedTuple):
-    """How many settings of layer 11 have a lower S with attention; the numbers of the others."""
+    """Number of settings of layer 11 with a lower S with attention; the numbers of the others."""
 
     pairs: int
     improved: int
@@ -84,7 +84,7 @@ def correlation(entries: Sequence[Entry], seed: int = 0) -> Correlation:
         raise WordbiasError("Spearman's correlation needs at least 3 models that differ in S and η")
     found = spearmanr(x[:, 0], x[:, 1])
     rng = np.random.default_rng(seed)
-    drawn = [x[rng.integers(len(x), size=len(x))] for _ in range(SAMPLES)]
+    drawn = [x[rows] for block in resamples(len(x), rng) for rows in block]
     rhos = [spearmanr(*rows.T).statistic for rows in drawn if np.ptp(rows, axis=0).all()]
     interval = percentile_interval(np.array(rhos))
     return Correlation(float(found.statistic), float(found.pvalue), len(x), *interval)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from wordbias.measures.bootstrap import wilson
 from wordbias.results import Row
+from wordbias.statistics import wilson
 
 DROP = 0.05
-"""What a model that is still viable may lose on SNLI."""
+"""Largest loss of accuracy on SNLI of a model that is still viable."""
 _BEST = {"neutral": 1, "better": "higher"}
 
 
@@ -29,7 +29,7 @@ def is_viable(accuracy: float, base: float, drop: float = DROP, *, relative: boo
 
 
 class Viability(NamedTuple):
-    """What `is_viable` compares with; without a base nothing is said."""
+    """Arguments of `is_viable`; without a base rows do not report it."""
 
     base: float | None = None
     drop: float = DROP
@@ -39,7 +39,7 @@ class Viability(NamedTuple):
 def snli_row(
     accuracy: float, n: int, subject: str, *, setting: str = "", viability: Viability | None = None
 ) -> Row:
-    """Return the accuracy on `n` pairs of SNLI as a row, and beside a base whether it is viable.
+    """Return accuracy on `n` pairs of SNLI as a row, and whether it is viable if there is a base.
 
     The interval is Wilson's, for the pairs are drawn from many.
     """

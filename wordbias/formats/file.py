@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -9,7 +10,6 @@ from typing import Any, TypeVar
 
 from wordbias.errors import WordbiasError
 from wordbias.formats import binary, text
-from wordbias.formats.digest import Digest
 from wordbias.formats.layout import Layout, detect
 from wordbias.formats.lines import Block
 from wordbias.formats.source import Source
@@ -105,7 +105,7 @@ class VectorFile:
             damage, or if the file holds more or fewer rows than its header promises.
         """
         room: Any = text if self.layout.is_text else binary
-        digest = Digest()
+        digest = hashlib.sha256()
 
         def work(job: Any) -> tuple[Block, T | None]:
             block = room.parse(job, self.layout.dim)
@@ -116,7 +116,7 @@ class VectorFile:
             tally.rows += len(block.words)
             yield result  # type: ignore[misc]
         self.check_count(tally)
-        tally.sha256 = digest.hex()
+        tally.sha256 = digest.hexdigest()
 
     def check(self, block: Block, tally: Tally, skip_bad: bool = False) -> None:
         """Raise the first problem of a block, or count them."""

@@ -135,7 +135,9 @@ class Source:
                 counted()
                 yield chunk
         if digest is not None and self.compression:
-            digest.read(self.path)
+            with self.path.open("rb") as packed:
+                while chunk := packed.read(CHUNK):
+                    digest.update(chunk)
 
     def lines(self, what: str, longest: int, digest: Digest | None = None) -> Iterator[bytes]:
         """Yield the decompressed bytes in chunks of whole lines; the last gets its line feed.

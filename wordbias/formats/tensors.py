@@ -161,13 +161,12 @@ def map_tensors(path: Path) -> tuple[Tensors, dict[str, str]]:
 
     Raises
     ------
+    OSError
+        If the file cannot be read.
     WordbiasError
-        If the file cannot be read or its header is damaged.
+        If its header is damaged.
     """
-    try:
-        header, start = _header(path)
-    except OSError as error:
-        raise WordbiasError(f"{path}: cannot be read: {error.strerror or error}") from None
+    header, start = _header(path)
     metadata = dict(header.pop("__metadata__", {}))
     return Tensors(path, header, start), metadata
 
@@ -219,9 +218,13 @@ def split_words(blob: bytes) -> list[str]:
 
 def _header(path: Path) -> tuple[dict[str, Any], int]:
     with path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
+        begin = file.read(9)
+        if begin[8:] != b"{":
+            raise WordbiasError(f"{path}: is no safetensors file")
+        length = int.from_bytes(begin[:8], "little")
         if length > path.stat().st_size:
             raise WordbiasError(f"{path}: is cut off inside its header")
+        file.seek(8)
         try:
             header = json.loads(file.read(length))
         except (ValueError, RecursionError) as error:

@@ -22,11 +22,12 @@ from wordbias.biographies.runs import (
     Metric,
     spread,
 )
-from wordbias.biographies.significance import EXACT, LEVEL, NAME, too_few
+from wordbias.biographies.significance import LEVEL, NAME, too_few
 from wordbias.biographies.strategies import ORIGINAL, OWN
 from wordbias.biographies.summary import OF_VECTORS, Cell, Summary
 from wordbias.rendering import Table, how_many
 from wordbias.results import Row, number
+from wordbias.statistics import EXACT_PAIRS
 
 _PAPER = "as Orgad et al. 2022"
 _STAGES = {BEFORE: "before", AFTER: "after"}
@@ -285,7 +286,7 @@ def _note_of(found: Summary, cells: Sequence[Cell]) -> str:
     made = [test for test in tests if test.p is not None]
     if made:
         holm = ", corrected by Holm's method" if found.is_corrected else ""
-        exact = "exact " * all(test.n <= EXACT for test in made)
+        exact = "exact " * all(test.n <= EXACT_PAIRS for test in made)
         parts.append(f"* p < {LEVEL:g} against none, {exact}{NAME}{holm}.")
     elif tests:
         parts.append(f"No stars: {too_few(max(test.n for test in tests))}.")

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from wordbias.calls import is_given, path_of, public
 from wordbias.errors import UsageError
-from wordbias.measures.bootstrap import SAMPLES
 from wordbias.outcomes.confusion import Confusion, listed
 from wordbias.outcomes.costs import LabelledFrame, load_costs
 from wordbias.outcomes.measuring import (
@@ -29,6 +28,7 @@ from wordbias.outcomes.predictions import Columns, Examples, is_table, load_colu
 from wordbias.outcomes.shares import load_shares, shares_for, shares_of
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
+from wordbias.statistics import SAMPLES
 
 LABELS = {
     "tpr-gap": "TPR gap",

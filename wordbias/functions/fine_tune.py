@@ -18,6 +18,7 @@ from wordbias.progress import set_quiet
 from wordbias.rendering import Table
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
+from wordbias.statistics import majority_share, wilson
 
 _PURPOSE = "Fine-tuning an encoder"
 
@@ -135,7 +136,7 @@ def fine_tune(
     )
     before = storing.is_finished(folder)
     tuned, headed = running.run(task, encoder, data, judged, recipe, folder, device)
-    low, high = running.interval(tuned, judged)
+    low, high = wilson(tuned.accuracy, len(judged))
     row = Row(
         Path(folder).name,
         "dev-accuracy",
@@ -159,7 +160,7 @@ def fine_tune(
     report = Report(
         inputs={"model": {"path": encoder}, "train": data.to_dict(), "dev": judged.to_dict()},
         rows=[row],
-        tables=[_table(row, running.chance(judged))],
+        tables=[_table(row, majority_share(judged.labels))],
         heading=[
             f"{encoder} with {head}, trained on {len(data):,} pairs ({data.kind}), dev "
             f"{len(judged):,}. Recipe: {settings}.{together}"

@@ -62,7 +62,7 @@ def axis_name(attribute: Attribute) -> str:
 
 
 def effect_table(measured: Effect, attribute: Attribute | None, chance: Values) -> Table:
-    """One line a measure: before, after along the frozen lens, after along a refitted one."""
+    """One line a measure: before, after along the same directions, after along refitted ones."""
     by_key = {
         (row.measure, row.details.get("stage"), row.details.get("reference")): row
         for row in with_chance(measured.rows, chance)

@@ -11,11 +11,9 @@ from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.inputs import EmbeddingsLike, Reading, by_name, names_of, open_subjects
 from wordbias.functions.tables import p_value
 from wordbias.measures.across_groups import AT_ONCE, measure_groups
-from wordbias.measures.associations import check_measures, measure_queries
-from wordbias.measures.holm import with_holm
-from wordbias.measures.permutation import PARTITIONS
+from wordbias.measures.associations import check_measures, measure_queries, with_holm
 from wordbias.measures.registry import meaning
-from wordbias.measures.weat import READING, Settings
+from wordbias.measures.weat import PARTITIONS, READING, Settings
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
 from wordbias.wordlists import GroupsLike, Query, group_queries, load_attribute, load_two_sets

@@ -10,7 +10,6 @@ from pathlib import Path
 from wordbias.calls import path_of, public
 from wordbias.formats.atomic import check_writable, compressing, refuse_same, replacing
 from wordbias.functions.fairness import accuracy_table, sums_table
-from wordbias.measures.bootstrap import SAMPLES
 from wordbias.outcomes.metrics import Settings
 from wordbias.outcomes.shares import load_shares
 from wordbias.outcomes.winobias.clusters import UNITS, Found, Unit, load_clusters
@@ -26,6 +25,7 @@ from wordbias.outcomes.winobias.sentences import ANTI, FEMALE, MALE, PRO, Senten
 from wordbias.rendering import Table, how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
+from wordbias.statistics import SAMPLES
 
 SHARES = "occupational_female_precentage.json"  # as the file that comes with WinoBias is spelled
 

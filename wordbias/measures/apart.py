@@ -1,4 +1,4 @@
-"""The measures of several embeddings and their chance, each family of each a job of its own."""
+"""Parallel evaluation: measures of several embeddings and their chance levels, in many jobs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from wordbias.workers import Workers
 
 
 class Job(NamedTuple):
-    """Which panel, which families, and whether its values and its chance levels are asked for."""
+    """Families to evaluate on one panel: its values, its chance levels, or both."""
 
     place: int
     families: tuple[str, ...]
@@ -40,10 +40,10 @@ def panel_rows(
     Parameters
     ----------
     chance
-        Put beside each value what chance gives; see `wordbias.measures.chance`. It is taken once
-        on each original, and stands beside the values of all embeddings that have it.
+        Add the chance level to each value; see `wordbias.measures.chance`. It is computed once
+        for each original, and added to the values of all embeddings that have it.
     workers
-        Where the measures are taken; the rows are the same wherever that is.
+        Processes that evaluate the measures; the rows do not depend on them.
 
     Raises
     ------

@@ -15,6 +15,7 @@ ripa      the same, with pairs: the i-th words of X and Y as listed
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,17 +23,16 @@ from numpy.typing import NDArray
 
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.bootstrap import SAMPLES, percentile_interval
 from wordbias.measures.ect import rank_correlation, similarities
 from wordbias.measures.mac import mac_of_words
 from wordbias.measures.panel import Panel
-from wordbias.measures.permutation import PARTITIONS
 from wordbias.measures.registry import BY_KEY, ideal
 from wordbias.measures.ripa import relation, ripa_of_words
 from wordbias.measures.rnd import rnd_of_words
 from wordbias.measures.rnsb import divergence, negative_probabilities
-from wordbias.measures.weat import Settings, weat_row
+from wordbias.measures.weat import PARTITIONS, Settings, weat_row
 from wordbias.results import Row
+from wordbias.statistics import bootstrap, holm, percentile_interval
 from wordbias.wordlists import Attribute, group_queries, load_queries, load_two_sets
 from wordbias.wordlists.queries import FoundQuery, Query
 
@@ -46,8 +46,8 @@ _VALENCE = ("pleasant", "unpleasant")
 def query_rows(panel: Panel, samples: int = PARTITIONS) -> list[Row]:
     """Take WEAT of a panel: the ten queries of Caliskan et al., or of groups of one's own.
 
-    Groups of another attribute than gender are the targets, two by two, held against what is
-    pleasant and unpleasant; their order means nothing, so that the test has two sides.
+    Groups of another attribute than gender are the targets, two by two, with pleasant and
+    unpleasant words as attributes; their order means nothing, so that the test has two sides.
 
     Parameters
     ----------
@@ -81,9 +81,9 @@ def measure_queries(
     embedding
         At least the words of the queries.
     queries, measures
-        What to run; the measures are some of `MEASURES`.
+        Queries to run, and some of `MEASURES`.
     settings
-        Of WEAT; its seed is that of every interval.
+        Settings of WEAT; its seed is that of every interval.
 
     Raises
     ------
@@ -116,6 +116,21 @@ def check_measures(measures: Sequence[str]) -> None:
             raise WordbiasError(f"measure {measure!r}: expected one of {known}")
     if not measures:
         raise WordbiasError(f"no measure named: expected one or more of {known}")
+
+
+def with_holm(rows: Sequence[Row]) -> list[Row]:
+    """Add ``p_holm`` to the rows with a ``p``, corrected for the tests of the same subject."""
+    tested: dict[str, list[int]] = {}
+    for i, row in enumerate(rows):
+        if row.details.get("p") is not None:
+            tested.setdefault(row.subject, []).append(i)
+    done = list(rows)
+    for places in tested.values():
+        corrected = holm([rows[i].details["p"] for i in places]).tolist()
+        for i, p in zip(places, corrected, strict=True):
+            said = {**rows[i].details, "p_holm": p, "tests": len(places)}
+            done[i] = replace(rows[i], details=said)
+    return done
 
 
 def _rows(
@@ -177,22 +192,20 @@ def interval(parts: Array | str, statistic: Statistic, seed: int) -> dict[str, A
     Parameters
     ----------
     parts
-        What each word contributes, shape ``(…, n)``, or why there is nothing.
+        Contribution of each word, shape ``(…, n)``, or the reason why there is none.
     statistic
-        Makes the value of the parts, along their last axis.
+        Computes the value from the parts, along their last axis.
     seed
-        Of the draws.
+        Seed of the bootstrap.
     """
     if isinstance(parts, str):
         return {"value": None, "reason": parts}
     value = float(statistic(parts))
     if np.isnan(value):
         return {"value": None, "reason": "undefined: the words do not differ"}
-    n = parts.shape[-1]
-    drawn = np.random.default_rng(seed).integers(n, size=(SAMPLES, n))
-    samples = statistic(parts[..., drawn])
-    interval = percentile_interval(samples[~np.isnan(samples)])
-    return {"value": value, "low": interval.low, "high": interval.high}
+    rng = np.random.default_rng(seed)
+    samples = bootstrap(lambda rows: statistic(parts[..., rows]), parts.shape[-1], rng)
+    return {"value": value, **percentile_interval(samples[~np.isnan(samples)])._asdict()}
 
 
 def _mean(parts: Array) -> Array:

@@ -1,4 +1,4 @@
-"""What a measure gives along an axis that does not mean the attribute: its chance level.
+"""Chance level of a measure: its values along axes that do not mean the attribute.
 
 Most measures are not at their neutral value where there is no bias. Along any axis the mean |cos|
 of words is about √(2/(π d)), and words also cluster along an axis that means nothing. So each
@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.arrays import unit
 from wordbias.errors import WordbiasError
 from wordbias.measures.biased import Biased, most_biased
-from wordbias.measures.blocks import unit
 from wordbias.measures.direct_bias import difference_direction
 from wordbias.measures.direction import RECIPES, projections
 from wordbias.measures.family import Key, MeasureInputs, Values
-from wordbias.measures.lens import Lens
+from wordbias.measures.lens import BiasDirections
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import BY_KEY, variant_of
 from wordbias.results import Row
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from wordbias.measures.sembias import SemBias
 
 DRAWS = 20
-"""Axes that mean nothing."""
+"""Number of random axes."""
 _LIKE = 200
-"""Words of the vocabulary nearest in frequency to the one that is replaced."""
+"""Number of words, nearest in frequency, from which a replacement is drawn."""
 _TRIES = 100
 _BLOCK = 1 << 21
 """Bytes of vectors at a time; small enough for the allocator to give them back."""
@@ -52,7 +52,7 @@ Pairs = Sequence[tuple[str, str]]
 
 
 class Null(NamedTuple):
-    """What stands in for what bias is measured along; None where there is no such thing.
+    """Subspaces and directions that do not mean the attribute; None where there are none.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Null(NamedTuple):
     axis, component
         The difference of two random words, and the first component of random pairs, ``(d,)``.
     direction
-        What clustering, recoverability, SemBias and GIPE run along.
+        Subspace of clustering, recoverability, SemBias and GIPE.
     """
 
     subspace: Subspace | None
@@ -71,9 +71,9 @@ class Null(NamedTuple):
     direction: Subspace | None
 
     @property
-    def lens(self) -> Lens:
-        """What MIDB and direct bias are measured along."""
-        return Lens(
+    def directions(self) -> BiasDirections:
+        """The subspaces and directions of MIDB and direct bias."""
+        return BiasDirections(
             self.subspace,
             self.unit_subspace,
             direction=self.axis,
@@ -82,7 +82,7 @@ class Null(NamedTuple):
 
 
 def draw_nulls(panel: Panel, draws: int = DRAWS) -> list[Null]:
-    """Draw what does not mean the attribute, from the panel's original.
+    """Draw subspaces and directions that do not mean the attribute, from the panel's original.
 
     Parameters
     ----------
@@ -129,12 +129,12 @@ def chance(
     sembias: SemBias | None = None,
     isolated: float = 1.0,
 ) -> dict[Key, Float]:
-    """Take some families of measures on the original along `draw_nulls`.
+    """Measure some families on the original along `draw_nulls`.
 
     Parameters
     ----------
     panel
-        The original, measured as its own.
+        Panel of the original.
     families, sembias, isolated
         See `wordbias.measures.table.table_rows`.
     """
@@ -142,7 +142,7 @@ def chance(
 
 
 def chance_of(inputs: MeasureInputs, families: Collection[str]) -> dict[Key, Float]:
-    """Take some families along what does not mean the attribute; see `chance`."""
+    """Measure some families along `draw_nulls`; see `chance`."""
     taken = {
         BY_KEY[key].taken: BY_KEY[key].draws for key in families if BY_KEY[key].taken is not None
     }
@@ -156,17 +156,17 @@ def chance_of(inputs: MeasureInputs, families: Collection[str]) -> dict[Key, Flo
 
 
 def with_chance(rows: Sequence[Row], values: Values) -> list[Row]:
-    """Put beside rows what chance gives: the mean over the draws, their range, and a verdict.
+    """Add chance levels to rows: the mean over the draws, their range, and a verdict.
 
     A value is beyond chance if it lies outside the range of all draws; where lower is better, if it
-    lies above it. Of MIDB along centred differences that is not said: the published subspace is
-    variation within the groups, which is what the nulls are.
+    lies above it. MIDB along centred differences has no verdict: the published subspace is
+    variation within the groups, as the nulls are.
     """
     return [_row(row, values[key]) if (key := key_of(row)) in values else row for row in rows]
 
 
 def key_of(row: Row) -> Key:
-    """Return what tells the measures of one embedding apart."""
+    """Return the measure of a row with its set or setting."""
     return row.measure, variant_of(row.measure, row.details)
 
 
@@ -181,7 +181,7 @@ def _row(row: Row, values: Float) -> Row:
     return replace(row, details={**row.details, **said})
 
 
-# what is drawn
+# Draws
 
 
 def group_vectors(panel: Panel) -> tuple[Float, Float]:
@@ -246,7 +246,7 @@ def _like(rows: NDArray[np.intp], row: int) -> NDArray[np.intp]:
 def _direction(
     panel: Panel, null: Null, groups: tuple[Float, Float] | None, rng: np.random.Generator
 ) -> Subspace | None:
-    """Return what stands in for the panel's direction, by the recipe of that."""
+    """Return a replacement of the panel's direction, by the same recipe."""
     true = panel.original_direction.subspace
     if true is None:
         return None

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
-from wordbias.measures.bootstrap import Interval, percentile_interval, resampled_cells
 from wordbias.measures.chance import Null, leaning
 from wordbias.measures.family import Key
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
+from wordbias.statistics import Interval, percentile_interval, resampled_cells
 from wordbias.threads import one_thread
 
 MEASURES = ("clustering-accuracy", "clustering-v")

@@ -1,4 +1,4 @@
-"""What the components of a fitted subspace describe, and whether their signs can be trusted."""
+"""Components of a fitted subspace: their meaning, and whether their signs can be trusted."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.statistics import resampled_cells
 from wordbias.subspace import Subspace
 from wordbias.threads import blas_threads
 
@@ -15,7 +16,7 @@ STABLE = 0.95
 DESCRIBES_DIFFERENCE = 0.5
 """Share of the difference between the groups below which the components describe something else."""
 ALIKE = 0.9
-"""Mean |cos| below which the first component hangs on which words are in the groups."""
+"""Mean |cos| below which the first component depends on which words are in the groups."""
 _SMALL = 80
 _REFITS = 200
 
@@ -122,6 +123,6 @@ def first_stability(
 def _resampled_mean(
     x: NDArray[np.float64], rng: np.random.Generator, samples: int
 ) -> NDArray[np.float64]:
-    counts = rng.multinomial(len(x), np.full(len(x), 1 / len(x)), samples)
+    counts = resampled_cells(np.ones(len(x), np.intp), rng, samples)
     mean: NDArray[np.float64] = counts @ x / len(x)
     return mean

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from wordbias.measures.blocks import blocks
+from wordbias.arrays import blocks
 
 UNDEFINED_BELOW = 0.1
 """Length of a − b, relative to the mean length of a and b, below which its direction is noise."""

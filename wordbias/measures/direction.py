@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.arrays import blocks
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.blocks import blocks
 from wordbias.measures.direct_bias import projections_of_unit
 from wordbias.measures.lens import axis, pair_component
 from wordbias.subspace import Subspace

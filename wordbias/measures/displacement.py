@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.measures.blocks import ROWS, blocks, lengths, unit
+from wordbias.arrays import ROWS, blocks, lengths, unit
 from wordbias.measures.nearest import nearest
 
 

@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.arrays import unit
 from wordbias.embedding import Embedding
-from wordbias.measures.blocks import unit
-from wordbias.measures.bootstrap import Interval, percentile_interval, resampled_means
 from wordbias.measures.chance import Null
 from wordbias.measures.family import Key
 from wordbias.measures.nearest import nearest
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
+from wordbias.statistics import Interval, percentile_interval, resampled_means
 from wordbias.subspace import Subspace
 
 THETAS = (0.03, 0.05, 0.07)

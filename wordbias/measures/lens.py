@@ -1,4 +1,4 @@
-"""What bias is measured along: a subspace and two directions, taken from one embedding."""
+"""Bias directions of one embedding: a subspace and two directions, and values along them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.arrays import at_length_one, blocks, unit
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.blocks import at_length_one, blocks, unit
 from wordbias.measures.direct_bias import (
     UNDEFINED_BELOW,
     difference_direction,
@@ -23,7 +23,7 @@ from wordbias.wordlists import Attribute, resolve_groups, resolve_pairs
 
 _ALONE = ", and direct bias is taken along nothing else, whatever the direction of other measures"
 _ROWS = 1024
-"""At a time: few enough to stay in the processor's cache."""
+"""Words measured at a time: few enough to stay in the processor's cache."""
 
 MIDB = ("midb", "midb-abs", "midb-rms", "midb-unit")
 DIRECT = ("direct-bias", "direct-bias-pca")
@@ -38,8 +38,8 @@ class Value(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Lens:
-    """Fitted on one embedding; bias can be measured along it in that or in another.
+class BiasDirections:
+    """Subspace and directions fitted on one embedding, to measure that one or another.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Lens:
     pair_reason: str = ""
 
     def undefined(self) -> dict[str, str]:
-        """Return the measures that have no value along this lens, each with the reason."""
+        """Return the measures that have no value along these directions, each with the reason."""
         found: dict[str, str] = {}
         if self.subspace is None or self.unit_subspace is None:
             found |= dict.fromkeys(MIDB, self.subspace_reason)
@@ -70,8 +70,8 @@ class Lens:
         return found
 
     def measure(self, vectors: NDArray[np.float32]) -> dict[str, Value]:
-        """Measure MIDB and direct bias of vectors, shape ``(n, d)``, along this lens."""
-        reasons, values = self.undefined(), of_words(vectors, self)
+        """Measure MIDB and direct bias of vectors, shape ``(n, d)``, along these directions."""
+        reasons, values = self.undefined(), values_of_words(vectors, self)
         return {
             name: Value(None, reasons[name])
             if name in reasons
@@ -80,8 +80,8 @@ class Lens:
         }
 
 
-def along_lenses(x: Float, on_unit: Float, lenses: Sequence[Lens]) -> dict[str, Float]:
-    """Measure words along lenses: what MIDB and direct bias are means of, nan where undefined.
+def values_along(x: Float, on_unit: Float, fits: Sequence[BiasDirections]) -> dict[str, Float]:
+    """Measure words along several fits: MIDB and direct bias are means of these values.
 
     All values of the two measures come from here: those of an embedding, those before and after a
     method, and those of chance.
@@ -90,31 +90,32 @@ def along_lenses(x: Float, on_unit: Float, lenses: Sequence[Lens]) -> dict[str, 
     ----------
     x, on_unit
         Vectors as they are and at length one, shape ``(n, d)``.
-    lenses
+    fits
         One or more.
 
     Returns
     -------
     dict
-        For each measure shape ``(n, lenses)``; `of_mean` makes the measure of a mean of them.
+        For each measure shape ``(n, fits)``, nan where undefined; `of_mean` makes the measure of a
+        mean of them.
     """
-    signed, squares = _midb(x, [one.subspace for one in lenses])
-    axes = [*(one.direction for one in lenses), *(one.pair_component for one in lenses)]
+    signed, squares = _midb(x, [one.subspace for one in fits])
+    axes = [*(one.direction for one in fits), *(one.pair_component for one in fits)]
     direct = _cosines(x, axes)
     return {
         "midb": signed,
         "midb-abs": np.abs(signed),
         "midb-rms": squares,
-        "midb-unit": _signed(on_unit, [one.unit_subspace for one in lenses]),
-        "direct-bias": direct[:, : len(lenses)],
-        "direct-bias-pca": direct[:, len(lenses) :],
+        "midb-unit": _signed(on_unit, [one.unit_subspace for one in fits]),
+        "direct-bias": direct[:, : len(fits)],
+        "direct-bias-pca": direct[:, len(fits) :],
     }
 
 
-def of_words(vectors: NDArray[np.float32], lens: Lens) -> dict[str, Float]:
-    """Measure words along one lens, shape ``(n,)`` for each measure; see `along_lenses`."""
+def values_of_words(vectors: NDArray[np.float32], fitted: BiasDirections) -> dict[str, Float]:
+    """Measure words along one fit, shape ``(n,)`` for each measure; see `values_along`."""
     parts = [
-        along_lenses(x, at_length_one(x).astype(np.float32).astype(float), [lens])
+        values_along(x, at_length_one(x).astype(np.float32).astype(float), [fitted])
         for x in blocks(vectors, _ROWS)
     ]
     return {
@@ -153,10 +154,10 @@ def _cosines(x: Float, axes: Sequence[Float | None]) -> Float:
     return found
 
 
-def fit_lens(
+def fit_directions(
     embedding: Embedding, attribute: Attribute, *, dims: int = 4, center: bool = False
-) -> Lens:
-    """Fit everything that bias is measured along; what cannot be fitted gets a reason."""
+) -> BiasDirections:
+    """Fit the subspace and the directions; what cannot be fitted gets a reason."""
     direction, direction_reason = axis(embedding, attribute)
     component, pair_reason = pair_component(embedding, attribute)
     direction_reason += _ALONE if attribute.direction is None else ""
@@ -171,13 +172,13 @@ def fit_lens(
         subspace, on_unit, subspace_reason = None, None, f"undefined: {error}"
     else:
         subspace_reason = ""
-    return Lens(
+    return BiasDirections(
         subspace, on_unit, subspace_reason, direction, direction_reason, component, pair_reason
     )
 
 
 def axis(embedding: Embedding, attribute: Attribute) -> tuple[NDArray[np.float64] | None, str]:
-    """Difference vector of the attribute's axis pair, or None and the reason."""
+    """Return the difference vector of the attribute's axis pair, or None and the reason."""
     if attribute.direction is None:
         return None, f"undefined: the attribute {attribute.name} has no pairs"
     a, b = attribute.direction
@@ -192,7 +193,7 @@ def axis(embedding: Embedding, attribute: Attribute) -> tuple[NDArray[np.float64
 def pair_component(
     embedding: Embedding, attribute: Attribute
 ) -> tuple[NDArray[np.float64] | None, str]:
-    """First principal component of the definitional pairs, or None and the reason."""
+    """Return the first principal component of the definitional pairs, or None and the reason."""
     if not attribute.pairs:
         return None, f"undefined: the attribute {attribute.name} has no pairs"
     pairs = resolve_pairs(attribute.pairs, embedding).found

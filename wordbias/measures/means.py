@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.arrays import at_length_one
 from wordbias.measures.biased import most_biased
-from wordbias.measures.blocks import at_length_one
-from wordbias.measures.bootstrap import percentile_interval, resampled_means
 from wordbias.measures.chance import (
     Null,
     blocks_of_original,
@@ -19,19 +18,28 @@ from wordbias.measures.chance import (
 from wordbias.measures.direct_bias import direct_bias_of_words
 from wordbias.measures.direction import projections
 from wordbias.measures.family import Key
-from wordbias.measures.lens import DIRECT, MIDB, Float, along_lenses, fit_lens, of_mean, of_words
+from wordbias.measures.lens import (
+    DIRECT,
+    MIDB,
+    Float,
+    fit_directions,
+    of_mean,
+    values_along,
+    values_of_words,
+)
 from wordbias.measures.midb import midb_of_words
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
+from wordbias.statistics import percentile_interval, resampled_means
 from wordbias.subspace import Subspace
 from wordbias.threads import blas_threads
 
 
 def mean_rows(panel: Panel) -> list[Row]:
-    """MIDB and direct bias, each along what the embedding itself gives (as in Table 6)."""
-    lens = fit_lens(panel.embedding, panel.attribute, dims=panel.dims, center=panel.center)
-    undefined, values = lens.undefined(), of_words(panel.vectors, lens)
+    """Measure MIDB and direct bias along the embedding's own directions (as in Table 6)."""
+    fitted = fit_directions(panel.embedding, panel.attribute, dims=panel.dims, center=panel.center)
+    undefined, values = fitted.undefined(), values_of_words(panel.vectors, fitted)
     rows = [panel.undefined([name], reason)[0] for name, reason in undefined.items()]
     defined = {name: column for name, column in values.items() if name not in undefined}
     return [*_with_intervals(panel, defined), *rows]
@@ -68,14 +76,14 @@ def _setting(panel: Panel, name: str) -> dict[str, Any]:
 
 
 def chance_of_means(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
-    """Take MIDB and direct bias along all nulls in one pass over the vocabulary.
+    """Measure MIDB and direct bias along all nulls in one pass over the vocabulary.
 
-    And the share of the groups' difference that lies in the span of each; see `draw_nulls`.
+    Also the share of the groups' difference that lies in the span of each; see `draw_nulls`.
     """
-    lenses = [null.lens for null in nulls]
+    fits = [null.directions for null in nulls]
     sums = {name: np.zeros(len(nulls)) for name in (*MIDB, *DIRECT)}
     for block in blocks_of_original(panel):
-        for name, values in along_lenses(block, at_length_one(block), lenses).items():
+        for name, values in values_along(block, at_length_one(block), fits).items():
             sums[name] += values.sum(axis=0)
     n = len(panel.vocabulary)
     found = {(name, ""): of_mean(name, total / n) for name, total in sums.items()}
@@ -83,7 +91,7 @@ def chance_of_means(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
 
 
 def _in_span(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
-    """Share of ``‖Δ‖²``, the groups' true difference, that lies in the span of each null."""
+    """Return the share of ``‖Δ‖²``, the groups' difference, in the span of each null."""
     first, second = group_vectors(panel)
     delta = first.mean(0) - second.mean(0) if min(len(first), len(second)) else np.zeros(1)
     if not delta.any():
@@ -94,14 +102,14 @@ def _in_span(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
 
 
 class Lean(NamedTuple):
-    """Where single words stand among the neutral ones; all are values of MIDB.
+    """MIDB of single words against that of the neutral words.
 
     Attributes
     ----------
     subspace
-        What MIDB is measured along.
+        Subspace of MIDB.
     mean
-        Of the vocabulary. All words share it: it says nothing of any of them.
+        Mean over the vocabulary. All words share it: it says nothing of any of them.
     low, high
         The middle 95 % of the vocabulary lie between these, less the mean.
     """
@@ -112,7 +120,7 @@ class Lean(NamedTuple):
     high: float
 
     def of(self, vectors: NDArray[np.float32]) -> Float:
-        """MIDB of words less its mean over the vocabulary, shape ``(n,)``."""
+        """Return MIDB of words less its mean over the vocabulary, shape ``(n,)``."""
         found: Float = midb_of_words(vectors, self.subspace) - self.mean
         return found
 
@@ -132,16 +140,16 @@ CENTRED = (
 
 
 def find_lean(panel: Panel) -> tuple[Lean | None, str]:
-    """Return what tells the lean of a word, or None and the reason."""
-    lens = fit_lens(panel.embedding, panel.attribute, dims=panel.dims, center=panel.center)
-    if lens.subspace is None:
-        return None, lens.subspace_reason
+    """Return the lean of words, or None and the reason."""
+    fitted = fit_directions(panel.embedding, panel.attribute, dims=panel.dims, center=panel.center)
+    if fitted.subspace is None:
+        return None, fitted.subspace_reason
     if panel.center:
         return None, CENTRED
-    values = midb_of_words(panel.vectors, lens.subspace)
+    values = midb_of_words(panel.vectors, fitted.subspace)
     mean = float(values.mean())
     low, high = np.quantile(values - mean, [(1 - MIDDLE) / 2, (1 + MIDDLE) / 2]).tolist()
-    return Lean(lens.subspace, mean, low, high), ""
+    return Lean(fitted.subspace, mean, low, high), ""
 
 
 def leaning_words(panel: Panel, count: int) -> list[str]:
@@ -163,7 +171,7 @@ def leaning_words(panel: Panel, count: int) -> list[str]:
 
 
 def word_rows(panel: Panel, words: Sequence[str]) -> list[Row]:
-    """Lean, MIDB and signed direct bias of single words.
+    """Measure lean, MIDB and signed direct bias of single words.
 
     MIDB of a word contains a part that all words share, and an axis such as she − he is nearer to
     most words at one of its ends: the sign of neither says to which group a word leans. The lean
@@ -171,14 +179,14 @@ def word_rows(panel: Panel, words: Sequence[str]) -> list[Row]:
     lies outside the middle 95 % of the neutral words.
     """
     x = panel.embedding.take(words)
-    lens = fit_lens(panel.embedding, panel.attribute, dims=panel.dims, center=panel.center)
+    fitted = fit_directions(panel.embedding, panel.attribute, dims=panel.dims, center=panel.center)
     lean, reason = find_lean(panel)
     undefined: list[float | None] = [None] * len(words)
     leans = undefined if lean is None else lean.of(x).tolist()
-    midb = undefined if lens.subspace is None else midb_of_words(x, lens.subspace).tolist()
+    midb = undefined if fitted.subspace is None else midb_of_words(x, fitted.subspace).tolist()
     direct = undefined
-    if lens.direction is not None:
-        direct = direct_bias_of_words(x, lens.direction).tolist()
+    if fitted.direction is not None:
+        direct = direct_bias_of_words(x, fitted.direction).tolist()
     said = ideal("lean")  # a side, unlike the means of absolute values
     about = {} if lean is None else {"mean": lean.mean, "middle": [lean.low, lean.high]}
     rows = []
@@ -188,8 +196,8 @@ def word_rows(panel: Panel, words: Sequence[str]) -> list[Row]:
         details = {"word": word, "towards": towards, "centred": panel.center, **about, **said}
         rows.append(panel.row("lean", value, reason=reason or None, **details))
     for measure, values, why in (
-        ("midb", midb, lens.subspace_reason),
-        ("direct-bias", direct, lens.direction_reason),
+        ("midb", midb, fitted.subspace_reason),
+        ("direct-bias", direct, fitted.direction_reason),
     ):
         centred = {"centred": panel.center} if measure == "midb" else {}
         rows += [

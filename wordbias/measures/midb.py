@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.measures.blocks import blocks
+from wordbias.arrays import blocks
 from wordbias.subspace import Subspace
 
 Float = NDArray[np.float64]

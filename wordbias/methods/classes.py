@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.arrays import lengths
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.blocks import lengths
 from wordbias.methods.leaning import leans, most_leaning
 from wordbias.vocabulary import neutral_vocabulary
 from wordbias.wordlists import Attribute, WordGroups

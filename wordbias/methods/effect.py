@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.displacement import displacement, neighbours_preserved
-from wordbias.measures.lens import Value, fit_lens
+from wordbias.measures.lens import Value, fit_directions
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
 from wordbias.wordlists import Attribute
@@ -70,8 +70,8 @@ def effect(
     old, new = before.vectors[first], after.vectors[first]  # no copies where that is possible
     rows: list[Row] = []
     if attribute is not None:
-        frozen = fit_lens(before, attribute, dims=dims, center=center)
-        anew = fit_lens(after, attribute, dims=dims, center=center)
+        frozen = fit_directions(before, attribute, dims=dims, center=center)
+        anew = fit_directions(after, attribute, dims=dims, center=center)
         name, n = before.name, len(old)
         rows += _rows(name, frozen.measure(old), center, n=n, stage="before")
         rows += _rows(name, frozen.measure(new), center, n=n, stage="after", reference="before")

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.arrays import ROWS, blocks
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.blocks import ROWS, blocks
 
 
 def refuse_infinite(embedding: Embedding, words: Sequence[str], x: NDArray[Any]) -> None:

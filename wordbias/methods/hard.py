@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from wordbias.arrays import unit
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.blocks import unit
 from wordbias.measures.direction import find_direction
 from wordbias.methods.equalising import cased, equalise_all, remarks
 from wordbias.methods.fitted import Fitted, Replaced

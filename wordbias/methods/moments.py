@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.arrays import ROWS
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.blocks import ROWS
 from wordbias.methods.finite import finite_vectors, refuse_infinite
 from wordbias.threads import blas_threads, ordered_map
 from wordbias.wordlists import Attribute, resolve_pairs

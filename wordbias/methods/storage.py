@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import fields
@@ -13,7 +12,7 @@ import numpy as np
 
 from wordbias import __version__
 from wordbias.errors import WordbiasError
-from wordbias.formats.atomic import replacing
+from wordbias.formats.stored import TRANSFORM, reading, write
 from wordbias.methods.checking import check_chain
 from wordbias.methods.fitted import Chain, Fitted, Replaced
 from wordbias.methods.origin import Origin
@@ -34,7 +33,6 @@ KINDS = {
     "graded-rotation": "rotation.GradedRotation",
 }
 """Where the class of every kind of step is."""
-_KEY = "transform"
 
 
 def save_chain(path: str | os.PathLike[str], chain: Chain, origin: Origin) -> None:
@@ -45,15 +43,11 @@ def save_chain(path: str | os.PathLike[str], chain: Chain, origin: Origin) -> No
     WordbiasError
         If the file cannot be written.
     """
-    from safetensors.numpy import save
-
     tensors: Tensors = {"origin": origin.vectors.astype(np.float32)}
     about = {key: getattr(origin, key) for key in ("name", "sha256", "size", "dim", "words")}
     parts = [_pack(part, f"{i}", tensors) for i, part in enumerate(chain.parts)]
-    text = json.dumps({"wordbias": __version__, "origin": about, "parts": parts}, default=str)
-    whole = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
-    with replacing(path) as file:
-        file.write(save(whole, {_KEY: text}))
+    header = {"wordbias": __version__, "origin": about, "parts": parts}
+    write(path, TRANSFORM, tensors, header, default=str)
 
 
 def load_chain(path: str | os.PathLike[str]) -> tuple[Chain, Origin]:
@@ -64,48 +58,14 @@ def load_chain(path: str | os.PathLike[str]) -> tuple[Chain, Origin]:
     WordbiasError
         If there is no such file, or it holds something else or is damaged.
     """
-    tensors, text = _read(path)
-    try:
-        stored = json.loads(text)
+    with reading(path, TRANSFORM) as (tensors, stored):
         about = stored["origin"]
         words = tuple(about.pop("words"))
         origin = Origin(**about, words=words, vectors=tensors["origin"])
         parts = tuple(_unpack(part, f"{i}", tensors) for i, part in enumerate(stored["parts"]))
         chain = Chain(parts)
         check_chain(chain, origin)
-    except WordbiasError as error:
-        raise WordbiasError(f"{path}: is damaged, or was made by hand: {error}") from None
-    except (
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        IndexError,
-        OverflowError,
-        RecursionError,
-    ) as error:
-        raise WordbiasError(
-            f"{path}: is no transform that this version reads ({type(error).__name__}: {error}); "
-            "save it anew with: wordbias debias --save-transform"
-        ) from None
-    return chain, origin
-
-
-def _read(path: str | os.PathLike[str]) -> tuple[Tensors, str]:
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, "numpy") as file:
-            text = (file.metadata() or {}).get(_KEY)
-            tensors = {name: file.get_tensor(name) for name in file.keys()} if text else {}  # noqa: SIM118
-    except (OSError, SafetensorError, TypeError, AttributeError) as error:
-        raise WordbiasError(f"{path}: cannot be read as a transform: {error}") from None
-    if text is None:
-        raise WordbiasError(
-            f"{path}: is a safetensors file, but holds no transform; save one with: "
-            "wordbias debias --save-transform"
-        )
-    return tensors, text
+        return chain, origin
 
 
 def _pack(fitted: Fitted, at: str, tensors: Tensors) -> dict[str, Any]:
@@ -123,7 +83,7 @@ def _pack(fitted: Fitted, at: str, tensors: Tensors) -> dict[str, Any]:
     }
 
 
-def _unpack(stored: Mapping[str, Any], at: str, tensors: Tensors) -> Fitted:
+def _unpack(stored: Mapping[str, Any], at: str, tensors: Mapping[str, Any]) -> Fitted:
     for key in ("exempt", "replaced"):
         if not isinstance(stored[key], list) or not all(isinstance(x, str) for x in stored[key]):
             raise WordbiasError(f"its {key} words are no list of words")
@@ -160,11 +120,13 @@ def _pack_steps(steps: tuple[Step, ...], at: str, tensors: Tensors) -> list[dict
     return packed
 
 
-def _unpack_steps(stored: list[dict[str, Any]], at: str, tensors: Tensors) -> tuple[Step, ...]:
+def _unpack_steps(
+    stored: list[dict[str, Any]], at: str, tensors: Mapping[str, Any]
+) -> tuple[Step, ...]:
     return tuple(_unpack_step(dict(about), f"{at}.{i}", tensors) for i, about in enumerate(stored))
 
 
-def _unpack_step(about: dict[str, Any], at: str, tensors: Tensors) -> Step:
+def _unpack_step(about: dict[str, Any], at: str, tensors: Mapping[str, Any]) -> Step:
     made: type[Step] = _class_of(about.pop("kind"))
     for field in fields(made):  # type: ignore[arg-type]
         key = f"{at}.{field.name}"

@@ -88,7 +88,7 @@ class Study:
         return [*removal, *self._about_change(), self._about_cost()]
 
     def _about_change(self) -> list[str]:
-        """Tell what should be lower and is, along the frozen lens, from what is not."""
+        """Separate what fell, as it should, along the directions fitted before, from the rest."""
         found = {
             (row.measure, row.details.get("stage"), row.details.get("reference")): row.value
             for row in self.measured.rows

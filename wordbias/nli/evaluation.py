@@ -16,11 +16,11 @@ from wordbias.nli.marked_attribute import (
     PARTITIONS,
     Float,
     by_word,
-    can_tell,
+    can_be_significant,
+    distance_test,
     distance_to_ideal,
     intervals,
     marked,
-    permutation_test,
 )
 from wordbias.nli.test_sets import TestSet
 from wordbias.results import Row
@@ -134,7 +134,7 @@ def _bias_rows(part: _Part, subject: str, settings: Settings) -> Iterator[Row]:
     found = marked(first, second)
     values = (found.distance, found.error, found.error_per_pair)
     around = intervals(first, second, np.random.default_rng(settings.seed))
-    tested = _test(first, second, settings) if can_tell(len(first), len(second)) else {}
+    tested = _test(first, second, settings) if can_be_significant(len(first), len(second)) else {}
     about = {**part.about, "n": part.p.shape[0] * part.p.shape[1]}
     for measure, value, interval in zip(BIAS, values, around, strict=True):
         more = tested if measure == BIAS[0] else {}
@@ -145,7 +145,7 @@ def _bias_rows(part: _Part, subject: str, settings: Settings) -> Iterator[Row]:
 def _test(first: Float, second: Float, settings: Settings) -> dict[str, Any]:
     words = np.concatenate([first.mean(1), second.mean(1)])  # (w, 3)
     rng = np.random.default_rng(settings.seed)
-    found = permutation_test(words, len(first), rng, draws=settings.draws, strict=settings.strict)
+    found = distance_test(words, len(first), rng, draws=settings.draws, strict=settings.strict)
     method = "exact" if found.exact else "sampled"
     return {
         "p": found.p, "partitions": found.partitions, "method": method, "strict": settings.strict

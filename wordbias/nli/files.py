@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,11 +12,10 @@ from numpy.typing import NDArray
 
 from wordbias import __version__
 from wordbias.errors import WordbiasError
-from wordbias.formats.atomic import replacing
+from wordbias.formats.stored import NLI_MODEL, reading, write
 from wordbias.nli.pairs import LABELS
 
 Weights = Mapping[str, NDArray[np.float32]]
-_KEY = "nli"
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +54,6 @@ class Model:
 
     def save(self, path: str | os.PathLike[str], dtype: str = "float32") -> None:
         """Write the model; ``dtype="float16"`` halves the file."""
-        from safetensors.numpy import save
-
         tensors = {name: np.ascontiguousarray(x, dtype) for name, x in self.weights.items()}
         settings = {
             "wordbias": __version__,
@@ -67,8 +63,7 @@ class Model:
             "labels": list(self.labels),
             "about": dict(self.about),
         }
-        with replacing(path) as file:
-            file.write(save(tensors, {_KEY: json.dumps(settings)}))
+        write(path, NLI_MODEL, tensors, settings)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:
@@ -79,22 +74,16 @@ class Model:
         WordbiasError
             If there is no such file, it holds something else, or its parts do not fit together.
         """
-        tensors, text = _read(path)
-        try:
-            stored = json.loads(text)
+        with reading(path, NLI_MODEL) as (tensors, stored):
             weights = {name: _real(x).astype(np.float32) for name, x in tensors.items()}
             dim, hidden = int(stored["dim"]), int(stored["hidden"])
             labels, about = tuple(stored["labels"]), dict(stored["about"])
             model = cls(weights, dim, hidden, bool(stored["intra"]), labels, about)
-        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-            raise WordbiasError(
-                f"{path}: is a damaged NLI model: {error!r}; train it anew"
-            ) from None
-        if labels != LABELS:
-            found = ", ".join(map(str, labels))
-            raise WordbiasError(f"{path}: its labels are {found}, expected {', '.join(LABELS)}")
-        _check(model, path)
-        return model
+            if labels != LABELS:
+                found = ", ".join(map(str, labels))
+                raise WordbiasError(f"its labels are {found}, expected {', '.join(LABELS)}")
+            _check(model)
+            return model
 
 
 def shapes(dim: int, hidden: int, intra: bool) -> dict[str, tuple[int, ...]]:
@@ -112,34 +101,17 @@ def shapes(dim: int, hidden: int, intra: bool) -> dict[str, tuple[int, ...]]:
     return found | {"classify.weight": (hidden, 3), "classify.bias": (1, 3)}
 
 
-def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], str]:
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, "numpy") as file:
-            text = (file.metadata() or {}).get(_KEY)
-            tensors = {name: file.get_tensor(name) for name in file.keys()} if text else {}  # noqa: SIM118
-    except (OSError, SafetensorError, TypeError, AttributeError) as error:
-        raise WordbiasError(f"{path}: cannot be read as an NLI model: {error}") from None
-    if text is None:
-        raise WordbiasError(f"{path}: holds no NLI model; train one with: wordbias nli-train")
-    return tensors, text
-
-
 def _real(x: NDArray[Any]) -> NDArray[Any]:
     if x.dtype.kind != "f":
         raise TypeError(f"its weights are {x.dtype}")
     return x
 
 
-def _check(model: Model, path: str | os.PathLike[str]) -> None:
+def _check(model: Model) -> None:
     expected = shapes(model.dim, model.hidden, model.intra)
     for name in dict.fromkeys((*expected, *model.weights)):
         found = model.weights[name].shape if name in model.weights else None
         if found != expected.get(name):
-            raise WordbiasError(
-                f"{path}: is a damaged NLI model: {name} has the shape {found}, expected "
-                f"{expected.get(name)}; train it anew"
-            )
+            raise WordbiasError(f"{name} has the shape {found}, expected {expected.get(name)}")
     if not all(np.isfinite(x).all() for x in model.weights.values()):
-        raise WordbiasError(f"{path}: is a damaged NLI model: a weight is no number")
+        raise WordbiasError("a weight is no number")

@@ -10,8 +10,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.arrays import unit
 from wordbias.embedding import Embedding
-from wordbias.measures.blocks import unit
 
 NULL = "<null>"
 UNKNOWN = 100

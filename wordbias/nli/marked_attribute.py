@@ -5,8 +5,6 @@ Every probability vector is (N, E, C), and the ideal one is (1, 0, 0).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import combinations
 from math import comb
 from typing import NamedTuple
 
@@ -14,15 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
-from wordbias.measures.bootstrap import Interval, percentile_interval, resampled_means
-from wordbias.measures.permutation import PValue
+from wordbias.statistics import (
+    Interval,
+    PValue,
+    percentile_interval,
+    permutation_test,
+    resampled_means,
+)
 
 Float = NDArray[np.float64]
 
 IDEAL = np.array([1.0, 0.0, 0.0])
 PARTITIONS = 10_000
-_AT_ONCE = 1 << 20
-_TIE = 1e-12
 
 
 class Marked(NamedTuple):
@@ -81,7 +82,7 @@ def intervals(first: Float, second: Float, rng: np.random.Generator) -> Interval
     """Bootstrap over templates: the words are the test, the sentences a sample.
 
     A distance is never negative and its interval never holds 0; whether groups of words differ at
-    all is what `permutation_test` asks.
+    all is tested by `distance_test`.
     """
     m, f = first.mean(0), second.mean(0)  # (t, 3)
     norms = [distance_to_ideal(p).mean(0)[:, None] for p in (first, second)]
@@ -92,7 +93,7 @@ def intervals(first: Float, second: Float, rng: np.random.Generator) -> Interval
     return Intervals(*(percentile_interval(values) for values in samples))
 
 
-def permutation_test(
+def distance_test(
     words: Float,
     first: int,
     rng: np.random.Generator,
@@ -100,12 +101,12 @@ def permutation_test(
     draws: int = PARTITIONS,
     strict: bool = False,
 ) -> PValue:
-    """Test whether words grouped at random are as far apart as the two groups are.
+    """Test whether words grouped at random are as distant as the two groups are.
 
     If there are at most `draws` partitions into groups of the same sizes, all of them are counted
     and p = #{d* ≥ d} / N, the observed one among them. Otherwise `draws` of them are drawn and
     p = (1 + #{d* ≥ d}) / (1 + N). The words are put in an order of their own first, so that p does
-    not depend on the order in which they stand in a group.
+    not depend on their order in a group.
 
     Parameters
     ----------
@@ -124,22 +125,28 @@ def permutation_test(
     n = len(words)
     if not 0 < first < n:
         raise WordbiasError(f"expected words of both groups, found {first} and {n - first}")
-    observed = _norm(words[:first].mean(0) - words[first:].mean(0))
-    pooled = words[np.lexsort(words.T)]
-    exact = comb(n, first) <= draws
-    chosen = _all(n, first) if exact else _drawn(n, first, draws, rng)
-    apart = np.concatenate([_apart(pooled, rows) for rows in chosen])
-    if strict:
-        return PValue(float((apart > observed + _TIE).mean()), len(apart), exact)
-    extra = 0 if exact else 1
-    found = int((apart >= observed - _TIE).sum())
-    return PValue((found + extra) / (len(apart) + extra), len(apart), exact)
+    total = words.sum(0)
+
+    def distance(sums: Float) -> Float:
+        """Return the distance of the means of both groups, from sums over the first one."""
+        return _norm(sums / first - (total - sums) / (n - first))
+
+    return permutation_test(
+        words[np.lexsort(words.T)],
+        first,
+        distance,
+        float(distance(words[:first].sum(0))),
+        rng,
+        samples=draws,
+        max_exact=draws,
+        strict=strict,
+    )
 
 
-def can_tell(first: int, second: int, level: float = 0.05) -> bool:
+def can_be_significant(first: int, second: int, level: float = 0.05) -> bool:
     """Say whether a permutation test of so many words can reach a level at all.
 
-    Of groups of one size a partition and its mirror image are equally far apart.
+    Of groups of one size a partition and its mirror image have the same distance.
     """
     alike = 2 if first == second else 1
     return alike / comb(first + second, first) <= level
@@ -165,24 +172,6 @@ def by_word(probabilities: NDArray[np.float32], words: int, templates: int) -> F
             f"got {p.shape}"
         )
     return p.reshape(words, templates, 3)
-
-
-def _all(n: int, k: int) -> Iterator[NDArray[np.intp]]:
-    yield np.array(list(combinations(range(n), k)), np.intp)
-
-
-def _drawn(n: int, k: int, draws: int, rng: np.random.Generator) -> Iterator[NDArray[np.intp]]:
-    step = max(1, _AT_ONCE // n)
-    for start in range(0, draws, step):
-        keys = rng.random((min(step, draws - start), n))
-        yield np.argpartition(keys, k - 1, axis=1)[:, :k]
-
-
-def _apart(words: Float, chosen: NDArray[np.intp]) -> Float:
-    """Distance of the chosen words ``(b, k)`` from the others, shape ``(b,)``."""
-    k = chosen.shape[1]
-    summed = words[chosen].sum(1)
-    return _norm(summed / k - (words.sum(0) - summed) / (len(words) - k))
 
 
 def _norm(x: Float) -> Float:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
+from wordbias.formats.digest import Digest
 from wordbias.lines import OPENERS, bounded_lines
 from wordbias.nli.tokens import tokenise
 
@@ -105,19 +106,12 @@ def load_pairs(path: PairsLike) -> Pairs:
     return Pairs(premises, hypotheses, np.array(labels), dropped, digest.hexdigest())
 
 
-class _Hash(Protocol):
-    """What takes the bytes of a file, such as one of hashlib."""
-
-    def update(self, data: bytes, /) -> None:
-        """Add bytes."""
-
-
 def pairs_name(pairs: PairsLike) -> str:
     """Name pairs: by their file, or as those that are in memory."""
     return os.fspath(pairs) if isinstance(pairs, (str, os.PathLike)) else "pairs in memory"
 
 
-def labelled_rows(pairs: PairsLike, digest: _Hash) -> Iterator[tuple[str, str, str]]:
+def labelled_rows(pairs: PairsLike, digest: Digest) -> Iterator[tuple[str, str, str]]:
     """Yield label, premise and hypothesis of every line, or row, that holds something."""
     if isinstance(pairs, (str, os.PathLike)):
         return _in_file(Path(pairs), digest)
@@ -125,7 +119,7 @@ def labelled_rows(pairs: PairsLike, digest: _Hash) -> Iterator[tuple[str, str, s
 
 
 def _in_memory(
-    pairs: Iterable[Sequence[str]] | PairsFrame, digest: _Hash
+    pairs: Iterable[Sequence[str]] | PairsFrame, digest: Digest
 ) -> Iterator[tuple[str, str, str]]:
     rows = cast("Iterable[Sequence[str]]", pairs)
     if hasattr(pairs, "itertuples"):
@@ -158,7 +152,7 @@ def _in_memory(
         yield label, premise, hypothesis
 
 
-def _in_file(file: Path, digest: _Hash) -> Iterator[tuple[str, str, str]]:
+def _in_file(file: Path, digest: Digest) -> Iterator[tuple[str, str, str]]:
     read: Callable[[str], tuple[str, str, str]] | None = None
     for number, raw in _lines(file):
         digest.update(raw)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
-from wordbias.measures.bootstrap import resampled_cells
 from wordbias.outcomes.cells import Cells, Counts, pieces
+from wordbias.statistics import resampled_cells
 
 _AT_ONCE = 1 << 21  # cells of bootstrap samples that are held at one time
 

@@ -12,11 +12,11 @@ import numpy as np
 from wordbias.errors import WordbiasError
 from wordbias.outcomes.confusion import Confusion
 from wordbias.outcomes.gaps import undefined_because
-from wordbias.outcomes.intervals import expected_alike, interval
 from wordbias.outcomes.metrics import Metric, Settings, metrics, sampled
 from wordbias.outcomes.rates import RATES, Values
 from wordbias.progress import progress
 from wordbias.results import Row
+from wordbias.statistics import TIE, basic_interval, p_of_null, percentile_interval
 
 ALIKE = 200
 """Samples of a classifier that treats groups alike."""
@@ -94,6 +94,55 @@ def fairness_rows(
     return rows
 
 
+def bootstrap_interval(value: float, samples: Values, *, signed: bool) -> dict[str, Any]:
+    """Return the 95 % bootstrap interval of a metric.
+
+    A sum of absolute gaps or of distances is above 0 even where nothing differs, and resampling
+    adds as much noise again. Therefore it has the basic interval, cut off at 0, which may lie below
+    the value; a signed metric has the percentile interval.
+
+    Parameters
+    ----------
+    samples
+        Shape ``(draws,)``; nan where a sample leaves the metric undefined, such as one without
+        any example of a class.
+    signed
+        Whether the metric can be negative, or is not biased upwards.
+
+    Returns
+    -------
+    dict
+        `low`, `high`, and of how many `draws`.
+    """
+    defined = samples[~np.isnan(samples)]
+    if not len(defined):
+        return {"low": None, "high": None, "draws": 0}
+    if signed:
+        low, high = percentile_interval(defined)
+    else:
+        low, high = (max(0.0, end) for end in basic_interval(value, defined))
+    return {"low": low, "high": high, "draws": len(defined)}
+
+
+def expected_alike(value: float, samples: Values) -> dict[str, Any]:
+    """Return what a metric would be if groups were treated alike, and how often it is as large.
+
+    Parameters
+    ----------
+    samples
+        Of a classifier that treats groups alike, shape ``(draws,)``; nan where undefined.
+
+    Returns
+    -------
+    dict
+        `alike`, the mean, and `p`, the one-sided Monte Carlo p-value.
+    """
+    defined = samples[~np.isnan(samples)]
+    if not len(defined):
+        return {}
+    return {"alike": float(defined.mean()), "p": p_of_null(defined, value * (1 - TIE))}
+
+
 def _check_names(confusion: Confusion) -> None:
     for name in confusion.outcomes:
         if name in (SUM, CORRELATION):
@@ -130,7 +179,7 @@ class _Measured:
             return Row(self.subject, self.name, None, {**details, "reason": reason or "undefined"})
         if self.drawn is not None:
             signed = details["better"] != "lower"
-            details |= interval(value, self.drawn[:, place], signed=signed)
+            details |= bootstrap_interval(value, self.drawn[:, place], signed=signed)
         if self.even is not None and part == SUM:
             details |= expected_alike(value, self.even[:, place])
         return Row(self.subject, self.name, value, details)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from wordbias.errors import WordbiasError
-from wordbias.measures.bootstrap import SAMPLES
 from wordbias.outcomes.cells import Cells, Counts
 from wordbias.outcomes.divergences import (
     Aggregate,
@@ -25,6 +24,7 @@ from wordbias.outcomes.divergences import (
 from wordbias.outcomes.gaps import gap_correlation, gaps
 from wordbias.outcomes.rates import Values, rates_of, ratio
 from wordbias.progress import Bar
+from wordbias.statistics import SAMPLES
 
 _AT_ONCE = 1 << 21  # cells of whole tables that are held at one time
 DISTANCES = ("total-variation", "positions", "costs")

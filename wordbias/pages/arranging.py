@@ -22,7 +22,14 @@ from wordbias.pages.views import (
 )
 from wordbias.rows import Found
 
-_VIEWS = (occupations, spectrum, clusters, neighbours, entailment, family)
+_VIEWS = (
+    (occupations.claims, occupations.build),
+    (spectrum.claims, spectrum.build),
+    (clusters.claims, clusters.build),
+    (neighbours.claims, neighbours.build),
+    (entailment.claims, entailment.build),
+    (family.claims, family.build),
+)
 
 
 def sections(rows: Sequence[Found]) -> list[Section]:
@@ -33,9 +40,9 @@ def sections(rows: Sequence[Found]) -> list[Section]:
     taken: dict[int, list[Found]] = {}
     left: list[Found] = []
     for row in rows:
-        number = next((i for i, view in enumerate(_VIEWS) if view.claims(row)), None)
+        number = next((i for i, (claims, _) in enumerate(_VIEWS) if claims(row)), None)
         (left if number is None else taken.setdefault(number, [])).append(row)
-    found = [part for i in sorted(taken) for part in _VIEWS[i].build(taken[i])]
+    found = [part for i in sorted(taken) for part in _VIEWS[i][1](taken[i])]
     ordered = [*glance.build(rows), *matrix.build(rows), *found, *plain.build(left)]
     merged: dict[str, Section] = {}
     for section in sorted(ordered, key=_place):

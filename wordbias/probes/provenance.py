@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from wordbias.errors import WordbiasError
-from wordbias.formats.tensors import metadata
+from wordbias.formats.stored import REPRESENTATIONS, read_header
 from wordbias.probes.representations import Representations
-from wordbias.probes.storage import KEY, header
+from wordbias.probes.storage import header
 from wordbias.probes.work import Work
 
 _REMEDY = "remove it, or name another output"
@@ -50,8 +50,8 @@ def stored_provenance(path: Path) -> dict[str, Any]:
         If it holds no representations: it is not overwritten.
     """
     try:
-        return dict(json.loads(metadata(path)[KEY])["about"])
-    except (OSError, WordbiasError, ValueError, KeyError, TypeError, RecursionError):
+        return dict(read_header(path, REPRESENTATIONS)["about"])
+    except (WordbiasError, ValueError, KeyError, TypeError):
         raise WordbiasError(
             f"{path}: is there already and holds no representations; {_REMEDY}"
         ) from None

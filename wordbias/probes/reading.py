@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
 from wordbias.formats.source import ZIP_ERRORS
+from wordbias.formats.stored import REPRESENTATIONS
 from wordbias.formats.tensors import Tensors, map_tensors
 from wordbias.probes.representations import Representations
-from wordbias.probes.storage import KEY, load_representations
+from wordbias.probes.storage import load_representations
 
 Array = NDArray[Any]
 
@@ -31,12 +32,12 @@ def is_arrays(path: str | Path) -> bool:
     if not _is_safetensors(start):
         return False
     tensors, metadata = map_tensors(Path(path))
-    return KEY in metadata or not {"vectors", "words"} <= tensors.keys()
+    return REPRESENTATIONS in metadata or not {"vectors", "words"} <= tensors.keys()
 
 
 def is_representations(path: str | Path) -> bool:
     """Say whether a file holds what `encode` writes, columns beside vectors."""
-    return _is_safetensors(_start(Path(path))) and KEY in map_tensors(Path(path))[1]
+    return _is_safetensors(_start(Path(path))) and REPRESENTATIONS in map_tensors(Path(path))[1]
 
 
 def load_vectors(path: str | Path, array: str | None = None) -> Representations:
@@ -59,7 +60,7 @@ def load_vectors(path: str | Path, array: str | None = None) -> Representations:
     start = _start(path)
     if _is_safetensors(start):
         tensors, metadata = map_tensors(path)
-        if KEY in metadata:
+        if REPRESENTATIONS in metadata:
             return load_representations(path)
         return of_array(_chosen(path, tensors, array), path.stem, str(path))
     return of_array(_numpy(path, start, array), path.stem, str(path))

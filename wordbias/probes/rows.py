@@ -1,4 +1,4 @@
-"""What probes found, as rows: a value is the mean over seeds, its spread stands beside it."""
+"""Results of probes as rows: the mean over seeds and its spread."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from wordbias.measures.bootstrap import wilson
 from wordbias.measures.registry import ideal
 from wordbias.probes.accuracy import Probed
 from wordbias.probes.codelength import OnlineCode, to_published
 from wordbias.probes.examples import Examples
 from wordbias.probes.online import Coded
 from wordbias.results import Row
+from wordbias.statistics import majority_share, wilson
 
 TASK, CONTROL = "labels", "control"
 COMPRESSION, PUBLISHED = "compression", "compression-as-published"
@@ -81,7 +81,7 @@ def _coded(
 
 
 def _most(examples: Examples) -> float:
-    return float(np.bincount(examples.labels).max() / len(examples))
+    return majority_share(examples.labels)
 
 
 def accuracy_rows(

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.errors import WordbiasError
 from wordbias.formats.atomic import replacing
-from wordbias.formats.tensors import header_of, map_tensors
+from wordbias.formats.stored import REPRESENTATIONS, reading
+from wordbias.formats.tensors import header_of
 from wordbias.probes.representations import Column, Representations
 
-KEY = "representations"
 _COLUMN = "column."
 
 
@@ -35,23 +34,13 @@ def load_representations(path: str | Path) -> Representations:
     WordbiasError
         If the file is none, is damaged, or holds something else.
     """
-    tensors, metadata = map_tensors(Path(path))
-    if KEY not in metadata:
-        raise WordbiasError(
-            f"{path}: holds no representations; write such a file with: wordbias encode"
-        )
-    try:
-        known = json.loads(metadata[KEY])
+    with reading(path, REPRESENTATIONS, "mapped") as (tensors, known):
         layers = tuple(int(layer) for layer in known["layers"])
         columns = {
             name: _column(name, tensors[_COLUMN + name], tuple(values))
             for name, values in dict(known["columns"]).items()
         }
         about, vectors = dict(known["about"]), tensors["vectors"]
-    except WordbiasError:
-        raise
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise WordbiasError(f"{path}: is damaged: {error!r}; encode the texts again") from None
     return Representations(vectors, layers, columns, about, Path(path).stem)
 
 
@@ -75,4 +64,4 @@ def header(found: Representations) -> bytes:
         "columns": {name: list(column.values) for name, column in found.columns.items()},
         "about": dict(found.about),
     }
-    return header_of(shapes, {KEY: json.dumps(known)})
+    return header_of(shapes, {REPRESENTATIONS: json.dumps(known)})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import re
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from wordbias.errors import WordbiasError
-from wordbias.formats.digest import sha256_of
+from wordbias.formats.digest import hash_of, sha256_of
 from wordbias.optional import need
 from wordbias.resources import storage
 from wordbias.resources.catalogue import Resource
@@ -122,8 +121,7 @@ def _check_taken(path: Path, known: str, why: str, what: str) -> None:
     if not known:
         return
     algorithm, _, expected = known.partition(":")
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, algorithm).hexdigest()
+    found = hash_of(path, algorithm)
     if found != expected:
         raise _mismatch(what, str(path), known, found, why)
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.measures.bootstrap import Interval
-from wordbias.word_tasks.ranks import spearman, spearman_interval
+from wordbias.statistics import Interval, spearman, spearman_interval
 from wordbias.word_tasks.sets import SimilaritySet
 from wordbias.word_tasks.space import UNKNOWN, Oov, Space, check_oov
 

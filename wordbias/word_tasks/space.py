@@ -15,9 +15,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.arrays import blocks, unit
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.blocks import blocks, unit
 from wordbias.wordlists import resolve
 
 Oov = Literal["skip", "mean"]

@@ -6,8 +6,6 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from wordbias.contextual.fine_tuning.heads import Headed, load_headed
 from wordbias.contextual.fine_tuning.pairs import LabelledPairs
 from wordbias.contextual.fine_tuning.recipe import Recipe, Rounds
@@ -21,7 +19,6 @@ from wordbias.contextual.fine_tuning.storing import (
 )
 from wordbias.contextual.fine_tuning.tuning import Tuned, fine_tune
 from wordbias.formats.alone import alone
-from wordbias.measures.bootstrap import wilson
 from wordbias.pretrained import to_device, weights_sha256
 
 
@@ -113,13 +110,3 @@ def _store(headed: Headed, folder: str | Path, tuned: Tuned, about: dict[str, An
     result = {"dev_accuracy": tuned.accuracy, "best_round": tuned.round}
     store(headed, folder, {**about, "rounds": vars(tuned.rounds), **result})
     beside(folder, "checkpoint").unlink(missing_ok=True)
-
-
-def interval(tuned: Tuned, dev: LabelledPairs) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of the accuracy on dev."""
-    return wilson(tuned.accuracy, len(dev))
-
-
-def chance(dev: LabelledPairs) -> float:
-    """Return the accuracy of always saying the commonest label."""
-    return float(np.bincount(dev.labels).max() / len(dev))

@@ -18,9 +18,9 @@ from wordbias.contextual.stereoset.scores import (
     stereotype_score,
 )
 from wordbias.contextual.stereoset.settings import ALL, Settings
-from wordbias.measures.bootstrap import percentile_interval
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
+from wordbias.statistics import percentile_interval, resamples
 
 _DIGITS = 3
 """To which CrowS-Pairs' own metric rounds what it compares."""
@@ -71,8 +71,8 @@ def _cat(
         return ss, lms, icat(lms, ss)
 
     rng = np.random.default_rng(settings.seed)
-    n = len(scores)
-    drawn = np.array([measured(rng.integers(n, size=n)) for _ in range(settings.samples)])
+    blocks = resamples(len(scores), rng, settings.samples)
+    drawn = np.array([measured(rows) for block in blocks for rows in block])
     about = {**about, "average": "triples" if terms is None else "terms", **settings.seeded()}
     for i, (name, value) in enumerate(
         zip(("ss", "lms", "icat"), measured(slice(None)), strict=True)

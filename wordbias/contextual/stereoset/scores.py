@@ -13,7 +13,6 @@ the genders are swapped. Strength S and Distance D are the means of the most ext
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import ceil, floor
 from typing import Literal, get_args
 
@@ -26,7 +25,6 @@ Float = NDArray[np.float64]
 Rounding = Literal["nearest", "down", "up"]
 ROUNDINGS: tuple[str, ...] = get_args(Rounding)
 SHARE = 0.1
-_AT_ONCE = 1 << 20
 _SLACK = 1e-9
 
 
@@ -127,27 +125,6 @@ def preferred(a: Float, b: Float, ties: float = 0.5) -> Float:
     """Return for each place 1 where `a` is larger, 0 where `b` is, and `ties` where neither."""
     found: Float = np.where(a == b, ties, a > b)
     return found
-
-
-def resampled(
-    values: Float, statistic: Callable[[Float], Float], rng: np.random.Generator, samples: int
-) -> Float:
-    """Return a statistic of bootstrap samples of triples, shape ``(samples,)``.
-
-    Parameters
-    ----------
-    values
-        One a triple, shape ``(n,)``.
-    statistic
-        Of arrays ``(b, n)``, along the last axis.
-    """
-    n = len(values)
-    step = max(1, _AT_ONCE // n)
-    parts = [
-        statistic(values[rng.integers(n, size=(min(step, samples - start), n))])
-        for start in range(0, samples, step)
-    ]
-    return np.concatenate(parts)
 
 
 def _share(values: Float, targets: NDArray[np.str_] | None) -> float:

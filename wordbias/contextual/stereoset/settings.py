@@ -1,4 +1,4 @@
-"""How scores become measures, and what every measure says of it."""
+"""Settings by which scores become measures, and what rows report of them."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from wordbias.contextual.stereoset.scores import SHARE, Float, Rounding, resampled
-from wordbias.measures.bootstrap import SAMPLES, percentile_interval
+from wordbias.contextual.stereoset.scores import SHARE, Float, Rounding
+from wordbias.statistics import SAMPLES, bootstrap, percentile_interval
 
 ALL = "all"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How scores become measures.
+    """Settings by which scores become measures.
 
     Attributes
     ----------
     share, rounding
-        Of the most extreme triples; see `extremes`.
+        Share of the most extreme triples, and its rounding; see `extremes`.
     absolute
         Take the triples of largest |s|, whichever direction, and average |s|. By default those of
         largest s: most biased is most stereotypical.
@@ -30,7 +30,7 @@ class Settings:
         `wordbias.contextual.pseudo_likelihood`), its shares averaged over its terms; CrowS-Pairs'
         likelihoods are compared to three digits.
     seed, samples
-        Of the bootstrap over triples.
+        Seed and number of the bootstrap samples of triples.
     """
 
     share: float = SHARE
@@ -42,7 +42,7 @@ class Settings:
 
     @property
     def ties(self) -> float:
-        """What an equal score counts."""
+        """Value of an equal score."""
         return 0.0 if self.as_published else 0.5
 
     def seeded(self) -> dict[str, Any]:
@@ -50,10 +50,10 @@ class Settings:
         return {"seed": self.seed, "as_published": self.as_published}
 
     def interval(self, values: Float, statistic: Callable[[Float], Float]) -> dict[str, Any]:
-        """Return the 95 % interval of a statistic and how it was made; see `resampled`.
+        """Return the 95 % interval of a statistic, along the last axis, and how it was made.
 
         The same triples are drawn for every model and measure, so that values can be compared.
         """
         rng = np.random.default_rng(self.seed)
-        drawn = resampled(values, statistic, rng, self.samples)
+        drawn = bootstrap(lambda rows: statistic(values[rows]), len(values), rng, self.samples)
         return {**percentile_interval(drawn)._asdict(), **self.seeded()}

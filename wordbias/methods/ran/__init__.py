@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.arrays import unit
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.blocks import unit
 from wordbias.measures.direction import find_direction
 from wordbias.methods.fitted import Fitted, Replaced
 from wordbias.methods.ran.descent import minimise

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from wordbias.measures.bootstrap import percentile_interval, resampled_means
 from wordbias.outcomes.measuring import fairness_rows
 from wordbias.outcomes.metrics import Settings
 from wordbias.outcomes.shares import shares_for
@@ -21,6 +20,7 @@ from wordbias.outcomes.winobias.clusters import Clusters
 from wordbias.outcomes.winobias.conll import Tally, conll_f1, tally
 from wordbias.outcomes.winobias.sentences import ANTI, PRO, Sentence
 from wordbias.results import Row
+from wordbias.statistics import percentile_interval, resampled_means
 
 F1, DIFFERENCE, UNDECIDED = "conll-f1", "conll-f1-diff", "undecided"
 ALL = "all"

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wordbias.measures.blocks import blocks
-from wordbias.measures.bootstrap import percentile_interval, resampled_means
+from wordbias.arrays import blocks
 from wordbias.measures.midb import contributions
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
+from wordbias.statistics import percentile_interval, resampled_means
 
 if TYPE_CHECKING:
     from wordbias.pages.audit.plan import Plan

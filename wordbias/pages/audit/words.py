@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
-from wordbias.measures.bootstrap import percentile_interval, resampled_means
 from wordbias.measures.direction import projections
 from wordbias.measures.displacement import displacement, neighbours, neighbours_preserved
 from wordbias.measures.means import MIDDLE
@@ -16,6 +15,7 @@ from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
 from wordbias.pages.views import clusters, occupations
 from wordbias.results import Row
+from wordbias.statistics import percentile_interval, resampled_means
 from wordbias.wordlists import Templates, resolve
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The contextualised association test on vectors: draws, their combined effect, what it hangs on.
+"""The contextualised association test on vectors: draws, their combined effect, its errors.
 
 CEAT (Guo and Caliskan 2021, "Detecting emergent intersectional biases"), the intrinsic measure of
 contextual models in Orgad et al. (2022). Neutral is 0; positive: X goes with A and Y with B.
@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from wordbias.errors import WordbiasError
-from wordbias.measures.bootstrap import percentile_interval
 from wordbias.probes.in_context.drawing import Contexts, Drawn, Places, draw_places, drawn_effects
-from wordbias.probes.in_context.random_effects import Combined, around, combine_effects
+from wordbias.probes.in_context.random_effects import Combined, combine_effects
 from wordbias.probes.in_context.resampling import contributions, sentence_spread
 from wordbias.probes.in_context.variance import Variance, in_sample_variances
+from wordbias.statistics import normal_interval, percentile_interval
 
 DRAWS = 10_000
 
@@ -53,7 +53,7 @@ class Association:
     monte_carlo_se: float
 
     def details(self) -> dict[str, Any]:
-        """Return what a row says beside the combined effect."""
+        """Return the details of a row."""
         effects, combined = self.drawn.effects, self.combined
         low, high = percentile_interval(effects)
         return {
@@ -78,7 +78,7 @@ class Association:
     def _interval(self) -> dict[str, Any]:
         if self.sentence_se is None:
             return {"low": None, "high": None, "sentence_se": None, "interval_reason": self.reason}
-        low, high = around(self.combined.effect, self.sentence_se)
+        low, high = normal_interval(self.combined.effect, self.sentence_se)
         about = "95 %, bootstrap over distinct sentences"
         return {"low": low, "high": high, "sentence_se": self.sentence_se, "interval": about}
 
@@ -133,6 +133,6 @@ def _sentence_se(contexts: Contexts, drawn: Drawn, r: Any) -> tuple[float | None
     if np.ptp(drawn.effects) <= 4 * contexts.rounding / drawn.deviations.min():
         return 0.0, ""
     spread = sentence_spread(r, drawn.places, contexts.counts.tolist())
-    if not spread.is_seen:
+    if not spread.is_clear:
         return None, "undefined: too few draws to see how much the sentences matter; take more"
     return math.sqrt(spread.variance), ""

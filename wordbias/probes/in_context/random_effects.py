@@ -12,21 +12,20 @@ and with :math:`v_i = 1 / (V_i + \tau^2)` the combined effect is
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wordbias.errors import WordbiasError
-from wordbias.measures.bootstrap import Z95, Interval
+from wordbias.statistics import Interval, normal_interval, upper_tail
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Combined:
-    """What a random-effects model makes of `n` effect sizes.
+    """Effect of `n` effect sizes combined by a random-effects model.
 
     Attributes
     ----------
@@ -51,7 +50,7 @@ class Combined:
     @property
     def interval(self) -> Interval:
         """The effect ± 1.96 standard errors."""
-        return around(self.effect, self.se)
+        return normal_interval(self.effect, self.se)
 
     @property
     def p(self) -> float:
@@ -86,16 +85,6 @@ def combine_effects(effects: ArrayLike, variances: ArrayLike) -> Combined:
     tau2 = max(0.0, float((q - (len(e) - 1)) / c))
     v = 1 / (variance + tau2)
     return Combined(float(v @ e / v.sum()), float(1 / np.sqrt(v.sum())), tau2, q, v)
-
-
-def around(centre: float, se: float) -> Interval:
-    """Return the 95 % interval of a normal estimate."""
-    return Interval(centre - Z95 * se, centre + Z95 * se)
-
-
-def upper_tail(z: float) -> float:
-    """Return 1 − Φ(z), exact far out too."""
-    return 0.5 * math.erfc(z / math.sqrt(2))
 
 
 def _check(e: Array, variance: Array) -> None:

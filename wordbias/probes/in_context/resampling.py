@@ -1,4 +1,4 @@
-r"""How far the combined effect depends on which sentences there are: the bootstrap over sentences.
+r"""Bootstrap over sentences: how far the combined effect depends on which sentences there are.
 
 The bootstrap draws the distinct sentences of every word again with replacement, and takes the
 combined effect of each such set of sentences in the limit of many draws. That effect does not
@@ -37,7 +37,7 @@ from wordbias.probes.in_context.random_effects import Combined
 
 Array = NDArray[np.float64]
 _CLEAR = 2
-"""A variance counts as seen if it is so many times its own Monte-Carlo standard error."""
+"""A variance is reported if it is so many times its own Monte-Carlo standard error."""
 
 
 class Spread(NamedTuple):
@@ -55,8 +55,8 @@ class Spread(NamedTuple):
     noise: float
 
     @property
-    def is_seen(self) -> bool:
-        """Whether there were enough draws to tell the variance from their noise."""
+    def is_clear(self) -> bool:
+        """Whether there were enough draws to distinguish the variance from their noise."""
         return self.variance > _CLEAR * self.noise
 
 

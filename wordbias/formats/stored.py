@@ -1,0 +1,188 @@
+"""The project's own files: named tensors (safetensors), and one JSON text in the header.
+
+The JSON text is in the metadata of the header, under the key of the kind of file. Nothing in a
+file is run: there is no pickle.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from wordbias import __version__
+from wordbias.errors import WordbiasError
+from wordbias.formats.atomic import replacing
+from wordbias.formats.tensors import Tensors, map_tensors
+
+Framework = Literal["numpy", "pt", "mapped"]
+"""Arrays of numpy, tensors of torch, or arrays of numpy that are mapped when they are used."""
+
+ADAPTER = "wordbias adapter 1"
+CHECKPOINT = "training"
+NLI_MODEL = "nli"
+REPRESENTATIONS = "representations"
+SUBSPACE = "subspace"
+TRANSFORM = "transform"
+
+_KINDS = {
+    ADAPTER: ("an ", "adapter", "make one with: wordbias project MODEL -o ADAPTER"),
+    CHECKPOINT: ("a ", "checkpoint", "remove it, or name another output"),
+    NLI_MODEL: ("an ", "NLI model", "train one with: wordbias nli-train"),
+    REPRESENTATIONS: ("", "representations", "write such a file with: wordbias encode"),
+    SUBSPACE: ("a ", "subspace", "write one with: Subspace.save"),
+    TRANSFORM: ("a ", "transform", "save one with: wordbias debias --save-transform"),
+}
+"""By the key in the header: article and name of a kind, and what to do about a file of another."""
+
+
+def write(
+    path: str | os.PathLike[str],
+    kind: str,
+    tensors: Mapping[str, Any],
+    header: Any,
+    framework: Literal["numpy", "pt"] = "numpy",
+    **options: Any,
+) -> None:
+    """Write a file, which takes its name only when it is complete; equal content, equal bytes.
+
+    Parameters
+    ----------
+    path
+        The file.
+    kind
+        Its key in the header.
+    tensors
+        Arrays of numpy or tensors of torch, by name.
+    header
+        What JSON holds. A subspace has none, and is known by its tensors.
+    options
+        Of `json.dumps`.
+
+    Raises
+    ------
+    WordbiasError
+        If the file cannot be written.
+    """
+    metadata = None if kind == SUBSPACE else {kind: json.dumps(header, **options)}
+    if framework == "pt":
+        from safetensors.torch import save as save_torch
+
+        ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+        data = save_torch(ready, metadata)
+    else:
+        from safetensors.numpy import save
+
+        data = save({name: np.ascontiguousarray(x) for name, x in tensors.items()}, metadata)
+    with replacing(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def reading(
+    path: str | os.PathLike[str], kind: str, framework: Framework = "numpy"
+) -> Iterator[tuple[Mapping[str, Any], Any]]:
+    """Open a file for a block that makes something of its tensors and its header.
+
+    Parameters
+    ----------
+    path
+        The file.
+    kind
+        Its key in the header.
+    framework
+        See `Framework`.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no such file, it is of another kind or cut off, or the block cannot use what
+        it holds.
+    """
+    mapped, text = _open(path, kind)
+    tensors = mapped if framework == "mapped" else _load(path, kind, framework)
+    header: Any = None
+    try:
+        header = json.loads(text)
+        yield tensors, header
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        OSError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as error:
+        article, name, remedy = _KINDS[kind]
+        damaged = f"{article and 'a '}damaged {name}"
+        by = header.get("wordbias", __version__) if isinstance(header, dict) else __version__
+        if by != __version__:
+            damaged += f" (written by wordbias {by})"
+        raise WordbiasError(f"{path}: holds {damaged}: {_reason(path, error)}; {remedy}") from None
+
+
+def read_header(path: str | os.PathLike[str], kind: str) -> Any:
+    """Read only the header, as JSON holds it.
+
+    Raises
+    ------
+    WordbiasError
+        As `reading` does.
+    """
+    text = _open(path, kind)[1]
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _unreadable(path, kind, error) from None
+
+
+def _open(path: str | os.PathLike[str], kind: str) -> tuple[Tensors, str]:
+    """Map the tensors of a file of a kind; return them and the JSON text of its header."""
+    try:
+        tensors, metadata = map_tensors(Path(path))
+    except (OSError, WordbiasError) as error:
+        raise _unreadable(path, kind, error) from None
+    if kind in metadata:
+        return tensors, metadata[kind]
+    if kind == SUBSPACE and tensors.keys() == {"basis", "weights"}:
+        return tensors, "null"
+    _, name, remedy = _KINDS[kind]
+    known = [key for key in metadata if key in _KINDS]
+    if known:
+        found = "".join(_KINDS[known[0]][:2])
+    elif tensors.keys() >= {"vectors", "words"}:
+        found = "an embedding"
+    else:
+        found = f"the tensors {', '.join(sorted(tensors))[:200] or 'none'}"
+        found += f" and the header {', '.join(sorted(metadata))[:200]}" if metadata else ""
+    raise WordbiasError(f"{path}: holds {found}, but no {name}; {remedy}")
+
+
+def _load(path: str | os.PathLike[str], kind: str, framework: str) -> dict[str, Any]:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework) as file:
+            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (OSError, SafetensorError, TypeError, AttributeError) as error:
+        raise _unreadable(path, kind, error) from None
+
+
+def _unreadable(path: str | os.PathLike[str], kind: str, error: Exception) -> WordbiasError:
+    article, name, remedy = _KINDS[kind]
+    reason = _reason(path, error)
+    return WordbiasError(f"{path}: cannot be read as {article}{name}: {reason}; {remedy}")
+
+
+def _reason(path: str | os.PathLike[str], error: Exception) -> str:
+    if isinstance(error, WordbiasError):
+        return str(error).removeprefix(f"{path}: ")
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"

@@ -1,0 +1,414 @@
+"""Confidence intervals, tests and chance levels that all measures share.
+
+Intervals are at 95 %: by the bootstrap, Wilson's of a share, and that of a normal estimate. Tests
+are the permutation test of two groups, the sign-flip test of pairs, and Holm's correction.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from itertools import permutations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from wordbias.errors import WordbiasError
+from wordbias.threads import blas_threads
+
+Array = NDArray[np.float64]
+
+SAMPLES = 1000
+"""Bootstrap samples."""
+Z95 = 1.959963984540054
+"""95 % of a normal distribution lie within so many standard deviations of its mean."""
+TIE = 1e-12
+"""Relative difference below which two values of a test are equal."""
+MAX_EXACT = 200_000
+"""Partitions up to which the permutation test counts all."""
+EXACT_PAIRS = 20
+"""Pairs up to which the sign-flip test counts all signs."""
+SIGNS = 100_000
+"""Signs that are drawn beyond `EXACT_PAIRS`."""
+_AT_ONCE = 1 << 21  # rows of bootstrap samples that are held at one time
+_KEYS_AT_ONCE = 1 << 18  # random numbers that are held at one time to draw partitions
+
+
+# Intervals
+
+
+class Interval(NamedTuple):
+    """Interval at 95 %."""
+
+    low: float
+    high: float
+
+
+def percentile_interval(samples: Array) -> Interval:
+    """Return the middle 95 % of bootstrap values, shape ``(b,)``."""
+    low, high = np.percentile(samples, [2.5, 97.5])
+    return Interval(float(low), float(high))
+
+
+def basic_interval(value: float, samples: Array) -> Interval:
+    """Return ``2·value − quantile`` of bootstrap values (Davison and Hinkley 1997, §5.2.1).
+
+    Use it for a value that is biased upwards, such as a sum of absolute differences: its bootstrap
+    values lie as far above it as it lies above the truth.
+    """
+    low, high = percentile_interval(samples)
+    return Interval(2 * value - high, 2 * value - low)
+
+
+def normal_interval(estimate: float, standard_error: float) -> Interval:
+    """Return the 95 % interval of an estimate that is normally distributed."""
+    return Interval(estimate - Z95 * standard_error, estimate + Z95 * standard_error)
+
+
+def wilson(share: float, n: int) -> Interval:
+    """Return Wilson's interval of a share of `n` (Wilson 1927)."""
+    inflated = 1 + Z95**2 / n
+    middle = (share + Z95**2 / (2 * n)) / inflated
+    half = Z95 / inflated * math.sqrt(share * (1 - share) / n + (Z95 / (2 * n)) ** 2)
+    return Interval(max(0.0, middle - half), min(1.0, middle + half))
+
+
+# Bootstrap
+
+
+def resamples(
+    n: int, rng: np.random.Generator, samples: int = SAMPLES
+) -> Iterator[NDArray[np.intp]]:
+    """Draw `n` of `n` rows with replacement, `samples` times.
+
+    Yields
+    ------
+    ndarray
+        Row numbers of as many samples as fit into memory, shape ``(b, n)``.
+    """
+    step = max(1, _AT_ONCE // n)
+    for start in range(0, samples, step):
+        yield rng.integers(n, size=(min(step, samples - start), n))
+
+
+def bootstrap(
+    statistic: Callable[[NDArray[np.intp]], Array],
+    n: int,
+    rng: np.random.Generator,
+    samples: int = SAMPLES,
+) -> Array:
+    """Return a statistic of bootstrap samples, shape ``(samples,)``.
+
+    Parameters
+    ----------
+    statistic
+        Takes row numbers, shape ``(b, n)``; returns shape ``(b,)``.
+    n
+        Number of rows.
+    """
+    return np.concatenate([statistic(rows) for rows in resamples(n, rng, samples)])
+
+
+def resampled_means(values: Array, rng: np.random.Generator, samples: int = SAMPLES) -> Array:
+    """Return means of bootstrap samples of the rows.
+
+    Parameters
+    ----------
+    values
+        One row a word, shape ``(n, m)``: `m` quantities drawn together.
+
+    Returns
+    -------
+    ndarray
+        Shape ``(samples, m)``.
+    """
+    n = len(values)
+    with blas_threads(1):  # so that the last bit does not depend on where it is computed
+        return np.concatenate([_times(rows) @ values / n for rows in resamples(n, rng, samples)])
+
+
+def resampled_cells(
+    counts: NDArray[np.intp], rng: np.random.Generator, samples: int = SAMPLES
+) -> NDArray[np.intp]:
+    """Return bootstrap samples of words that fall into few cells, shape ``(samples, cells)``.
+
+    What depends on words only through how many fall into each cell needs no word to be drawn.
+    Where each cell is one word, this is how often each is drawn.
+    """
+    return rng.multinomial(int(counts.sum()), counts / counts.sum(), samples)
+
+
+def _times(rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Count how often each of `n` rows is drawn in each sample, shape ``(b, n)``."""
+    b, n = rows.shape
+    places = rows + n * np.arange(b)[:, None]
+    return np.bincount(places.ravel(), minlength=b * n).reshape(b, n)
+
+
+# Tests
+
+
+class PValue(NamedTuple):
+    """A p-value, of how many partitions, and whether these are all there are."""
+
+    p: float
+    partitions: int
+    exact: bool
+
+
+def p_of_null(null: Array, least: float, *, exact: bool = False) -> float:
+    """Return how often a statistic is at least as large where there is no effect.
+
+    Parameters
+    ----------
+    null
+        Values without an effect, shape ``(n,)``.
+    least
+        Value that counts as large: the observed one, less what is a tie.
+    exact
+        `null` holds all values there are, the observed one among them: p is r / n. Otherwise it is
+        a sample, and p is (r + 1) / (n + 1), which is never 0.
+    """
+    extra = 0 if exact else 1
+    return (int(np.count_nonzero(null >= least)) + extra) / (len(null) + extra)
+
+
+def permutation_test(
+    values: Array,
+    first: int,
+    statistic: Callable[[Array], Array],
+    observed: float,
+    rng: np.random.Generator,
+    *,
+    samples: int,
+    max_exact: int = MAX_EXACT,
+    tie: float = TIE,
+    strict: bool = False,
+) -> PValue:
+    r"""Test whether two groups differ more than groups of the same sizes made at random.
+
+    All :math:`\binom{n}{k}` partitions are counted if there are at most `max_exact`, the observed
+    one among them, so that p is never 0; otherwise `samples` are drawn, each k rows without
+    replacement, and p = (r + 1)/(N + 1).
+
+    Parameters
+    ----------
+    values
+        Rows of both groups, shape ``(n,)`` or ``(n, m)``; their order decides what is drawn.
+    first
+        Size k of the first group.
+    statistic
+        Takes sums over the first group of partitions, shape ``(b,)`` or ``(b, m)``; returns
+        shape ``(b,)``.
+    observed
+        The statistic of the two groups.
+    tie
+        Difference up to which a value is as large as the observed one.
+    strict
+        Count what is larger than the observed value only, r/N, which can be 0: no valid test, but
+        published.
+    """
+    exact = math.comb(len(values), first) <= max_exact
+    null = (
+        statistic(subset_sums(values, first))
+        if exact
+        else np.concatenate([statistic(s) for s in _drawn_sums(values, first, rng, samples)])
+    )
+    if strict:
+        return PValue(float((null > observed + tie).mean()), len(null), exact)
+    return PValue(p_of_null(null, observed - tie, exact=exact), len(null), exact)
+
+
+def subset_sums(values: Array, k: int) -> Array:
+    """Return the sum of each subset of `k` of the rows, in no useful order.
+
+    Pascal's rule on arrays: the k-subsets of the first i values are those of the first i − 1, and
+    its (k − 1)-subsets with the i-th value added. Each is one addition of a whole array; what
+    cannot reach size `k` any more is dropped.
+
+    Parameters
+    ----------
+    values
+        Shape ``(n,)`` or ``(n, m)``.
+
+    Returns
+    -------
+    ndarray
+        Shape ``(comb(n, k),)`` or ``(comb(n, k), m)``.
+    """
+    n, rest = len(values), values.shape[1:]
+    sums, nothing = {0: np.zeros((1, *rest))}, np.zeros((0, *rest))
+    for i, value in enumerate(values):
+        sizes = range(max(0, k - (n - i - 1)), min(k, i + 1) + 1)
+        sums = {
+            j: np.concatenate([sums.get(j, nothing), sums.get(j - 1, nothing) + value])
+            for j in sizes
+        }
+    return sums[k]
+
+
+def _drawn_sums(values: Array, k: int, rng: np.random.Generator, samples: int) -> Iterator[Array]:
+    """Yield sums of `k` rows drawn without replacement, in blocks, `samples` in all."""
+    n = len(values)
+    step = max(1, _KEYS_AT_ONCE // n)
+    for start in range(0, samples, step):
+        keys = rng.random((min(step, samples - start), n))
+        yield values[np.argpartition(keys, k, axis=1)[:, :k]].sum(axis=1)
+
+
+def sign_flip_p(differences: ArrayLike, seed: int = 0) -> float:
+    r"""Return the two-sided p of the mean difference of pairs (Fisher 1935).
+
+    If nothing differs, each pair's difference is as likely to have the other sign.
+
+    Parameters
+    ----------
+    differences
+        One for each pair, shape ``(n,)``.
+    seed
+        Seed of the signs that are drawn beyond 20 pairs.
+
+    Returns
+    -------
+    float
+        The share of the :math:`2^n` signs under which \|Σ±d\| is at least \|Σd\|, these among
+        them; beyond 20 pairs (r + 1)/(N + 1) of 100,000 drawn. Sums that differ by less than
+        1e-12 Σ\|d\| are ties.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no pair, or a difference is not finite.
+    """
+    d = np.asarray(differences, np.float64)
+    if d.ndim != 1 or not len(d) or not np.isfinite(d).all():
+        raise WordbiasError(
+            f"expected one finite difference for each pair, shape (n,), found {d.shape}"
+        )
+    largest = np.abs(d).max()
+    if largest == 0:
+        return 1.0
+    d = d / largest
+    exact = len(d) <= EXACT_PAIRS
+    if exact:
+        sums = np.zeros(1)
+        for value in d:
+            sums = np.concatenate([sums + value, sums - value])
+    else:
+        signs = np.random.default_rng(seed).integers(0, 2, (SIGNS, len(d)), np.int8)
+        sums = (2.0 * signs - 1.0) @ d
+    return p_of_null(np.abs(sums), abs(d.sum()) - TIE * np.abs(d).sum(), exact=exact)
+
+
+def holm(p: ArrayLike) -> Array:
+    r"""Correct p-values for the number of tests (Holm 1979).
+
+    .. math:: \tilde p_{(i)} = \max_{j \le i} \min\bigl(1, (m - j + 1)\, p_{(j)}\bigr)
+
+    The chance that any true null hypothesis among the `m` is rejected at a level is at most that
+    level, however the tests depend on each other: those of one embedding share words, and depend.
+
+    Parameters
+    ----------
+    p
+        Shape ``(m,)``.
+
+    Returns
+    -------
+    ndarray
+        Corrected p-values in the order given, shape ``(m,)``.
+
+    Raises
+    ------
+    WordbiasError
+        If one is not in [0, 1].
+    """
+    values = np.asarray(p, np.float64)
+    if values.ndim != 1 or not ((values >= 0) & (values <= 1)).all():
+        raise WordbiasError(f"expected p-values in [0, 1], shape (m,), got {values.tolist()}")
+    order = np.argsort(values, kind="stable")
+    steps = np.minimum(1, values[order] * np.arange(len(values), 0, -1))
+    corrected = np.empty_like(values)
+    corrected[order] = np.maximum.accumulate(steps)
+    return corrected
+
+
+def upper_tail(z: float) -> float:
+    """Return 1 − Φ(z) of the normal distribution, exact far out too."""
+    return 0.5 * math.erfc(z / math.sqrt(2))
+
+
+# Chance levels
+
+
+def majority_share(labels: NDArray[np.integer]) -> float:
+    """Return the accuracy of always predicting the commonest label, from numbers of labels."""
+    return float(np.bincount(labels).max() / len(labels))
+
+
+# Rank correlation
+
+
+def spearman(x: Array, y: Array) -> float:
+    """Return Spearman's ρ of two samples of shape ``(n,)``, ties at their mean rank.
+
+    nan where it is undefined: below two values, or where one side has only one.
+    """
+    return float(_weighted_spearman(x, y, np.ones((1, len(x))))[0]) if len(x) else float("nan")
+
+
+def spearman_interval(
+    x: Array, y: Array, rng: np.random.Generator, samples: int = SAMPLES
+) -> Interval | None:
+    """Return the 95 % interval of ρ: pairs are drawn again with replacement, and ranked again.
+
+    Samples in which ρ is undefined are left out; None if none remains.
+    """
+    if not len(x):
+        return None
+    values = bootstrap(
+        lambda rows: _weighted_spearman(x, y, _times(rows).astype(np.float64)),
+        len(x),
+        rng,
+        samples,
+    )
+    values = values[~np.isnan(values)]
+    return percentile_interval(values) if len(values) else None
+
+
+def exact_spearman_p(x: Array, y: Array) -> float:
+    """Return the two-sided p of ρ: the share of all orders of `y` that correlate as much.
+
+    For few pairs only. The t approximation gives 0 where ρ is 1.
+    """
+    from scipy.stats import rankdata
+
+    centred = [ranks - ranks.mean() for ranks in (rankdata(x), rankdata(y))]
+    products = np.abs(np.array(list(permutations(centred[1]))) @ centred[0])
+    return p_of_null(products, products[0] - 1e-9, exact=True)
+
+
+def _weighted_spearman(x: Array, y: Array, times: Array) -> Array:
+    """Return ρ of samples in which pair `i` occurs ``times[s, i]`` times, shape ``(s,)``."""
+    n = times.sum(axis=1, keepdims=True)
+    a, b = (_ranks(values, times) - (n + 1) / 2 for values in (x, y))
+    weighted = times * a
+    product = np.einsum("sn,sn->s", weighted, b)
+    square = np.einsum("sn,sn->s", weighted, a) * np.einsum("sn,sn,sn->s", times, b, b)
+    rho = np.full(len(times), np.nan)
+    np.divide(product, np.sqrt(square), out=rho, where=square > 0)
+    clipped: Array = np.clip(rho, -1, 1)
+    return clipped
+
+
+def _ranks(values: Array, times: Array) -> Array:
+    """Return the mean rank, from 1, of every value in every sample, shape ``(s, n)``."""
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    counts = np.add.reduceat(times[:, order], first, axis=1)
+    rank = np.cumsum(counts, axis=1) - (counts - 1) / 2
+    group = np.empty(len(values), np.intp)
+    group[order] = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(values))))
+    return rank[:, group]
