@@ -7,12 +7,13 @@ import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from wordbias.errors import WordbiasError
-from wordbias.pretrained import load_pretrained, load_untrained
+from wordbias.pretrained import load_pretrained, load_untrained, to_float64
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -166,3 +167,10 @@ def test_warnings_of_libraries_are_not_shown(process: Callable[..., Any], tmp_pa
     done = process("misp", "nowhere.txt", env=env)
     assert (done.code, done.err.count("\n")) == (1, 1)
     assert "of a library" in process("misp", "nowhere.txt", "--debug", env=env).err
+
+
+def test_float64_is_on_the_cpu_where_mps_lacks_it() -> None:
+    x = torch.ones(2)
+    on_mps = SimpleNamespace(device=SimpleNamespace(type="mps"), cpu=lambda: x)
+    for one in (x, on_mps):
+        assert to_float64(one).dtype == torch.float64

@@ -1,13 +1,15 @@
-"""Torch's threads inside a block, and after it, however it ends."""
+"""The device of a name, and torch's threads inside a block and after it, however it ends."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
-from wordbias.torch_threads import torch_threads
+from wordbias.errors import WordbiasError
+from wordbias.torch_threads import find_device, torch_threads
 
 torch = pytest.importorskip("torch", reason="the extra `torch` is not installed")
 
@@ -33,3 +35,34 @@ def test_an_error_passes_and_the_threads_are_put_back() -> None:
 def test_importing_it_loads_no_torch() -> None:
     code = "import sys, wordbias.torch_threads; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("cuda", "mps", "expected"),
+    [
+        (True, True, "cuda"),
+        (True, False, "cuda"),
+        (False, True, "mps"),
+        (False, False, "cpu"),
+    ],
+)
+def test_the_device_by_default(
+    monkeypatch: pytest.MonkeyPatch, cuda: bool, mps: bool, expected: str
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+    assert find_device(None) == torch.device(expected)
+    assert find_device("cpu") == torch.device("cpu")
+
+
+@pytest.mark.parametrize("name", ["tpu9", "meta", "cuda:99", "", 3.5])
+def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch, name: Any) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    for mps, here in ((False, "cpu"), (True, "cpu or mps")):
+        monkeypatch.setattr(torch.backends.mps, "is_available", lambda mps=mps: mps)
+        with pytest.raises(WordbiasError) as raised:
+            find_device(name)
+        said = str(raised.value)
+        assert said.startswith(f"device {name!r}: torch cannot compute there (")
+        assert said.endswith(f"); use {here}")
+        assert "\n" not in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,8 @@ from torch import Tensor, nn
 
 from wordbias import training
 from wordbias.checkpoints import difference
-from wordbias.course import Course
 from wordbias.errors import WordbiasError
-from wordbias.training import train
+from wordbias.training import TrainingState, train
 
 STEPS, WIDTH = 5, 3
 Optimizer = Callable[[nn.Module], torch.optim.Optimizer]
@@ -78,7 +78,7 @@ def _train(
     interrupt: tuple[int, int] | None = None,
     epochs: int | None = None,
     **options: Any,
-) -> tuple[Course, Walk]:
+) -> tuple[TrainingState, Walk]:
     model = Stack(seeds)
     task = Walk(model, seeds, scores)
     task.interrupt = interrupt
@@ -90,11 +90,11 @@ def _column(*values: float) -> list[list[float]]:
     return [[value] for value in values]
 
 
-def _without_seconds(course: Course) -> list[dict[str, Any]]:
-    return [{**entry, "seconds": 0} for entry in course.history]
+def _without_seconds(state: TrainingState) -> list[dict[str, Any]]:
+    return [{**entry, "seconds": 0} for entry in state.history]
 
 
-def _assert_equal(one: Course, other: Course) -> None:
+def _assert_equal(one: TrainingState, other: TrainingState) -> None:
     """Bit for bit, but for how long it took."""
     for name in ("score", "epoch", "waited"):
         assert torch.equal(getattr(one, name), getattr(other, name))
@@ -105,32 +105,32 @@ def _assert_equal(one: Course, other: Course) -> None:
 
 
 def test_the_best_epoch_is_kept_and_not_the_last() -> None:
-    course, task = _train(_column(0.5, 0.9, 0.7, 0.6))
-    assert (course.epoch.tolist(), course.score.tolist()) == ([2], [0.9])
-    assert torch.equal(course.best["place"], task.seen[1])
+    state, task = _train(_column(0.5, 0.9, 0.7, 0.6))
+    assert (state.epoch.tolist(), state.score.tolist()) == ([2], [0.9])
+    assert torch.equal(state.best["place"], task.seen[1])
     assert torch.equal(task.model.place.detach(), task.seen[3])
-    assert not torch.equal(course.best["place"], task.seen[3])
+    assert not torch.equal(state.best["place"], task.seen[3])
 
 
 def test_the_first_of_equal_epochs_is_kept() -> None:
-    course, task = _train(_column(0.2, 0.8, 0.8))
-    assert course.epoch.tolist() == [2]
-    assert torch.equal(course.best["place"], task.seen[1])
+    state, task = _train(_column(0.2, 0.8, 0.8))
+    assert state.epoch.tolist() == [2]
+    assert torch.equal(state.best["place"], task.seen[1])
 
 
 def test_training_that_goes_on_does_not_change_the_best() -> None:
-    course, task = _train(_column(0.9, 0.1))
-    kept = course.best["place"].clone()
+    state, task = _train(_column(0.9, 0.1))
+    kept = state.best["place"].clone()
     with torch.no_grad():
         task.model.place.zero_()
-    assert torch.equal(course.best["place"], kept)
+    assert torch.equal(state.best["place"], kept)
 
 
 def test_patience_counts_epochs_without_a_better_one() -> None:
     falling = _column(0.3, 0.5, 0.4, 0.5, 0.2, 0.9)
-    course, task = _train(falling, patience=3)
+    state, task = _train(falling, patience=3)
     assert task.begun == [0, 1, 2, 3, 4]
-    assert (course.epoch.tolist(), course.waited.tolist()) == ([2], [3])
+    assert (state.epoch.tolist(), state.waited.tolist()) == ([2], [3])
     assert _train(falling)[1].begun == [0, 1, 2, 3, 4, 5]
 
 
@@ -154,8 +154,8 @@ def test_a_stack_comes_out_as_its_models_alone(
         assert together.waited[k] == alone.waited[0]
         assert together.epoch[k] + together.waited[k] == alone.done
         assert torch.equal(together.best["place"][k], alone.best["place"][0])
-        lines = [[{**json.loads(line), "seconds": 0} for line in course.lines(i)]
-                 for course, i in ((together, k), (alone, 0))]  # fmt: skip
+        lines = [[{**json.loads(line), "seconds": 0} for line in state.lines(i)]
+                 for state, i in ((together, k), (alone, 0))]  # fmt: skip
         assert lines[0] == lines[1]
         assert len(lines[0]) == alone.done
 
@@ -182,7 +182,7 @@ def test_an_interruption_between_log_and_checkpoint_leaves_no_line_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = {"checkpoint": tmp_path / "c", "logs": [tmp_path / "log"]}
-    save, count = training._save, 0
+    save, count = training.write_checkpoint, 0
 
     def interrupted(*arguments: Any) -> None:
         nonlocal count
@@ -191,7 +191,7 @@ def test_an_interruption_between_log_and_checkpoint_leaves_no_line_twice(
             raise KeyboardInterrupt
         save(*arguments)
 
-    monkeypatch.setattr(training, "_save", interrupted)
+    monkeypatch.setattr(training, "write_checkpoint", interrupted)
     with pytest.raises(KeyboardInterrupt):
         _train(_column(*range(5)), **files)
     assert len(files["logs"][0].read_text().splitlines()) == 3
@@ -209,20 +209,20 @@ def test_a_finished_training_is_not_begun_again(tmp_path: Path) -> None:
 
 
 def test_the_log_has_a_line_an_epoch(tmp_path: Path) -> None:
-    course, _ = _train([[0.5, 0.1], [0.4, 0.2]], (0, 1), logs=[tmp_path / "a", tmp_path / "b"])
+    state, _ = _train([[0.5, 0.1], [0.4, 0.2]], (0, 1), logs=[tmp_path / "a", tmp_path / "b"])
     a, b = (
         [json.loads(line) for line in (tmp_path / name).read_text().splitlines()] for name in "ab"
     )
     assert [(e["epoch"], e["dev"], e["best"]) for e in a] == [(1, 0.5, 0.5), (2, 0.4, 0.5)]
     assert [(e["epoch"], e["dev"], e["best"]) for e in b] == [(1, 0.1, 0.1), (2, 0.2, 0.2)]
-    assert [e["loss"] for e in b] == [entry["loss"][1] for entry in course.history]
+    assert [e["loss"] for e in b] == [entry["loss"][1] for entry in state.history]
     assert all(e["seconds"] >= 0 for e in a + b)
 
 
 def test_an_old_log_is_not_added_to(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("old\n")
-    course, _ = _train(_column(0.5), logs=[tmp_path / "log"])
-    assert (tmp_path / "log").read_text().splitlines() == course.lines(0)
+    state, _ = _train(_column(0.5), logs=[tmp_path / "log"])
+    assert (tmp_path / "log").read_text().splitlines() == state.lines(0)
 
 
 def test_a_log_that_cannot_be_written_is_named(tmp_path: Path) -> None:
@@ -249,8 +249,8 @@ def test_the_loss_is_the_mean_over_batches() -> None:
 
     model = Stack([0])
     task = Recorded(model, [0], _column(0.1))
-    course = train(model, OPTIMIZERS["sgd"](model), task, epochs=1)
-    assert course.history[0]["loss"] == pytest.approx([sum(recorded) / STEPS])
+    state = train(model, OPTIMIZERS["sgd"](model), task, epochs=1)
+    assert state.history[0]["loss"] == pytest.approx([sum(recorded) / STEPS])
 
 
 class Counted:
@@ -341,6 +341,143 @@ def test_a_loss_that_is_no_number_is_named(
         train(model, OPTIMIZERS["adam"](model), task, epochs=3, logs=log)
     assert str(raised.value).startswith(said)
     assert len(log[0].read_text().splitlines()) == 1
+
+
+def test_a_score_that_is_no_number_is_named() -> None:
+    with pytest.raises(WordbiasError, match="in epoch 2: the score on dev is nan; take other data"):
+        _train(_column(0.5, float("nan")), remedy="take other data")
+
+
+# Short epochs, and trainings that share a checkpoint
+
+
+class Clock:
+    """Time that passes when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def perf_counter(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(training, "time", clock)
+    return clock
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The epochs after which a checkpoint is written."""
+    write, found = training.write_checkpoint, []
+
+    def noted(path: Path, parts: Any, known: Any) -> None:
+        write(path, parts, known)
+        found.append(known["done"])
+
+    monkeypatch.setattr(training, "write_checkpoint", noted)
+    return found
+
+
+class Timed(Walk):
+    """Epochs of four seconds."""
+
+    clock: Clock
+
+    def score(self) -> Tensor:
+        self.clock.now += 4
+        return super().score()
+
+
+def test_checkpoints_of_short_epochs_are_written_now_and_then(
+    tmp_path: Path, clock: Clock, written: list[int]
+) -> None:
+    """Every ten seconds at most, and at the end."""
+    model = Stack([0])
+    task = Timed(model, [0], _column(*range(10)))
+    task.clock = clock
+    train(model, OPTIMIZERS["adam"](model), task, epochs=10, checkpoint=tmp_path / "c", seconds=10)
+    assert written == [3, 6, 9, 10]
+
+
+@pytest.mark.parametrize("optimizer", list(OPTIMIZERS))
+@pytest.mark.parametrize("interrupt", [(1, 0), (2, 4), (3, 2)])
+def test_an_interruption_writes_the_last_finished_epoch(
+    optimizer: str, interrupt: tuple[int, int], tmp_path: Path, written: list[int]
+) -> None:
+    scores = _column(0.1, 0.4, 0.2, 0.8, 0.3)
+    whole, task = _train(scores, optimizer=optimizer)
+    kept: dict[str, Any] = {"checkpoint": tmp_path / "c", "seconds": 1000}
+    with pytest.raises(KeyboardInterrupt):
+        _train(scores, optimizer=optimizer, interrupt=interrupt, **kept)
+    assert written == [interrupt[0]]
+    again, rest = _train(scores, optimizer=optimizer, **kept)
+    _assert_equal(again, whole)
+    assert torch.equal(rest.model.place, task.model.place)
+    assert written == [interrupt[0], 5]
+
+
+def test_nothing_is_written_before_the_first_epoch(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        _train(_column(0.1), interrupt=(0, 1), checkpoint=tmp_path / "c", seconds=1000)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("interrupted", [0, 1, 2])
+def test_trainings_in_a_row_share_a_checkpoint(tmp_path: Path, interrupted: int) -> None:
+    """What is finished is not repeated, whichever of them was interrupted."""
+    scores = [_column(0.2, 0.1), _column(0.5, 0.9, 0.4), _column(0.3, 0.7)]
+
+    def run(stop: int | None, **options: Any) -> tuple[list[TrainingState], list[list[int]]]:
+        states: list[TrainingState] = []
+        epochs = []
+        for i, one in enumerate(scores):
+            at = (1, 2) if i == stop else None
+            state, task = _train(one, (i,), interrupt=at, earlier=states, **options)
+            states.append(state)
+            epochs.append(task.begun)
+        return states, epochs
+
+    whole, _ = run(None)
+    kept: dict[str, Any] = {"checkpoint": tmp_path / "c", "about": {"seed": 1}, "seconds": 1000}
+    with pytest.raises(KeyboardInterrupt):
+        run(interrupted, **kept)
+    again, epochs = run(None, **kept)
+    for one, other in zip(again, whole, strict=True):
+        _assert_equal(one, other)
+    assert [len(begun) for begun in epochs] == [
+        0 if i < interrupted else len(one) - (i == interrupted) for i, one in enumerate(scores)
+    ]
+    content = (tmp_path / "c").read_bytes()
+    assert run(None, **kept)[1] == [[], [], []]
+    assert (tmp_path / "c").read_bytes() == content
+
+
+def test_a_checkpoint_that_cannot_be_written_is_refused_before_training(tmp_path: Path) -> None:
+    for path, said in ((tmp_path / "none" / "c", "does not exist"), (tmp_path, "is a folder")):
+        with pytest.raises(WordbiasError, match=said):
+            _train(_column(0.5), interrupt=(0, 0), checkpoint=path)
+
+
+def test_a_failed_write_leaves_the_old_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "c"
+    _train(_column(0.5), checkpoint=path)
+    content = path.read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(WordbiasError, match="No space left"):
+        _train(_column(0.5, 0.6), checkpoint=path)
+    assert path.read_bytes() == content
 
 
 JSON = st.recursive(

@@ -1,4 +1,4 @@
-"""What an interrupted training goes on from: tensors as safetensors, settings as JSON."""
+"""Checkpoints to resume a training from: tensors as safetensors, settings as JSON."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _HASH = re.compile(r"'[0-9a-f]{40,}'")
 def write_checkpoint(
     path: Path, parts: Mapping[str, Mapping[str, Tensor]], known: Mapping[str, Any]
 ) -> None:
-    """Write parts, each some named tensors, and what JSON holds; `known` says what it is `about`.
+    """Write a checkpoint: parts, each some named tensors, and `known`, which JSON can hold.
 
-    The file takes its name only when it is complete.
+    ``known["about"]`` holds the settings and data that a later call must share to resume. The file
+    takes its name only when it is complete.
     """
     tensors = {
         f"{part}.{name}": value for part, state in parts.items() for name, value in state.items()
@@ -36,16 +37,16 @@ def write_checkpoint(
 def read_checkpoint(
     path: Path, about: Mapping[str, Any], what: str = "training"
 ) -> Iterator[tuple[dict[str, State], dict[str, Any]]]:
-    """Read parts and `known`, for a block that puts them to use.
+    """Read the parts and `known` of a checkpoint, for a block that resumes from them.
 
     Parameters
     ----------
     path
         The file.
     about
-        What it must agree in.
+        Settings and data; a file with others is refused.
     what
-        What was interrupted, for messages.
+        Kind of work that was interrupted, for messages.
 
     Raises
     ------
@@ -63,7 +64,7 @@ def read_checkpoint(
 
 
 def checkpoint_about(path: Path) -> Any:
-    """Return what a checkpoint is about, as JSON holds it; None if there is none to be read."""
+    """Return the settings and data of a checkpoint as JSON holds them, None if it is unreadable."""
     try:
         return read_header(path, CHECKPOINT)["about"]
     except (KeyError, TypeError, WordbiasError):

@@ -34,7 +34,7 @@ from wordbias.functions.inputs import Reading, open_subject
 from wordbias.methods import inlp
 from wordbias.methods.erasure import fit_erasure
 from wordbias.methods.fitted import Chain, Fitted
-from wordbias.methods.gender_preserving.checkpoint import forget
+from wordbias.methods.gender_preserving import remove_checkpoints
 from wordbias.methods.methods import fit_chain
 from wordbias.methods.misp import DIMS, fit_vectors, reweighted
 from wordbias.methods.origin import Origin
@@ -331,7 +331,7 @@ class Method(_Words, _Rows):
         if self.groups is not None:
             fitted = replace(fitted, settings={**fitted.settings, "groups": plain(self.groups)})
         save_chain(path, Chain((fitted,)), self.origin_)
-        forget((self.fitted_,))
+        remove_checkpoints((self.fitted_,))
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         return on_a_line(super().__repr__(N_CHAR_MAX))
@@ -824,7 +824,7 @@ class GenderPreserving(Method):
     weight : float
         Of all terms of the main loss but the reconstruction.
     device : str, optional
-        ``cpu`` or ``cuda``; by default a GPU if there is one.
+        ``cpu``, ``cuda`` or ``mps``; by default the first of cuda, mps, cpu that is there.
     checkpoint : path, optional
         A file to resume an interrupted training from; ``save`` removes it.
     as_published : bool

@@ -1,14 +1,16 @@
-"""The one training loop: best on dev, early stopping, resumed after interruption, logged.
+"""The training loop: best epoch on dev, early stopping, checkpoints to resume from, logs.
 
 Models may be stacked: K of them, along the first axis of every parameter, are trained as one and
-judged each by itself.
+evaluated each by itself.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,18 +18,23 @@ import torch
 from torch import Tensor, nn
 
 from wordbias.checkpoints import (
+    State,
     load_optimizer,
     optimizer_state,
     read_checkpoint,
     write_checkpoint,
 )
-from wordbias.course import Course
 from wordbias.errors import WordbiasError
+from wordbias.formats.atomic import check_writable
 from wordbias.progress import Bar, progress
+
+_JUDGED = ("score", "epoch", "waited")
+_EARLIER = "earlier-"
+_PER_MODEL = ("loss", "dev", "best")
 
 
 class Task(Protocol):
-    """What is trained for: losses to descend, a score to be judged by."""
+    """The losses that a training minimises, and the score that chooses the best epoch."""
 
     def steps(self) -> int:
         """Return the batches of an epoch."""
@@ -43,6 +50,76 @@ class Task(Protocol):
         """Return the models' scores on dev, shape ``(K,)``; higher is better."""
 
 
+@dataclass
+class TrainingState:
+    """The state of a training: its best parameters so far, early stopping, and its history.
+
+    Attributes
+    ----------
+    best
+        Each model's parameters at its best score on dev, stacked; a true copy on the CPU.
+    score, epoch
+        Those best scores, and the epochs (from 1) that they were reached in, shape ``(K,)``.
+    waited
+        Epochs since then, which early stopping compares with its patience, shape ``(K,)``;
+        ``epoch + waited`` is the number of epochs that a model was trained.
+    done
+        Number of finished epochs.
+    history
+        One entry an epoch: `epoch`, `seconds`, and with an item for each model `loss`, `dev`,
+        `best`, and `going`, whether it was still trained.
+    """
+
+    best: State
+    score: Tensor
+    epoch: Tensor
+    waited: Tensor
+    done: int = 0
+    history: list[dict[str, Any]] = field(default_factory=list)
+
+    @classmethod
+    def begin(cls, model: nn.Module) -> TrainingState:
+        """Start with the untrained parameters."""
+        best = _copies(model.state_dict())
+        k = len(next(iter(best.values())))
+        score = torch.full((k,), -torch.inf, dtype=torch.float64)
+        return cls(best, score, torch.zeros(k, dtype=torch.int64), torch.zeros_like(score).long())
+
+    def judge(self, model: nn.Module, score: Tensor, patience: int | None) -> None:
+        """Keep the parameters of the models whose score is better; count the epochs of others.
+
+        A model that has waited `patience` epochs was stopped early and is not judged again.
+        """
+        going = self.going(patience)
+        better = going & (score > self.score)
+        self.done += 1
+        self.score = torch.where(better, score.double(), self.score)
+        self.epoch = torch.where(better, self.done, self.epoch)
+        self.waited = torch.where(better, 0, self.waited + going.long())
+        for name, parameter in model.state_dict().items():
+            self.best[name][better] = parameter.detach().cpu()[better]
+
+    def going(self, patience: int | None) -> Tensor:
+        """Say which models are still trained (early stopping), shape ``(K,)``."""
+        if patience is None:
+            return torch.ones_like(self.waited, dtype=torch.bool)
+        return self.waited < patience
+
+    def lines(self, k: int) -> list[str]:
+        """Write the history of one model, a line of JSON for every epoch that it was trained."""
+        return [
+            json.dumps(
+                {
+                    "epoch": entry["epoch"],
+                    **{key: entry[key][k] for key in _PER_MODEL},
+                    "seconds": entry["seconds"],
+                }
+            )
+            for entry in self.history
+            if entry["going"][k]
+        ]
+
+
 def train(
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
@@ -52,58 +129,83 @@ def train(
     patience: int | None = None,
     checkpoint: Path | None = None,
     writes: bool = True,
+    seconds: float = 0.0,
+    earlier: Sequence[TrainingState] = (),
     logs: Sequence[Path] = (),
     about: Mapping[str, Any] | None = None,
+    remedy: str = "lower the learning rate",
     what: str = "training",
     bar: Bar | None = None,
-) -> Course:
-    """Train until `epochs` are over or every model has waited `patience` epochs.
+) -> TrainingState:
+    """Train until `epochs` are over or early stopping has ended every model.
 
     Parameters
     ----------
     model, optimizer, task
-        What is trained, how, and for what. The model ends with its last parameters; the best are
-        in the result.
+        The model to train, how, and on what. It ends with its last parameters; the best are in
+        the result.
+    patience
+        Early stopping: epochs without a better score on dev after which a model is done. By
+        default there is none.
     checkpoint
-        File that is written after every epoch; if it is there, training goes on from it, so that
-        an interruption loses at most the epoch that it falls into. It is left there: who has
-        stored the result removes it.
+        File to write after every epoch; if it exists, training resumes from it, so that an
+        interruption loses at most the epoch that it falls into. It is not removed at the end:
+        remove it when the result is stored.
     writes
-        Whether it is written, or only gone on from: of several processes that train one model,
-        one writes.
+        Whether to write the checkpoint, or only to resume from it: of several processes that train
+        one model, one writes.
+    seconds
+        Least time between two checkpoints, for short epochs. An interruption from the keyboard
+        still writes the last finished epoch.
+    earlier
+        Results of the trainings before this one, where several in a row share a checkpoint and
+        `about`. The file holds them too: a training that it has finished is not repeated.
     logs
         A file for each model, which gets one line of JSON an epoch.
     about
-        What a checkpoint must agree in to be gone on from.
+        Settings and data of this training; a checkpoint of others is refused.
+    remedy
+        Advice for a training that diverges.
     what, bar
-        What the progress bar says, or the bar to advance by one for each batch.
+        Label of the progress bar, or a bar to advance by one for each batch.
 
     Raises
     ------
     WordbiasError
-        If the loss is no number, or the checkpoint is of another training or of none.
+        If a loss or score is not finite, or the checkpoint cannot be written, is of another
+        training, or is no checkpoint.
     """
-    course, about = Course.begin(model), dict(about or {})
+    about = dict(about or {})
+    if checkpoint is not None and writes:
+        check_writable(checkpoint)
+    state = TrainingState.begin(model)
     if checkpoint is not None and checkpoint.exists():
-        course = _resume(checkpoint, model, optimizer, about)
-    _begin_logs(course, logs)
-    steps = task.steps()
-    left = (epochs - course.done) * steps
-    with progress(what, left, "step") if bar is None else nullcontext(bar) as shown:
-        while course.done < epochs and bool(course.going(patience).any()):
-            start = time.perf_counter()
-            loss = _epoch(model, optimizer, task, course.done, shown)
-            model.eval()
-            with torch.no_grad():
-                score = task.score().cpu()
-            going = course.going(patience)
-            course.judge(model, score, patience)
-            _note(course, loss, score, going, time.perf_counter() - start)
-            _log(course, logs)
-            shown.set_postfix_str(f"loss {float(loss.mean()):.3f}, dev {float(score.mean()):.4f}")
-            if checkpoint is not None and writes:
-                _save(checkpoint, course, model, optimizer, about)
-    return course
+        state = _resume(checkpoint, state, model, optimizer, about, len(earlier))
+    _begin_logs(state, logs)
+    saving = _Saving(checkpoint if writes else None, about, earlier, seconds)
+    left = (epochs - state.done) * task.steps()
+    try:
+        with progress(what, left, "step") if bar is None else nullcontext(bar) as shown:
+            while state.done < epochs and bool(state.going(patience).any()):
+                start = time.perf_counter()
+                loss = _epoch(model, optimizer, task, state.done, shown)
+                _check_finite(loss, "loss", state.done + 1, remedy)
+                model.eval()
+                with torch.no_grad():
+                    score = task.score().cpu()
+                _check_finite(score, "score on dev", state.done + 1, remedy)
+                going = state.going(patience)
+                state.judge(model, score, patience)
+                _note(state, loss, score, going, time.perf_counter() - start)
+                _log(state, logs)
+                said = f"loss {float(loss.mean()):.3f}, dev {float(score.mean()):.4f}"
+                shown.set_postfix_str(said)
+                saving.offer(state, model, optimizer)
+    except KeyboardInterrupt:
+        saving.flush()
+        raise
+    saving.flush()
+    return state
 
 
 def _epoch(
@@ -118,40 +220,43 @@ def _epoch(
         optimizer.step()
         summed = summed.to(losses.device) + losses.detach()
         bar.update(1)
-    mean = summed.cpu() / task.steps()
-    if not bool(mean.isfinite().all()):
-        (lost,) = (~mean.isfinite()).nonzero(as_tuple=True)
-        which = f" of model {int(lost[0]) + 1} of {len(mean)}" if len(mean) > 1 else ""
-        raise WordbiasError(
-            f"training diverged in epoch {epoch + 1}: the loss{which} is {mean[lost[0]]:g}; "
-            "lower the learning rate"
-        )
-    return mean
+    return summed.cpu() / task.steps()
 
 
-def _note(course: Course, loss: Tensor, score: Tensor, going: Tensor, seconds: float) -> None:
-    course.history.append(
+def _check_finite(values: Tensor, name: str, epoch: int, remedy: str) -> None:
+    """Refuse losses or scores, shape ``(K,)``, that are no numbers: the training diverged."""
+    if bool(values.isfinite().all()):
+        return
+    (lost,) = (~values.isfinite()).nonzero(as_tuple=True)
+    which = f" of model {int(lost[0]) + 1} of {len(values)}" if len(values) > 1 else ""
+    raise WordbiasError(
+        f"training diverged in epoch {epoch}: the {name}{which} is {values[lost[0]]:g}; {remedy}"
+    )
+
+
+def _note(state: TrainingState, loss: Tensor, score: Tensor, going: Tensor, seconds: float) -> None:
+    state.history.append(
         {
-            "epoch": course.done,
+            "epoch": state.done,
             "loss": loss.tolist(),
             "dev": score.tolist(),
-            "best": course.score.tolist(),
+            "best": state.score.tolist(),
             "going": going.tolist(),
             "seconds": round(seconds, 2),
         }
     )
 
 
-def _begin_logs(course: Course, logs: Sequence[Path]) -> None:
-    """Write what a training that is gone on from has behind it, and nothing else."""
+def _begin_logs(state: TrainingState, logs: Sequence[Path]) -> None:
+    """Write the epochs that a resumed training has behind it, and nothing else."""
     for k, log in enumerate(logs):
-        _write(log, course.lines(k), "w")
+        _write(log, state.lines(k), "w")
 
 
-def _log(course: Course, logs: Sequence[Path]) -> None:
+def _log(state: TrainingState, logs: Sequence[Path]) -> None:
     for k, log in enumerate(logs):
-        if course.history[-1]["going"][k]:
-            _write(log, course.lines(k)[-1:], "a")
+        if state.history[-1]["going"][k]:
+            _write(log, state.lines(k)[-1:], "a")
 
 
 def _write(log: Path, lines: Sequence[str], mode: str) -> None:
@@ -165,28 +270,91 @@ def _write(log: Path, lines: Sequence[str], mode: str) -> None:
         ) from None
 
 
-def _save(
-    path: Path,
-    course: Course,
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    about: Mapping[str, Any],
-) -> None:
-    parts = {
-        "best": course.best,
-        "model": model.state_dict(),
-        "optimizer": optimizer_state(optimizer),
-        "course": {name: getattr(course, name) for name in ("score", "epoch", "waited")},
-    }
-    write_checkpoint(path, parts, {"about": about, "done": course.done, "history": course.history})
+class _Saving:
+    """The checkpoint of a training, written after an epoch, at most every so many seconds."""
+
+    def __init__(
+        self,
+        path: Path | None,
+        about: Mapping[str, Any],
+        earlier: Sequence[TrainingState],
+        seconds: float,
+    ) -> None:
+        self.path, self.seconds = path, seconds
+        self.known: dict[str, Any] = {"about": about}
+        if earlier:
+            self.known["earlier"] = [_numbers(one) for one in earlier]
+        self.parts = {
+            name: part
+            for i, one in enumerate(earlier)
+            for name, part in _tensors(one, f"{_EARLIER}{i}-").items()
+        }
+        self.unwritten: tuple[dict[str, State], dict[str, Any]] | None = None
+        self.written = time.monotonic()
+
+    def offer(
+        self, state: TrainingState, model: nn.Module, optimizer: torch.optim.Optimizer
+    ) -> None:
+        """Write the state after an epoch, or a copy of it for later if it is not yet time."""
+        if self.path is None:
+            return
+        now = {"model": model.state_dict(), "optimizer": optimizer_state(optimizer)}
+        parts, known = {**_tensors(state), **now}, _numbers(state)
+        if time.monotonic() - self.written < self.seconds:
+            self.unwritten = {name: _copies(part) for name, part in parts.items()}, known
+        else:
+            self._write(parts, known)
+
+    def flush(self) -> None:
+        """Write the last finished epoch, unless it is written."""
+        if self.unwritten is not None:
+            self._write(*self.unwritten)
+
+    def _write(self, parts: Mapping[str, State], known: Mapping[str, Any]) -> None:
+        assert self.path is not None
+        write_checkpoint(self.path, {**self.parts, **parts}, {**self.known, **known})
+        self.unwritten, self.written = None, time.monotonic()
 
 
 def _resume(
-    path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, about: Mapping[str, Any]
-) -> Course:
+    path: Path,
+    state: TrainingState,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    about: Mapping[str, Any],
+    earlier: int,
+) -> TrainingState:
+    """Return the state of a training in a checkpoint, or `state` if the file is of an earlier one.
+
+    Model and optimizer become what they were, unless the training is finished.
+    """
     with read_checkpoint(path, about) as (parts, known):
+        finished = known.get("earlier", [])
+        if len(finished) < earlier:
+            return state
+        if len(finished) > earlier:
+            return _restored(parts, finished[earlier], f"{_EARLIER}{earlier}-")
         model.load_state_dict(parts["model"])
         load_optimizer(optimizer, parts["optimizer"])
-        return Course(
-            parts["best"], **parts["course"], done=known["done"], history=known["history"]
-        )
+        return _restored(parts, known)
+
+
+def _tensors(state: TrainingState, prefix: str = "") -> dict[str, State]:
+    """Return the parts of a checkpoint that hold a state; `course` is the name in the file."""
+    judged = {name: getattr(state, name) for name in _JUDGED}
+    return {f"{prefix}best": state.best, f"{prefix}course": judged}
+
+
+def _numbers(state: TrainingState) -> dict[str, Any]:
+    return {"done": state.done, "history": list(state.history)}
+
+
+def _restored(
+    parts: Mapping[str, State], known: Mapping[str, Any], prefix: str = ""
+) -> TrainingState:
+    best, judged = parts[f"{prefix}best"], parts[f"{prefix}course"]
+    return TrainingState(best, **judged, done=known["done"], history=known["history"])
+
+
+def _copies(state: Mapping[str, Tensor]) -> State:
+    return {name: value.detach().cpu().clone() for name, value in state.items()}

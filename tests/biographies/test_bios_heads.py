@@ -81,9 +81,9 @@ def _last(data: Labelled, recipe: Recipe) -> Any:
     inner = descent.train
 
     def keeping(model: Any, *rest: Any, **more: Any) -> Any:
-        course = inner(model, *rest, **more)
+        found = inner(model, *rest, **more)
         kept.update({name: one.clone() for name, one in model.state_dict().items()})
-        return course
+        return found
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(descent, "train", keeping)

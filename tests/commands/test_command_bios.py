@@ -197,7 +197,7 @@ def test_bad_input(cli: Cli, encoder: str, tmp_path: Path) -> None:
     assert "figure.txt" in said("--plot", tmp_path / "figure.txt")
     assert "is both --data and -o" in said("--data", data, "-o", data)
     assert "no such folder" in said("--model", tmp_path / "none")
-    assert "use cpu, or cuda" in said("--device", "abacus")
+    assert "; use cpu" in said("--device", "abacus")
     assert "cannot be drawn of 3 biographies" in said("--limit", 3)
     (tmp_path / "page.tsv").write_text("<!DOCTYPE html>\n<html></html>\n")
     assert "page.tsv: is a web page, not a table" in said("--data", tmp_path / "page.tsv")

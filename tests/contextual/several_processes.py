@@ -41,7 +41,7 @@ DATA, DEV = labelled(17, 0), labelled(11, 1)  # the last batch has one row: one 
 def trained(
     model: str, recipe: Recipe, processes: Processes, checkpoint: Path | None = None
 ) -> dict[str, Any]:
-    """Train; return the gradients of all steps, the course, and the parameters it ended with."""
+    """Train; return the gradients of all steps, the accuracy, and the parameters it ended with."""
     headed = load_headed("nli", LABELS, model)
     gradients: list[dict[str, Any]] = []
     real = torch.optim.AdamW.step

@@ -8,20 +8,22 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytest.importorskip("torch", reason="the extra `torch` is not installed")
+
+import torch
+
 from wordbias.methods.gender_preserving.autoencoder import (
     Networks,
     by_name,
-    copied,
     from_names,
+    generator,
     initial_networks,
 )
 from wordbias.methods.gender_preserving.debiasing import Debiasing
 from wordbias.methods.gender_preserving.losses import debiasing_terms, dropped, reconstruction_loss
-from wordbias.methods.gender_preserving.phase import Corpus, Plan
-from wordbias.methods.gender_preserving.pretraining import Autoencoding, Classifying
+from wordbias.methods.gender_preserving.pretraining import Autoencoding, Classifying, Corpus
 from wordbias.methods.gender_preserving.words import Part
-
-torch = pytest.importorskip("torch", reason="the extra `torch` is not installed")
+from wordbias.threads import set_threads
 
 N, D = 3000, 4
 PUBLISHED = [False, True]
@@ -56,69 +58,75 @@ def networks() -> Networks:
     return initial_networks(D, _generator())
 
 
-def _rows(batches: Any) -> list[list[int]]:
-    return [batch.tolist() for batch in batches]
+def _classifying(corpus: Corpus, words: tuple[Part, Part], networks: Networks) -> Classifying:
+    return Classifying(networks, *(Part(*map(corpus.take, part)) for part in words))
+
+
+def _debiasing(
+    corpus: Corpus, words: tuple[Part, Part], networks: Networks, **settings: Any
+) -> Debiasing:
+    return Debiasing(networks, *(Part(*map(corpus.take, part)) for part in words), **settings)
+
+
+def _rows(phase: Autoencoding, epoch: int = 0) -> list[list[int]]:
+    return [rows.tolist() for rows in phase.batches(epoch)[0]]
 
 
 @pytest.mark.parametrize("published", PUBLISHED)
-def test_the_vocabulary_is_gone_through_once_an_epoch(corpus: Corpus, published: bool) -> None:
-    phase = Autoencoding(corpus, Plan(as_published=published))
-    batches = _rows(phase.batches(_generator()))
+def test_the_vocabulary_is_gone_through_once_an_epoch(
+    corpus: Corpus, networks: Networks, published: bool
+) -> None:
+    phase = Autoencoding(networks, corpus, as_published=published)
+    batches = _rows(phase)
+    assert len(batches) == phase.steps()
     trained = [row for batch in batches for row in batch]
     assert sorted([*trained, *phase.dev.tolist()]) == list(range(N))
     assert Counter(map(len, batches)) == Counter({512: 4, N * 4 // 5 - 4 * 512: 1})
 
 
-def test_a_fifth_or_5000_words_are_held_out() -> None:
+def test_a_fifth_or_5000_words_are_held_out(networks: Networks) -> None:
     for n, held in ((10, 2), (3000, 600), (25_000, 5000), (26_000, 5000)):
-        phase = Autoencoding(Corpus(np.zeros((n, 1), np.float32)), Plan())
+        phase = Autoencoding(networks, Corpus(np.zeros((n, 1), np.float32)))
         assert len(phase.dev) == held
 
 
-def test_batches_are_made_anew_every_epoch(corpus: Corpus) -> None:
-    phase = Autoencoding(corpus, Plan())
-    first, second = (_rows(phase.batches(_generator(seed))) for seed in (0, 1))
+def test_batches_are_made_anew_every_epoch(corpus: Corpus, networks: Networks) -> None:
+    phase = Autoencoding(networks, corpus)
+    first, second = (_rows(phase, epoch) for epoch in (0, 1))
     assert {frozenset(batch) for batch in first}.isdisjoint(map(frozenset, second))
-    assert first == _rows(phase.batches(_generator(0)))
+    assert first == _rows(phase, 0)
+    assert first != _rows(Autoencoding(networks, corpus, seed=1), 0)
 
 
-def test_as_published_the_words_of_a_batch_stay_together(corpus: Corpus) -> None:
-    phase = Autoencoding(corpus, Plan(as_published=True))
-    first, second = (_rows(phase.batches(_generator(seed))) for seed in (0, 1))
+def test_as_published_the_words_of_a_batch_stay_together(
+    corpus: Corpus, networks: Networks
+) -> None:
+    phase = Autoencoding(networks, corpus, as_published=True)
+    first, second = (_rows(phase, epoch) for epoch in (0, 1))
     assert sorted(first) == sorted(second)
     assert first != second
-
-
-@pytest.mark.parametrize("published", PUBLISHED)
-def test_as_published_the_pretraining_stops_an_epoch_early(
-    corpus: Corpus, words: tuple[Part, Part], published: bool
-) -> None:
-    plan = Plan(pretrain_epochs=9, classifier_epochs=6, epochs=4, as_published=published)
-    assert Autoencoding(corpus, plan).epochs == 9 - published
-    assert Classifying(corpus, words, plan).epochs == 6 - published
-    assert Debiasing(corpus, words, plan).epochs == 4
 
 
 @pytest.mark.parametrize("published", PUBLISHED)
 def test_reconstruction_is_judged_on_all_held_out_words_alike(
     ordinary: Corpus, networks: Networks, published: bool
 ) -> None:
-    phase = Autoencoding(ordinary, Plan(as_published=published))
     silent = from_names({name: torch.zeros_like(t) for name, t in by_name(networks).items()})
+    phase = Autoencoding(silent, ordinary, as_published=published)
     x = ordinary.vectors[phase.dev].astype(float) ** 2  # nothing but zeros is reconstructed
     assert len(x) == 600
     mean = np.mean([x[:512].mean(), x[512:].mean()]) if published else x.mean()
     other = x.mean() if published else np.mean([x[:512].mean(), x[512:].mean()])
-    found = phase.dev_loss(silent).item()
+    found = -phase.score().item()
     eps = float(np.finfo(np.float32).eps)
     assert found == pytest.approx(mean, rel=512 * D * eps)
     assert abs(mean - other) > 2 * 512 * D * eps * mean
 
 
 def test_each_classifier_tells_one_group_from_all_others(
-    corpus: Corpus, words: tuple[Part, Part]
+    corpus: Corpus, words: tuple[Part, Part], networks: Networks
 ) -> None:
-    phase = Classifying(corpus, words, Plan())
+    phase = _classifying(corpus, words, networks)
     for part, (x, gold) in zip(words, (phase.train, phase.dev), strict=True):
         labels = {
             **{int(row): [1, 0] for row in part.pairs[:, 0]},
@@ -131,16 +139,15 @@ def test_each_classifier_tells_one_group_from_all_others(
 def test_every_word_is_classified_once_an_epoch(
     corpus: Corpus, words: tuple[Part, Part], networks: Networks
 ) -> None:
-    phase = Classifying(corpus, words, Plan())
-    phase.begin(networks)
-    order = list(phase.batches(_generator()))
+    phase = _classifying(corpus, words, networks)
+    order = phase.order(0)
     assert sorted(order) == list(range(2 * 7 + 12))
     assert order != sorted(order)
 
 
 def test_accuracy_is_balanced(corpus: Corpus, words: tuple[Part, Part]) -> None:
-    phase = Classifying(corpus, words, Plan())
     networks = initial_networks(D, _generator(3))
+    phase = _classifying(corpus, words, networks)
     said = networks.classifiers(networks.encode(phase.dev[0])).numpy() > 0
     gold = phase.dev[1].numpy() > 0
     for i, found in enumerate(phase.accuracy(networks).tolist()):
@@ -152,7 +159,7 @@ def test_accuracy_is_balanced(corpus: Corpus, words: tuple[Part, Part]) -> None:
 def test_who_always_says_the_same_is_right_half_the_time(
     corpus: Corpus, words: tuple[Part, Part], networks: Networks
 ) -> None:
-    phase = Classifying(corpus, words, Plan())
+    phase = _classifying(corpus, words, networks)
     for bias in (-9.0, 9.0):
         weight, one = networks.classifiers
         constant = networks._replace(
@@ -163,13 +170,16 @@ def test_who_always_says_the_same_is_right_half_the_time(
         assert phase.accuracy(constant).tolist() == [0.5, 0.5]
 
 
-def _quadruples(phase: Debiasing, seed: int = 0) -> list[tuple[int, ...]]:
-    return [tuple(map(int, batch[0, :, 0])) for batch in phase.batches(_generator(seed))]
+def _quadruples(phase: Debiasing, epoch: int = 0) -> list[tuple[int, ...]]:
+    return [tuple(map(int, one[:, 0])) for one in phase.quadruples(epoch)[0]]
 
 
-def test_every_word_of_every_list_takes_part(corpus: Corpus, words: tuple[Part, Part]) -> None:
-    found = _quadruples(Debiasing(corpus, words, Plan()))
-    assert len(found) == 12
+def test_every_word_of_every_list_takes_part(
+    corpus: Corpus, words: tuple[Part, Part], networks: Networks
+) -> None:
+    phase = _debiasing(corpus, words, networks)
+    found = _quadruples(phase)
+    assert len(found) == phase.steps() == 12
     first, second, *others = zip(*found, strict=True)
     pairs = Counter(zip(first, second, strict=True))
     assert set(pairs) == set(map(tuple, words[0].pairs.tolist()))
@@ -181,11 +191,11 @@ def test_every_word_of_every_list_takes_part(corpus: Corpus, words: tuple[Part, 
 
 
 def test_as_published_the_shortest_list_ends_the_epoch(
-    corpus: Corpus, words: tuple[Part, Part]
+    corpus: Corpus, words: tuple[Part, Part], networks: Networks
 ) -> None:
-    phase = Debiasing(corpus, words, Plan(as_published=True))
+    phase = _debiasing(corpus, words, networks, as_published=True)
     found = _quadruples(phase)
-    assert len(found) == 5
+    assert len(found) == phase.steps() == 5
     first, second, stereotypes, neutral = zip(*found, strict=True)
     assert sorted(stereotypes) == words[0].stereotypes.tolist()
     assert set(zip(first, second, strict=True)) < set(map(tuple, words[0].pairs.tolist()))
@@ -194,8 +204,10 @@ def test_as_published_the_shortest_list_ends_the_epoch(
     assert set(_quadruples(phase, 1)) != set(found)
 
 
-def test_the_quadruples_are_new_every_epoch(corpus: Corpus, words: tuple[Part, Part]) -> None:
-    phase = Debiasing(corpus, words, Plan())
+def test_the_quadruples_are_new_every_epoch(
+    corpus: Corpus, words: tuple[Part, Part], networks: Networks
+) -> None:
+    phase = _debiasing(corpus, words, networks)
     assert _quadruples(phase) == _quadruples(phase)
     assert _quadruples(phase) != _quadruples(phase, 1)
 
@@ -204,19 +216,18 @@ def test_the_quadruples_are_new_every_epoch(corpus: Corpus, words: tuple[Part, P
 def test_held_out_words_are_judged_along_the_difference_of_now(
     ordinary: Corpus, words: tuple[Part, Part], networks: Networks, published: bool
 ) -> None:
-    phase = Debiasing(ordinary, words, Plan(as_published=published, weight=1.0))
-    phase.begin(networks)
-    later = copied(networks)
-    later.encoder.weight.mul_(-2)
-    found = phase.dev_loss(later).item()
-    phase.begin(later)
-    assert (phase.dev_loss(later).item() == found) is not published
+    phase = _debiasing(ordinary, words, networks, as_published=published, weight=1.0)
+    next(phase.losses(0))
+    networks.encoder.weight.mul_(-2)
+    found = phase.score().item()
+    next(phase.losses(0))
+    assert (phase.score().item() == found) is not published
 
 
 def test_stereotypes_along_the_difference(
     ordinary: Corpus, words: tuple[Part, Part], networks: Networks
 ) -> None:
-    found = Debiasing(ordinary, words, Plan()).stereotypes_along(networks)
+    found = _debiasing(ordinary, words, networks).stereotypes_along(networks)
     weight, bias = (tensor.numpy().astype(float) for tensor in networks.encoder)
     h = np.tanh(ordinary.vectors @ weight + bias)
     v = np.mean([h[m] - h[f] for f, m in words[0].pairs], axis=0)
@@ -229,40 +240,45 @@ def test_stereotypes_along_the_difference(
         np.testing.assert_allclose(found[name][1], cosine, rtol=0, atol=2 * slack / shortest)
 
 
-def test_wide_vectors_may_use_several_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    from wordbias import threads
-
-    monkeypatch.setattr(threads, "_requested", 3)
-    for d, expected in ((100, 1), (300, 3)):
-        assert Autoencoding(Corpus(np.zeros((10, d), np.float32)), Plan()).threads == expected
+def test_wide_vectors_may_use_several_threads(networks: Networks) -> None:
+    set_threads(3)
+    try:
+        for d, expected in ((100, 1), (300, 3)):
+            assert Autoencoding(networks, Corpus(np.zeros((10, d), np.float32))).threads == expected
+    finally:
+        set_threads(None)
 
 
 def test_words_are_seen_in_part_only_where_they_are_trained_on(
     ordinary: Corpus, words: tuple[Part, Part], networks: Networks
 ) -> None:
-    plan = Plan(weight=1.0)
-    autoencoding, debiasing = Autoencoding(ordinary, plan), Debiasing(ordinary, words, plan)
-    debiasing.begin(networks)
-    rows = autoencoding.train[:100]
-    x, quadruple = ordinary.take(rows), next(debiasing.batches(_generator()))
-    seen, part = dropped(x, 0.05, _generator(4)), dropped(quadruple, 0.01, _generator(4))
-    expected = reconstruction_loss(networks, x, seen)
-    assert torch.equal(autoencoding.loss(networks, rows, _generator(4)), expected)
-    assert not torch.equal(expected, reconstruction_loss(networks, x, x))
-    expected = debiasing_terms(networks, quadruple, part, debiasing.v).total(1.0)
-    assert torch.equal(debiasing.loss(networks, quadruple, _generator(4)), expected)
+    autoencoding = Autoencoding(networks, ordinary)
+    debiasing = _debiasing(ordinary, words, networks, weight=1.0)
+    batches, _ = autoencoding.batches(4)
+    rng = generator(0, 0, 4)
+    torch.randperm(len(autoencoding.train), generator=rng)  # which comes before the dropout
+    x = ordinary.take(batches[0])
+    expected = reconstruction_loss(networks, x, dropped(x, 0.05, rng))
+    assert next(autoencoding.losses(4)).item() == expected.item()
+    assert expected != reconstruction_loss(networks, x, x)
+    quadruples, rng = debiasing.quadruples(4)
+    x = quadruples[:1]
+    found = next(debiasing.losses(4)).item()
+    expected = debiasing_terms(networks, x, dropped(x, 0.01, rng), debiasing.v).total(1.0)
+    assert found == expected.item()
     for phase in (autoencoding, debiasing):
-        assert torch.equal(phase.dev_loss(networks), phase.dev_loss(networks))
+        assert torch.equal(phase.score(), phase.score())
 
 
-def test_optimizers_are_the_published_ones(ordinary: Corpus, words: tuple[Part, Part]) -> None:
+def test_optimizers_are_the_published_ones(
+    ordinary: Corpus, words: tuple[Part, Part], networks: Networks
+) -> None:
     tensors = [torch.zeros(1, requires_grad=True)]
-    plan = Plan()
-    for phase in (Autoencoding(ordinary, plan), Classifying(ordinary, words, plan)):
+    for phase in (Autoencoding(networks, ordinary), _classifying(ordinary, words, networks)):
         adam = phase.optimizer(tensors)
         assert isinstance(adam, torch.optim.Adam)
         assert adam.defaults["lr"] == 2e-4
-    descent = Debiasing(ordinary, words, plan).optimizer(tensors)
+    descent = _debiasing(ordinary, words, networks).optimizer(tensors)
     assert isinstance(descent, torch.optim.SGD)
     assert (descent.defaults["lr"], descent.defaults["momentum"]) == (0.1, 0)
 

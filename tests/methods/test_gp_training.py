@@ -1,10 +1,9 @@
-"""The training loop of gender-preserving debiasing: it learns, is seeded, goes on bit for bit."""
+"""The training of gender-preserving debiasing: it learns, is seeded, is resumed bit for bit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +11,25 @@ import numpy as np
 import pytest
 
 from wordbias.errors import WordbiasError
-from wordbias.methods.gender_preserving import pretraining, training
-from wordbias.methods.gender_preserving.autoencoder import Networks, by_name
+
+pytest.importorskip("torch", reason="the extra `torch` is not installed")
+
+import torch
+
+from wordbias.methods.gender_preserving import debiasing, pretraining
+from wordbias.methods.gender_preserving import training as phases
+from wordbias.methods.gender_preserving.autoencoder import Networks, by_name, generator
 from wordbias.methods.gender_preserving.debiasing import Debiasing
-from wordbias.methods.gender_preserving.phase import Corpus, Plan
-from wordbias.methods.gender_preserving.pretraining import Autoencoding, Classifying
-from wordbias.methods.gender_preserving.training import Trained, generator, train
+from wordbias.methods.gender_preserving.pretraining import Autoencoding, Classifying, Corpus
+from wordbias.methods.gender_preserving.training import Trained, train
 from wordbias.methods.gender_preserving.words import Part
 
-torch = pytest.importorskip("torch", reason="the extra `torch` is not installed")
+PHASES: tuple[Any, ...] = (Autoencoding, Classifying, Debiasing)
 
 N, D = 1500, 8
-PLAN = Plan(pretrain_epochs=4, classifier_epochs=3, epochs=3, weight=0.1)
+PLAN: dict[str, Any] = {
+    "pretrain_epochs": 4, "classifier_epochs": 3, "epochs": 3, "weight": 0.1,
+}  # fmt: skip
 PHASES = (Autoencoding, Classifying, Debiasing)
 Words = tuple[Part, Part]
 
@@ -45,7 +51,7 @@ def words() -> Words:
 
 @pytest.fixture(scope="module")
 def uninterrupted(corpus: Corpus, words: Words) -> Trained:
-    return train(corpus, words, PLAN)
+    return train(corpus, words, **PLAN)
 
 
 def _equal(one: Networks, other: Networks) -> bool:
@@ -56,15 +62,23 @@ def _equal(one: Networks, other: Networks) -> bool:
 def _assert_same(one: Trained, other: Trained) -> None:
     assert _equal(one.before, other.before)
     assert _equal(one.after, other.after)
-    assert one.done == other.done
+    assert _found(one) == _found(other)
+
+
+def _found(trained: Trained) -> list[tuple[str, int, list[int], list[float]]]:
+    """Return epochs, best epochs and their losses of each phase."""
+    return [
+        (phase.name, state.done, state.epoch.tolist(), (-state.score).tolist())
+        for phase, state in zip(trained.phases, trained.states, strict=True)
+    ]
 
 
 def test_training_is_decided_by_the_seed(
     corpus: Corpus, words: Words, uninterrupted: Trained
 ) -> None:
     torch.manual_seed(123)  # nothing is drawn from the global generator
-    _assert_same(train(corpus, words, PLAN), uninterrupted)
-    other = train(corpus, words, replace(PLAN, seed=1))
+    _assert_same(train(corpus, words, **PLAN), uninterrupted)
+    other = train(corpus, words, **PLAN | {"seed": 1})
     assert not _equal(other.after, uninterrupted.after)
 
 
@@ -77,18 +91,17 @@ def test_every_epoch_has_a_generator_of_its_own() -> None:
 def test_every_epoch_uses_its_own(
     corpus: Corpus, words: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drawn = []
-    for phase in PHASES:
+    drawn: list[tuple[int, int, int]] = []
 
-        def spy(self: Any, rng: Any, batches: Any = phase.batches) -> Any:
-            drawn.append(rng.initial_seed())
-            return batches(self, rng)
+    def spy(*key: int) -> Any:
+        drawn.append(key)
+        return generator(*key)
 
-        monkeypatch.setattr(phase, "batches", spy)
-    train(corpus, words, replace(PLAN, seed=7))
-    epochs = [(0, 4), (1, 3), (2, 3)]
-    expected = [generator(7, phase, epoch) for phase, n in epochs for epoch in range(n)]
-    assert drawn == [rng.initial_seed() for rng in expected]
+    for module in (pretraining, debiasing, phases):
+        monkeypatch.setattr(module, "generator", spy)
+    train(corpus, words, **PLAN | {"seed": 7})
+    epochs = [(3, 1), (0, 4), (1, 3), (2, 3)]
+    assert drawn == [(7, phase, epoch) for phase, n in epochs for epoch in range(n)]
 
 
 def test_the_weights_at_the_start_are_drawn_from_the_seed(
@@ -99,34 +112,36 @@ def test_the_weights_at_the_start_are_drawn_from_the_seed(
 
     started = []
 
-    def begin(self: Autoencoding, networks: Networks) -> None:
-        started.append(networks)
+    def begin(self: Autoencoding, _: int) -> Any:
+        started.append(self.networks)
         raise Begun
 
-    monkeypatch.setattr(Autoencoding, "begin", begin)
+    monkeypatch.setattr(Autoencoding, "losses", begin)
     for seed in (0, 0, 1):
         with pytest.raises(Begun):
-            train(corpus, words, replace(PLAN, seed=seed))
+            train(corpus, words, **PLAN | {"seed": seed})
     assert _equal(started[0], started[1])
     assert not _equal(started[0], started[2])
 
 
 def test_epochs_are_run_as_asked(uninterrupted: Trained) -> None:
-    assert [(done["phase"], done["epochs"]) for done in uninterrupted.done] == [
-        ("autoencoder", 4),
-        ("classifiers", 3),
-        ("debiasing", 3),
-    ]
+    expected = [("autoencoder", 4), ("classifiers", 3), ("debiasing", 3)]
+    assert [found[:2] for found in _found(uninterrupted)] == expected
+
+
+def test_as_published_the_pretraining_stops_an_epoch_early(corpus: Corpus, words: Words) -> None:
+    published = train(corpus, words, **PLAN, as_published=True)
+    assert [state.done for state in published.states] == [3, 2, 3]
 
 
 def test_it_learns_to_reconstruct(
     corpus: Corpus, words: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pretraining, "_RATE", 0.01)
+    monkeypatch.setattr(pretraining, "RATE", 0.01)
     losses = []
     for epochs in (1, 40):
-        trained = train(corpus, words, replace(PLAN, pretrain_epochs=epochs))
-        losses.append(trained.done[0]["dev_loss"][0])
+        trained = train(corpus, words, **PLAN | {"pretrain_epochs": epochs})
+        losses.append(-trained.states[0].score.item())
     without = float((corpus.vectors[trained.phases[0].dev].astype(float) ** 2).mean())
     assert losses[1] < without / 2 < losses[0]
 
@@ -134,8 +149,8 @@ def test_it_learns_to_reconstruct(
 def test_it_learns_to_classify(
     corpus: Corpus, words: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pretraining, "_RATE", 0.01)
-    trained = train(corpus, words, replace(PLAN, pretrain_epochs=40, classifier_epochs=10))
+    monkeypatch.setattr(pretraining, "RATE", 0.01)
+    trained = train(corpus, words, **PLAN | {"pretrain_epochs": 40, "classifier_epochs": 10})
     accuracy = trained.phases[1].accuracy(trained.before)
     assert (accuracy > 0.9).all()  # the words differ by construction
 
@@ -143,8 +158,8 @@ def test_it_learns_to_classify(
 def test_a_large_weight_takes_stereotypes_off_the_difference(
     corpus: Corpus, words: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pretraining, "_RATE", 0.01)
-    trained = train(corpus, words, replace(PLAN, pretrain_epochs=40, weight=1.0))
+    monkeypatch.setattr(pretraining, "RATE", 0.01)
+    trained = train(corpus, words, **PLAN | {"pretrain_epochs": 40, "weight": 1.0})
     before, after = (
         trained.phases[2].stereotypes_along(networks)
         for networks in (trained.before, trained.after)
@@ -156,7 +171,7 @@ def test_a_large_weight_takes_stereotypes_off_the_difference(
 def test_the_classifiers_phase_leaves_the_autoencoder_alone(
     corpus: Corpus, words: Words, uninterrupted: Trained
 ) -> None:
-    longer = train(corpus, words, replace(PLAN, classifier_epochs=5))
+    longer = train(corpus, words, **PLAN | {"classifier_epochs": 5})
     assert torch.equal(longer.before.encoder.weight, uninterrupted.before.encoder.weight)
     assert torch.equal(longer.before.decoder.bias, uninterrupted.before.decoder.bias)
     assert not torch.equal(
@@ -170,11 +185,12 @@ def _scripted(
     """Judge a phase's epochs by given losses; return what the networks were at each of them."""
     seen: list[dict[str, Any]] = []
 
-    def judge(self: Any, networks: Networks) -> Any:
-        seen.append({key: t.detach().numpy().copy() for key, t in by_name(networks).items()})
-        return torch.tensor(losses[len(seen) - 1])
+    def judge(self: Any) -> Any:
+        tensors = by_name(self.networks)
+        seen.append({key: t.detach().numpy().copy() for key, t in tensors.items()})
+        return -torch.tensor(losses[len(seen) - 1])
 
-    monkeypatch.setattr(phase, "dev_loss", judge)
+    monkeypatch.setattr(phase, "score", judge)
     return seen
 
 
@@ -183,9 +199,8 @@ def test_the_best_epoch_is_kept_as_a_true_copy(
     corpus: Corpus, words: Words, monkeypatch: pytest.MonkeyPatch, phase: type
 ) -> None:
     seen = _scripted(monkeypatch, phase, [[3.0], [1.0], [2.0], [1.0]])
-    trained = train(corpus, words, replace(PLAN, epochs=4))
-    done = trained.done[PHASES.index(phase)]
-    assert (done["best_epoch"], done["dev_loss"]) == ([2], [1.0])
+    trained = train(corpus, words, **PLAN | {"epochs": 4})
+    assert _found(trained)[PHASES.index(phase)][2:] == ([2], [1.0])
     kept = by_name(trained.before if phase is Autoencoding else trained.after)
     for name in ("encoder.weight", "encoder.bias", "decoder.weight", "decoder.bias"):
         np.testing.assert_array_equal(kept[name], seen[1][name])
@@ -196,9 +211,8 @@ def test_each_classifier_keeps_its_own_best_epoch(
     corpus: Corpus, words: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = _scripted(monkeypatch, Classifying, [[3.0, 9.0], [1.0, 8.0], [2.0, 7.0]])
-    trained = train(corpus, words, PLAN)
-    done = trained.done[1]
-    assert (done["best_epoch"], done["dev_loss"]) == ([2, 3], [1.0, 7.0])
+    trained = train(corpus, words, **PLAN)
+    assert _found(trained)[1][2:] == ([2, 3], [1.0, 7.0])
     for name, kept in zip(("weight", "bias"), trained.before.classifiers, strict=True):
         second, third = (epoch[f"classifiers.{name}"] for epoch in seen[1:])
         np.testing.assert_array_equal(kept[..., 0], second[..., 0])
@@ -207,32 +221,27 @@ def test_each_classifier_keeps_its_own_best_epoch(
 
 
 def test_what_is_kept_has_the_loss_it_was_kept_for(uninterrupted: Trained) -> None:
-    autoencoding, classifying, debiasing = uninterrupted.phases
-    before, after = uninterrupted.before, uninterrupted.after
-    for done, loss in zip(
-        uninterrupted.done,
-        (
-            autoencoding.dev_loss(before),
-            classifying.dev_loss(before),
-            debiasing.dev_loss(after),
-        ),
-        strict=True,
-    ):
-        assert loss.reshape(-1).tolist() == done["dev_loss"]
+    autoencoding, _, debiasing = uninterrupted.phases
+    with torch.no_grad():
+        assert torch.equal(debiasing.score().double(), uninterrupted.states[2].score)
+        loss = autoencoding.reconstruction(uninterrupted.before)
+        assert -loss.item() == uninterrupted.states[0].score.item()
+        kept = Classifying(uninterrupted.before, debiasing.train, debiasing.dev)
+        assert torch.equal(kept.score().double(), uninterrupted.states[1].score)
 
 
 def test_a_training_that_diverges_is_an_error(corpus: Corpus, words: Words) -> None:
     vectors = corpus.vectors.copy()
     vectors[::7, 3] = 1e30  # its square leaves the range of float32
-    with pytest.raises(WordbiasError, match="training diverged: the loss of the phase autoencoder"):
-        train(Corpus(vectors), words, PLAN)
+    with pytest.raises(WordbiasError, match="training diverged in epoch 1: the loss is inf; bring"):
+        train(Corpus(vectors), words, **PLAN)
 
 
 def test_the_vectors_are_not_changed(corpus: Corpus, words: Words) -> None:
     before = corpus.vectors.copy()
     frozen = corpus.vectors.view()
     frozen.flags.writeable = False
-    train(Corpus(frozen), words, PLAN)
+    train(Corpus(frozen), words, **PLAN)
     np.testing.assert_array_equal(corpus.vectors, before)
 
 
@@ -240,41 +249,55 @@ def test_threads_are_bounded_and_given_back(
     corpus: Corpus, words: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     during = []
-    begin = Debiasing.begin
+    losses = Debiasing.losses
 
-    def spy(self: Debiasing, networks: Networks) -> None:
+    def spy(self: Debiasing, epoch: int) -> Any:
         during.append(torch.get_num_threads())
-        begin(self, networks)
+        return losses(self, epoch)
 
-    monkeypatch.setattr(Debiasing, "begin", spy)
+    monkeypatch.setattr(Debiasing, "losses", spy)
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        train(corpus, words, PLAN)
+        train(corpus, words, **PLAN)
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
-    assert during == [1] * PLAN.epochs
+    assert during == [1] * PLAN["epochs"]
 
 
 # Interruption and resumption
 
 
 @contextmanager
-def _interrupted_at(phase: type, call: int, method: str = "loss") -> Iterator[None]:
-    """Press Ctrl-C at the n-th call of a phase's method."""
-    original: Callable[..., Any] = getattr(phase, method)
+def _interrupted_at(phase: type, call: int, method: str = "step") -> Iterator[None]:
+    """Press Ctrl-C at the n-th step of a phase, or the n-th call of a method."""
     calls = 0
 
-    def pressed(self: Any, *arguments: Any) -> Any:
+    def count() -> None:
         nonlocal calls
         calls += 1
         if calls == call:
             raise KeyboardInterrupt
-        return original(self, *arguments)
+
+    losses, score = phase.losses, phase.score  # type: ignore[attr-defined]
+
+    def steps(self: Any, epoch: int) -> Iterator[Any]:
+        for loss in losses(self, epoch):
+            count()
+            yield loss
+
+    def judged(self: Any) -> Any:
+        count()
+        return score(self)
+
+    def begun(self: Any, epoch: int) -> Any:
+        count()
+        return losses(self, epoch)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(phase, method, pressed)
+        name = "score" if method == "score" else "losses"
+        patch.setattr(phase, name, {"step": steps, "score": judged, "losses": begun}[method])
         with pytest.raises(KeyboardInterrupt):
             yield
 
@@ -294,11 +317,11 @@ def test_an_interrupted_training_goes_on_bit_for_bit(
 ) -> None:
     path = tmp_path / "checkpoint"
     epochs = {Autoencoding: 4, Classifying: 3, Debiasing: 3}[phase]
-    at = (STEPS[phase] + 2, "loss") if when == "in the second epoch" else (epochs, "dev_loss")
+    at = (STEPS[phase] + 2, "step") if when == "in the second epoch" else (epochs, "score")
     with _interrupted_at(phase, *at):
-        train(corpus, words, PLAN, path)
+        train(corpus, words, **PLAN, checkpoint=path)
     assert path.is_file()
-    _assert_same(train(corpus, words, PLAN, path), uninterrupted)
+    _assert_same(train(corpus, words, **PLAN, checkpoint=path), uninterrupted)
     assert path.is_file()
 
 
@@ -311,10 +334,11 @@ def test_a_training_that_is_done_is_not_done_again(
 ) -> None:
     """Whoever is killed before the result is written somewhere else has lost nothing."""
     path = tmp_path / "checkpoint"
-    train(corpus, words, PLAN, path)
+    train(corpus, words, **PLAN, checkpoint=path)
     before = path.read_bytes()
-    monkeypatch.setattr(training, "_epoch", lambda *_: pytest.fail("an epoch is run again"))
-    _assert_same(train(corpus, words, PLAN, path), uninterrupted)
+    for phase in PHASES:
+        monkeypatch.setattr(phase, "losses", lambda *_: pytest.fail("an epoch is run again"))
+    _assert_same(train(corpus, words, **PLAN, checkpoint=path), uninterrupted)
     assert path.read_bytes() == before
 
 
@@ -323,29 +347,31 @@ def test_between_two_phases(
 ) -> None:
     path = tmp_path / "checkpoint"
     for phase in (Classifying, Debiasing):
-        with _interrupted_at(phase, 1, "begin"):
-            train(corpus, words, PLAN, path)
-    _assert_same(train(corpus, words, PLAN, path), uninterrupted)
+        with _interrupted_at(phase, 1, "losses"):
+            train(corpus, words, **PLAN, checkpoint=path)
+    _assert_same(train(corpus, words, **PLAN, checkpoint=path), uninterrupted)
 
 
 def test_an_epoch_at_a_time(
     corpus: Corpus, words: Words, uninterrupted: Trained, tmp_path: Path
 ) -> None:
-    path, epoch, runs = tmp_path / "checkpoint", training._epoch, 0
+    path, runs = tmp_path / "checkpoint", 0
+    losses = {phase: phase.losses for phase in PHASES}
     trained = None
     while trained is None:
         left, runs = 1, runs + 1
 
-        def one_only(*arguments: Any) -> None:
+        def one_only(phase: Any, epoch: int) -> Any:
             nonlocal left
             if not left:
                 raise KeyboardInterrupt
             left -= 1
-            epoch(*arguments)
+            return losses[type(phase)](phase, epoch)
 
         with pytest.MonkeyPatch.context() as patch, suppress(KeyboardInterrupt):
-            patch.setattr(training, "_epoch", one_only)
-            trained = train(corpus, words, PLAN, path)
+            for phase in PHASES:
+                patch.setattr(phase, "losses", one_only)
+            trained = train(corpus, words, **PLAN, checkpoint=path)
     _assert_same(trained, uninterrupted)
     assert runs == 4 + 3 + 3
 
@@ -355,7 +381,7 @@ def test_a_training_without_a_checkpoint_keeps_nothing(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with _interrupted_at(Debiasing, 1):
-        train(corpus, words, PLAN)
+        train(corpus, words, **PLAN)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -363,33 +389,33 @@ def test_nothing_to_keep_before_the_first_epoch(
     corpus: Corpus, words: Words, tmp_path: Path
 ) -> None:
     with _interrupted_at(Autoencoding, 1):
-        train(corpus, words, PLAN, tmp_path / "checkpoint")
+        train(corpus, words, **PLAN, checkpoint=tmp_path / "checkpoint")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture
 def checkpoint(corpus: Corpus, words: Words, tmp_path: Path) -> Path:
     with _interrupted_at(Classifying, 1):
-        train(corpus, words, PLAN, tmp_path / "checkpoint")
+        train(corpus, words, **PLAN, checkpoint=tmp_path / "checkpoint")
     return tmp_path / "checkpoint"
 
 
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"pretrain_epochs": 9}, "pretrain_epochs 4 there, 9 here"),
-        ({"classifier_epochs": 9}, "classifier_epochs 3 there, 9 here"),
-        ({"epochs": 9}, "epochs 3 there, 9 here"),
-        ({"seed": 1}, "seed 0 there, 1 here"),
-        ({"as_published": True}, "as_published False there, True here"),
-        ({"weight": 1.0}, "weight 0.1 there, 1.0 here"),
+        ({"pretrain_epochs": 9}, "pretrain_epochs is 4, not 9"),
+        ({"classifier_epochs": 9}, "classifier_epochs is 3, not 9"),
+        ({"epochs": 9}, "epochs is 3, not 9"),
+        ({"seed": 1}, "seed is 0, not 1"),
+        ({"as_published": True}, "as_published is False, not True"),
+        ({"weight": 1.0}, "weight is 0.1, not 1.0"),
     ],
 )
 def test_a_checkpoint_of_other_settings_is_refused(
     corpus: Corpus, words: Words, checkpoint: Path, changed: dict[str, Any], said: str
 ) -> None:
-    with pytest.raises(WordbiasError, match=f"another training .*{said}.*remove the file"):
-        train(corpus, words, replace(PLAN, **changed), checkpoint)
+    with pytest.raises(WordbiasError, match=f"is of another training: its {said}; remove it"):
+        train(corpus, words, **(PLAN | changed), checkpoint=checkpoint)
     assert checkpoint.exists()
 
 
@@ -398,8 +424,8 @@ def test_a_checkpoint_of_other_vectors_is_refused(
 ) -> None:
     vectors = corpus.vectors.copy()
     vectors[-1, -1] += 1
-    with pytest.raises(WordbiasError, match=r"another training .*vectors '[0-9a-f]{64}' there"):
-        train(Corpus(vectors), words, PLAN, checkpoint)
+    with pytest.raises(WordbiasError, match=r"another training: its vectors is '[0-9a-f]{12}…'"):
+        train(Corpus(vectors), words, **PLAN, checkpoint=checkpoint)
 
 
 def test_a_checkpoint_of_other_words_is_refused(
@@ -407,13 +433,15 @@ def test_a_checkpoint_of_other_words_is_refused(
 ) -> None:
     train_words, dev = words
     other = train_words._replace(neutral=train_words.neutral + 1)
-    with pytest.raises(WordbiasError, match=r"another training .*lists '[0-9a-f]{64}' there"):
-        train(corpus, (other, dev), PLAN, checkpoint)
+    with pytest.raises(WordbiasError, match=r"another training: its lists is '[0-9a-f]{12}…'"):
+        train(corpus, (other, dev), **PLAN, checkpoint=checkpoint)
 
 
 def test_the_place_of_the_checkpoint_is_checked_before_the_training(
     corpus: Corpus, words: Words, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(training, "_run", lambda *_: pytest.fail("trained"))
+    monkeypatch.setattr(Autoencoding, "losses", lambda *_: pytest.fail("trained"))
     with pytest.raises(WordbiasError, match="does not exist"):
-        train(corpus, words, PLAN, tmp_path / "none" / "checkpoint")
+        train(corpus, words, **PLAN, checkpoint=tmp_path / "none" / "checkpoint")
+    with pytest.raises(WordbiasError, match="is a folder"):
+        train(corpus, words, **PLAN, checkpoint=tmp_path)

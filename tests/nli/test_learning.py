@@ -14,7 +14,6 @@ pytest.importorskip("torch", reason="the extra `torch` is not installed")
 import torch
 from torch import Tensor
 
-from wordbias.course import Course
 from wordbias.errors import WordbiasError
 from wordbias.nli.batches import Encoded
 from wordbias.nli.learning import Learning, generator, initialise, make_optimizer
@@ -22,7 +21,7 @@ from wordbias.nli.lexicon import Lexicon
 from wordbias.nli.model import DecomposableAttention
 from wordbias.nli.pairs import Pairs
 from wordbias.nli.recipes import FAST, PUBLISHED, RECIPES, Recipe
-from wordbias.training import train
+from wordbias.training import TrainingState, train
 
 WORDS = [f"w{i}" for i in range(20)]
 DIM = 8
@@ -65,10 +64,10 @@ def learning(
 
 def trained(
     seeds: Sequence[int], recipe: Recipe, vectors: Tensor, **options: Any
-) -> tuple[Course, DecomposableAttention]:
+) -> tuple[TrainingState, DecomposableAttention]:
     task, optimizer = learning(seeds, recipe, vectors)
-    course = train(task.model, optimizer, task, epochs=recipe.epochs, **options)
-    return course, task.model
+    state = train(task.model, optimizer, task, epochs=recipe.epochs, **options)
+    return state, task.model
 
 
 @pytest.mark.parametrize("name", list(RECIPES))
@@ -77,19 +76,19 @@ def test_stacked_models_end_as_models_trained_one_by_one(name: str, intra: bool)
     """In float64 rounding is 1e-16 a step; steps below divide by no gradient that small."""
     recipe = replace(RECIPES[name], batch=8, epochs=3, hidden=6, intra=intra)
     seeds, vectors = (3, 4, 4), tables(3)
-    course, together = trained(seeds, recipe, vectors)
+    state, together = trained(seeds, recipe, vectors)
     for k, seed in enumerate(seeds):
         own, alone = trained((seed,), recipe, vectors[k : k + 1])
-        assert own.score[0] == course.score[k]
-        assert own.epoch[0] == course.epoch[k]
+        assert own.score[0] == state.score[k]
+        assert own.epoch[0] == state.epoch[k]
         for (name, all_k), (_, one) in zip(
             together.named_parameters(), alone.named_parameters(), strict=True
         ):
             torch.testing.assert_close(all_k[k], one[0], rtol=1e-8, atol=1e-10)
             torch.testing.assert_close(
-                course.best[name][k], own.best[name][0], rtol=1e-8, atol=1e-10
+                state.best[name][k], own.best[name][0], rtol=1e-8, atol=1e-10
             )
-        losses = [[entry["loss"][i] for entry in c.history] for c, i in ((course, k), (own, 0))]
+        losses = [[entry["loss"][i] for entry in c.history] for c, i in ((state, k), (own, 0))]
         assert losses[0] == pytest.approx(losses[1], rel=1e-10)
     start, _ = learning(seeds, recipe, vectors)
     for (_, before), (_, after) in zip(
@@ -153,9 +152,9 @@ def test_the_accuracy_is_the_share_of_pairs_that_are_right() -> None:
 def test_what_can_be_learned_is_learned(half: bool) -> None:
     recipe = replace(RECIPE, epochs=25, hidden=16, dropout=0.1)
     task, optimizer = learning((0,), recipe, tables(1).float(), half)
-    course = train(task.model, optimizer, task, epochs=recipe.epochs)
-    assert course.score[0] > 0.8  # chance is a third
-    assert all(value.dtype == torch.float32 for value in course.best.values())
+    state = train(task.model, optimizer, task, epochs=recipe.epochs)
+    assert state.score[0] > 0.8  # chance is a third
+    assert all(value.dtype == torch.float32 for value in state.best.values())
 
 
 @pytest.mark.parametrize("seed", [0, 7])

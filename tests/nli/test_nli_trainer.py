@@ -25,7 +25,7 @@ from wordbias.nli.pairs import Pairs
 from wordbias.nli.recipes import FAST
 from wordbias.nli.runs import Data, Plan, accuracy_rows, plan, single, vocabulary_hash
 from wordbias.nli.stacked import Material, train_stacked
-from wordbias.nli.trainer import Job, find_device, train_all
+from wordbias.nli.trainer import Job, train_all
 from wordbias.nli.watching import Counter, log_length, watched
 from wordbias.threads import set_threads
 from wordbias.workers import Workers
@@ -318,21 +318,6 @@ def test_another_file_is_not_overwritten(content: bytes, tmp_path: Path) -> None
     with pytest.raises(WordbiasError, match=f"{path}: cannot be read .*remove this file, or name"):
         run([replace(job, output=path)])
     assert path.read_bytes() == content
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("gpu", "device 'gpu': .*; use cpu, or cuda with a GPU"),
-        ("cuda:99", "device 'cuda:99': .*; use cpu, or cuda with a GPU"),
-        ("meta", "device 'meta': expected cpu or cuda"),
-    ],
-)
-def test_devices_that_are_not_there_are_named(name: str, said: str) -> None:
-    with pytest.raises(WordbiasError, match=f"^{said}$"):
-        find_device(name)
-    assert find_device("cpu") == torch.device("cpu")
-    assert find_device(None).type in ("cpu", "cuda")
 
 
 @pytest.mark.filterwarnings("default")  # of clusters that start and stop

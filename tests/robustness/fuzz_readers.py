@@ -190,12 +190,6 @@ def unfinished(path: Path) -> Any:
     return stored_provenance(path) if path.suffix == ".unfinished" else noted(path, 1000)
 
 
-def gender_preserving(path: Path) -> Any:
-    from wordbias.methods.gender_preserving.checkpoint import Checkpoint
-
-    return Checkpoint(path, {"rate": 0.1}).read()
-
-
 def document(path: Path) -> Any:
     from wordbias.pages.document import read_documents
 
@@ -273,7 +267,6 @@ READERS = [
     Reader("subspace", "s.safetensors", seeds.subspace, call("subspace:Subspace.load")),
     Reader("transform", "t.safetensors", seeds.transform, transform),
     Reader("NLI model", "m.safetensors", seeds.nli_model, nli_model),
-    Reader("checkpoint of GP-GloVe", "g.checkpoint", seeds.gender_preserving, gender_preserving),
     Reader("entry of the cache", "entry.safetensors", seeds.entry, cached),
     Reader("unfinished vectors", "x.unfinished", seeds.representations, unfinished),
     Reader("how far vectors are", "x.unfinished.json", b'{"done": 3}', unfinished),

@@ -128,14 +128,6 @@ def checkpoint(path: Path) -> None:
     write_checkpoint(path, parts, {"about": {"rate": 0.1}, "done": 1, "history": [{"epoch": 1}]})
 
 
-def gender_preserving(path: Path) -> None:
-    from wordbias.methods.gender_preserving.checkpoint import Checkpoint, Snapshot
-
-    kept = Checkpoint(path, {"rate": 0.1})
-    kept.offer(Snapshot({"x": matrix(3, 2)}, {"epoch": 1}))
-    kept.write()
-
-
 def entry(path: Path) -> None:
     """Copy what loading a file of vectors puts into the cache."""
     from wordbias.formats import load

@@ -136,7 +136,6 @@ TENSORS = [
         seeds.checkpoint,
         seeds.representations,
         seeds.tensors,
-        seeds.gender_preserving,
     )
     or reader.name == "vectors in safetensors"
 ]

@@ -15,9 +15,8 @@ from wordbias.biographies.classifier import Classifier
 from wordbias.biographies.recipe import Recipe
 from wordbias.contextual.fine_tuning.optimising import adamw
 from wordbias.contextual.fine_tuning.recipe import Rounds, bucketed, schedule
-from wordbias.course import Course
 from wordbias.errors import WordbiasError
-from wordbias.training import train
+from wordbias.training import TrainingState, train
 
 Places = NDArray[np.intp]
 
@@ -49,7 +48,7 @@ def descend(
     checkpoint: Path | None = None,
     about: Mapping[str, Any] | None = None,
     what: str = "training",
-) -> Course:
+) -> TrainingState:
     """Train a classifier in place; it ends with the parameters that were best on dev.
 
     Parameters
@@ -57,7 +56,7 @@ def descend(
     recipe
         Its seed decides the order of the batches and dropout.
     checkpoint
-        Written after each look at dev, and gone on from if it is there. It is left there.
+        Written each time dev is measured, and resumed from if it exists. It is not removed.
     about
         What a checkpoint must agree in.
 
@@ -74,7 +73,7 @@ def descend(
         optimizer = _optimizer(model, recipe)
         rounds = Rounds.of(len(learned.targets), recipe)
         task = Task(optimizer, learned, dev, recipe, rounds)
-        course = train(
+        state = train(
             model,
             optimizer,
             task,
@@ -83,9 +82,9 @@ def descend(
             about=about,
             what=what,
         )
-    model.load_state_dict(course.best)
+    model.load_state_dict(state.best)
     model.eval()
-    return course
+    return state
 
 
 class Task:

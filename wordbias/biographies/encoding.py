@@ -37,7 +37,7 @@ class Reading:
     half
         Multiply matrices in bfloat16; parameters stay as they are.
     device
-        By default cuda if there is one.
+        By default the first of cuda, mps and cpu that is there.
     """
 
     max_tokens: int = 128

@@ -47,8 +47,8 @@ def train_head(
     """
     head = new_head(learned.vectors.shape[1], classes, recipe.seed)
     given, watched = (_Given(head, part.vectors, part.labels) for part in (learned, dev))
-    course = descend(Classifier(head), given, watched, recipe, what=what)
-    return Fitted(head, float(course.score[0]), int(course.epoch[0]))
+    state = descend(Classifier(head), given, watched, recipe, what=what)
+    return Fitted(head, float(state.score[0]), int(state.epoch[0]))
 
 
 @dataclass(init=False)

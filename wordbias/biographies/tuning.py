@@ -41,8 +41,8 @@ def tune(
     head = new_head(encoder.dim, len(learned.classes), recipe.seed).to(encoder.device)
     read, watched = (TextExamples(encoder, head, reading, part) for part in (learned, dev))
     model = Classifier(head, encoder.model)
-    course = descend(model, read, watched, recipe, checkpoint=checkpoint, about=about, what=what)
-    return Fitted(head, float(course.score[0]), int(course.epoch[0]))
+    state = descend(model, read, watched, recipe, checkpoint=checkpoint, about=about, what=what)
+    return Fitted(head, float(state.score[0]), int(state.epoch[0]))
 
 
 @dataclass(init=False)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from wordbias.contextual.next_sentence import longest
 from wordbias.errors import WordbiasError
 from wordbias.optional import need
-from wordbias.pretrained import PURPOSE, ModelLike, load_pretrained, name_of
+from wordbias.pretrained import PURPOSE, ModelLike, load_pretrained, name_of, to_float64
 from wordbias.progress import progress
 from wordbias.threads import threads
 
@@ -126,7 +126,8 @@ class MaskedModel:
         at = torch.arange(len(batch), device=self.device)
         places = torch.tensor([one.place for one in batch], device=self.device)
         tokens = torch.tensor([one.token for one in batch], device=self.device)
-        found: Float = logits[at, places].double().log_softmax(-1)[at, tokens].cpu().numpy()
+        log_p = to_float64(logits[at, places]).log_softmax(-1)  # (B, V)
+        found: Float = log_p[at.to(log_p.device), tokens.to(log_p.device)].cpu().numpy()
         if not np.isfinite(found).all():
             raise WordbiasError(f"{self.name}: predicts what is no number; its weights are damaged")
         return found

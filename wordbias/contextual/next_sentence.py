@@ -20,6 +20,7 @@ from wordbias.pretrained import (
     check_padding,
     load_pretrained,
     name_of,
+    to_float64,
 )
 from wordbias.probes.encoder import position_limit
 from wordbias.progress import progress
@@ -69,7 +70,8 @@ class NextSentence:
             Name or number of the output that means "is next". By default what the config says, and
             for BERT's own head, whose config says nothing, the first.
         device
-            By default cuda if there is one; a loaded model computes where it is.
+            By default the first of cuda, mps and cpu that is there; a loaded model computes where
+            it is.
 
         Raises
         ------
@@ -123,7 +125,7 @@ class NextSentence:
         return self.tokenizer(first, second, **how)
 
     def _predict(self, inputs: Any) -> Float:
-        logits = self.model(**inputs).logits.double()  # (B, 2)
+        logits = to_float64(self.model(**inputs).logits)  # (B, 2)
         found: Float = logits.softmax(-1)[:, self.place].cpu().numpy()
         if not np.isfinite(found).all():
             raise WordbiasError(f"{self.name}: predicts what is no number; its weights are damaged")

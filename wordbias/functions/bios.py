@@ -134,7 +134,7 @@ def bios(
     precision : str
         Of matrix products.
     device : str, optional
-        cpu or cuda.  [default: cuda if there is one]
+        cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     sentences : path or iterable of str, optional
         For CEAT: one a line, or a table.  [default: those of the test part]
     column : str, optional

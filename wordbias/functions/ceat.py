@@ -119,7 +119,7 @@ def ceat(
     max_length : int, optional
         Tokens that a text is cut to.
     device : str, optional
-        cpu or cuda.  [default: cuda if there is one]
+        cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     precision : str, optional
         What the model computes in.  [default: float32]
     random_init : int, optional

@@ -170,7 +170,7 @@ def debias(
     epochs : int, optional
         gender-preserving: with the classifiers.
     device : str, optional
-        gender-preserving: cpu or cuda.
+        gender-preserving: cpu, cuda or mps.
     checkpoint : path, optional
         gender-preserving: FILE to resume an interrupted training from.
     drop_last : bool, optional

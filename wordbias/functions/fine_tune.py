@@ -84,7 +84,7 @@ def fine_tune(
     every : int, optional
         Steps between looks at dev and checkpoints.  [default: 1000]
     device : str, optional
-        cpu or cuda.  [default: cuda if there is one]
+        cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     precision : str
         Of matrix products.
     seed : int

@@ -38,7 +38,7 @@ from wordbias.formats.spelling import as_text
 from wordbias.formats.streaming import BlockMap
 from wordbias.formats.writing import refuse_archive
 from wordbias.methods.fitted import Chain, Reach
-from wordbias.methods.gender_preserving.checkpoint import forget
+from wordbias.methods.gender_preserving import remove_checkpoints
 from wordbias.methods.transform import Transform, transformed, width_after
 from wordbias.rendering import how_many
 from wordbias.resources import located
@@ -180,7 +180,7 @@ class Subject:
             found = chain.reach(self.embedding.words)
         else:
             found = self._stream_words(chain, finish)
-        forget(chain.parts)
+        remove_checkpoints(chain.parts)
         return found
 
     def _stream_words(self, chain: Chain, finish: Callable[[str], None]) -> list[Reach]:

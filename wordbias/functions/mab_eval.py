@@ -89,7 +89,7 @@ def mab_eval(
     labels : sequence of str, optional
         With ``hf``: order of its outputs, neutral,entailment,contradiction.
     device : str, optional
-        With ``hf``: cpu or cuda.  [default: cuda if there is one]
+        With ``hf``: cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     set : str, optional
         Whom the hypotheses are about.  [default: explicit]
     groups : name, path or mapping, optional

@@ -117,7 +117,7 @@ def mab_study(
     sets : path, fetched name, or several
         Folder or file of sets to test the vectors' quality.
     device : str, optional
-        cpu or cuda.  [default: cuda if there is one]
+        cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     precision : str
         Of matrix products.
     jobs : int, optional

@@ -101,7 +101,7 @@ def nli_fairness(
     labels : sequence of str, optional
         Order of the NLI model's outputs, neutral,entailment,contradiction, where it does not say.
     device : str, optional
-        cpu or cuda.  [default: cuda if there is one]
+        cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     adapter : path or Adapter, optional
         What wordbias project wrote: measured beside.
     setting : str, or several

@@ -27,6 +27,7 @@ from wordbias.nli.recipes import PRECISIONS, Recipe, is_half, recipe_named
 from wordbias.optional import need
 from wordbias.rendering import Table
 from wordbias.results import Report, Row, number
+from wordbias.torch_threads import find_device
 from wordbias.workers import Workers
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def nli_train(
     patience : int, optional
         Stop after so many epochs without a better one.
     device : str, optional
-        cpu or cuda.  [default: cuda if there is one]
+        cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     precision : str
         Of matrix products.
     jobs : int, optional
@@ -162,7 +163,7 @@ def nli_train(
     need("torch", extra="torch", purpose="Training an NLI model")
     from wordbias.nli import runs, trainer
 
-    trainer.find_device(device)
+    find_device(device)
     data = runs.Data.of({name: load_pairs(open_pairs(one)) for name, one in given.items()})
     inputs: dict[str, dict[str, Any]] = {}
     opened = _opened(sources, Reading(cache, skip_bad, allow_pickle), inputs)

@@ -122,7 +122,7 @@ def probe(
     as_published : bool
         Last weights, as in the released code. Both compressions are always printed.
     device : str, optional
-        Of an MLP probe: cpu or cuda.  [default: cuda if there is one]
+        Of an MLP probe: cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     plot : path, optional
         Draw bits along the data: .png, .pdf or .svg.
     jobs : int, optional

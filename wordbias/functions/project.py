@@ -93,7 +93,7 @@ def project(
     batch : int
         Sentences at a time.
     device : str, optional
-        cpu or cuda.  [default: cuda if there is one]
+        cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     seed : int
         Of everything random.
 

@@ -95,7 +95,7 @@ def stereoset(
     next_label : str, optional
         Output of ``model`` that means: is next.
     device : str, optional
-        cpu or cuda.  [default: cuda if there is one]
+        cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     output : path, optional
         Every triple or pair with its scores.
     seed : int

@@ -139,7 +139,7 @@ def sweep(
     plot : path, optional
         Draw η against S: .png, .pdf or .svg.
     device : str, optional
-        cpu or cuda.  [default: cuda if there is one]
+        cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     jobs : int, optional
         Processes at a time.  [default: 1; on a cluster all workers]
     backend : str

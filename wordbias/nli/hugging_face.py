@@ -58,7 +58,7 @@ class Classifier:
         labels
             The order of its outputs, where its config does not say; what is given here wins.
         device
-            By default cuda if there is one.
+            By default the first of cuda, mps and cpu that is there.
 
         Raises
         ------

@@ -43,7 +43,7 @@ class Job:
 
     @property
     def checkpoint(self) -> Path:
-        """What an interrupted training goes on from."""
+        """The file that an interrupted training is resumed from."""
         return self.output.with_name(f"{self.output.name}.checkpoint")
 
     def is_done(self) -> bool:
@@ -72,7 +72,7 @@ class Job:
 def stacks(jobs: Sequence[Job]) -> list[list[Job]]:
     """Divide the jobs that are left into those that can be trained as one.
 
-    A checkpoint holds all models of a stack, so that it is gone on from with just these: also with
+    A checkpoint holds all models of a stack, so that training resumes with just these: also with
     those that are done, where a process was killed while it wrote one model after the other, and
     without those that are new in this call. A checkpoint whose models are all done is removed.
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from wordbias.course import Course
 from wordbias.nli.batches import Encoded
 from wordbias.nli.files import Model
 from wordbias.nli.jobs import Job
@@ -16,7 +15,7 @@ from wordbias.nli.learning import Learning, initialise, make_optimizer
 from wordbias.nli.model import DecomposableAttention
 from wordbias.nli.recipes import Recipe
 from wordbias.progress import Bar
-from wordbias.training import train
+from wordbias.training import TrainingState, train
 
 
 class Material(NamedTuple):
@@ -35,7 +34,7 @@ def train_stacked(
     recipe, seeds = data.recipe, [job.seed for job in jobs]
     tables = torch.from_numpy(np.stack([job.vectors for job in jobs])).to(device)
     model = _initial(tables.shape[2], recipe, seeds).to(device)
-    course = train(
+    state = train(
         model,
         make_optimizer(model, recipe),
         Learning(model, tables, data.train, data.dev, recipe, seeds, data.half),
@@ -48,7 +47,7 @@ def train_stacked(
         bar=bar,
     )
     for k, job in enumerate(jobs):
-        _write(job, course, k, recipe, device)
+        _write(job, state, k, recipe, device)
     jobs[0].checkpoint.unlink(missing_ok=True)
 
 
@@ -60,13 +59,13 @@ def _initial(dim: int, recipe: Recipe, seeds: Sequence[int]) -> DecomposableAtte
     return model
 
 
-def _write(job: Job, course: Course, k: int, recipe: Recipe, device: torch.device) -> None:
-    weights = {name: value[k].numpy() for name, value in course.best.items()}
+def _write(job: Job, state: TrainingState, k: int, recipe: Recipe, device: torch.device) -> None:
+    weights = {name: value[k].numpy() for name, value in state.best.items()}
     about = {
         **job.about,
-        "dev_accuracy": float(course.score[k]),
-        "best_epoch": int(course.epoch[k]),
-        "epochs": int(course.epoch[k] + course.waited[k]),
+        "dev_accuracy": float(state.score[k]),
+        "best_epoch": int(state.epoch[k]),
+        "epochs": int(state.epoch[k] + state.waited[k]),
         "device": device.type,
         "torch": torch.__version__,
     }

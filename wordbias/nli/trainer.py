@@ -18,10 +18,10 @@ from wordbias.nli.stacked import Material, train_stacked
 from wordbias.nli.watching import Counter, log_length, watched
 from wordbias.progress import Bar
 from wordbias.threads import threads
-from wordbias.torch_threads import torch_threads
+from wordbias.torch_threads import find_device, torch_threads
 from wordbias.workers import Workers
 
-__all__ = ["Job", "find_device", "train_all"]
+__all__ = ["Job", "train_all"]
 
 _LOST = "the same call goes on after the last whole epoch"
 
@@ -38,7 +38,7 @@ def train_all(
 ) -> None:
     """Train every job that is not done, and write the models.
 
-    What was interrupted goes on from the last whole epoch.
+    An interrupted training is resumed from the last whole epoch.
 
     Parameters
     ----------
@@ -49,8 +49,8 @@ def train_all(
     recipe
         Of all of them.
     device
-        ``cuda`` trains them stacked as one; ``cpu`` trains each with one thread in a process of its
-        own, which is faster there. By default cuda if there is one.
+        ``cuda`` or ``mps`` trains them stacked as one; ``cpu`` trains each with one thread in a
+        process of its own, which is faster there. See `wordbias.torch_threads.find_device`.
     half
         Compute in bfloat16; parameters stay in float32.
     workers
@@ -90,27 +90,6 @@ def _train(
     else:
         for stack in left:
             train_stacked(stack, data, device)
-
-
-def find_device(name: str | None) -> torch.device:
-    """Return the device of a name, by default a GPU if there is one.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no such device.
-    """
-    if name is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).split("\n")[0].rstrip(".")
-        raise WordbiasError(f"device {name!r}: {reason}; use cpu, or cuda with a GPU") from None
-    if device.type not in ("cpu", "cuda"):
-        raise WordbiasError(f"device {name!r}: expected cpu or cuda")
-    return device
 
 
 def _train_apart(jobs: Sequence[Job], data: Material, workers: Workers) -> None:

@@ -7,6 +7,7 @@ from wordbias.pretrained.computing import (
     need_transformers,
     silent,
     to_device,
+    to_float64,
 )
 from wordbias.pretrained.given import (
     ModelLike,
@@ -31,6 +32,7 @@ __all__ = [
     "need_transformers",
     "silent",
     "to_device",
+    "to_float64",
     "transformer_of",
     "weights_sha256",
 ]

@@ -9,6 +9,7 @@ from typing import Any
 
 from wordbias.errors import WordbiasError
 from wordbias.optional import need
+from wordbias.torch_threads import find_device
 
 PURPOSE = "a Hugging Face model"
 
@@ -28,7 +29,7 @@ def to_device(model: Any, device: str | None, precision: str | None = None) -> t
     Parameters
     ----------
     device
-        By default cuda if there is one.
+        See `wordbias.torch_threads.find_device`.
     precision
         A type of torch; by default as the model is.
 
@@ -38,14 +39,17 @@ def to_device(model: Any, device: str | None, precision: str | None = None) -> t
         If there is no such device.
     """
     torch = need("torch", extra="contextual", purpose=PURPOSE)
-    chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
     dtype = None if precision is None else getattr(torch, precision)
+    chosen = find_device(device or None)
     try:
-        return model.eval().to(device=chosen, dtype=dtype), chosen
-    except (RuntimeError, AssertionError) as error:
-        raise WordbiasError(
-            f"device {chosen!r}: {first_line(error)}; use cpu, or cuda with a GPU"
-        ) from None
+        return model.eval().to(device=chosen, dtype=dtype), str(chosen)
+    except (RuntimeError, TypeError) as error:
+        raise WordbiasError(f"device {str(chosen)!r}: {first_line(error)}; use cpu") from None
+
+
+def to_float64(x: Any) -> Any:
+    """Return a tensor in float64, on the CPU if it is on mps, which lacks that type."""
+    return (x.cpu() if x.device.type == "mps" else x).double()
 
 
 @contextmanager

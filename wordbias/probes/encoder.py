@@ -123,7 +123,7 @@ class Encoder:
         name
             A folder, or a name on the hub.
         device
-            By default cuda if there is one.
+            By default the first of cuda, mps and cpu that is there.
         precision
             One of `PRECISIONS`; vectors are float32 in any case.
         random_init

@@ -15,32 +15,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from wordbias.errors import WordbiasError
 from wordbias.probes.linear import BETAS, EPS, Floats, Integers
 from wordbias.probes.recipe import Recipe
 from wordbias.probes.stacked import Make
-
-
-def find_device(device: str | None) -> torch.device:
-    """Return the device of this name; without one, a GPU if there is one.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no such device.
-    """
-    try:
-        found = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-        torch.empty(0, device=found)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).partition("\n")[0]
-        raise WordbiasError(f"device {device!r}: cannot be used: {reason}; name cpu") from None
-    return found
+from wordbias.torch_threads import find_device
 
 
 def is_cpu(device: str | None) -> bool:
     """Say whether this device is the processor, where one wide probe already fills the cache."""
-    return find_device(device).type == "cpu"
+    return bool(find_device(device).type == "cpu")
 
 
 def maker(device: str | None) -> Make:

@@ -5,6 +5,9 @@ block's probe reads the same batch, and one matrix product serves them all. A bl
 shorter waits for the largest. Columns of probes are sorted by the size of their blocks and rows by
 that of their largest block still trained: who takes part in a step is a corner of the stack, a
 view. Probes that are done are left out from the next epoch on, once their whole row or column is.
+
+This is not the loop of `wordbias.training`: the same code trains in numpy and in torch without
+autograd, the stack shrinks while it trains, and seconds of work need no checkpoint.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from numpy.typing import NDArray
 
 from wordbias.probes.recipe import Recipe, Result
 from wordbias.probes.schedule import Job, Schedule, Stretch
-from wordbias.probes.standing import Standing, cross_entropy
+from wordbias.probes.standing import EarlyStopping, cross_entropy
 
 Integers = NDArray[np.intp]
 Floats = NDArray[np.float64]
@@ -79,7 +82,7 @@ class Stack:
     probes: Probes
     recipe: Recipe
     dim: int
-    state: Standing
+    state: EarlyStopping
 
     def __init__(
         self,
@@ -102,7 +105,7 @@ class Stack:
         seeds = [job.seed for job in jobs]
         self.probes = make(flat, seeds, self.blocks.tolist(), classes, recipe)
         self.recipe, self.dim = recipe, vectors.shape[2]
-        self.state = Standing.begin((len(jobs), len(self.sizes)))
+        self.state = EarlyStopping.begin((len(jobs), len(self.sizes)))
         self.state.going[:] = np.isin(np.arange(len(self.sizes)), self.blocks)
 
     def train(self, finished: Callable[[int], object], stop: threading.Event) -> None:

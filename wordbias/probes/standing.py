@@ -1,4 +1,4 @@
-"""Where each probe of a stack stands: its losses on dev, how long it waits, its best epoch."""
+"""Early stopping of a stack of probes: losses on dev, patience, best epochs; and the loss."""
 
 from __future__ import annotations
 
@@ -15,8 +15,20 @@ Floats = NDArray[np.float64]
 
 
 @dataclass
-class Standing:
-    """Where each probe stands, shape ``(S, B)`` each."""
+class EarlyStopping:
+    """Early stopping of every probe by itself, shape ``(S, B)`` each.
+
+    Attributes
+    ----------
+    going
+        Whether a probe is still trained.
+    lowest
+        Its lowest loss on dev.
+    waited
+        Epochs since then.
+    epochs, best
+        Epochs that it was trained, and the one whose weights are kept.
+    """
 
     going: NDArray[np.bool_]
     lowest: Floats
@@ -25,8 +37,8 @@ class Standing:
     best: Integers
 
     @classmethod
-    def begin(cls, shape: tuple[int, int]) -> Standing:
-        """Let all of them begin."""
+    def begin(cls, shape: tuple[int, int]) -> EarlyStopping:
+        """Begin with all probes in training."""
 
         def zeros() -> Integers:
             return np.zeros(shape, np.intp)
@@ -34,7 +46,7 @@ class Standing:
         return cls(np.ones(shape, bool), np.full(shape, np.inf), zeros(), zeros(), zeros())
 
     def judge(self, at: Any, loss: Floats, recipe: Recipe) -> NDArray[np.bool_]:
-        """Take in an epoch's losses on dev; return whose weights are to be kept."""
+        """Compare an epoch's losses on dev with the lowest; return whose weights are to be kept."""
         going = self.going[at]
         self.epochs[at] += going
         better = going & (loss < self.lowest[at] - recipe.tolerance)

@@ -14,10 +14,9 @@ from wordbias.contextual.fine_tuning.reading import Cached, Part, Reader
 from wordbias.contextual.fine_tuning.recipe import Recipe, Rounds
 from wordbias.contextual.fine_tuning.several import ALONE, Processes
 from wordbias.contextual.fine_tuning.task import Task, Trained, optimizer_of
-from wordbias.course import Course
 from wordbias.errors import Interrupted
 from wordbias.threads import threads
-from wordbias.training import train
+from wordbias.training import TrainingState, train
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ def fine_tune(
     data, dev
         What it is trained on, and what chooses its best parameters.
     checkpoint
-        File that is written after each round, and gone on from if it is there. It is left there.
+        File that is written after each round, and resumed from if it exists. It is not removed.
     log
         File that gets a line of JSON each round.
     about
@@ -86,10 +85,10 @@ def fine_tune(
         trained = Trained(headed.model, recipe.head_only)
         optimizer = optimizer_of(trained, recipe, processes)
         task = Task(trained, optimizer, parts[0], parts[1], recipe, rounds, processes)
-        course = _trained(trained, optimizer, task, checkpoint, log, about)
-    trained.load_state_dict(course.best)
+        state = _trained(trained, optimizer, task, checkpoint, log, about)
+    trained.load_state_dict(state.best)
     headed.model.eval()
-    return Tuned(float(course.score[0]), int(course.epoch[0]), rounds)
+    return Tuned(float(state.score[0]), int(state.epoch[0]), rounds)
 
 
 def _trained(
@@ -99,7 +98,7 @@ def _trained(
     checkpoint: Path | None,
     log: Path | None,
     about: dict[str, Any] | None,
-) -> Course:
+) -> TrainingState:
     first = task.processes.first
     try:
         return train(

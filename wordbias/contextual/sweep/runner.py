@@ -44,7 +44,7 @@ class Source:
     labels
         What a user says of its outputs: the one that means "is next", or the order of three.
     device
-        By default cuda if there is one.
+        By default the first of cuda, mps and cpu that is there.
     """
 
     head: str

@@ -11,17 +11,19 @@ fitting only.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from wordbias.accepting import named_file
 from wordbias.arrays import rounding
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.gender_preserving.autoencoder import load_torch
-from wordbias.methods.gender_preserving.checkpoint import keep
 from wordbias.methods.gender_preserving.encoder import TanhEncoder as TanhEncoder
 from wordbias.methods.gender_preserving.findings import (
     reach_rows,
@@ -29,12 +31,13 @@ from wordbias.methods.gender_preserving.findings import (
     training_rows,
     word_rows,
 )
-from wordbias.methods.gender_preserving.phase import Corpus, Plan
 from wordbias.methods.gender_preserving.reach import Reach, refuse_mostly_outside, tanh_reach
-from wordbias.methods.gender_preserving.training import Trained, train
 from wordbias.methods.gender_preserving.words import Given, Lists, find_lists, hold_out
 from wordbias.methods.words import as_attribute, as_embedding
+from wordbias.torch_threads import find_device
 from wordbias.wordlists import Attribute
+
+_CHECKPOINTS: WeakKeyDictionary[Fitted, Path] = WeakKeyDictionary()
 
 
 def fit(
@@ -69,11 +72,11 @@ def fit(
     weight
         λ, of all terms of the main loss but the reconstruction.
     device
-        ``cpu``, ``cuda``, …; by default a GPU if there is one.
+        ``cpu``, ``cuda`` or ``mps``; see `wordbias.torch_threads.find_device`.
     checkpoint
-        A file to go on from when the training is interrupted; see
-        `wordbias.methods.gender_preserving.training.train`. It stays at the end: remove it, by hand
-        or by `wordbias.methods.gender_preserving.checkpoint.forget`, when the result is written.
+        A file to resume an interrupted training from; see
+        `wordbias.methods.gender_preserving.training.train`. It is not removed at the end: remove
+        it, by hand or by `remove_checkpoints`, when the result is stored.
     as_published
         Train as the published code does: on vectors as they are, although the decoder's tanh
         cannot reach values outside (−1, 1); one epoch less of the autoencoder and the classifiers;
@@ -97,19 +100,32 @@ def fit(
     """
     embedding, attribute = as_embedding(embedding), as_attribute(attribute)
     load_torch()
-    plan = Plan(pretrain_epochs, classifier_epochs, epochs, as_published, seed, weight)
-    _check_plan(plan)
+    settings: dict[str, Any] = {
+        "pretrain_epochs": pretrain_epochs,
+        "classifier_epochs": classifier_epochs,
+        "epochs": epochs,
+        "weight": weight,
+        "as_published": as_published,
+        "seed": seed,
+    }
+    _check_settings(settings)
     reach, scale = _reach(embedding, as_published)
     lists = find_lists(embedding, attribute, stereotypes, neutral, seed)
     _check_difference(embedding, lists)
-    corpus = Corpus(embedding.vectors, choose_device(device), scale)
-    trained = train(corpus, hold_out(embedding, lists, seed), plan, checkpoint)
+    # these import torch
+    from wordbias.methods.gender_preserving.pretraining import Corpus
+    from wordbias.methods.gender_preserving.training import train
+
+    path = None if checkpoint is None else Path(named_file(checkpoint))
+    corpus = Corpus(embedding.vectors, find_device(device), scale)
+    trained = train(corpus, hold_out(embedding, lists, seed), **settings, checkpoint=path)
     name = embedding.name
     rows = [*word_rows(name, lists), *reach_rows(name, reach, scale)]
     rows += training_rows(name, attribute.groups, trained)
+    kernel, bias = (one.cpu().double().numpy() for one in trained.after.encoder)
     fitted = Fitted(
         "gender-preserving",
-        (_encoder(trained, scale),),
+        (TanhEncoder(kernel / scale, bias),),
         found=tuple(rows),
         settings={
             "stereotypes": _plain(stereotypes), "neutral": _plain(neutral),
@@ -119,8 +135,20 @@ def fit(
         },
         warnings=tuple(remarks(reach, scale, rows)),
     )  # fmt: skip
-    keep(fitted, checkpoint)
+    if path is not None:
+        _CHECKPOINTS[fitted] = path
     return fitted
+
+
+def remove_checkpoints(fitted: Iterable[Fitted]) -> None:
+    """Remove the checkpoints of fits whose result is stored: now that it is written, not before.
+
+    Only those of fits of this process are removed: a stored fit that names a file is no reason to
+    remove that file.
+    """
+    for one in fitted:
+        if (path := _CHECKPOINTS.pop(one, None)) is not None:
+            path.unlink(missing_ok=True)
 
 
 def _reach(embedding: Embedding, as_published: bool) -> tuple[Reach, float]:
@@ -131,41 +159,17 @@ def _reach(embedding: Embedding, as_published: bool) -> tuple[Reach, float]:
     return reach, reach.scale(as_published)
 
 
-def choose_device(name: str | None) -> Any:
-    """Return the torch device of a name, by default a GPU if there is one.
-
-    Raises
-    ------
-    WordbiasError
-        If torch does not know it or cannot compute there.
-    """
-    torch = load_torch()
-    if name is None:
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-        torch.ones(1, device=device).sum().item()
-    except (RuntimeError, AssertionError, TypeError) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise WordbiasError(
-            f"device {name!r}: torch cannot compute there ({reason}); take cpu, or cuda where "
-            "there is a GPU"
-        ) from None
-    return device
-
-
-def _check_plan(plan: Plan) -> None:
-    before = 1 + plan.as_published
+def _check_settings(settings: dict[str, Any]) -> None:
+    before = 1 + settings["as_published"]
     for name, least in (("pretrain_epochs", before), ("classifier_epochs", before), ("epochs", 1)):
-        if getattr(plan, name) < least:
+        if settings[name] < least:
             lost = "; as published one of them is not run" if least > 1 else ""
-            raise WordbiasError(
-                f"{name}: expected at least {least}, got {getattr(plan, name)}{lost}"
-            )
-    if not (plan.weight > 0 and np.isfinite(plan.weight)):
-        raise WordbiasError(f"weight: expected a positive number, got {plan.weight}")
-    if plan.seed < 0:
-        raise WordbiasError(f"seed: expected a number from 0 on, got {plan.seed}")
+            raise WordbiasError(f"{name}: expected at least {least}, got {settings[name]}{lost}")
+    weight, seed = settings["weight"], settings["seed"]
+    if not (weight > 0 and np.isfinite(weight)):
+        raise WordbiasError(f"weight: expected a positive number, got {weight}")
+    if seed < 0:
+        raise WordbiasError(f"seed: expected a number from 0 on, got {seed}")
 
 
 def _check_difference(embedding: Embedding, lists: Lists) -> None:
@@ -176,11 +180,6 @@ def _check_difference(embedding: Embedding, lists: Lists) -> None:
             f"{embedding.name}: the mean difference of {len(first)} pairs is zero; there is "
             "nothing to preserve or to remove: are the vectors constant, or debiased already?"
         )
-
-
-def _encoder(trained: Trained, scale: float) -> TanhEncoder:
-    kernel, bias = (tensor.cpu().double().numpy() for tensor in trained.after.encoder)
-    return TanhEncoder(kernel / scale, bias)
 
 
 def _plain(given: Given) -> Any:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from wordbias.optional import need
 
 Tensor = Any
@@ -61,6 +63,12 @@ class Networks(NamedTuple):
 def load_torch() -> Any:
     """Import torch, or say how to install it."""
     return need("torch", extra="torch", purpose="Gender-preserving debiasing")
+
+
+def generator(seed: int, phase: int, epoch: int) -> Generator:
+    """Make the source of all that is random in an epoch of a phase; phase 3 is the beginning."""
+    drawn = np.random.SeedSequence([seed, phase, epoch]).generate_state(1, np.uint64)[0]
+    return load_torch().Generator().manual_seed(int(drawn))
 
 
 def initial_networks(d: int, rng: Generator) -> Networks:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import ClassVar
 
-from wordbias.methods.gender_preserving.autoencoder import Generator, Networks, Tensor, load_torch
+import torch
+from torch import Tensor
+
+from wordbias.methods.gender_preserving.autoencoder import Networks, generator
 from wordbias.methods.gender_preserving.losses import debiasing_terms, difference_vector, dropped
-from wordbias.methods.gender_preserving.phase import Corpus, Plan
 from wordbias.methods.gender_preserving.words import Part
 
 _RATE = 0.1
@@ -24,47 +26,69 @@ class Debiasing:
 
     The published code also judges them with dropout on, by a slip of a name. That leaves the
     choice of the best epoch to chance and is not repeated.
+
+    Parameters
+    ----------
+    train, dev
+        Vectors of the words to train on, and of those held out.
+    weight
+        λ, of all terms of the loss but the reconstruction.
     """
 
     name: ClassVar[str] = "debiasing"
     trained: ClassVar[tuple[str, ...]] = Networks._fields
-    plan: Plan
-    epochs: int
-    threads: int
-    train: Part
-    dev: Part
+    threads: ClassVar[int] = 1
+    networks: Networks
+    train: Part[Tensor]
+    dev: Part[Tensor]
+    weight: float
+    seed: int
+    as_published: bool
     v: Tensor
 
-    def __init__(self, corpus: Corpus, words: tuple[Part, Part], plan: Plan) -> None:
-        self.plan, self.epochs, self.threads = plan, plan.epochs, 1
-        self.train, self.dev = (Part(*map(corpus.take, part)) for part in words)
+    def __init__(
+        self,
+        networks: Networks,
+        train: Part[Tensor],
+        dev: Part[Tensor],
+        weight: float = 1e-4,
+        seed: int = 0,
+        as_published: bool = False,
+    ) -> None:
+        self.networks, self.train, self.dev = networks, train, dev
+        self.weight, self.seed, self.as_published = weight, seed, as_published
 
-    def optimizer(self, tensors: list[Tensor]) -> Any:
-        """Gradient descent."""
-        return load_torch().optim.SGD(tensors, lr=_RATE)
+    def optimizer(self, tensors: Sequence[Tensor]) -> torch.optim.Optimizer:
+        """Make gradient descent."""
+        return torch.optim.SGD(tensors, lr=_RATE)
 
-    def begin(self, networks: Networks) -> None:
-        """Compute the difference vector, a constant of the epoch."""
-        self.v = difference_vector(networks, self.train.pairs)
+    def steps(self) -> int:
+        """Return the quadruples of an epoch."""
+        return self._length(self.train)
 
-    def batches(self, rng: Generator) -> Iterator[Tensor]:
-        """Yield one quadruple at a time, shape ``(1, 4, d)``."""
+    def quadruples(self, epoch: int) -> tuple[Tensor, torch.Generator]:
+        """Draw the quadruples, shape ``(n, 4, d)``; return the source of the dropout, too."""
+        rng = generator(self.seed, 2, epoch)
+        return self._lined_up(self.train, lambda n: torch.randperm(n, generator=rng)), rng
 
-        def shuffled(n: int) -> Tensor:
-            return load_torch().randperm(n, generator=rng)
+    def losses(self, epoch: int) -> Iterator[Tensor]:
+        """Compute the main loss with dropout; the difference vector is a constant of the epoch.
 
-        return iter(self._quadruples(self.train, shuffled).split(1))
+        Yields shape ``(1,)``.
+        """
+        self.v = difference_vector(self.networks, self.train.pairs)
+        quadruples, rng = self.quadruples(epoch)
+        for x in torch.split(quadruples, 1):
+            terms = debiasing_terms(self.networks, x, dropped(x, _DROPOUT, rng), self.v)
+            yield terms.total(self.weight)[None]
 
-    def loss(self, networks: Networks, batch: Tensor, rng: Generator) -> Tensor:
-        """Compute the main loss with dropout."""
-        terms = debiasing_terms(networks, batch, dropped(batch, _DROPOUT, rng), self.v)
-        return terms.total(self.plan.weight)
-
-    def dev_loss(self, networks: Networks) -> Tensor:
-        """Compute the main loss of held-out quadruples."""
-        v = self.v if self.plan.as_published else difference_vector(networks, self.train.pairs)
-        x = self._quadruples(self.dev, load_torch().arange)
-        return debiasing_terms(networks, x, x, v).total(self.plan.weight)
+    def score(self) -> Tensor:
+        """Return the negative main loss of held-out quadruples, shape ``(1,)``."""
+        now = difference_vector(self.networks, self.train.pairs)
+        x = self._lined_up(self.dev, torch.arange)
+        terms = debiasing_terms(self.networks, x, x, self.v if self.as_published else now)
+        loss: Tensor = terms.total(self.weight)
+        return -loss[None]
 
     def stereotypes_along(self, networks: Networks) -> dict[str, tuple[Tensor, Tensor]]:
         r"""Compute :math:`|v^\top h|` and :math:`|\cos(v, h)|` of the stereotypes.
@@ -80,10 +104,12 @@ class Debiasing:
             found[name] = along, along / (hidden.norm(dim=1) * v.norm())
         return found
 
-    def _quadruples(self, part: Part, order: Callable[[int], Tensor]) -> Tensor:
+    def _length(self, part: Part[Tensor]) -> int:
+        return (min if self.as_published else max)(len(words) for words in part)
+
+    def _lined_up(self, part: Part[Tensor], order: Callable[[int], Tensor]) -> Tensor:
         """Line the lists up, each gone through in rounds; shape ``(n, 4, d)``."""
-        torch, lengths = load_torch(), [len(words) for words in part]
-        n = min(lengths) if self.plan.as_published else max(lengths)
-        rows = (torch.cat([order(size) for _ in range(-(-n // size))])[:n] for size in lengths)
+        n = self._length(part)
+        rows = (torch.cat([order(len(one)) for _ in range(-(-n // len(one)))])[:n] for one in part)
         pairs, *words = (vectors[row] for vectors, row in zip(part, rows, strict=True))
         return torch.cat([pairs, *(word[:, None] for word in words)], 1)

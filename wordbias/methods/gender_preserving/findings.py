@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wordbias.methods.gender_preserving.autoencoder import load_torch
 from wordbias.methods.gender_preserving.reach import Reach
-from wordbias.methods.gender_preserving.training import Trained
 from wordbias.methods.gender_preserving.words import Lists
 from wordbias.results import Row
 from wordbias.torch_threads import torch_threads
+
+if TYPE_CHECKING:
+    from wordbias.methods.gender_preserving.training import Trained
 
 _MUCH = 0.01
 _LOWER = {"neutral": 0.0, "better": "lower"}
@@ -37,12 +39,14 @@ def training_rows(subject: str, groups: tuple[str, str], trained: Trained) -> It
     The reconstruction loss is that of the vectors as they were given, whatever they were scaled
     by; the losses beside the epochs are those that were minimised.
     """
-    for done in trained.done:
-        whose = [{"group": group} for group in groups] if len(done["dev_loss"]) > 1 else [{}]
-        for one, best, loss in zip(whose, done["best_epoch"], done["dev_loss"], strict=True):
-            about = {"phase": done["phase"], **one, "best_epoch": best, "dev_loss": loss}
-            yield Row(subject, "epochs", done["epochs"], about)
     autoencoding, classifying, debiasing = trained.phases
+    names = autoencoding.name, classifying.name, debiasing.name
+    for phase, state in zip(names, trained.states, strict=True):
+        best, losses = state.epoch.tolist(), (-state.score).tolist()
+        whose = [{"group": group} for group in groups] if len(losses) > 1 else [{}]
+        for one, epoch, loss in zip(whose, best, losses, strict=True):
+            about = {"phase": phase, **one, "best_epoch": epoch, "dev_loss": loss}
+            yield Row(subject, "epochs", state.done, about)
     for stage, networks in (("before", trained.before), ("after", trained.after)):
         with load_torch().no_grad(), torch_threads(1):
             loss = autoencoding.reconstruction(networks).item() * autoencoding.corpus.scale**2

@@ -1,44 +1,55 @@
-"""The training loop of gender-preserving debiasing: seeded, interruptible, the best epoch kept."""
+"""The three phases of training gender-preserving debiasing, one after the other."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+from torch import nn
 
 from wordbias import __version__
-from wordbias.errors import WordbiasError
+from wordbias.checkpoints import State
 from wordbias.methods.gender_preserving.autoencoder import (
-    Generator,
     Networks,
+    by_name,
     copied,
+    generator,
     initial_networks,
-    load_torch,
 )
-from wordbias.methods.gender_preserving.checkpoint import Checkpoint
 from wordbias.methods.gender_preserving.debiasing import Debiasing
-from wordbias.methods.gender_preserving.phase import Corpus, Phase, Plan
-from wordbias.methods.gender_preserving.pretraining import Autoencoding, Classifying
-from wordbias.methods.gender_preserving.state import State, begun, restored, snapshot, trained
-from wordbias.methods.gender_preserving.words import Part
-from wordbias.progress import progress
+from wordbias.methods.gender_preserving.pretraining import Autoencoding, Classifying, Corpus
+from wordbias.methods.gender_preserving.words import Part, Rows
 from wordbias.torch_threads import torch_threads
+from wordbias.training import TrainingState
+from wordbias.training import train as train_phase
+
+_SECONDS = 10.0
+"""Least time between two checkpoints: an epoch may take milliseconds."""
 
 
-@dataclass(frozen=True)
-class Trained:
-    """What a training comes to: the networks before and after the main phase, and each phase."""
+class Trained(NamedTuple):
+    """The networks before and after the main phase, and each phase with its training."""
 
     before: Networks
     after: Networks
     phases: tuple[Autoencoding, Classifying, Debiasing]
-    done: Sequence[dict[str, Any]]
+    states: list[TrainingState]
 
 
-def train(corpus: Corpus, words: tuple[Part, Part], plan: Plan, path: Any = None) -> Trained:
+def train(
+    corpus: Corpus,
+    words: tuple[Part[Rows], Part[Rows]],
+    *,
+    pretrain_epochs: int = 315,
+    classifier_epochs: int = 15,
+    epochs: int = 5,
+    weight: float = 1e-4,
+    as_published: bool = False,
+    seed: int = 0,
+    checkpoint: Path | None = None,
+) -> Trained:
     """Train the autoencoder, then the classifiers, then all of them by the main loss.
 
     Parameters
@@ -46,13 +57,13 @@ def train(corpus: Corpus, words: tuple[Part, Part], plan: Plan, path: Any = None
     corpus
         All vectors.
     words
-        To train on, and held out.
-    plan
-        How long and how.
-    path
-        Where to keep a checkpoint, and to go on from it. It is written after an epoch, at most
-        every ten seconds, when the training is interrupted, and at its end: until the result is
-        safe somewhere else, the same call finds it there.
+        Row numbers of the words to train on, and of those held out.
+    pretrain_epochs, classifier_epochs, epochs, weight, as_published, seed
+        See `wordbias.methods.gender_preserving.fit`.
+    checkpoint
+        File to resume from. It is written after an epoch, at most every ten seconds, when the
+        training is interrupted, and at the end of a phase. It is not removed at the end: until the
+        result is stored somewhere else, the same call finds it there.
 
     Raises
     ------
@@ -62,83 +73,80 @@ def train(corpus: Corpus, words: tuple[Part, Part], plan: Plan, path: Any = None
     Notes
     -----
     Whatever is random in an epoch is drawn from the seed, the phase and the epoch: a training that
-    was interrupted and goes on comes to the same weights bit for bit, on the same device and with
+    was interrupted and resumed comes to the same weights bit for bit, on the same device and with
     as many threads.
     """
-    identity = {} if path is None else {**asdict(plan), **_fingerprints(corpus, words)}
-    checkpoint = Checkpoint(path, identity)
-    phases = (
-        Autoencoding(corpus, plan),
-        Classifying(corpus, words, plan),
-        Debiasing(corpus, words, plan),
-    )
-    found = checkpoint.read()
-    state = _first(phases, corpus, plan) if found is None else restored(found, phases, corpus)
-    try:
-        _run(phases[state.phase], state, plan.seed, checkpoint)
-        while state.phase + 1 < len(phases):
-            state = begun(phases, state.phase + 1, state.best, state.done)
-            _run(phases[state.phase], state, plan.seed, checkpoint)
-    except KeyboardInterrupt:
-        checkpoint.write()
-        raise
-    checkpoint.write()
-    return Trained(state.start, state.best, phases, state.done)
+    about: dict[str, Any] = {
+        "pretrain_epochs": pretrain_epochs,
+        "classifier_epochs": classifier_epochs,
+        "epochs": epochs,
+        "as_published": as_published,
+        "seed": seed,
+        "weight": weight,
+    }
+    if checkpoint is not None:
+        about |= _fingerprints(corpus, words)
+    drawn = initial_networks(corpus.vectors.shape[1], generator(seed, 3, 0))
+    before = networks = copied(drawn, corpus.device)
+    learned, dev = (Part(*map(corpus.take, part)) for part in words)
+    autoencoding = Autoencoding(networks, corpus, seed, as_published)
+    classifying = Classifying(networks, learned, dev, seed)
+    debiasing = Debiasing(networks, learned, dev, weight, seed, as_published)
+    phases: list[tuple[Autoencoding | Classifying | Debiasing, int]] = [
+        (autoencoding, pretrain_epochs - as_published),
+        (classifying, classifier_epochs - as_published),
+        (debiasing, epochs),
+    ]
+    states: list[TrainingState] = []
+    for phase, count in phases:
+        before = copied(networks)
+        model = _Stack(networks, phase.trained)
+        with torch_threads(phase.threads):
+            state = train_phase(
+                model,
+                phase.optimizer(model.tensors),
+                phase,
+                epochs=count,
+                checkpoint=checkpoint,
+                seconds=_SECONDS,
+                earlier=states,
+                about=about,
+                remedy="bring the vectors to length one first",
+                what=f"training: {phase.name}",
+            )
+        model.load_state_dict(state.best)
+        states.append(state)
+    return Trained(before, copied(networks), (autoencoding, classifying, debiasing), states)
 
 
-def generator(seed: int, phase: int, epoch: int) -> Generator:
-    """Make the source of all that is random in an epoch."""
-    drawn = np.random.SeedSequence([seed, phase, epoch]).generate_state(1, np.uint64)[0]
-    return load_torch().Generator().manual_seed(int(drawn))
+class _Stack(nn.Module):
+    """Some of the networks as a stack: the two classifiers, or all that is trained as one model."""
+
+    def __init__(self, networks: Networks, parts: tuple[str, ...]) -> None:
+        super().__init__()
+        chosen = {
+            name: tensor
+            for name, tensor in by_name(networks).items()
+            if name.partition(".")[0] in parts
+        }
+        self.tensors = [tensor.requires_grad_() for tensor in chosen.values()]
+        apart = parts == ("classifiers",)
+        self.views: State = {
+            name: tensor.detach().movedim(-1, 0) if apart else tensor.detach()[None]
+            for name, tensor in chosen.items()
+        }
+
+    def state_dict(self, *_: Any, **__: Any) -> State:  # type: ignore[override]
+        """Return the tensors, models along the first axis."""
+        return self.views
+
+    def load_state_dict(self, state: Any, *_: Any, **__: Any) -> None:  # type: ignore[override]
+        """Take the values of others."""
+        for name, view in self.views.items():
+            view.copy_(state[name])
 
 
-def _first(phases: Sequence[Phase], corpus: Corpus, plan: Plan) -> State:
-    rng = generator(plan.seed, len(phases), 0)
-    networks = initial_networks(corpus.vectors.shape[1], rng)
-    return begun(phases, 0, copied(networks, corpus.device), [])
-
-
-def _run(phase: Phase, state: State, seed: int, checkpoint: Checkpoint) -> None:
-    left = phase.epochs - state.epoch
-    with torch_threads(phase.threads), progress(f"training: {phase.name}", left, "epoch") as bar:
-        while state.epoch < phase.epochs:
-            _epoch(phase, state, generator(seed, state.phase, state.epoch))
-            state.epoch += 1
-            _keep_best(phase, state)
-            if checkpoint.path is not None:
-                checkpoint.offer(snapshot(state))
-            bar.set_postfix_str(f"best dev loss {float(state.best_loss.mean()):.3g}")
-            bar.update()
-    best = {"best_epoch": state.best_epoch.tolist(), "dev_loss": state.best_loss.tolist()}
-    state.done.append({"phase": phase.name, "epochs": state.epoch, **best})
-
-
-def _epoch(phase: Phase, state: State, rng: Generator) -> None:
-    phase.begin(state.now)
-    for batch in phase.batches(rng):
-        state.optimizer.zero_grad()
-        phase.loss(state.now, batch, rng).backward()
-        state.optimizer.step()
-
-
-def _keep_best(phase: Phase, state: State) -> None:
-    """Copy what is better than ever: all that is trained, or the better classifier's column."""
-    torch = load_torch()
-    with torch.no_grad():
-        loss = phase.dev_loss(state.now).reshape(-1)
-    if not loss.isfinite().all():
-        raise WordbiasError(
-            f"training diverged: the loss of the phase {phase.name} is {loss.tolist()} after "
-            f"{state.epoch} epochs; bring the vectors to length one first"
-        )
-    better = loss < state.best_loss
-    for now, best in zip(*(trained(phase, part) for part in (state.now, state.best)), strict=True):
-        best.copy_(torch.where(better, now.detach(), best))
-    state.best_loss = torch.where(better, loss, state.best_loss)
-    state.best_epoch = torch.where(better, state.epoch, state.best_epoch)
-
-
-def _fingerprints(corpus: Corpus, words: tuple[Part, Part]) -> dict[str, str]:
+def _fingerprints(corpus: Corpus, words: tuple[Part[Rows], Part[Rows]]) -> dict[str, str]:
     rows = [np.asarray(rows, np.int64) for part in words for rows in part]
     lists = b"".join(np.int64(part.size).tobytes() + part.tobytes() for part in rows)
     vectors = hashlib.sha256(corpus.vectors.reshape(-1).data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from wordbias.wordlists import Attribute, Resolved, Templates, resolve, resolve_
 Given = Sequence[str] | str | Path | None
 """Words, a file with words, or None for the default."""
 Rows = NDArray[np.intp]
+T = TypeVar("T")
 
 _FEWEST = 4
 _LEANING = 42  # a side; the published list has 42 + 42 stereotypes
@@ -37,20 +38,20 @@ class Lists:
     neutral: Resolved[str]
 
 
-class Part(NamedTuple):
-    """Row numbers of the words to train on, or of those held out.
+class Part(NamedTuple, Generic[T]):
+    """The words to train on, or those held out: their row numbers, or tensors of their vectors.
 
     Attributes
     ----------
     pairs
-        Shape ``(n, 2)``.
+        Shape ``(n, 2)``, of vectors ``(n, 2, d)``.
     stereotypes, neutral
-        Shapes ``(m,)`` and ``(k,)``.
+        Shapes ``(m,)`` and ``(k,)``, of vectors ``(m, d)`` and ``(k, d)``.
     """
 
-    pairs: Rows
-    stereotypes: Rows
-    neutral: Rows
+    pairs: T
+    stereotypes: T
+    neutral: T
 
 
 def find_lists(
@@ -105,7 +106,7 @@ def find_pairs(embedding: Embedding, attribute: Attribute) -> Resolved[tuple[str
     return resolve_pairs(pairs, embedding, f"{embedding.name}: pairs of {attribute.name}")
 
 
-def hold_out(embedding: Embedding, lists: Lists, seed: int) -> tuple[Part, Part]:
+def hold_out(embedding: Embedding, lists: Lists, seed: int) -> tuple[Part[Rows], Part[Rows]]:
     """Split every list at random into words to train on and held-out words.
 
     A quarter of a list is held out, 20 at most: 20 of each published list.

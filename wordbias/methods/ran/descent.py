@@ -5,6 +5,9 @@ repulsion set only for the signs of their cosines. ``u·v`` keeps its sign while
 ``arcsin |P·v|`` away from a place `P` where the sign was seen. So with the least ``|P·v|`` of the
 set, ``u·P > √(1 − min |P·v|²)`` vouches for all signs, and the set is looked at again only when
 that fails: about once in a run, for neighbours are far from being orthogonal.
+
+This is not the loop of `wordbias.training`: every word is a problem of its own with a fixed number
+of full steps in numpy, without batches, dev set or checkpoint.
 """
 
 from __future__ import annotations
