@@ -82,6 +82,7 @@ def test_the_seed_and_only_the_seed_decides() -> None:
 def test_drawing_in_parts_changes_nothing(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
     x = _rng().normal(size=(13, 2))
     whole = resampled_means(x, _rng(1))
+    # private: sizes of the blocks of a numerical kernel, which may change no value
     monkeypatch.setattr(statistics, "_AT_ONCE", at_once)
     np.testing.assert_allclose(resampled_means(x, _rng(1)), whole, rtol=0, atol=1e-14)
 
@@ -96,6 +97,7 @@ def test_rows_drawn_in_blocks_are_those_drawn_sample_by_sample(
     monkeypatch: pytest.MonkeyPatch, n: int
 ) -> None:
     one, other = _rng(2), _rng(2)
+    # private: sizes of the blocks of a numerical kernel, which may change no value
     monkeypatch.setattr(statistics, "_AT_ONCE", 7 * n)
     found = np.concatenate(list(resamples(n, one, 30)))
     np.testing.assert_array_equal(found, [other.integers(n, size=n) for _ in range(30)])
@@ -398,6 +400,7 @@ def test_pairs_drawn_several_times_are_ranked_again(
     x, y = sample
     drawn = np.random.default_rng(seed).integers(len(x), size=len(x))
     times = np.bincount(drawn, minlength=len(x))[None].astype(float)
+    # private: the weighted formula that the bootstrap of the rank correlation rests on
     got = _weighted_spearman(x, y, times)[0]
     assert got == pytest.approx(_expected(x[drawn], y[drawn]), abs=1e-12, nan_ok=True)
     ranks = _ranks(x, times)[0, drawn]

@@ -23,6 +23,7 @@ from wordbias.methods.gender_preserving.debiasing import Debiasing
 from wordbias.methods.gender_preserving.losses import debiasing_terms, dropped, reconstruction_loss
 from wordbias.methods.gender_preserving.pretraining import Autoencoding, Classifying, Corpus
 from wordbias.methods.gender_preserving.words import Part
+from wordbias.threads import set_threads
 
 N, D = 3000, 4
 PUBLISHED = [False, True]
@@ -239,14 +240,13 @@ def test_stereotypes_along_the_difference(
         np.testing.assert_allclose(found[name][1], cosine, rtol=0, atol=2 * slack / shortest)
 
 
-def test_wide_vectors_may_use_several_threads(
-    networks: Networks, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from wordbias import threads
-
-    monkeypatch.setattr(threads, "_requested", 3)
-    for d, expected in ((100, 1), (300, 3)):
-        assert Autoencoding(networks, Corpus(np.zeros((10, d), np.float32))).threads == expected
+def test_wide_vectors_may_use_several_threads(networks: Networks) -> None:
+    set_threads(3)
+    try:
+        for d, expected in ((100, 1), (300, 3)):
+            assert Autoencoding(networks, Corpus(np.zeros((10, d), np.float32))).threads == expected
+    finally:
+        set_threads(None)
 
 
 def test_words_are_seen_in_part_only_where_they_are_trained_on(

@@ -16,7 +16,6 @@ pytest.importorskip("torch", reason="the extra `torch` is not installed")
 
 import torch
 
-from wordbias import training as loop
 from wordbias.methods.gender_preserving import debiasing, pretraining
 from wordbias.methods.gender_preserving import training as phases
 from wordbias.methods.gender_preserving.autoencoder import Networks, by_name, generator
@@ -24,6 +23,8 @@ from wordbias.methods.gender_preserving.debiasing import Debiasing
 from wordbias.methods.gender_preserving.pretraining import Autoencoding, Classifying, Corpus
 from wordbias.methods.gender_preserving.training import Trained, train
 from wordbias.methods.gender_preserving.words import Part
+
+PHASES: tuple[Any, ...] = (Autoencoding, Classifying, Debiasing)
 
 N, D = 1500, 8
 PLAN: dict[str, Any] = {
@@ -136,7 +137,7 @@ def test_as_published_the_pretraining_stops_an_epoch_early(corpus: Corpus, words
 def test_it_learns_to_reconstruct(
     corpus: Corpus, words: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pretraining, "_RATE", 0.01)
+    monkeypatch.setattr(pretraining, "RATE", 0.01)
     losses = []
     for epochs in (1, 40):
         trained = train(corpus, words, **PLAN | {"pretrain_epochs": epochs})
@@ -148,7 +149,7 @@ def test_it_learns_to_reconstruct(
 def test_it_learns_to_classify(
     corpus: Corpus, words: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pretraining, "_RATE", 0.01)
+    monkeypatch.setattr(pretraining, "RATE", 0.01)
     trained = train(corpus, words, **PLAN | {"pretrain_epochs": 40, "classifier_epochs": 10})
     accuracy = trained.phases[1].accuracy(trained.before)
     assert (accuracy > 0.9).all()  # the words differ by construction
@@ -157,7 +158,7 @@ def test_it_learns_to_classify(
 def test_a_large_weight_takes_stereotypes_off_the_difference(
     corpus: Corpus, words: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pretraining, "_RATE", 0.01)
+    monkeypatch.setattr(pretraining, "RATE", 0.01)
     trained = train(corpus, words, **PLAN | {"pretrain_epochs": 40, "weight": 1.0})
     before, after = (
         trained.phases[2].stereotypes_along(networks)
@@ -335,7 +336,8 @@ def test_a_training_that_is_done_is_not_done_again(
     path = tmp_path / "checkpoint"
     train(corpus, words, **PLAN, checkpoint=path)
     before = path.read_bytes()
-    monkeypatch.setattr(loop, "_epoch", lambda *_: pytest.fail("an epoch is run again"))
+    for phase in PHASES:
+        monkeypatch.setattr(phase, "losses", lambda *_: pytest.fail("an epoch is run again"))
     _assert_same(train(corpus, words, **PLAN, checkpoint=path), uninterrupted)
     assert path.read_bytes() == before
 
@@ -353,20 +355,22 @@ def test_between_two_phases(
 def test_an_epoch_at_a_time(
     corpus: Corpus, words: Words, uninterrupted: Trained, tmp_path: Path
 ) -> None:
-    path, epoch, runs = tmp_path / "checkpoint", loop._epoch, 0
+    path, runs = tmp_path / "checkpoint", 0
+    losses = {phase: phase.losses for phase in PHASES}
     trained = None
     while trained is None:
         left, runs = 1, runs + 1
 
-        def one_only(*arguments: Any) -> Any:
+        def one_only(phase: Any, epoch: int) -> Any:
             nonlocal left
             if not left:
                 raise KeyboardInterrupt
             left -= 1
-            return epoch(*arguments)
+            return losses[type(phase)](phase, epoch)
 
         with pytest.MonkeyPatch.context() as patch, suppress(KeyboardInterrupt):
-            patch.setattr(loop, "_epoch", one_only)
+            for phase in PHASES:
+                patch.setattr(phase, "losses", one_only)
             trained = train(corpus, words, **PLAN, checkpoint=path)
     _assert_same(trained, uninterrupted)
     assert runs == 4 + 3 + 3
@@ -436,7 +440,7 @@ def test_a_checkpoint_of_other_words_is_refused(
 def test_the_place_of_the_checkpoint_is_checked_before_the_training(
     corpus: Corpus, words: Words, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop, "_epoch", lambda *_: pytest.fail("trained"))
+    monkeypatch.setattr(Autoencoding, "losses", lambda *_: pytest.fail("trained"))
     with pytest.raises(WordbiasError, match="does not exist"):
         train(corpus, words, **PLAN, checkpoint=tmp_path / "none" / "checkpoint")
     with pytest.raises(WordbiasError, match="is a folder"):

@@ -22,7 +22,8 @@ from wordbias.threads import threads
 _BATCH = 512
 _HELD_OUT = 5000
 _SHARE = 5  # a small vocabulary holds out a fifth
-_RATE = 2e-4
+RATE = 2e-4
+"""Learning rate of both pretrainings."""
 _DROPOUT = 0.05
 _WIDE = 200
 
@@ -83,7 +84,7 @@ class Autoencoding:
 
     def optimizer(self, tensors: Sequence[Tensor]) -> torch.optim.Optimizer:
         """Make Adam."""
-        return torch.optim.Adam(tensors, lr=_RATE)
+        return torch.optim.Adam(tensors, lr=RATE)
 
     def steps(self) -> int:
         """Return the batches of an epoch."""
@@ -147,7 +148,7 @@ class Classifying:
 
     def optimizer(self, tensors: Sequence[Tensor]) -> torch.optim.Optimizer:
         """Make Adam."""
-        return torch.optim.Adam(tensors, lr=_RATE)
+        return torch.optim.Adam(tensors, lr=RATE)
 
     def steps(self) -> int:
         """Return the words to train on."""
