@@ -24,11 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cosine
 
-from wordbias.probes.in_context import Contexts, associate
-from wordbias.probes.in_context.drawing import draw_places, drawn_effects
-from wordbias.probes.in_context.scanning import Scanner
-from wordbias.probes.in_context.sentences import find_sentences, read_sentences
-from wordbias.probes.in_context.stimuli import choose_stimuli
+from wordbias.probes.ceat import Contexts, associate
+from wordbias.probes.ceat.association import draw_places, drawn_effects
+from wordbias.probes.ceat.sentences import Scanner, choose_stimuli, find_sentences, read_sentences
 from wordbias.progress import set_quiet
 
 DRAWS, SET, SENTENCES, DIM = 10_000, 8, 1_000, 768

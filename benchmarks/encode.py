@@ -23,14 +23,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from wordbias.probes.columns import Choice
+from wordbias.devices import set_threads, threads
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.encoding import Work
-from wordbias.probes.storage import load_representations
-from wordbias.probes.texts import load_texts
+from wordbias.probes.representations import load_representations
+from wordbias.probes.texts import Choice, load_texts
 from wordbias.probes.unfinished import encode_to
 from wordbias.progress import set_quiet
-from wordbias.threads import set_threads, threads
 
 BATCH = 32
 

@@ -23,11 +23,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.outcomes.confusion import Confusion
-from wordbias.outcomes.measuring import fairness_rows
+from wordbias.outcomes.confusion import Confusion, rates
+from wordbias.outcomes.measure import fairness_rows
 from wordbias.outcomes.metrics import Settings
 from wordbias.outcomes.predictions import load_columns
-from wordbias.outcomes.rates import rates
 
 N, CLASSES, DRAWS, ROUNDS = 100_000, 28, 1_000, 5
 Codes = NDArray[np.intp]

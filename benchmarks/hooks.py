@@ -21,13 +21,12 @@ import numpy as np
 import torch
 import transformers
 
-from wordbias.contextual.adapters import Adapter
+from wordbias.contextual.adapters import Adapter, Fingerprint
 from wordbias.contextual.families import PARTS, head_count, width
-from wordbias.contextual.fingerprint import Fingerprint
 from wordbias.contextual.fitting import PUBLISHED
 from wordbias.contextual.folding import fold
-from wordbias.contextual.interventions import applied, of_heads
-from wordbias.contextual.places import locate_all
+from wordbias.contextual.hooks import applied, of_heads
+from wordbias.contextual.sites import locate_all
 from wordbias.subspace import Subspace
 
 SETTING = "attn-01010"

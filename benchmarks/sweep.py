@@ -22,15 +22,14 @@ import numpy as np
 import torch
 import transformers
 
-from wordbias.contextual.adapters import Adapter
+from wordbias.contextual.adapters import Adapter, Fingerprint
 from wordbias.contextual.families import PARTS, head_count, layer_count, width
-from wordbias.contextual.fingerprint import Fingerprint
 from wordbias.contextual.fitting import PUBLISHED
-from wordbias.contextual.interventions import of_heads
-from wordbias.contextual.places import locate_all
+from wordbias.contextual.hooks import of_heads
+from wordbias.contextual.sites import locate_all
 from wordbias.contextual.sweep.forward import Forward, one_by_one
-from wordbias.contextual.sweep.measuring import models_of
 from wordbias.contextual.sweep.plan import Plan
+from wordbias.contextual.sweep.sweep import models_of
 from wordbias.subspace import Subspace
 
 

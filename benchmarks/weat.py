@@ -28,8 +28,7 @@ from scipy.stats import permutation_test
 
 from wordbias import Embedding
 from wordbias.measures.weat import Array, associations, p_value
-from wordbias.wordlists.queries import FoundQuery, choose_query
-from wordbias.wordlists.query_files import load_queries
+from wordbias.wordlists.queries import FoundQuery, choose_query, load_queries
 
 WEFE = """
 import json, sys, time

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from wordbias import Embedding, lines, progress, threads
+from wordbias import Embedding, devices, progress, text_files
 from wordbias.cli import run
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -76,9 +76,9 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Outcome]]:
         return Outcome(code, captured.out, captured.err)
 
     yield call
-    threads.set_threads(None)
+    devices.set_threads(None)
     progress.set_quiet(False)
-    lines.set_longest_line(None)
+    text_files.set_longest_line(None)
 
 
 @pytest.fixture(scope="session")
@@ -93,10 +93,10 @@ def one_thread() -> Iterator[None]:
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.set_num_threads(1)
-    threads.set_threads(1)
-    with threads.one_thread():
+    devices.set_threads(1)
+    with devices.one_thread():
         yield
-    threads.set_threads(None)
+    devices.set_threads(None)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wordbias.casting import like
+from wordbias.arrays import like
 
 FLOATS = [np.float16, np.float32, np.float64]
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from wordbias import WordbiasError
-from wordbias.comparison import Comparison, read
-from wordbias.correlation import Correlation, correlations
+from wordbias.rows import Comparison, Correlation, correlations, read
 
 # Dawkins (2021), Marked Attribute Bias in Natural Language Inference, appendix B, Table 6.
 TABLE_6 = """\

@@ -45,11 +45,10 @@ from wordbias.estimators import (
     OSCaR,
     load_method,
 )
-from wordbias.methods.erasure import fit_erasure
 from wordbias.methods.fitted import Chain
+from wordbias.methods.leace import fit_erasure
 from wordbias.methods.methods import METHODS, fit_chain, settings_of
-from wordbias.methods.origin import Origin
-from wordbias.methods.storage import load_chain, save_chain
+from wordbias.methods.storage import Origin, load_chain, save_chain
 from wordbias.methods.words import listed_words
 from wordbias.wordlists import WordSets
 

@@ -16,15 +16,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wordbias import lines
+from wordbias import text_files
 from wordbias.errors import WordbiasError
 from wordbias.formats.tables import read_lines
-from wordbias.lines import bounded_lines, read_bounded, set_longest_line
 from wordbias.nli.pairs import load_pairs
 from wordbias.outcomes.records import RecordFile
-from wordbias.probes.labels import read_labels
+from wordbias.probes.inputs import read_labels
 from wordbias.rows import read_source
-from wordbias.word_tasks.lines import read_lines as read_test_set
+from wordbias.text_files import bounded_lines, read_bounded, set_longest_line
+from wordbias.word_tasks.sets import read_lines as read_test_set
 from wordbias.wordlists import wordlist
 
 
@@ -36,8 +36,8 @@ def _usual_limit() -> Iterator[None]:
 
 @pytest.fixture
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "HELD", 8)
-    monkeypatch.setattr(lines, "STEP", 3)
+    monkeypatch.setattr(text_files, "HELD", 8)
+    monkeypatch.setattr(text_files, "STEP", 3)
 
 
 @settings(deadline=None, max_examples=200)
@@ -45,8 +45,8 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_lines_are_those_that_python_reads(parts: list[bytes], held: int, step: int) -> None:
     data = b"\n".join(parts)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines, "HELD", held)
-        patch.setattr(lines, "STEP", step)
+        patch.setattr(text_files, "HELD", held)
+        patch.setattr(text_files, "STEP", step)
         assert list(bounded_lines(io.BytesIO(data), "x")) == list(io.BytesIO(data))
 
 

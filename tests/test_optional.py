@@ -14,7 +14,7 @@ import pytest
 import wordbias
 from wordbias import WordbiasError
 from wordbias.cli import SECTIONS
-from wordbias.optional import need
+from wordbias.errors import need
 
 HEAVY = ("numpy", "scipy", "sklearn", "gensim", "torch", "transformers", "ot", "matplotlib")
 

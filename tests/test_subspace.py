@@ -16,8 +16,7 @@ from wordbias.data import sample_path
 from wordbias.errors import WordbiasError
 from wordbias.measures import direct_bias, midb, midb_of_words
 from wordbias.methods.misp import Projection
-from wordbias.principal import orient
-from wordbias.subspace import Subspace
+from wordbias.subspace import Subspace, orient
 
 Matrix = NDArray[np.float64]
 EPS = np.finfo(float).eps

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wordbias import components
+from wordbias import subspace as components
 from wordbias.errors import WordbiasError
 from wordbias.subspace import Subspace
 

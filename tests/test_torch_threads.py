@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from wordbias.devices import find_device, torch_threads
 from wordbias.errors import WordbiasError
-from wordbias.torch_threads import find_device, torch_threads
 
 torch = pytest.importorskip("torch", reason="the extra `torch` is not installed")
 
@@ -33,7 +33,7 @@ def test_an_error_passes_and_the_threads_are_put_back() -> None:
 
 
 def test_importing_it_loads_no_torch() -> None:
-    code = "import sys, wordbias.torch_threads; sys.exit('torch' in sys.modules)"
+    code = "import sys, wordbias.devices; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from wordbias import clusters
+from wordbias import workers as clusters
+from wordbias.devices import set_threads, threads
 from wordbias.errors import WordbiasError
-from wordbias.threads import set_threads, threads
 from wordbias.workers import BACKENDS, Workers
 
 CLUSTERS = {"loky": "joblib", "dask": "distributed", "ray": "ray"}

@@ -19,15 +19,13 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from wordbias.contextual.stereoset.crows_pairs import load_crows_pairs
 from wordbias.contextual.stereoset.gsss import load_gsss
-from wordbias.contextual.stereoset.original import load_stereoset
+from wordbias.contextual.stereoset.published import load_crows_pairs, load_stereoset
 from wordbias.errors import WordbiasError
 from wordbias.measures.sembias import SemBias
 from wordbias.nli.pairs import load_pairs
-from wordbias.outcomes.winobias.sentences import Sentence, load_winobias
-from wordbias.probes.columns import Choice
-from wordbias.probes.texts import load_texts
+from wordbias.outcomes.winobias import Sentence, load_winobias
+from wordbias.probes.texts import Choice, load_texts
 from wordbias.word_tasks.sets import AnalogySet, read_set
 
 DIGITS = 12

@@ -18,13 +18,13 @@ from pathlib import Path
 
 from wordbias import Embedding
 from wordbias.data import nli_sample_path
+from wordbias.devices import set_threads
 from wordbias.nli.files import Model
 from wordbias.nli.pairs import load_pairs
 from wordbias.nli.recipes import FAST
 from wordbias.nli.runs import Data, plan, single
 from wordbias.nli.scoring import accuracy
-from wordbias.nli.trainer import train_all
-from wordbias.threads import set_threads
+from wordbias.nli.train import train_all
 
 EPOCHS = 12
 LICENCE = "trained on SNLI (Bowman et al. 2015), CC BY-SA 4.0"

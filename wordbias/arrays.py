@@ -1,4 +1,7 @@
-"""Arrays of vectors: checked, frozen, in float64 block by block, and at length one."""
+"""Arrays of vectors: checked, frozen, in float64 block by block, and at length one.
+
+What was fitted, in the array library, float type and device of what it is applied to.
+"""
 
 from __future__ import annotations
 
@@ -81,3 +84,17 @@ def at_length_one(x: NDArray[np.float64]) -> NDArray[np.float64]:
     norm = np.linalg.norm(x, axis=1, keepdims=True)
     found: NDArray[np.float64] = x / np.where(norm == 0, 1, norm)
     return found
+
+
+def like(values: Any, x: Any) -> Any:
+    """Return an array or tensor in the library, dtype and device of `x`.
+
+    Integers are met with float64. What fits already is returned as it is, not copied. A tensor is
+    told by what it can do, without importing torch.
+    """
+    if hasattr(x, "new_tensor"):
+        # a copy, for torch does not take arrays that are read-only
+        return values.to(x) if hasattr(values, "new_tensor") else x.new_tensor(values.copy())
+    if hasattr(values, "new_tensor"):
+        values = values.detach().cpu().double().numpy()
+    return values.astype(x.dtype if x.dtype.kind == "f" else float, copy=False)

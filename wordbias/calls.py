@@ -20,7 +20,7 @@ from difflib import get_close_matches
 from functools import wraps
 from typing import ParamSpec, TypeVar, cast
 
-from wordbias.accepting import accepted
+from wordbias.arguments import accepted
 from wordbias.errors import WordbiasError
 
 P = ParamSpec("P")

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wordbias import __version__
-from wordbias.errors import WordbiasError, shortened
-from wordbias.visible import seen
+from wordbias.errors import WordbiasError, seen, shortened
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from wordbias.errors import WordbiasError
+from wordbias.errors import WordbiasError, on_a_line
 from wordbias.formats import FileInfo, Kind, load, save
 from wordbias.rendering import as_paragraph
-from wordbias.visible import on_a_line
 
 if TYPE_CHECKING:
     from wordbias.results import Report
@@ -139,7 +138,7 @@ class Embedding:
 
     def to_gensim(self) -> Any:
         """Make a gensim ``KeyedVectors`` with a copy of the vectors (extra `gensim`)."""
-        from wordbias.formats.keyed_vectors import to_object
+        from wordbias.formats.binary import to_object
 
         return to_object(self.words, self.vectors)
 

@@ -1,6 +1,13 @@
-"""The exceptions a user is meant to read."""
+"""The exceptions a user is meant to read.
 
+Text of a user as a reader is to see it, on a terminal or a page.
+
+Optional packages: found, or named together with the line that installs them.
+"""
+
+import importlib
 import re
+from types import ModuleType
 
 _LONGEST, _END = 2_000, 400
 _NAME = 200
@@ -69,3 +76,50 @@ def _one_line(message: str) -> str:
     if len(line) <= _LONGEST:
         return line
     return f"{line[: _LONGEST - _END - 3]} … {line[-_END:]}"
+
+
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff"  # what no page may hold
+    "\u202a-\u202e\u2066-\u2069]"  # what lets the text around it run backwards
+)
+
+_LINE = 100
+
+
+def seen(text: str) -> str:
+    """Replace characters that cannot be seen, and change what a reader or a terminal shows."""
+    return _UNSEEN.sub("\ufffd", text)
+
+
+def on_a_line(text: str) -> str:
+    """Return the repr of an object as one line of at most 100 characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LINE else f"{line[: _LINE - 4]} … {line[-1]}"
+
+
+def need(module: str, *, extra: str, purpose: str) -> ModuleType:
+    """Import `module`, or say what needs it and how to install it.
+
+    Parameters
+    ----------
+    module
+        Dotted name of the module to import.
+    extra
+        The extra of this package that installs it.
+    purpose
+        What cannot be done without it, as the beginning of a sentence.
+
+    Raises
+    ------
+    WordbiasError
+        If the module is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module.partition(".")[0]:
+            raise
+        raise WordbiasError(
+            f"{purpose} needs {error.name}; install it with: pip install 'wordbias[{extra}]' "
+            f"(in a checkout: pip install '.[{extra}]')"
+        ) from None

@@ -24,27 +24,24 @@ from sklearn.utils import check_array, check_consistent_length, check_random_sta
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from wordbias.accepting import accepted
+from wordbias.arguments import accepted
 from wordbias.arrays import unit
 from wordbias.calls import WordbiasWarning, method, plain
 from wordbias.embedding import Embedding, EmbeddingLike, as_embedding, is_words_and_vectors
-from wordbias.errors import WordbiasError
+from wordbias.errors import WordbiasError, on_a_line
 from wordbias.functions.debias import fitted_report
 from wordbias.functions.inputs import Reading, open_subject
 from wordbias.methods import inlp
-from wordbias.methods.erasure import fit_erasure
 from wordbias.methods.fitted import Chain, Fitted
 from wordbias.methods.gender_preserving import remove_checkpoints
+from wordbias.methods.leace import fit_erasure
 from wordbias.methods.methods import fit_chain
 from wordbias.methods.misp import DIMS, fit_vectors, reweighted
-from wordbias.methods.origin import Origin
-from wordbias.methods.projection import Projection
-from wordbias.methods.steps import Normalise, Step
-from wordbias.methods.storage import load_chain, save_chain
+from wordbias.methods.storage import Origin, load_chain, save_chain
+from wordbias.methods.transform import Normalise, Projection, Step
 from wordbias.rendering import how_many
 from wordbias.results import Report
 from wordbias.subspace import Subspace
-from wordbias.visible import on_a_line
 from wordbias.wordlists import GroupsLike, WordSets, load_attribute
 
 __all__ = [

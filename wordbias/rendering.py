@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-from wordbias.visible import seen
+from wordbias.errors import seen
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from wordbias import __version__
-from wordbias.accepting import accepted, named_file
+from wordbias.arguments import accepted, named_file
 from wordbias.calls import current, in_python
-from wordbias.errors import WordbiasError
-from wordbias.formats.atomic import replacing
-from wordbias.optional import need
+from wordbias.errors import WordbiasError, need, on_a_line, seen
+from wordbias.formats.files import replacing
 from wordbias.rendering import (
     Table,
     as_csv,
@@ -27,7 +26,6 @@ from wordbias.rendering import (
     paragraph,
     terminal_width,
 )
-from wordbias.visible import on_a_line, seen
 
 if TYPE_CHECKING:
     import pandas

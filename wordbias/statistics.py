@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from wordbias.devices import blas_threads
 from wordbias.errors import WordbiasError
-from wordbias.threads import blas_threads
 
 Array = NDArray[np.float64]
 

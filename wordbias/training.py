@@ -25,7 +25,7 @@ from wordbias.checkpoints import (
     write_checkpoint,
 )
 from wordbias.errors import WordbiasError
-from wordbias.formats.atomic import check_writable
+from wordbias.formats.files import check_writable
 from wordbias.progress import Bar, progress
 
 _JUDGED = ("score", "epoch", "waited")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from wordbias.formats import VectorFile, load, save
-from wordbias.formats.file import Tally
+from wordbias.formats.loading import Tally
 
 Refused = Callable[..., str]
 COMMANDS = {

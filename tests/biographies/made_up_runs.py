@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from wordbias.biographies.runs import ACCURATE, GAPS, Metric
+from wordbias.biographies.results import ACCURATE, GAPS, Metric
 from wordbias.results import Row
 
 PUBLISHED = {  # Orgad et al. (2022), Tables 3 and 4: accuracy, then the gaps; means over ten seeds

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import tiny_encoders
 
-from wordbias.biographies.biographies import Biographies
+from wordbias.biographies.data import Biographies
 
 SIZES = {"dancer": (40, 16), "nurse": (36, 12), "surgeon": (14, 38)}
 """Women and men of each."""

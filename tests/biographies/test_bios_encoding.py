@@ -12,14 +12,19 @@ from small_bios import small_bios
 
 from wordbias.errors import WordbiasError
 from wordbias.pretrained import silent, weights_sha256
-from wordbias.probes.in_context.sentences import find_sentences
+from wordbias.probes.ceat.sentences import find_sentences
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from wordbias.biographies import encoding  # noqa: E402
-from wordbias.biographies.encoding import Live, Reading, distinct, sha256_of  # noqa: E402
-from wordbias.biographies.stored import Stored  # noqa: E402
+from wordbias.biographies.encoding import (  # noqa: E402
+    Live,
+    Reading,
+    Stored,
+    distinct,
+    sha256_of,
+)
 
 READING = Reading(max_tokens=20, device="cpu")
 

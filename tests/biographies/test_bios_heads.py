@@ -8,14 +8,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wordbias.biographies.recipe import FROZEN, HEAD, WHOLE, Recipe
+from wordbias.biographies.plan import FROZEN, HEAD, WHOLE, Recipe
 from wordbias.errors import WordbiasError
 
 torch = pytest.importorskip("torch")
 
-from wordbias.biographies.classifier import new_head, predictions  # noqa: E402
-from wordbias.biographies.retraining import Fitted, Labelled, train_head  # noqa: E402
-from wordbias.contextual.fine_tuning.recipe import bucketed, schedule  # noqa: E402
+from wordbias.biographies.classifier import (  # noqa: E402
+    Fitted,
+    Labelled,
+    new_head,
+    predictions,
+    train_head,
+)
+from wordbias.contextual.fine_tuning.train import (  # noqa: E402
+    bucketed,
+    schedule,
+)
 
 
 def overlapping(n: int = 240, d: int = 5, classes: int = 3, seed: int = 0) -> Labelled:
@@ -75,7 +83,7 @@ def test_it_ends_where_logistic_regression_does() -> None:
 
 def _last(data: Labelled, recipe: Recipe) -> Any:
     """Train, and return the parameters at the end of the descent instead of the most accurate."""
-    from wordbias.biographies import descent
+    from wordbias.biographies import classifier as descent
 
     kept = {}
     inner = descent.train

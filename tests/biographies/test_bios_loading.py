@@ -17,8 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wordbias import WordbiasError
-from wordbias.biographies.biographies import Biographies
-from wordbias.biographies.loading import load_biographies
+from wordbias.biographies.data import Biographies, load_biographies
 
 RECORDS = (
     ("train", "nurse", "F", "She cares for children."),

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_bios import small_bios
 
-from wordbias.biographies.biographies import Biographies
-from wordbias.biographies.measuring import (
+from wordbias.biographies.data import Biographies
+from wordbias.biographies.job import (
     LEAST_BLOCKS,
     Where,
     conditional_entropy,
@@ -22,17 +22,17 @@ from wordbias.biographies.measuring import (
     usable_fractions,
     word_rows,
 )
-from wordbias.outcomes.balancing import copies
+from wordbias.outcomes.balance import copies
 from wordbias.outcomes.confusion import Confusion
-from wordbias.outcomes.measuring import fairness_rows
+from wordbias.outcomes.measure import fairness_rows
 from wordbias.outcomes.metrics import Settings
-from wordbias.probes.in_context.measuring import Settings as CeatSettings
-from wordbias.probes.in_context.measuring import ceat
+from wordbias.probes.ceat.measure import Settings as CeatSettings
+from wordbias.probes.ceat.measure import ceat
 from wordbias.probes.online import online_code
 from wordbias.probes.representations import Column, Representations
 from wordbias.probes.schedule import FRACTIONS, needed
 from wordbias.results import Row
-from wordbias.wordlists.query_files import load_queries
+from wordbias.wordlists.queries import load_queries
 
 HERE = Where("subsample", "own", 3)
 (CAREER,) = (query for query in load_queries() if query.name == "weat6")

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordbias.biographies.significance import FEWEST, PairedTest, compared, too_few, with_holm
+from wordbias.biographies.summary import FEWEST, PairedTest, compared, too_few, with_holm
 
 
 def test_six_pairs_are_the_fewest_that_can_have_a_star() -> None:

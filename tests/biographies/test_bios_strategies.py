@@ -13,9 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wordbias import WordbiasError
-from wordbias.biographies.biographies import Biographies
-from wordbias.biographies.loading import load_biographies
-from wordbias.biographies.splitting import DEV_SHARE, TEST_SHARE, Parts, split
+from wordbias.biographies.data import (
+    DEV_SHARE,
+    TEST_SHARE,
+    Biographies,
+    Parts,
+    load_biographies,
+    split,
+)
 from wordbias.biographies.strategies import ORIGINAL, OWN, STRATEGIES, check_strategy, prepared
 from wordbias.biographies.synthetic import synthetic
 

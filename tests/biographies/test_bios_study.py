@@ -13,25 +13,33 @@ import pytest
 from small_bios import encoder_folder, small_bios
 
 from wordbias import __version__
-from wordbias.biographies.lines import Job, Lines
-from wordbias.biographies.recipe import Recipe
-from wordbias.biographies.splitting import split
+from wordbias.biographies.data import split
+from wordbias.biographies.plan import Recipe
+from wordbias.biographies.result_file import Job, Lines
 from wordbias.biographies.strategies import prepared
 from wordbias.errors import Interrupted, WordbiasError
-from wordbias.probes.in_context.sentences import find_sentences
+from wordbias.probes.ceat.sentences import find_sentences
 from wordbias.results import Row
 from wordbias.workers import Workers
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from wordbias.biographies import experiment  # noqa: E402
 from wordbias.biographies import job as jobs  # noqa: E402
-from wordbias.biographies import study  # noqa: E402
-from wordbias.biographies.classifier import predictions  # noqa: E402
-from wordbias.biographies.descent import Task  # noqa: E402
-from wordbias.biographies.encoding import Live, Reading  # noqa: E402
-from wordbias.biographies.plan import Plan, drawn  # noqa: E402
-from wordbias.biographies.study import run  # noqa: E402
+from wordbias.biographies.classifier import (  # noqa: E402
+    Task,
+    predictions,
+)
+from wordbias.biographies.encoding import (  # noqa: E402
+    Live,
+    Reading,
+)
+from wordbias.biographies.experiment import run  # noqa: E402
+from wordbias.biographies.plan import (  # noqa: E402
+    Plan,
+    drawn,
+)
 
 ONE = Recipe(epochs=2, batch=16, rate=1e-3)
 LAYER = Recipe(epochs=4, batch=16, rate=0.05)
@@ -131,7 +139,7 @@ def test_vectors_are_kept_once_for_all_seeds(plan: Plan) -> None:
 def test_what_is_done_is_not_done_again(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     first = run(plan)
     before = plan.results.read_bytes()
-    monkeypatch.setattr(study, "do", lambda *_: pytest.fail("a job is done again"))
+    monkeypatch.setattr(experiment, "do", lambda *_: pytest.fail("a job is done again"))
     assert as_json(run(plan)) == as_json(first)
     assert plan.results.read_bytes() == before
     some = replace(plan, seeds=(1,), strategies=("scrub",), baselines=False)
@@ -143,7 +151,7 @@ def test_what_is_done_is_not_done_again(plan: Plan, monkeypatch: pytest.MonkeyPa
 def test_between_jobs(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = run(replace(plan, folder=tmp_path / "whole"))
     with monkeypatch.context() as patch:
-        stop_at(patch, study, "do", 4)
+        stop_at(patch, experiment, "do", 4)
         with pytest.raises(Interrupted) as stopped:
             run(plan)
     assert str(stopped.value) == f"the same call goes on: {plan.results} has 3 of 10 jobs"
@@ -442,8 +450,8 @@ def test_a_study_is_finished_by_the_version_that_began_it(
 
 
 def test_two_processes_at_one_folder(plan: Plan) -> None:
-    from wordbias.formats.alone import alone
+    from wordbias.formats.files import locked
 
     plan.folder.mkdir()
-    with alone(plan.results), pytest.raises(WordbiasError, match="another process is writing it"):
+    with locked(plan.results), pytest.raises(WordbiasError, match="another process is writing it"):
         run(plan)

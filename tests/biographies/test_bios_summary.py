@@ -20,9 +20,7 @@ from made_up_runs import (
 )
 from scipy import stats
 
-from wordbias.biographies.association import associated
-from wordbias.biographies.reading import MAIN, reading, restored_share
-from wordbias.biographies.runs import (
+from wordbias.biographies.results import (
     ACCURATE,
     AFTER,
     BEFORE,
@@ -35,7 +33,16 @@ from wordbias.biographies.runs import (
     RESTORED,
     Runs,
 )
-from wordbias.biographies.summary import ALL_RUNS, R_SQUARED, Summary, summary_rows
+from wordbias.biographies.summary import (
+    ALL_RUNS,
+    MAIN,
+    R_SQUARED,
+    Summary,
+    associated,
+    reading,
+    restored_share,
+    summary_rows,
+)
 from wordbias.rendering import as_json
 from wordbias.results import Row
 

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wordbias import WordbiasError
-from wordbias.biographies import synthetic_words
-from wordbias.biographies.splitting import split
+from wordbias.biographies import synthetic as synthetic_words
+from wordbias.biographies.data import split
 from wordbias.biographies.strategies import STRATEGIES, prepared
 from wordbias.biographies.synthetic import PEOPLE, synthetic
-from wordbias.outcomes.scrubbing import gendered_words
-from wordbias.wordlists.query_files import load_queries
+from wordbias.outcomes.scrub import gendered_words
+from wordbias.wordlists.queries import load_queries
 
 OTHERS = {"F": {"he", "him", "his", "wife", "son"}, "M": {"she", "her", "hers", "husband"}}
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from made_up_runs import PUBLISHED_COMPRESSION, compression_rows, gap_rows, published_rows, row
 
-from wordbias.biographies.biographies import Biographies
-from wordbias.biographies.runs import ACCURATE, AFTER, BEFORE, GAPS
+from wordbias.biographies.data import Biographies
+from wordbias.biographies.results import ACCURATE, AFTER, BEFORE, GAPS
 from wordbias.biographies.synthetic import synthetic
 from wordbias.functions import bios_tables
 from wordbias.rendering import Table, as_text

@@ -11,17 +11,23 @@ import pytest
 import tiny_encoders
 from small_bios import encoder_folder, small_bios
 
-from wordbias.biographies.biographies import Biographies
-from wordbias.biographies.recipe import Recipe
+from wordbias.biographies.data import Biographies
+from wordbias.biographies.plan import Recipe
 from wordbias.errors import WordbiasError
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from wordbias.biographies.classifier import predictions  # noqa: E402
-from wordbias.biographies.descent import Task  # noqa: E402
-from wordbias.biographies.encoding import Live, Reading  # noqa: E402
-from wordbias.biographies.tuning import TextExamples, tune  # noqa: E402
+from wordbias.biographies.classifier import (  # noqa: E402
+    Task,
+    TextExamples,
+    predictions,
+    tune,
+)
+from wordbias.biographies.encoding import (  # noqa: E402
+    Live,
+    Reading,
+)
 
 RECIPE = Recipe(epochs=3, batch=8, rate=3e-3)
 READING = Reading(max_tokens=20, device="cpu")

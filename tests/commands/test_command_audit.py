@@ -95,7 +95,7 @@ def test_what_takes_minutes_is_said_before(
 ) -> None:
     done = cli("audit", small, "--skip", QUICK, "--format", "json")
     assert "minutes" not in done.err  # gipe is skipped, and the words are few
-    monkeypatch.setattr("wordbias.pages.audit.running.MANY_WORDS", 10)
+    monkeypatch.setattr("wordbias.pages.audit.MANY_WORDS", 10)
     kept = ",".join(part for part in (*QUICK.split(","), "misp") if part != "gipe")
     first = cli("audit", small, "--skip", kept, "--format", "json").err.splitlines()[0]
     assert first == "note: gipe may take minutes; --skip=gipe leaves it out"

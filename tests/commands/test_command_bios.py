@@ -10,17 +10,20 @@ from typing import Any
 import pytest
 import tiny_encoders
 
-from wordbias.biographies.biographies import Biographies
-from wordbias.biographies.loading import load_biographies
+from wordbias.biographies.data import Biographies, load_biographies
 from wordbias.biographies.synthetic import synthetic
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from wordbias.biographies.encoding import Reading  # noqa: E402
-from wordbias.biographies.plan import Plan, drawn  # noqa: E402
-from wordbias.biographies.recipe import FROZEN, WHOLE  # noqa: E402
-from wordbias.biographies.study import run  # noqa: E402
+from wordbias.biographies.experiment import run  # noqa: E402
+from wordbias.biographies.plan import (  # noqa: E402
+    FROZEN,
+    WHOLE,
+    Plan,
+    drawn,
+)
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -88,7 +91,7 @@ def test_json_is_what_the_library_gives(cli: Cli, encoder: str, tmp_path: Path) 
     assert report["inputs"]["biographies"]["n"] == 200
     assert report["inputs"]["model"]["path"] == encoder
 
-    from wordbias.biographies.recipe import HEAD
+    from wordbias.biographies.plan import HEAD
 
     plan = Plan(
         load_biographies(data),

@@ -14,13 +14,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from wordbias.probes.ceat import Settings, ceat
+from wordbias.probes.ceat.contexts import AS_PUBLISHED, encode_contexts
+from wordbias.probes.ceat.sentences import choose_stimuli, find_sentences
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.in_context import Settings, ceat
-from wordbias.probes.in_context.contexts import AS_PUBLISHED, encode_contexts
-from wordbias.probes.in_context.sentences import find_sentences
-from wordbias.probes.in_context.stimuli import choose_stimuli
-from wordbias.probes.representations import Column, Representations
-from wordbias.probes.storage import load_representations, save_representations
+from wordbias.probes.representations import (
+    Column,
+    Representations,
+    load_representations,
+    save_representations,
+)
 from wordbias.results import FORMATS
 
 Run = Callable[..., Any]

@@ -189,14 +189,14 @@ def test_plot(cli: Run, table: Path, tmp_path: Path) -> None:
 def test_without_matplotlib(
     cli: Run, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from wordbias import optional
+    from wordbias import errors
 
     class Missing:
         @staticmethod
         def import_module(name: str) -> None:
             raise ModuleNotFoundError(name=name)
 
-    monkeypatch.setattr(optional, "importlib", Missing)
+    monkeypatch.setattr(errors, "importlib", Missing)
     said = _error(cli("compare", table, "--plot", tmp_path / "a.png"))
     assert "A figure needs matplotlib; install it with: pip install 'wordbias[plot]'" in said
     assert cli("compare", table).code == 0

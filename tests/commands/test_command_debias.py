@@ -13,13 +13,12 @@ import pytest
 
 from wordbias import Attribute, Embedding
 from wordbias.commands.debias import command
+from wordbias.devices import blas_threads
 from wordbias.errors import WordbiasError
 from wordbias.methods.fitted import Chain
 from wordbias.methods.methods import METHODS, fit_chain, settings_of
-from wordbias.methods.origin import Origin
-from wordbias.methods.storage import load_chain, save_chain
+from wordbias.methods.storage import Origin, load_chain, save_chain
 from wordbias.methods.words import listed_words
-from wordbias.threads import blas_threads
 from wordbias.wordlists import WordSets
 
 Run = Callable[..., Any]

@@ -18,9 +18,8 @@ import numpy as np
 import pytest
 
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import encode, encode_spans
-from wordbias.probes.pooling import Settings
-from wordbias.probes.storage import load_representations
+from wordbias.probes.encoding import Settings, encode, encode_spans
+from wordbias.probes.representations import load_representations
 from wordbias.results import FORMATS
 
 torch = pytest.importorskip("torch")

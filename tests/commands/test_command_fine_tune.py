@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from safetensors.numpy import load_file
 
-from wordbias.contextual.text_pairs import load_text_pairs
-from wordbias.formats.alone import alone
+from wordbias.contextual.sentence_pairs import load_text_pairs
+from wordbias.formats.files import locked
 from wordbias.nli.hugging_face import Classifier
 from wordbias.pretrained import silent
 
@@ -193,7 +193,7 @@ def test_two_at_one_folder(
     refused: Callable[..., str], encoder: str, nli: Path, tmp_path: Path
 ) -> None:
     pytest.importorskip("fcntl")
-    with alone(tmp_path / "o.checkpoint"):
+    with locked(tmp_path / "o.checkpoint"):
         said = refused(*given(encoder, "nli", nli, tmp_path / "o"))
     assert "o.checkpoint: another process is writing it; wait for that one" in said
     assert sorted(path.name for path in tmp_path.iterdir()) == ["encoder", "nli.tsv"]

@@ -14,7 +14,7 @@ import pytest
 
 from wordbias import Embedding
 from wordbias.data import nli_sample_path, sample_path
-from wordbias.formats.atomic import refuse_same
+from wordbias.formats.files import refuse_same
 from wordbias.methods.words import listed_words
 from wordbias.wordlists import Attribute
 

@@ -15,7 +15,8 @@ from typing import Any
 import click
 import pytest
 
-from wordbias import Attribute, __version__, optional
+from wordbias import Attribute, __version__
+from wordbias import errors as optional
 from wordbias.cli import SECTIONS
 from wordbias.commands.options import note
 from wordbias.errors import WordbiasError

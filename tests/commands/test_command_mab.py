@@ -22,9 +22,9 @@ from wordbias.functions import nli_models
 from wordbias.nli.evaluation import Settings, mab_rows, word_rows
 from wordbias.nli.files import Model, shapes
 from wordbias.nli.hugging_face import Classifier
+from wordbias.nli.pairs import tokenise
 from wordbias.nli.scoring import score_set
 from wordbias.nli.test_sets import COLUMNS, TestSet, build
-from wordbias.nli.tokens import tokenise
 from wordbias.results import FORMATS, number
 
 Run = Callable[..., Any]

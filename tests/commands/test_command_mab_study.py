@@ -46,7 +46,7 @@ def _call(cli: Run, files: Path, out: Path, *more: object) -> Any:
 def test_a_study_is_whole_and_is_not_done_again(
     cli: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wordbias.nli.study_rows.marked_sets", lambda _: ("explicit",))
+    monkeypatch.setattr("wordbias.nli.study.marked_sets", lambda _: ("explicit",))
     first = list(Templates.load().premises())[:5]
     monkeypatch.setattr(Templates, "premises", lambda _: tuple(first))
     options = ("--epochs", 1, "--seeds", "0,1", "--only", "direct-bias", "--processes", 1, "-q")
@@ -113,7 +113,7 @@ def _without(words: set[str], path: Path) -> None:
 def test_a_set_whose_words_are_missing_is_skipped_and_the_study_goes_on(
     cli: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wordbias.nli.study_rows.marked_sets", lambda _: ("explicit", "names"))
+    monkeypatch.setattr("wordbias.nli.study.marked_sets", lambda _: ("explicit", "names"))
     few = list(Templates.load().premises())[:2]
     monkeypatch.setattr(Templates, "premises", lambda _: tuple(few))
     absent = [name for names in Templates.load().names for name in names][::30]

@@ -16,11 +16,11 @@ import pytest
 from numpy.typing import NDArray
 
 from wordbias import Attribute, Embedding
+from wordbias.devices import blas_threads
 from wordbias.measures import direct_bias, midb
 from wordbias.measures.clustering import clustering
-from wordbias.measures.table import FAMILIES
+from wordbias.measures.measure import FAMILIES
 from wordbias.subspace import Subspace
-from wordbias.threads import blas_threads
 
 Run = Callable[..., Any]
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from wordbias.devices import set_threads
 from wordbias.nli.pairs import LABELS
 from wordbias.nli.test_sets import build
-from wordbias.threads import set_threads
 from wordbias.wordlists import Templates
 
 Cli = Callable[..., Any]
@@ -143,7 +143,7 @@ def test_an_adapter_is_measured_beside_and_judged_viable(
     cli: Cli, torch: Any, encoder: str, lists: Path, snli: Path, tmp_path: Path
 ) -> None:
     adapters = pytest.importorskip("wordbias.contextual.adapters")
-    fingerprint = pytest.importorskip("wordbias.contextual.fingerprint")
+    fingerprint = pytest.importorskip("wordbias.contextual.adapters")
     transformers = pytest.importorskip("transformers")
     from wordbias.contextual.sites import Site
     from wordbias.subspace import Subspace

@@ -20,12 +20,12 @@ import pytest
 pytest.importorskip("torch", reason="the extra `torch` is not installed")
 
 from wordbias import Embedding
-from wordbias.formats.alone import alone
+from wordbias.formats.files import locked
 from wordbias.nli.files import Model
-from wordbias.nli.learning import Learning
 from wordbias.nli.pairs import load_pairs
 from wordbias.nli.recipes import PUBLISHED
 from wordbias.nli.scoring import accuracy
+from wordbias.nli.train import Learning
 from wordbias.workers import Workers
 
 Run = Callable[..., Any]
@@ -166,7 +166,7 @@ def test_the_sample_is_used_where_nothing_is_given(
 def test_the_published_settings_are_the_default(
     cli: Run, files: list[object], glove: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from wordbias.nli import trainer
+    from wordbias.nli import train as trainer
 
     seen: list[Any] = []
     monkeypatch.setattr(
@@ -299,7 +299,7 @@ def test_pairs_of_one_label_teach_nothing(
 def test_one_process_trains_at_an_output(
     refused: Refused, files: list[object], glove: Path, tmp_path: Path
 ) -> None:
-    with alone(tmp_path / "m"):
+    with locked(tmp_path / "m"):
         said = refused("nli-train", glove, *files, *QUICK, "-o", tmp_path / "m")
     assert f"{tmp_path / 'm'}: another" in said
     assert list(tmp_path.glob("m*")) == []

@@ -19,9 +19,8 @@ import pytest
 from wordbias import Embedding
 from wordbias.probes.codelength import to_bits
 from wordbias.probes.online import online_code
-from wordbias.probes.recipe import Recipe
-from wordbias.probes.representations import Column, Representations
-from wordbias.probes.storage import save_representations
+from wordbias.probes.representations import Column, Representations, save_representations
+from wordbias.probes.schedule import Recipe
 from wordbias.results import FORMATS
 
 Run = Callable[..., Any]

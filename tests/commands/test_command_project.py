@@ -17,9 +17,9 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from tiny_encoders import build, make_tokenizer, save, words_of
 
-from wordbias.contextual.adapter_files import load_adapter, read_adapter
+from wordbias.contextual.adapters import load_adapter, read_adapter
 from wordbias.contextual.fitting import fit_adapter
-from wordbias.contextual.interventions import applied
+from wordbias.contextual.hooks import applied
 from wordbias.contextual.sentence_pairs import sentence_pairs
 from wordbias.contextual.sites import Site
 

@@ -308,8 +308,7 @@ def test_crows_pairs(cli: Cli, masked: str, crows: Path, tmp_path: Path) -> None
 
 def sentence_adapter(name: str, path: Path) -> Path:
     """Fit by hand: the one direction between the two outputs of the head."""
-    from wordbias.contextual.adapters import Adapter
-    from wordbias.contextual.fingerprint import Fingerprint
+    from wordbias.contextual.adapters import Adapter, Fingerprint
     from wordbias.contextual.sites import Site
     from wordbias.subspace import Subspace
 
@@ -360,8 +359,7 @@ def test_a_setting_that_changes_no_score_is_refused(
     cli: Cli, masked: str, crows: Path, tmp_path: Path
 ) -> None:
     """Words behind a mask are not read off the last layer's CLS token."""
-    from wordbias.contextual.adapters import Adapter
-    from wordbias.contextual.fingerprint import Fingerprint
+    from wordbias.contextual.adapters import Adapter, Fingerprint
     from wordbias.contextual.sites import Site
     from wordbias.subspace import Subspace
 

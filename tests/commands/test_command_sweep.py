@@ -16,9 +16,9 @@ import small_word_lists
 from wordbias.cli import run
 from wordbias.contextual.sentence_pairs import sentence_pairs
 from wordbias.contextual.settings import all_settings
-from wordbias.formats.alone import alone
+from wordbias.devices import set_threads
+from wordbias.formats.files import locked
 from wordbias.pretrained import silent
-from wordbias.threads import set_threads
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -278,7 +278,7 @@ def test_interrupted_behind_the_models(
     cli: Cli, inputs: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Intervals are computed when both models are done: the outputs of these are not lost."""
-    from wordbias.contextual.sweep import study
+    from wordbias.contextual.sweep import sweep as study
 
     def stop(*_: Any, **__: Any) -> Any:
         raise KeyboardInterrupt
@@ -296,7 +296,7 @@ def test_an_output_that_another_process_writes(
     cli: Cli, inputs: dict[str, Any], tmp_path: Path
 ) -> None:
     pytest.importorskip("fcntl")
-    with alone(tmp_path / "t.csv"):
+    with locked(tmp_path / "t.csv"):
         done = cli(*arguments(inputs, "-o", tmp_path / "t.csv"))
     assert (done.code, done.err.count("\n")) == (1, 1)
     assert "t.csv: another process is writing it; wait for that one" in done.err

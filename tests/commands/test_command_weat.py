@@ -15,7 +15,7 @@ import pytest
 
 from wordbias import Embedding
 from wordbias.results import FORMATS
-from wordbias.wordlists.query_files import load_queries
+from wordbias.wordlists.queries import load_queries
 
 Run = Callable[..., Any]
 Refused = Callable[..., str]

@@ -12,7 +12,7 @@ import pytest
 import small_winobias
 import tiny_encoders
 
-from wordbias.outcomes.winobias.sentences import load_winobias
+from wordbias.outcomes.winobias import load_winobias
 from wordbias.results import FORMATS
 
 Run = Callable[..., Any]

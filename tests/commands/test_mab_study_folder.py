@@ -12,13 +12,12 @@ import pytest
 
 from wordbias import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.formats.alone import alone
+from wordbias.formats.files import locked
 from wordbias.measures.sembias import SemBias
 
 pytest.importorskip("torch", reason="the study trains models")
 
-from wordbias.nli.study import Plan
-from wordbias.nli.study_rows import rows_of
+from wordbias.nli.study import Plan, rows_of
 
 Run = Callable[..., Any]
 
@@ -53,7 +52,7 @@ def test_two_at_one_folder(cli: Run, tmp_path: Path) -> None:
     Embedding.sample().save(tmp_path / "v.safetensors")
     study.mkdir()
     given = ("mab-study", tmp_path / "v.safetensors", "--train", pairs, "--dev", pairs)
-    with alone(study / "study"):
+    with locked(study / "study"):
         done = cli(*given, "-o", study)
     assert (done.code, done.err.count("\n")) == (1, 1)
     assert "another process is writing it; wait for that one" in done.err

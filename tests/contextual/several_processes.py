@@ -14,12 +14,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from wordbias.contextual.fine_tuning.distributed import Processes, joined
 from wordbias.contextual.fine_tuning.heads import load_headed
 from wordbias.contextual.fine_tuning.pairs import LabelledPairs
-from wordbias.contextual.fine_tuning.recipe import Recipe
-from wordbias.contextual.fine_tuning.several import Processes, joined
-from wordbias.contextual.fine_tuning.task import Task
-from wordbias.contextual.fine_tuning.tuning import fine_tune
+from wordbias.contextual.fine_tuning.train import Recipe, Task, fine_tune
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.nli.pairs import LABELS
 

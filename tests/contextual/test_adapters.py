@@ -13,11 +13,9 @@ from safetensors.numpy import save_file
 from tiny_encoders import LAYERS, build
 
 from wordbias import contextual
-from wordbias.contextual.adapter_files import load_adapter, read_adapter
-from wordbias.contextual.adapters import Adapter
+from wordbias.contextual.adapters import Adapter, Fingerprint, load_adapter, read_adapter
 from wordbias.contextual.families import PARTS
-from wordbias.contextual.fingerprint import Fingerprint
-from wordbias.contextual.interventions import Intervention, applied, of_heads
+from wordbias.contextual.hooks import Intervention, applied, of_heads
 from wordbias.contextual.settings import Settings, all_settings
 from wordbias.contextual.sites import Site
 from wordbias.errors import WordbiasError

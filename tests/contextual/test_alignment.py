@@ -7,9 +7,15 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordbias.contextual.stereoset.alignment import aligned, core, key, parts
-from wordbias.contextual.stereoset.pronouns import to_her, to_his
-from wordbias.contextual.stereoset.spelling import spelled_as
+from wordbias.contextual.stereoset.repair import (
+    aligned,
+    core,
+    key,
+    parts,
+    spelled_as,
+    to_her,
+    to_his,
+)
 
 words = st.text(st.characters(exclude_categories=["Z", "C"]), min_size=1, max_size=6)
 plain = st.sampled_from(["a", "her", "his", "dog", "TV", "$3", "well-known", "--"])

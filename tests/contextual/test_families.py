@@ -10,8 +10,7 @@ from tiny_encoders import FAMILIES, LAYERS, build
 from wordbias.contextual.families import FAMILIES as TABLE
 from wordbias.contextual.families import PARTS, family_of, head_of, layer_count
 from wordbias.contextual.hooks import recording
-from wordbias.contextual.places import locate
-from wordbias.contextual.sites import Site
+from wordbias.contextual.sites import Site, locate
 
 torch = pytest.importorskip("torch")
 

@@ -19,12 +19,23 @@ from wordbias.nli.pairs import LABELS
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from wordbias.contextual.fine_tuning.heads import encoder_parameters, load_headed  # noqa: E402
-from wordbias.contextual.fine_tuning.pairs import NEXT, LabelledPairs  # noqa: E402
-from wordbias.contextual.fine_tuning.recipe import Recipe, Rounds, bucketed, schedule  # noqa: E402
-from wordbias.contextual.fine_tuning.running import run  # noqa: E402
-from wordbias.contextual.fine_tuning.task import Task  # noqa: E402
-from wordbias.contextual.fine_tuning.tuning import fine_tune  # noqa: E402
+from wordbias.contextual.fine_tuning.fine_tune import run  # noqa: E402
+from wordbias.contextual.fine_tuning.heads import (  # noqa: E402
+    encoder_parameters,
+    load_headed,
+)
+from wordbias.contextual.fine_tuning.pairs import (  # noqa: E402
+    NEXT,
+    LabelledPairs,
+)
+from wordbias.contextual.fine_tuning.train import (  # noqa: E402
+    Recipe,
+    Rounds,
+    Task,
+    bucketed,
+    fine_tune,
+    schedule,
+)
 
 QUICK = Recipe(epochs=4, batch=8, rate=3e-3, every=4)
 
@@ -225,7 +236,7 @@ def test_a_seed_decides_and_torch_s_random_state_does_not_change(tmp_path: Path)
 
 def test_gradients_are_cut(tmp_path: Path) -> None:
     """One step of plain size: AdamW's first step does not depend on the gradient's size."""
-    from wordbias.contextual.fine_tuning.task import Trained, optimizer_of
+    from wordbias.contextual.fine_tuning.train import Trained, optimizer_of
 
     headed = load_headed("nli", LABELS, saved(tmp_path / "m"))
     trained = Trained(headed.model, False)

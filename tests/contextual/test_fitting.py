@@ -13,12 +13,17 @@ from tiny_encoders import LAYERS, build, make_tokenizer
 
 from wordbias.contextual import sent_debias
 from wordbias.contextual.families import PARTS
-from wordbias.contextual.fitting import Recipe, fit_adapter, subspace_of
-from wordbias.contextual.interventions import applied
-from wordbias.contextual.places import locate
+from wordbias.contextual.fitting import (
+    Recipe,
+    compressed,
+    first_component,
+    fit_adapter,
+    stability,
+    subspace_of,
+)
+from wordbias.contextual.hooks import applied
 from wordbias.contextual.sentence_pairs import SentencePair, sentence_pairs
-from wordbias.contextual.sites import Site, sites
-from wordbias.contextual.stability import compressed, first_component, stability
+from wordbias.contextual.sites import Site, locate, sites
 from wordbias.errors import WordbiasError
 from wordbias.subspace import Subspace
 

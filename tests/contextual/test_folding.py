@@ -11,7 +11,7 @@ from tiny_encoders import FAMILIES, LAYERS, build
 from wordbias.contextual.families import FAMILIES as TABLE
 from wordbias.contextual.families import PARTS
 from wordbias.contextual.folding import fold
-from wordbias.contextual.interventions import Intervention, applied, of_heads
+from wordbias.contextual.hooks import Intervention, applied, of_heads
 from wordbias.contextual.sites import Site, sites
 from wordbias.errors import WordbiasError
 from wordbias.subspace import Subspace

@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 from tiny_encoders import FAMILIES, LAYERS, build
 
 from wordbias.contextual.families import PARTS, layer_count
-from wordbias.contextual.hooks import changing, recording
-from wordbias.contextual.interventions import Intervention, applied, of_heads
-from wordbias.contextual.places import Place
-from wordbias.contextual.sites import Site, sites
+from wordbias.contextual.hooks import Intervention, applied, changing, of_heads, recording
+from wordbias.contextual.sites import Place, Site, sites
 from wordbias.errors import WordbiasError
-from wordbias.methods.projection import Projection
+from wordbias.methods.transform import Projection
 from wordbias.subspace import Subspace
 
 torch = pytest.importorskip("torch")

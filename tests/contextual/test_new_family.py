@@ -11,19 +11,20 @@ from test_folding import bound, subspace_for
 from test_sweep_forward import ALIKE, models_of, naive, swept
 from tiny_encoders import FAMILIES as BUILT
 
+from wordbias.contextual.adapters import Fingerprint
 from wordbias.contextual.families import FAMILIES, PARTS, Family, Head, layer_count
-from wordbias.contextual.fingerprint import Fingerprint
 from wordbias.contextual.folding import fold
-from wordbias.contextual.hooks import recording
-from wordbias.contextual.interventions import Intervention, applied
-from wordbias.contextual.places import locate_all
-from wordbias.contextual.sites import Site, sites
+from wordbias.contextual.hooks import Intervention, applied, recording
+from wordbias.contextual.sites import Site, locate_all, sites
 from wordbias.errors import WordbiasError
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from wordbias.contextual.heads import check_head, logits_of  # noqa: E402
+from wordbias.contextual.heads import (  # noqa: E402
+    check_head,
+    logits_of,
+)
 
 nn = torch.nn
 

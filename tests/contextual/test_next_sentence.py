@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wordbias.contextual.next_label import next_place
-from wordbias.contextual.next_sentence import NextSentence
+from wordbias.contextual.next_sentence import NextSentence, next_place
 from wordbias.contextual.stereoset.gsss import Sentences
 from wordbias.errors import WordbiasError
 

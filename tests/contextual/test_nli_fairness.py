@@ -12,14 +12,16 @@ from hypothesis.extra.numpy import arrays
 
 from wordbias.contextual.nli_fairness import (
     PARITIES,
+    Viability,
     by_occupation,
     fairness,
     fairness_rows,
     has_parity,
+    is_viable,
     occupation_records,
+    snli_row,
 )
-from wordbias.contextual.text_pairs import load_text_pairs
-from wordbias.contextual.viability import Viability, is_viable, snli_row
+from wordbias.contextual.sentence_pairs import load_text_pairs
 from wordbias.errors import WordbiasError
 from wordbias.nli.pairs import load_pairs
 from wordbias.nli.test_sets import TestSet, build

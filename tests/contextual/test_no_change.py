@@ -12,13 +12,12 @@ from tiny_encoders import build, make_tokenizer, save, words_of
 
 from wordbias.contextual.adapters import Adapter
 from wordbias.contextual.fitting import fit_adapter
-from wordbias.contextual.interventions import Intervention, applied
+from wordbias.contextual.hooks import Intervention, applied
 from wordbias.contextual.sentence_pairs import sentence_pairs
 from wordbias.contextual.sites import Site
 from wordbias.errors import WordbiasError
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import encode
-from wordbias.probes.pooling import Settings
+from wordbias.probes.encoding import Settings, encode
 from wordbias.subspace import Subspace
 
 torch = pytest.importorskip("torch")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wordbias.contextual.pseudo_likelihood import (
+from wordbias.contextual.masked_model import (
     MaskedModel,
     blank_masks,
     blank_scores,
@@ -16,8 +16,7 @@ from wordbias.contextual.pseudo_likelihood import (
     pair_scores,
     published_masks,
 )
-from wordbias.contextual.stereoset.crows_pairs import CrowsPair
-from wordbias.contextual.stereoset.original import Cluster
+from wordbias.contextual.stereoset.published import Cluster, CrowsPair
 from wordbias.errors import WordbiasError
 
 torch = pytest.importorskip("torch")

@@ -14,7 +14,6 @@ import pytest
 from tiny_encoders import build, make_tokenizer, words_of
 
 from wordbias.contextual.fitting import fit_adapter
-from wordbias.contextual.places import locate
 from wordbias.contextual.sent_debias import (
     counterfactuals,
     drawn_from,
@@ -23,7 +22,7 @@ from wordbias.contextual.sent_debias import (
     with_sent_debias,
 )
 from wordbias.contextual.sentence_pairs import SentencePair, sentence_pairs
-from wordbias.contextual.sites import Site
+from wordbias.contextual.sites import Site, locate
 from wordbias.errors import WordbiasError
 
 torch = pytest.importorskip("torch")

@@ -22,7 +22,11 @@ pytest.importorskip("accelerate", reason="joins the processes")
 
 import several_processes as made  # noqa: E402
 
-from wordbias.contextual.fine_tuning.several import ALONE, Processes, joined  # noqa: E402
+from wordbias.contextual.fine_tuning.distributed import (  # noqa: E402
+    ALONE,
+    Processes,
+    joined,
+)
 from wordbias.errors import WordbiasError  # noqa: E402
 
 STILL = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}

@@ -8,8 +8,7 @@ import pytest
 from tiny_encoders import FAMILIES, LAYERS, build
 
 from wordbias.contextual.families import PARTS
-from wordbias.contextual.places import locate, locate_all
-from wordbias.contextual.sites import Site, attention, layers_kept, sites
+from wordbias.contextual.sites import Site, attention, layers_kept, locate, locate_all, sites
 from wordbias.errors import WordbiasError
 
 

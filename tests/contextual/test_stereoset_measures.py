@@ -7,13 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wordbias.contextual.stereoset.crows_pairs import CrowsPair, CrowsPairs
+from wordbias.contextual.stereoset.evaluate import triple_records
 from wordbias.contextual.stereoset.gsss import Gsss, Item, Sentences, Triple
-from wordbias.contextual.stereoset.measuring import gsss_rows
-from wordbias.contextual.stereoset.original import Cluster, load_stereoset
-from wordbias.contextual.stereoset.preferences import crows_rows, stereoset_rows
-from wordbias.contextual.stereoset.records import triple_records
-from wordbias.contextual.stereoset.settings import Settings
+from wordbias.contextual.stereoset.published import Cluster, CrowsPair, CrowsPairs, load_stereoset
+from wordbias.contextual.stereoset.scores import Settings, crows_rows, gsss_rows, stereoset_rows
 from wordbias.errors import WordbiasError
 from wordbias.results import Row
 

@@ -11,20 +11,22 @@ from tiny_encoders import FAMILIES, build
 
 from wordbias.contextual.families import PARTS, layer_count, width
 from wordbias.contextual.fitting import PUBLISHED
-from wordbias.contextual.interventions import Intervention, applied, of_heads
-from wordbias.contextual.places import locate
+from wordbias.contextual.hooks import Intervention, applied, of_heads
 from wordbias.contextual.settings import Settings, all_settings
-from wordbias.contextual.sites import Site, attention
+from wordbias.contextual.sites import Site, attention, locate
 from wordbias.errors import WordbiasError
 from wordbias.subspace import Subspace
 
 torch = pytest.importorskip("torch")
 
 from wordbias.contextual.heads import logits_of  # noqa: E402
-from wordbias.contextual.sweep.forward import Forward, one_by_one  # noqa: E402
-from wordbias.contextual.sweep.last_layer import quick_family  # noqa: E402
+from wordbias.contextual.sweep.forward import (  # noqa: E402
+    Forward,
+    enter,
+    one_by_one,
+    quick_family,
+)
 from wordbias.contextual.sweep.plan import Plan  # noqa: E402
-from wordbias.contextual.sweep.prefix import enter  # noqa: E402
 
 ALIKE = 1e-5
 """What is asked for; logits here are of size one."""

@@ -11,14 +11,8 @@ pytest.importorskip("torch")
 
 from wordbias.contextual.settings import all_settings
 from wordbias.contextual.stereoset.gsss import Gsss, Item, Sentences, Triple
-from wordbias.contextual.stereoset.settings import Settings
-from wordbias.contextual.sweep.measuring import (
-    entry,
-    inference_rows,
-    softmax,
-    stereoset_rows,
-    told,
-)
+from wordbias.contextual.stereoset.scores import Settings
+from wordbias.contextual.sweep.sweep import entry, inference_rows, softmax, stereoset_rows, told
 from wordbias.nli.test_sets import TestSet, build
 from wordbias.wordlists import Templates
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordbias.contextual.interventions import Intervention
+from wordbias.contextual.hooks import Intervention
 from wordbias.contextual.settings import Settings, all_settings
 from wordbias.contextual.sites import Site, attention
 from wordbias.contextual.sweep.plan import Plan

@@ -17,10 +17,13 @@ pytest.importorskip("transformers")
 from wordbias.contextual.families import layer_count  # noqa: E402
 from wordbias.contextual.fitting import fit_adapter  # noqa: E402
 from wordbias.contextual.sentence_pairs import sentence_pairs  # noqa: E402
-from wordbias.contextual.sweep.forward import Forward, one_by_one  # noqa: E402
-from wordbias.contextual.sweep.measuring import models_of  # noqa: E402
+from wordbias.contextual.sweep.forward import (  # noqa: E402
+    Forward,
+    one_by_one,
+)
 from wordbias.contextual.sweep.plan import Plan  # noqa: E402
-from wordbias.contextual.sweep.texts import Texts  # noqa: E402
+from wordbias.contextual.sweep.run import Texts  # noqa: E402
+from wordbias.contextual.sweep.sweep import models_of  # noqa: E402
 from wordbias.nli.test_sets import build  # noqa: E402
 from wordbias.pretrained import load_pretrained  # noqa: E402
 

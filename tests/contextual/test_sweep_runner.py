@@ -10,20 +10,24 @@ import numpy as np
 import pytest
 import tiny_heads
 
-from wordbias import threads
+from wordbias import devices
 from wordbias.contextual.fitting import fit_adapter
 from wordbias.contextual.sentence_pairs import SentencePair
 from wordbias.errors import Interrupted, WordbiasError
 
 torch = pytest.importorskip("torch")
 
-from wordbias.contextual.sweep import keeping, runner  # noqa: E402
+from wordbias.contextual.sweep import run  # noqa: E402
 from wordbias.contextual.sweep.forward import Forward  # noqa: E402
-from wordbias.contextual.sweep.keeping import Kept  # noqa: E402
-from wordbias.contextual.sweep.measuring import models_of  # noqa: E402
 from wordbias.contextual.sweep.plan import Plan  # noqa: E402
-from wordbias.contextual.sweep.runner import Source, Workers, outputs  # noqa: E402
-from wordbias.contextual.sweep.texts import Texts  # noqa: E402
+from wordbias.contextual.sweep.run import (  # noqa: E402
+    Kept,
+    Source,
+    Texts,
+    Workers,
+    outputs,
+)
+from wordbias.contextual.sweep.sweep import models_of  # noqa: E402
 
 PAIRS = [
     ("the woman sat .", "she slept ."),
@@ -67,7 +71,7 @@ def texts(judge: Any) -> Texts:
 
 def straight(judge: Any, plan: Plan) -> np.ndarray:
     """Each pair alone, each model with hooks in a pass of its own."""
-    from wordbias.contextual.interventions import applied
+    from wordbias.contextual.hooks import applied
 
     found = np.empty((len(PAIRS), len(plan.names), 3))
     for k in range(len(plan.names)):
@@ -167,11 +171,11 @@ def test_a_file_of_another_sweep_is_refused(
 
 def test_it_is_saved_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(keeping.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(run.time, "monotonic", lambda: now[0])
     file = tmp_path / "part"
     kept = Kept((4, 1, 2), 4, file, {"a": 1})
     for batch in range(3):
-        now[0] += 0.6 * keeping.SECONDS
+        now[0] += 0.6 * run.SECONDS
         kept.add(batch, np.array([batch]), np.full((1, 1, 2), batch, np.float32))
     again = Kept((4, 1, 2), 4, file, {"a": 1})
     assert again.left == [2, 3]  # the second addition came after the time was over
@@ -186,7 +190,7 @@ def test_a_sweep_that_fails_is_resumed(
         yield 0, function(*shared, items[0])
         raise WordbiasError(f"a worker process died; {lost}")
 
-    monkeypatch.setattr(runner, "BATCHES_TOGETHER", 1)
+    monkeypatch.setattr(run, "BATCHES_TOGETHER", 1)
     monkeypatch.setattr(Workers, "unordered", dying)
     file = tmp_path / "part"
     with pytest.raises(WordbiasError, match="a worker process died"):
@@ -202,19 +206,19 @@ def test_few_batches_are_read_here(
     source: Source, judge: Any, plan: Plan, texts: Texts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Workers, "unordered", None)
-    assert len(texts.batches) <= runner.BATCHES_TOGETHER
+    assert len(texts.batches) <= run.BATCHES_TOGETHER
     outputs(source, judge, plan, texts, workers=Workers(64))
 
 
 @pytest.fixture
 def apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give each batch to a process by itself."""
-    monkeypatch.setattr(runner, "BATCHES_TOGETHER", 1)
+    monkeypatch.setattr(run, "BATCHES_TOGETHER", 1)
 
 
 @pytest.mark.usefixtures("apart")
 def test_several_jobs_give_the_same(source: Source, judge: Any, plan: Plan, texts: Texts) -> None:
-    threads.set_threads(2)
+    devices.set_threads(2)
     expected = outputs(source, judge, plan, texts)
     found = outputs(source, judge, plan, texts, workers=Workers(2))
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
@@ -227,7 +231,7 @@ def test_a_cluster_gives_what_processes_give(
     cluster: str, package: str, source: Source, judge: Any, plan: Plan, texts: Texts
 ) -> None:
     pytest.importorskip(package, reason=f"{cluster} is one of the two clusters")
-    threads.set_threads(2)
+    devices.set_threads(2)
     expected = outputs(source, judge, plan, texts, workers=Workers(2))
     found = outputs(source, judge, plan, texts, workers=Workers(2, cluster))
     np.testing.assert_array_equal(found, expected)

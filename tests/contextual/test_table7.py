@@ -9,11 +9,14 @@ import pytest
 from scipy.stats import rankdata
 
 from wordbias.contextual.settings import all_settings
-from wordbias.contextual.table5 import best_by_level, differences
-from wordbias.contextual.table7 import Entry, load_table, misprints
-from wordbias.contextual.table7_summaries import (
+from wordbias.contextual.table7 import (
+    Entry,
     attention,
+    best_by_level,
     correlation,
+    differences,
+    load_table,
+    misprints,
     summary_rows,
     weighting,
 )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from wordbias import threads
+from wordbias import devices
 from wordbias.formats import source
 from wordbias.wordlists import common_names
 
@@ -105,8 +105,8 @@ def write_text(tmp_path: Path) -> Callable[..., Path]:
 @pytest.fixture
 def with_threads() -> Iterator[Callable[[int], None]]:
     """Bound the threads for one test."""
-    yield threads.set_threads
-    threads.set_threads(None)
+    yield devices.set_threads
+    devices.set_threads(None)
 
 
 @pytest.fixture

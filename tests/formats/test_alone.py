@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from wordbias.errors import WordbiasError
-from wordbias.formats.alone import alone
+from wordbias.formats.files import locked
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no such locks on Windows")
 
@@ -19,7 +19,7 @@ def _come_and_go(folder: Path, times: int) -> int:
     entered = together = 0
     while entered < times:
         try:
-            with alone(folder / "file"):
+            with locked(folder / "file"):
                 entered += 1
                 try:
                     (folder / "inside").mkdir()
@@ -55,8 +55,8 @@ def test_who_waited_with_a_removed_lock_asks_again(
             lock.unlink()
         return handle
 
-    monkeypatch.setattr("wordbias.formats.alone.os.open", late)
-    with alone(path):
+    monkeypatch.setattr("wordbias.formats.files.os.open", late)
+    with locked(path):
         assert len(opened) == 2
         assert os.path.samestat(os.fstat(opened[1]), lock.stat())
     assert not lock.exists()
@@ -64,8 +64,8 @@ def test_who_waited_with_a_removed_lock_asks_again(
 
 def test_a_second_process_is_refused_with_a_message(tmp_path: Path) -> None:
     with (
-        alone(tmp_path / "file"),
+        locked(tmp_path / "file"),
         pytest.raises(WordbiasError, match="another process is writing it"),
-        alone(tmp_path / "file"),
+        locked(tmp_path / "file"),
     ):
         pass

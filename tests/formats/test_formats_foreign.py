@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordbias.biographies.loading import load_biographies
+from wordbias.biographies.data import load_biographies
 from wordbias.errors import WordbiasError
-from wordbias.formats.foreign import is_web_page, refuse_foreign
+from wordbias.formats.source import is_web_page, refuse_foreign
 from wordbias.formats.tables import read_lines
 from wordbias.outcomes.predictions import load_columns
 from wordbias.outcomes.records import RecordFile

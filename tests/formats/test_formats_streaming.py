@@ -14,8 +14,8 @@ import pytest
 
 from wordbias.embedding import Embedding
 from wordbias.formats import Kind, VectorFile, cache, load, save
-from wordbias.formats.file import Tally
-from wordbias.formats.spelling import as_text
+from wordbias.formats.loading import Tally
+from wordbias.formats.source import as_text
 from wordbias.methods import misp as fit_module
 
 DIMS = 4

@@ -10,7 +10,7 @@ import pytest
 
 from wordbias.errors import WordbiasError
 from wordbias.formats.tensors import map_tensors
-from wordbias.probes.reading import is_arrays, load_vectors
+from wordbias.probes.inputs import is_arrays, load_vectors
 
 torch = pytest.importorskip("torch")
 VECTORS = np.arange(12, dtype=np.float32).reshape(4, 3)

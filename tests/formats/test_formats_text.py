@@ -160,15 +160,15 @@ def test_the_hash_is_that_of_the_file(tmp_path: Path, odd: Any, name: str) -> No
 def test_many_bad_rows_cost_no_more_than_good_ones(
     write_text: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from wordbias.formats import lines
+    from wordbias.formats import text
 
     rows = 400
     path = write_text([f"w{i}" for i in range(rows)], np.ones((rows, 4), np.float32))
     bad = path.read_bytes().replace(b" 1.0\n", b" nan\n").replace(b" nan\n", b" 1.0\n", 1)
     path.write_bytes(bad)
-    calls, parse = [], lines.parse_decimals
+    calls, parse = [], text.parse_decimals
     monkeypatch.setattr(
-        lines, "parse_decimals", lambda *a, **k: calls.append(len(a[1])) or parse(*a, **k)
+        text, "parse_decimals", lambda *a, **k: calls.append(len(a[1])) or parse(*a, **k)
     )
     loaded = load(path, cache=False, skip_bad=True)
     assert (loaded.info.words, loaded.info.skipped) == (1, rows - 1)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from wordbias.errors import WordbiasError
-from wordbias.formats.atomic import check_new, check_writable, new_folder
+from wordbias.formats.files import check_new, check_writable, new_folder
 
 
 def test_it_takes_its_name_when_it_is_complete(tmp_path: Path) -> None:

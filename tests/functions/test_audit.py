@@ -100,7 +100,7 @@ def test_messages_name_options_as_in_python(
         audit(small, output="page.pdf")
     (note,) = [n for n in audit(small, skip="mab,gipe,weat,misp").notes if "SemBias" in n]
     assert '(sembias="sembias"), similarity and analogies (sets="men")' in note
-    monkeypatch.setattr("wordbias.pages.audit.running.MANY_WORDS", 10)
+    monkeypatch.setattr("wordbias.pages.audit.MANY_WORDS", 10)
     kept = [part for part in PARTS if part != "gipe"]
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")

@@ -15,7 +15,7 @@ import pytest
 
 import wordbias as wb
 from wordbias import Embedding, WordbiasError, embedding
-from wordbias.accepting import accepted
+from wordbias.arguments import accepted
 from wordbias.calls import in_python
 from wordbias.results import Report, Row
 

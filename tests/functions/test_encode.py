@@ -19,8 +19,7 @@ from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.encode import encode
 from wordbias.pretrained.intervening import intervening, interventions_in
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.representations import Representations
-from wordbias.probes.storage import load_representations
+from wordbias.probes.representations import Representations, load_representations
 
 torch = pytest.importorskip("torch")
 

@@ -30,7 +30,7 @@ CALL: dict[str, Any] = {"train": PAIRS, "dev": PAIRS, "epochs": 1, "seeds": [0],
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two sets and two templates, so that scoring takes no time."""
-    monkeypatch.setattr("wordbias.nli.study_rows.marked_sets", lambda _: ("explicit", "names"))
+    monkeypatch.setattr("wordbias.nli.study.marked_sets", lambda _: ("explicit", "names"))
     premises = Templates.load().premises()[:2]
     monkeypatch.setattr(Templates, "premises", lambda _: premises)
 

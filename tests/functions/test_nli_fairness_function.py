@@ -73,8 +73,7 @@ def test_our_model_and_vectors_in_memory(cli: Cli, lists: Path, snli: Path, tmp_
 def test_a_loaded_model_and_an_adapter(cli: Cli, lists: Path, snli: Path, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     pandas = pytest.importorskip("pandas")
-    from wordbias.contextual.adapters import Adapter
-    from wordbias.contextual.fingerprint import Fingerprint
+    from wordbias.contextual.adapters import Adapter, Fingerprint
     from wordbias.contextual.sites import Site
 
     labels = dict(enumerate(("contradiction", "entailment", "neutral")))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import wordbias as wb
-from wordbias.accepting import accepted
+from wordbias.arguments import accepted
 
 FUNCTIONS = [one for name in wb.__all__ if inspect.isfunction(one := getattr(wb, name))]
 

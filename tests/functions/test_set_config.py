@@ -8,22 +8,22 @@ from pathlib import Path
 import pytest
 
 import wordbias as wb
-from wordbias import lines, progress, threads
+from wordbias import devices, progress, text_files
 
 
 @pytest.fixture(autouse=True)
 def _as_it_was() -> Iterator[None]:
     yield
-    threads.set_threads(None)
-    lines.set_longest_line(None)
+    devices.set_threads(None)
+    text_files.set_longest_line(None)
     progress.set_quiet(False)
 
 
 def test_each_setting_is_set_without_the_others_and_stays() -> None:
     wb.set_config(threads=1)
     found = wb.set_config(quiet=True)
-    assert found == {"threads": 1, "longest_line": lines.LONGEST, "quiet": True}
-    assert threads.threads() == 1
+    assert found == {"threads": 1, "longest_line": text_files.LONGEST, "quiet": True}
+    assert devices.threads() == 1
     with progress.progress("work", 3) as bar:
         assert type(bar).__module__ == "wordbias.progress"  # tqdm's is not made
 

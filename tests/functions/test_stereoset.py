@@ -11,7 +11,7 @@ import pytest
 import stand_ins
 from tiny_encoders import build
 
-from wordbias.contextual.stereoset.data import load_data
+from wordbias.contextual.stereoset.evaluate import load_data
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.project import project
 from wordbias.functions.stereoset import stereoset

@@ -12,7 +12,7 @@ import small_winobias
 
 from wordbias.errors import WordbiasError
 from wordbias.functions.winobias import winobias
-from wordbias.outcomes.winobias.sentences import load_winobias
+from wordbias.outcomes.winobias import load_winobias
 
 
 @pytest.fixture

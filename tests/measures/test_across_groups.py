@@ -10,8 +10,7 @@ import pytest
 
 from wordbias import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.across_groups import measure_groups
-from wordbias.measures.associations import MEASURES, measure_queries
+from wordbias.measures.associations import MEASURES, measure_groups, measure_queries
 from wordbias.measures.weat import Settings
 from wordbias.results import Row
 from wordbias.wordlists import (

@@ -11,15 +11,24 @@ from scipy.stats import entropy, spearmanr
 
 from wordbias import Embedding, WordbiasError
 from wordbias.measures.associations import MEASURES, measure_queries, with_holm
-from wordbias.measures.ect import ect, rank_correlation, similarities
-from wordbias.measures.mac import mac, mac_of_words
-from wordbias.measures.ripa import relation, ripa, ripa_of_words
-from wordbias.measures.rnd import rnd, rnd_of_words
-from wordbias.measures.rnsb import divergence, negative_probabilities, rnsb
-from wordbias.measures.weat import Settings
+from wordbias.measures.weat import (
+    Settings,
+    divergence,
+    ect,
+    mac,
+    mac_of_words,
+    negative_probabilities,
+    rank_correlation,
+    relation,
+    ripa,
+    ripa_of_words,
+    rnd,
+    rnd_of_words,
+    rnsb,
+    similarities,
+)
 from wordbias.results import Row
-from wordbias.wordlists.queries import Query, choose_query
-from wordbias.wordlists.query_files import load_queries
+from wordbias.wordlists.queries import Query, choose_query, load_queries
 
 Array = NDArray[np.float64]
 NEUTRAL = {"weat": 0, "rnd": 0, "rnsb": 0, "mac": 1, "ect": 1, "ripa": 0}

@@ -11,18 +11,14 @@ import pytest
 
 from wordbias import Attribute, Embedding, Subspace
 from wordbias.arrays import unit
-from wordbias.measures.apart import panel_rows
-from wordbias.measures.biased import most_biased
 from wordbias.measures.chance import DRAWS, chance, draw_nulls, key_of, with_chance
 from wordbias.measures.clustering import WORDS, clustering
-from wordbias.measures.direct_bias import direct_bias
-from wordbias.measures.direction import projections
-from wordbias.measures.midb import midb
-from wordbias.measures.panel import Panel, make_panels
+from wordbias.measures.measure import FAMILIES, panel_rows, table_rows
+from wordbias.measures.midb import direct_bias, midb
+from wordbias.measures.panel import Panel, make_panels, most_biased, projections
 from wordbias.measures.recoverability import recoverability
 from wordbias.measures.registry import BY_KEY
 from wordbias.measures.sembias import SemBias, category_counts, choices
-from wordbias.measures.table import FAMILIES, table_rows
 from wordbias.methods.misp import misp
 from wordbias.results import Row
 from wordbias.wordlists import resolve_groups

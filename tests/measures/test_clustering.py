@@ -14,6 +14,7 @@ from sklearn.metrics import v_measure_score
 from threadpoolctl import threadpool_info
 
 from wordbias import Attribute, Embedding
+from wordbias.devices import blas_threads
 from wordbias.measures.clustering import (
     SEEDS,
     Clustering,
@@ -23,10 +24,8 @@ from wordbias.measures.clustering import (
     intervals,
     v_measure,
 )
-from wordbias.measures.direction import projections
-from wordbias.measures.panel import Panel
+from wordbias.measures.panel import Panel, projections
 from wordbias.subspace import Subspace
-from wordbias.threads import blas_threads
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

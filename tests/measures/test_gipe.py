@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from wordbias import Attribute, Embedding
 from wordbias.arrays import unit
 from wordbias.measures.gipe import THETAS, gipe, gipe_rows, indirect_bias
-from wordbias.measures.nearest import nearest
+from wordbias.measures.movement import nearest
 from wordbias.measures.panel import Panel
 from wordbias.subspace import Subspace
 

@@ -7,7 +7,7 @@ import pytest
 
 from wordbias import Attribute, Embedding
 from wordbias.arrays import lengths, unit
-from wordbias.measures.lens import axis, fit_directions
+from wordbias.measures.midb import axis, fit_directions
 from wordbias.subspace import Subspace
 
 FIRST, SECOND = tuple("abcd"), tuple("efgh")

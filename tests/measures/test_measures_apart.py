@@ -8,9 +8,8 @@ import pytest
 
 from wordbias import Attribute, Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.apart import panel_rows
+from wordbias.measures.measure import panel_rows, table_rows
 from wordbias.measures.panel import Panel, make_panels
-from wordbias.measures.table import table_rows
 from wordbias.methods.misp import misp
 from wordbias.workers import BACKENDS, Workers
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from wordbias import threads
-from wordbias.measures import nearest as module
-from wordbias.measures.nearest import Neighbours, nearest
+from wordbias import devices
+from wordbias.measures import movement as module
+from wordbias.measures.movement import Neighbours, nearest
 
 SIZES = st.integers(1, 30)
 
@@ -50,9 +50,9 @@ def test_it_is_the_full_sort(data: st.DataObject, seed: int) -> None:
     queries = rng.integers(n, size=data.draw(st.integers(1, 20)))
     with pytest.MonkeyPatch.context() as patch:
         _set(patch, data.draw(SIZES), data.draw(SIZES), data.draw(SIZES))
-        threads.set_threads(data.draw(st.sampled_from([1, 2])))
+        devices.set_threads(data.draw(st.sampled_from([1, 2])))
         found = nearest(x, queries, k)
-        threads.set_threads(None)
+        devices.set_threads(None)
     rows, cosines = _full_sort(x, queries, k)
     assert found.rows.tolist() == rows
     assert found.cosine.tolist() == cosines
@@ -78,9 +78,9 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch, count: int) -> 
     _set(monkeypatch, 5, 16, 32)
     x = np.random.default_rng(1).integers(-9, 10, (90, 6))
     expected = _find(x, 7)
-    threads.set_threads(count)
+    devices.set_threads(count)
     found = _find(x, 7)
-    threads.set_threads(None)
+    devices.set_threads(None)
     np.testing.assert_array_equal(found.rows, expected.rows)
     np.testing.assert_array_equal(found.cosine, expected.cosine)
 

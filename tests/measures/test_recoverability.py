@@ -14,6 +14,7 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_info
 
 from wordbias import Attribute, Embedding
+from wordbias.devices import blas_threads
 from wordbias.measures.panel import Panel
 from wordbias.measures.recoverability import (
     CLASSIFIERS,
@@ -22,7 +23,6 @@ from wordbias.measures.recoverability import (
     recoverability,
     recoverability_rows,
 )
-from wordbias.threads import blas_threads
 
 # of few words the MLP's 500 rounds are few steps; scikit-learn itself says so
 pytestmark = [

@@ -22,12 +22,11 @@ from wordbias.functions import measure as measuring
 from wordbias.functions.measure import measure
 from wordbias.functions.tables import measures_tables
 from wordbias.measures import registry
-from wordbias.measures.apart import panel_rows
 from wordbias.measures.associations import measure_queries
-from wordbias.measures.direction import projections
 from wordbias.measures.family import Family, Measure, Taken
-from wordbias.measures.lens import DIRECT, MIDB
-from wordbias.measures.panel import Panel, make_panels
+from wordbias.measures.measure import panel_rows, table_rows
+from wordbias.measures.midb import DIRECT, MIDB
+from wordbias.measures.panel import Panel, make_panels, projections
 from wordbias.measures.registry import (
     BY_KEY,
     FAMILIES,
@@ -40,10 +39,9 @@ from wordbias.measures.registry import (
     names_families,
 )
 from wordbias.measures.sembias import SemBias
-from wordbias.measures.table import table_rows
 from wordbias.methods.effect import effect
 from wordbias.methods.misp import misp
-from wordbias.pages.arranging import sections
+from wordbias.pages.page import sections
 from wordbias.results import Row
 from wordbias.wordlists import load_queries
 

@@ -10,9 +10,9 @@ import pytest
 from wordbias import Attribute, Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures import clustering, gipe, recoverability
+from wordbias.measures.measure import FAMILIES, table_rows
 from wordbias.measures.panel import Panel
 from wordbias.measures.sembias import SemBias
-from wordbias.measures.table import FAMILIES, table_rows
 
 PAIRS = (("she", "he"), ("her", "his"))
 GENDER = Attribute("gender", ("f", "m"), (tuple("abcd"), tuple("efgh")), PAIRS, direction=PAIRS[0])

@@ -28,8 +28,7 @@ from wordbias.measures.weat import (
     weat,
 )
 from wordbias.statistics import percentile_interval
-from wordbias.wordlists.queries import Query, choose_query
-from wordbias.wordlists.query_files import load_queries
+from wordbias.wordlists.queries import Query, choose_query, load_queries
 
 Array = NDArray[np.float64]
 SIZES = [(2, 2), (3, 3), (5, 4), (2, 6), (7, 2), (1, 3)]

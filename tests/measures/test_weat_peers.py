@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from wordbias import Embedding, WordbiasError
 from wordbias.measures.weat import associations, cosines, effect_size, p_value, weat
 from wordbias.wordlists import Attribute
-from wordbias.wordlists.queries import Query, choose_query
-from wordbias.wordlists.query_files import load_queries
+from wordbias.wordlists.queries import Query, choose_query, load_queries
 
 Array = NDArray[np.float64]
 EXACT = 29 / 12_870

@@ -14,13 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from wordbias import Attribute, Embedding, WordbiasError, threads
+from wordbias import Attribute, Embedding, WordbiasError, devices
 from wordbias.methods import double_hard
-from wordbias.methods.double_hard import Candidate, Leaning, fit, tried
-from wordbias.methods.finite import finite_vectors
-from wordbias.methods.fitted import Fitted
-from wordbias.methods.moments import Pairs, moments, pair_vectors
-from wordbias.methods.two_means import two_means
+from wordbias.methods.double_hard import Candidate, Leaning, fit, tried, two_means
+from wordbias.methods.fitted import Fitted, finite_vectors
+from wordbias.methods.words import Pairs, moments, pair_vectors
 from wordbias.subspace import Subspace
 
 Matrix = NDArray[np.float64]
@@ -230,9 +228,9 @@ def test_it_is_the_same_every_time_and_on_any_number_of_threads(
 ) -> None:
     results = []
     for count in (1, 2, 5, 5):
-        threads.set_threads(count)
+        devices.set_threads(count)
         results.append(fit(toy, two, candidates=6, per_side=50)(toy).vectors)
-    threads.set_threads(None)
+    devices.set_threads(None)
     for other in results[1:]:
         np.testing.assert_array_equal(results[0], other)
 
@@ -398,12 +396,12 @@ def test_moments_are_those_of_the_whole_matrix(rows: int, offset: float) -> None
 def test_moments_need_no_copy_of_the_matrix() -> None:
     vectors = _random(0, 100_000, 30).astype(np.float32)
     embedding = Embedding([str(i) for i in range(len(vectors))], vectors)
-    threads.set_threads(1)
+    devices.set_threads(1)
     tracemalloc.start()
     moments(embedding)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    threads.set_threads(None)
+    devices.set_threads(None)
     assert peak < vectors.nbytes / 2
 
 

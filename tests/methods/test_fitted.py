@@ -8,12 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from wordbias import Embedding, threads
+from wordbias import Embedding, devices
 from wordbias.errors import WordbiasError
 from wordbias.methods.fitted import Chain, Fitted, Reach, Replaced
-from wordbias.methods.projection import Projection
-from wordbias.methods.steps import Linear, Normalise, Shift, Step
-from wordbias.methods.transform import refuse_no_change, transformed, turns
+from wordbias.methods.transform import (
+    Linear,
+    Normalise,
+    Projection,
+    Shift,
+    Step,
+    refuse_no_change,
+    transformed,
+    turns,
+)
 from wordbias.subspace import Subspace
 
 WORDS = ["she", "he", "nurse", "doctor"]
@@ -110,11 +117,11 @@ def test_blocks_of_any_size_give_the_same(embedding: Embedding) -> None:
         np.testing.assert_allclose(
             fitted.apply(words[part], large.vectors[part]), whole.vectors[part], rtol=1e-6
         )
-    threads.set_threads(1)
+    devices.set_threads(1)
     try:
         np.testing.assert_array_equal(fitted(large).vectors, whole.vectors)
     finally:
-        threads.set_threads(None)
+        devices.set_threads(None)
 
 
 def test_a_chain_applies_in_order(embedding: Embedding) -> None:

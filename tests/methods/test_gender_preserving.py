@@ -12,18 +12,16 @@ import pytest
 from wordbias import Attribute, Embedding
 from wordbias.errors import WordbiasError
 from wordbias.methods.fitted import Chain, Fitted
-from wordbias.methods.gender_preserving import fit, remove_checkpoints
-from wordbias.methods.gender_preserving.findings import remarks
-from wordbias.methods.gender_preserving.reach import Reach, tanh_reach
-from wordbias.methods.origin import Origin
-from wordbias.methods.storage import load_chain, save_chain
+from wordbias.methods.gender_preserving import fit, remarks, remove_checkpoints
+from wordbias.methods.gender_preserving.networks import Reach, tanh_reach
+from wordbias.methods.storage import Origin, load_chain, save_chain
 from wordbias.methods.transform import turns
 from wordbias.results import Row
 from wordbias.wordlists import Templates
 
 pytest.importorskip("torch", reason="the extra `torch` is not installed")
 
-from wordbias.methods.gender_preserving.debiasing import Debiasing
+from wordbias.methods.gender_preserving.training import Debiasing
 
 FEW: dict[str, Any] = {"pretrain_epochs": 2, "classifier_epochs": 2, "epochs": 1}
 STAGES = ("before", "after")

@@ -19,8 +19,7 @@ from wordbias import Attribute, Embedding
 from wordbias.errors import WordbiasError
 from wordbias.methods.fitted import Chain, Fitted
 from wordbias.methods.gn_glove import SEPARATION, LastCoordinate, fit, separation, split
-from wordbias.methods.origin import Origin
-from wordbias.methods.storage import load_chain, save_chain
+from wordbias.methods.storage import Origin, load_chain, save_chain
 from wordbias.methods.transform import turns
 from wordbias.results import Row
 

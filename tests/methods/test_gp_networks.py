@@ -9,19 +9,17 @@ import pytest
 from numpy.typing import NDArray
 
 from wordbias.methods.gender_preserving import TanhEncoder
-from wordbias.methods.gender_preserving.autoencoder import (
+from wordbias.methods.gender_preserving.networks import (
     Layer,
     Networks,
     by_name,
-    copied,
-    from_names,
-    initial_networks,
-)
-from wordbias.methods.gender_preserving.losses import (
     classifier_loss,
+    copied,
     debiasing_terms,
     difference_vector,
     dropped,
+    from_names,
+    initial_networks,
     reconstruction_loss,
 )
 

@@ -12,18 +12,19 @@ pytest.importorskip("torch", reason="the extra `torch` is not installed")
 
 import torch
 
-from wordbias.methods.gender_preserving.autoencoder import (
+from wordbias.devices import set_threads
+from wordbias.methods.gender_preserving.networks import (
     Networks,
     by_name,
+    debiasing_terms,
+    dropped,
     from_names,
     generator,
     initial_networks,
+    reconstruction_loss,
 )
-from wordbias.methods.gender_preserving.debiasing import Debiasing
-from wordbias.methods.gender_preserving.losses import debiasing_terms, dropped, reconstruction_loss
-from wordbias.methods.gender_preserving.pretraining import Autoencoding, Classifying, Corpus
+from wordbias.methods.gender_preserving.training import Autoencoding, Classifying, Corpus, Debiasing
 from wordbias.methods.gender_preserving.words import Part
-from wordbias.threads import set_threads
 
 N, D = 3000, 4
 PUBLISHED = [False, True]

@@ -16,12 +16,18 @@ pytest.importorskip("torch", reason="the extra `torch` is not installed")
 
 import torch
 
-from wordbias.methods.gender_preserving import debiasing, pretraining
+from wordbias.methods.gender_preserving import training as debiasing
 from wordbias.methods.gender_preserving import training as phases
-from wordbias.methods.gender_preserving.autoencoder import Networks, by_name, generator
-from wordbias.methods.gender_preserving.debiasing import Debiasing
-from wordbias.methods.gender_preserving.pretraining import Autoencoding, Classifying, Corpus
-from wordbias.methods.gender_preserving.training import Trained, train
+from wordbias.methods.gender_preserving import training as pretraining
+from wordbias.methods.gender_preserving.networks import Networks, by_name, generator
+from wordbias.methods.gender_preserving.training import (
+    Autoencoding,
+    Classifying,
+    Corpus,
+    Debiasing,
+    Trained,
+    train,
+)
 from wordbias.methods.gender_preserving.words import Part
 
 PHASES: tuple[Any, ...] = (Autoencoding, Classifying, Debiasing)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from wordbias import Attribute, Embedding, WordbiasError
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.half_sibling import ALPHA, fit, regression
-from wordbias.methods.projection import Projection
+from wordbias.methods.transform import Projection
 from wordbias.methods.words import listed_words
 
 Matrix = NDArray[np.float64]

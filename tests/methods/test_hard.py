@@ -19,7 +19,7 @@ from sklearn.decomposition import PCA
 from wordbias import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.methods import hard, multi_hard
-from wordbias.methods.equalising import cased, equalise
+from wordbias.methods.hard import cased, equalise
 from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute, WordSets
 

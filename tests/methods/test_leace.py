@@ -20,11 +20,10 @@ from sklearn.svm import LinearSVC
 from wordbias import Attribute, Embedding, WordbiasError
 from wordbias.methods import inlp
 from wordbias.methods.classes import labelled_words
-from wordbias.methods.erasure import METHODS, Erasure, fit_erasure
 from wordbias.methods.fitted import Fitted
-from wordbias.methods.leace import fit
-from wordbias.methods.linear_probe import probe_rows
-from wordbias.methods.steps import Step
+from wordbias.methods.inlp import probe_rows
+from wordbias.methods.leace import METHODS, Erasure, fit, fit_erasure
+from wordbias.methods.transform import Step
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -307,7 +306,7 @@ def test_coordinates_of_very_different_size_are_erased_too(size: float) -> None:
 
 def test_it_is_fitted_with_every_warning_an_error() -> None:
     code = (
-        "import numpy as np; from wordbias.methods.erasure import fit_erasure; "
+        "import numpy as np; from wordbias.methods.leace import fit_erasure; "
         "x = np.random.default_rng(0).normal(size=(20, 3)); x.flags.writeable = False; "
         "print(fit_erasure(x, np.arange(20) % 2).left.shape)"
     )

@@ -12,13 +12,7 @@ from sklearn.model_selection import PredefinedSplit, cross_val_predict
 from sklearn.svm import LinearSVC
 
 from wordbias.methods.classes import LabelledWords, split
-from wordbias.methods.linear_probe import (
-    CLASSIFIERS,
-    balanced_accuracy,
-    probe,
-    probe_rows,
-    scores,
-)
+from wordbias.methods.inlp import CLASSIFIERS, balanced_accuracy, probe, probe_rows, scores
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from sklearn.svm import LinearSVC
 
 from wordbias import Attribute, Embedding, WordbiasError
-from wordbias.methods import linear_svm as module
+from wordbias.methods import inlp as module
 from wordbias.methods.classes import labelled_words
-from wordbias.methods.linear_svm import LinearSvm, best_step, one_against_the_rest, predicted
+from wordbias.methods.inlp import LinearSvm, best_step, one_against_the_rest, predicted
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

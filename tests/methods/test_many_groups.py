@@ -12,14 +12,12 @@ import pytest
 from wordbias import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.methods import classes, inlp, leace, misp, multi_hard
-from wordbias.methods.classes import default_classes, labelled_words
+from wordbias.methods.classes import default_classes, labelled_words, leans, most_leaning
 from wordbias.methods.fitted import Chain
-from wordbias.methods.leaning import leans, most_leaning
-from wordbias.methods.linear_svm import LinearSvm
+from wordbias.methods.inlp import LinearSvm
 from wordbias.methods.methods import METHODS, fit_chain
 from wordbias.methods.misp import group_vectors
-from wordbias.methods.origin import Origin
-from wordbias.methods.storage import load_chain, save_chain
+from wordbias.methods.storage import Origin, load_chain, save_chain
 from wordbias.methods.words import as_attribute, listed_words
 from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute, WordGroups, WordSets, load_attribute, resolve

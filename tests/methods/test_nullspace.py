@@ -16,13 +16,14 @@ from sklearn.svm import LinearSVC
 
 from wordbias import Attribute, Embedding, WordbiasError
 from wordbias.methods.classes import LabelledWords, labelled_words
-from wordbias.methods.linear_svm import LinearSvm, predicted
-from wordbias.methods.nullspace import (
+from wordbias.methods.inlp import (
+    LinearSvm,
     Round,
     Rounds,
     complement,
     information_weight,
     learn,
+    predicted,
     row_space,
 )
 

@@ -12,15 +12,13 @@ import pytest
 
 from wordbias import Attribute, Embedding, WordbiasError
 from wordbias.arrays import unit
-from wordbias.measures.direction import find_direction
+from wordbias.devices import set_threads
+from wordbias.measures.panel import find_direction
 from wordbias.methods.fitted import Fitted
-from wordbias.methods.ran import fit
-from wordbias.methods.ran.objective import Objective
-from wordbias.methods.ran.outcome import outcome
-from wordbias.methods.ran.sets import repulsion_sets
-from wordbias.methods.steps import Normalise
+from wordbias.methods.ran import fit, outcome, repulsion_sets
+from wordbias.methods.ran.optimise import Objective
+from wordbias.methods.transform import Normalise
 from wordbias.subspace import Subspace
-from wordbias.threads import set_threads
 from wordbias.vocabulary import choose_vocabulary
 
 EPS = float(np.finfo(np.float32).eps)

@@ -13,12 +13,10 @@ from hypothesis import strategies as st
 
 from wordbias import Attribute, Embedding
 from wordbias.arrays import unit
-from wordbias.measures.direction import find_direction
-from wordbias.methods.ran import descent
-from wordbias.methods.ran.descent import Pull, descend, minimise
-from wordbias.methods.ran.objective import Objective, Sets
-from wordbias.methods.ran.sets import repulsion_sets
-from wordbias.threads import set_threads
+from wordbias.devices import set_threads
+from wordbias.measures.panel import find_direction
+from wordbias.methods.ran import optimise, repulsion_sets
+from wordbias.methods.ran.optimise import Objective, Pull, Sets, descend, minimise
 from wordbias.vocabulary import choose_vocabulary
 
 STEPS = 300
@@ -173,7 +171,7 @@ def test_few_sets_are_computed_in_full(words: Words, monkeypatch: pytest.MonkeyP
             super().__init__(*arguments)
             made.append(self)
 
-    monkeypatch.setattr(descent, "Pull", Spy)
+    monkeypatch.setattr(optimise, "Pull", Spy)
     minimise(words.objective(), words.rows, words.sets)
     with_set = sum(len(one) > 0 for one in words.sets)
     assert with_set <= sum(one.looks for one in made) < with_set * STEPS / 20
@@ -220,7 +218,7 @@ def test_chunks_order_and_threads_change_no_bit(
     objective = words.objective(published)
     whole = minimise(objective, words.rows, words.sets)
     for values, threads in ((1, 1), (3 * words.vectors.shape[1], 1), (700, 2), (1 << 20, 2)):
-        monkeypatch.setattr(descent, "VALUES", values)
+        monkeypatch.setattr(optimise, "VALUES", values)
         set_threads(threads)
         assert minimise(objective, words.rows, words.sets).tobytes() == whole.tobytes()
     back = minimise(objective, words.rows[::-1], list(words.sets)[::-1])
@@ -243,8 +241,8 @@ def test_an_interrupt_leaves_no_thread_behind(
     def interrupted(*arguments: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(descent, "VALUES", 1)
-    monkeypatch.setattr(descent, "descend", interrupted)
+    monkeypatch.setattr(optimise, "VALUES", 1)
+    monkeypatch.setattr(optimise, "descend", interrupted)
     set_threads(2)
     alive = threading.active_count()
     with pytest.raises(KeyboardInterrupt):

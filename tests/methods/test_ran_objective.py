@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wordbias.methods.ran.descent import Pull
-from wordbias.methods.ran.objective import Objective
+from wordbias.methods.ran.optimise import Objective, Pull
 
 D, VOCABULARY = 6, 12
 

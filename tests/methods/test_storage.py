@@ -14,9 +14,8 @@ from wordbias.errors import WordbiasError
 from wordbias.methods import hard
 from wordbias.methods.fitted import Chain, Fitted, Replaced
 from wordbias.methods.methods import fit_chain
-from wordbias.methods.origin import Origin
-from wordbias.methods.steps import Linear, Normalise, Shift
-from wordbias.methods.storage import load_chain, save_chain
+from wordbias.methods.storage import Origin, load_chain, save_chain
+from wordbias.methods.transform import Linear, Normalise, Shift
 from wordbias.results import Row
 
 

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wordbias.nli import batches
-from wordbias.nli.batches import Encoded, Ints, Sentences
-from wordbias.nli.lexicon import Lexicon
+from wordbias.nli import lexicon as batches
+from wordbias.nli.lexicon import Encoded, Ints, Lexicon, Sentences
 from wordbias.nli.pairs import Pairs
 
 SENTENCES = st.lists(st.lists(st.sampled_from("abcdef"), max_size=7).map(tuple), min_size=1)

@@ -10,13 +10,10 @@ import pytest
 
 from wordbias import Embedding, WordbiasError
 from wordbias.data import nli_sample_path
-from wordbias.nli.evaluation import mab_rows
+from wordbias.nli.evaluation import can_be_significant, distance_test, mab_rows
 from wordbias.nli.files import Model
-from wordbias.nli.fillers import MARKED, marked_sets
-from wordbias.nli.known_words import known_part, missing_fillers
-from wordbias.nli.marked_attribute import can_be_significant, distance_test
 from wordbias.nli.scoring import score_set
-from wordbias.nli.test_sets import build
+from wordbias.nli.test_sets import MARKED, build, known_part, marked_sets, missing_fillers
 from wordbias.wordlists import Attribute, Templates
 
 FAITHS = Attribute.load("religion:christian,muslim")

@@ -11,13 +11,12 @@ pytest.importorskip("torch", reason="the extra `torch` is not installed")
 
 import torch
 
-from wordbias.nli.batches import Encoded
+from wordbias.devices import set_threads
 from wordbias.nli.files import Model
-from wordbias.nli.forward import probabilities, softmax
-from wordbias.nli.lexicon import Lexicon
+from wordbias.nli.lexicon import Encoded, Lexicon
 from wordbias.nli.model import DecomposableAttention
 from wordbias.nli.pairs import Pairs
-from wordbias.threads import set_threads
+from wordbias.nli.scoring import probabilities, softmax
 
 DIM, HIDDEN = 20, 16
 WORDS = [f"w{i}" for i in range(50)]

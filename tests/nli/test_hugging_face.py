@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wordbias import WordbiasError, optional
+from wordbias import WordbiasError, errors
 from wordbias.nli.hugging_face import Classifier, label_order
+from wordbias.nli.pairs import tokenise
 from wordbias.nli.test_sets import Pair, TestSet, build
-from wordbias.nli.tokens import tokenise
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -217,13 +217,13 @@ def test_loading_prints_nothing_and_does_not_change_the_log_level(
 def test_a_missing_package_is_named(
     folder: str, monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
-    true = optional.importlib.import_module
+    true = errors.importlib.import_module
 
     def without(name: str, *rest: Any) -> Any:
         if name == package:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return true(name, *rest)
 
-    monkeypatch.setattr(optional.importlib, "import_module", without)
+    monkeypatch.setattr(errors.importlib, "import_module", without)
     with pytest.raises(WordbiasError, match=rf"needs {package}; .* 'wordbias\[contextual\]'"):
         Classifier.load(folder)

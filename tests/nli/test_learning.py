@@ -15,12 +15,11 @@ import torch
 from torch import Tensor
 
 from wordbias.errors import WordbiasError
-from wordbias.nli.batches import Encoded
-from wordbias.nli.learning import Learning, generator, initialise, make_optimizer
-from wordbias.nli.lexicon import Lexicon
+from wordbias.nli.lexicon import Encoded, Lexicon
 from wordbias.nli.model import DecomposableAttention
 from wordbias.nli.pairs import Pairs
 from wordbias.nli.recipes import FAST, PUBLISHED, RECIPES, Recipe
+from wordbias.nli.train import Learning, generator, initialise, make_optimizer
 from wordbias.training import TrainingState, train
 
 WORDS = [f"w{i}" for i in range(20)]

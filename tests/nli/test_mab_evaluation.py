@@ -12,10 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from wordbias import WordbiasError
-from wordbias.nli.evaluation import BIAS, MEANS, Settings, mab_rows, word_rows
-from wordbias.nli.fillers import MARKED
-from wordbias.nli.marked_attribute import distance_test
-from wordbias.nli.test_sets import TestSet, build
+from wordbias.nli.evaluation import BIAS, MEANS, Settings, distance_test, mab_rows, word_rows
+from wordbias.nli.test_sets import MARKED, TestSet, build
 from wordbias.results import Row
 
 Key = tuple[Any, ...]

@@ -88,7 +88,7 @@ def test_equal_models_are_equal_files(tmp_path: Path) -> None:
 def test_reading_a_model_needs_no_torch(tmp_path: Path) -> None:
     model().save(tmp_path / "m")
     code = (
-        "import sys; sys.modules['torch'] = None; import wordbias.nli.forward; "
+        "import sys; sys.modules['torch'] = None; import wordbias.nli.scoring; "
         "from wordbias.nli.files import Model; print(Model.load(sys.argv[1]).dim)"
     )
     done = subprocess.run(

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from torch import Generator, Tensor
 
 from wordbias.nli.files import shapes
-from wordbias.nli.layers import Dropout, Real, random_bytes
-from wordbias.nli.model import DecomposableAttention
+from wordbias.nli.model import DecomposableAttention, Dropout, Real, random_bytes
 
 DIM, HIDDEN = 6, 12
 TIGHT: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-11}

@@ -16,18 +16,24 @@ pytest.importorskip("torch", reason="the extra `torch` is not installed")
 import torch
 
 from wordbias import Embedding
+from wordbias.devices import set_threads
 from wordbias.errors import WordbiasError
-from wordbias.nli import trainer
+from wordbias.nli import train as trainer
 from wordbias.nli.files import Model
-from wordbias.nli.forward import probabilities
-from wordbias.nli.learning import Learning
 from wordbias.nli.pairs import Pairs
 from wordbias.nli.recipes import FAST
 from wordbias.nli.runs import Data, Plan, accuracy_rows, plan, single, vocabulary_hash
-from wordbias.nli.stacked import Material, train_stacked
-from wordbias.nli.trainer import Job, train_all
-from wordbias.nli.watching import Counter, log_length, watched
-from wordbias.threads import set_threads
+from wordbias.nli.scoring import probabilities
+from wordbias.nli.train import (
+    Counter,
+    Job,
+    Learning,
+    Material,
+    log_length,
+    train_all,
+    train_stacked,
+    watched,
+)
 from wordbias.workers import Workers
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from wordbias.errors import WordbiasError
-from wordbias.nli.pairs import LABELS, Pairs, load_pairs
-from wordbias.nli.tokens import tokenise
+from wordbias.nli.pairs import LABELS, Pairs, load_pairs, tokenise
 
 ROWS = [
     ("neutral", "A man isn't here.", "He is out."),

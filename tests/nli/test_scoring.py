@@ -10,18 +10,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from wordbias import Embedding, WordbiasError, threads
+from wordbias import Embedding, WordbiasError, devices
 from wordbias.formats import FileInfo
 from wordbias.nli import scoring
-from wordbias.nli.batches import Encoded
 from wordbias.nli.files import Model, shapes
-from wordbias.nli.fillers import SETS
-from wordbias.nli.forward import probabilities
-from wordbias.nli.lexicon import Lexicon
-from wordbias.nli.pairs import Pairs
-from wordbias.nli.scoring import Scored, accuracy, foreign, lacking, score_set
-from wordbias.nli.test_sets import TestSet, build
-from wordbias.nli.tokens import tokenise
+from wordbias.nli.lexicon import Encoded, Lexicon
+from wordbias.nli.pairs import Pairs, tokenise
+from wordbias.nli.scoring import Scored, accuracy, foreign, lacking, probabilities, score_set
+from wordbias.nli.test_sets import SETS, TestSet, build
 
 FLOAT32 = 1e-5
 """Room for float32 sums of a few hundred terms in another order."""
@@ -83,7 +79,7 @@ def test_so_are_pairs_of_several_premises(sample: Embedding, model: Model) -> No
 @pytest.mark.usefixtures("one_thread")
 def test_threads_do_not_matter(sample: Embedding, model: Model, small: TestSet) -> None:
     one = score_set(model, sample, small).probabilities
-    threads.set_threads(3)
+    devices.set_threads(3)
     np.testing.assert_allclose(score_set(model, sample, small).probabilities, one, atol=FLOAT32)
 
 

@@ -12,10 +12,16 @@ import pytest
 from wordbias import Embedding, __version__
 from wordbias.errors import WordbiasError
 from wordbias.methods.misp import fit
-from wordbias.nli.keeping import kept
 from wordbias.nli.pairs import Pairs
-from wordbias.nli.study import Plan, with_permuted_weights
-from wordbias.nli.summary import correlations_with_error, error_of, intrinsic, over_seeds
+from wordbias.nli.study import (
+    Plan,
+    correlations_with_error,
+    error_of,
+    intrinsic,
+    kept,
+    over_seeds,
+    with_permuted_weights,
+)
 from wordbias.results import Row
 
 
@@ -114,7 +120,7 @@ def test_what_another_version_measured_is_measured_again(
         return [Row("a", "b", 1.0, {})]
 
     kept(path, {"seed": 0}, make)
-    monkeypatch.setattr("wordbias.nli.keeping.__version__", "0.0.9")
+    monkeypatch.setattr("wordbias.nli.study.__version__", "0.0.9")
     kept(path, {"seed": 0}, make)
     kept(path, {"seed": 0}, make)
     assert len(made) == 2

@@ -18,8 +18,7 @@ from pathlib import Path
 import pytest
 
 from wordbias import WordbiasError
-from wordbias.nli.fillers import MARKED, SETS
-from wordbias.nli.test_sets import COLUMNS, TestSet, build
+from wordbias.nli.test_sets import COLUMNS, MARKED, SETS, TestSet, build
 from wordbias.wordlists import Templates
 from wordbias.wordlists.templates import Articles
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wordbias.nli.tokens import tokenise
+from wordbias.nli.pairs import tokenise
 
 SETS = ("train100k", "dev", "test")
 PIECES = (

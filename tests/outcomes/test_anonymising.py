@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import wordbias as wb
 from wordbias.errors import WordbiasError
-from wordbias.outcomes.anonymising import PREFIX, Entity, anonymise
+from wordbias.outcomes.anonymise import PREFIX, Entity, anonymise
 
 TEXT = "Ann Hayes met Bob. Ann  Hayes left, and Hayes slept."
 SPANS = [Entity(14, 17), Entity(0, 9), Entity(19, 29), Entity(40, 45)]

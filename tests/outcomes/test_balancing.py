@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import wordbias as wb
 from wordbias import Report, WordbiasError
 from wordbias.functions.rewrite import Rewritten
-from wordbias.outcomes.balancing import copies
+from wordbias.outcomes.balance import copies
 
 CODES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=60)
 

@@ -10,12 +10,11 @@ import pytest
 from numpy.typing import NDArray
 
 from wordbias import WordbiasError
-from wordbias.outcomes import cells, measuring
+from wordbias.outcomes import confusion as cells
 from wordbias.outcomes import confusion as counting
-from wordbias.outcomes.cells import Cells
-from wordbias.outcomes.confusion import Confusion
-from wordbias.outcomes.divergences import Distance, along_positions, total_variation
-from wordbias.outcomes.measuring import (
+from wordbias.outcomes import measure as measuring
+from wordbias.outcomes.confusion import Cells, Confusion
+from wordbias.outcomes.measure import (
     ACCURACY,
     ALL,
     CORRELATION,
@@ -26,7 +25,14 @@ from wordbias.outcomes.measuring import (
     expected_alike,
     fairness_rows,
 )
-from wordbias.outcomes.metrics import Settings, metrics, sampled
+from wordbias.outcomes.metrics import (
+    Distance,
+    Settings,
+    along_positions,
+    metrics,
+    sampled,
+    total_variation,
+)
 from wordbias.results import Row
 
 

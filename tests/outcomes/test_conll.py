@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wordbias.outcomes.winobias.conll import METRICS, conll_f1, distinct, scores, tally
+from wordbias.outcomes.conll import METRICS, conll_f1, distinct, scores, tally
 
 Clusters = list[set[str]]
 

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from wordbias import WordbiasError
-from wordbias.outcomes.divergences import (
+from wordbias.outcomes.metrics import (
     along_costs,
     along_positions,
     by_class,

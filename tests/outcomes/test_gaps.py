@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wordbias import WordbiasError
-from wordbias.outcomes.confusion import Confusion
-from wordbias.outcomes.gaps import gap_correlation, gaps, undefined_because
-from wordbias.outcomes.rates import RATES, rates
+from wordbias.outcomes.confusion import RATES, Confusion, rates
+from wordbias.outcomes.metrics import gap_correlation, gaps, undefined_because
 
 Examples = list[tuple[str, str, str]]
 

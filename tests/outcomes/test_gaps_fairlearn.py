@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wordbias.outcomes.confusion import Confusion
-from wordbias.outcomes.gaps import gaps
-from wordbias.outcomes.rates import RATES, rates
+from wordbias.outcomes.confusion import RATES, Confusion, rates
+from wordbias.outcomes.metrics import gaps
 
 _THEIRS = """
 import json, sys

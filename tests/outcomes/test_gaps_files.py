@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from wordbias import WordbiasError
-from wordbias.outcomes.costs import load_costs
+from wordbias.outcomes.confusion import load_shares, shares_for, shares_of
+from wordbias.outcomes.metrics import load_costs
 from wordbias.outcomes.predictions import load_columns
-from wordbias.outcomes.shares import load_shares, shares_for, shares_of
 
 ROWS = [("nurse", "nurse", "F"), ("surgeon", "nurse", "F"), ("surgeon", "surgeon", "M")]
 NAMES = ("y", "r", "z")

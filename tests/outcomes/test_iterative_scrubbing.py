@@ -11,10 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wordbias.errors import WordbiasError
-from wordbias.outcomes.bags import bags_of_words
-from wordbias.outcomes.extra_scrubbing import ExtraScrubber, find_words
-from wordbias.outcomes.iterative_scrubbing import Settings, held_out, strongest_words
 from wordbias.outcomes.records import RecordFile
+from wordbias.outcomes.scrub import (
+    ExtraScrubber,
+    Settings,
+    bags_of_words,
+    find_words,
+    held_out,
+    strongest_words,
+)
 
 QUICK = Settings(rounds=3, per_round=1, splits=2)
 TEXTS = st.lists(st.text("abA .1'é", max_size=12), min_size=1, max_size=8)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wordbias as wb
-from wordbias.outcomes.scrubbing import PUBLISHED, gendered_words, register, scrub
+from wordbias.outcomes.scrub import PUBLISHED, gendered_words, register, scrub
 from wordbias.wordlists import names
 
 WORDS = frozenset(("he", "she", "her", "husband"))

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from wordbias.errors import WordbiasError
 from wordbias.outcomes.records import RecordFile
-from wordbias.outcomes.rewriting import Tally, TextStage, rewrite
-from wordbias.outcomes.scrubbing import Scrubber
+from wordbias.outcomes.rewrite import Tally, TextStage, rewrite
+from wordbias.outcomes.scrub import Scrubber
 
 CELLS = st.text(alphabet="ahe ,\"'\u00e9\t.", max_size=12)
 SLOW = settings(

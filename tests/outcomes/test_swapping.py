@@ -12,8 +12,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import wordbias as wb
-from wordbias.outcomes.scrubbing import gendered_words
-from wordbias.outcomes.swapping import in_case_of, name_pairs
+from wordbias.outcomes.scrub import gendered_words
+from wordbias.outcomes.swap import in_case_of, name_pairs
 from wordbias.wordlists import Attribute, names
 from wordbias.wordlists.rewriting import left_alone, swaps
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordbias.outcomes.pronouns import stands_alone
+from wordbias.outcomes.swap import stands_alone
 
 OBJECTS = [
     "I saw her.",

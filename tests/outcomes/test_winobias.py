@@ -14,26 +14,30 @@ import pytest
 import small_winobias
 
 from wordbias import WordbiasError
+from wordbias.outcomes.conll import conll_f1, tally
 from wordbias.outcomes.metrics import Settings
-from wordbias.outcomes.winobias.classification import (
+from wordbias.outcomes.winobias import (
+    ALL,
+    COLUMNS,
+    DIFFERENCE,
+    F1,
     NONE,
+    UNDECIDED,
+    Clusters,
+    Sentence,
     as_classification,
+    classification_rows,
+    f1_rows,
+    load_clusters,
+    load_winobias,
+    masked_rows,
     predicted_profession,
     professional_shares,
     published_positions,
+    sentence_lines,
+    stereotypes,
+    tokens,
 )
-from wordbias.outcomes.winobias.clusters import Clusters, load_clusters, tokens
-from wordbias.outcomes.winobias.conll import conll_f1, tally
-from wordbias.outcomes.winobias.masked import COLUMNS, masked_rows, sentence_lines, stereotypes
-from wordbias.outcomes.winobias.measuring import (
-    ALL,
-    DIFFERENCE,
-    F1,
-    UNDECIDED,
-    classification_rows,
-    f1_rows,
-)
-from wordbias.outcomes.winobias.sentences import Sentence, load_winobias
 from wordbias.results import Row
 
 System = Callable[[Sentence], Clusters]
@@ -422,7 +426,7 @@ def test_the_real_stereotypes_are_those_of_its_lists(
 
 
 def test_real_shares_fit_the_sentences(real: list[Sentence], shared_data: Path) -> None:
-    from wordbias.outcomes.shares import load_shares
+    from wordbias.outcomes.confusion import load_shares
 
     shares = load_shares(shared_data / "winobias" / "occupational_female_precentage.json")
     names = {one.profession for one in real}

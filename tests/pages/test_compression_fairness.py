@@ -8,12 +8,9 @@ import numpy as np
 import pytest
 
 from wordbias import WordbiasError
-from wordbias.biographies.runs import AFTER, BEFORE, COMPRESSED, GAPS
+from wordbias.biographies.results import AFTER, BEFORE, COMPRESSED, GAPS
 from wordbias.biographies.summary import Summary
-from wordbias.pages.compression_fairness import (
-    draw_compression_fairness,
-    save_compression_fairness,
-)
+from wordbias.pages.figures import draw_compression_fairness, save_compression_fairness
 from wordbias.results import Row
 
 Figure = pytest.importorskip("matplotlib.figure").Figure

@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 from wordbias import WordbiasError
-from wordbias.comparison import Comparison
-from wordbias.correlation import correlations
-from wordbias.pages import labels, plots
+from wordbias.pages import plots, svg
 from wordbias.pages.plots import draw_matrix, draw_scatter, save_comparison, short
+from wordbias.rows import Comparison, correlations
 
 Figure = pytest.importorskip("matplotlib.figure").Figure
 
@@ -108,7 +107,7 @@ def test_names_do_not_overlap_when_there_is_room() -> None:
     axes = Figure(figsize=(6, 4)).subplots()
     axes.scatter(*grid.T)
     axes.margins(0.2)
-    labels.label(axes, grid, [f"embedding {i}" for i in range(20)])
+    svg.label_points(axes, grid, [f"embedding {i}" for i in range(20)])
     boxes = [text.get_window_extent() for text in axes.texts]
     assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
     frame = axes.get_window_extent()
@@ -119,7 +118,7 @@ def test_names_of_equal_points_are_written_apart() -> None:
     axes = Figure(figsize=(6, 4)).subplots()
     points = np.zeros((6, 2))
     axes.scatter(*points.T)
-    labels.label(axes, points, ["one", "two", "three", "four", "five", "six"])
+    svg.label_points(axes, points, ["one", "two", "three", "four", "five", "six"])
     boxes = [text.get_window_extent() for text in axes.texts]
     assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
 

@@ -12,16 +12,14 @@ from hypothesis import strategies as st
 
 from wordbias import Embedding, WordbiasError
 from wordbias.data import nli_sample_path
+from wordbias.measures.measure import table_rows
 from wordbias.measures.midb import contributions, midb
 from wordbias.measures.panel import Panel, make_panels
-from wordbias.measures.table import table_rows
 from wordbias.methods.misp import misp
 from wordbias.methods.words import listed_words
 from wordbias.nli.files import Model
-from wordbias.pages.audit import Audited, Plan, audit, make_stages
-from wordbias.pages.audit.plan import PARTS
-from wordbias.pages.audit.stages import Stages, among
-from wordbias.pages.audit.words import map_rows, neighbour_rows, occupation_rows, plane
+from wordbias.pages.audit import PARTS, Audited, Plan, Stages, among, audit, make_stages
+from wordbias.pages.word_rows import map_rows, neighbour_rows, occupation_rows, plane
 from wordbias.results import Row
 from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute, Templates, load_two_sets

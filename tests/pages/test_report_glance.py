@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordbias.measures.registry import SECTIONS
+from wordbias.pages import views as family
+from wordbias.pages import views as glance
 from wordbias.pages.lines import Line, make_lines
-from wordbias.pages.views import family, glance
 
 MAIN = [one.main for one in SECTIONS]
 TOLD = st.tuples(st.sampled_from("abc"), st.sampled_from([*MAIN, "midb"]), st.booleans())
@@ -61,7 +62,7 @@ def query(name: str, about: str, **details: Any) -> dict[str, Any]:
 def test_the_section_has_the_queries_of_its_attribute_first_and_the_others_apart() -> None:
     rows = [query("weat1", "control"), query("weat3", "ethnicity")]
     rows += [query("weat6", "gender"), query("weat7", "gender", reading="it depends")]
-    (section,) = family.build(rows)
+    (section,) = family.measure_sections(rows)
     first, second = (grid.table for grid in section.grids)
     assert [cells[0] for cells in first.cells] == [
         "WEAT, effect size d (weat6)",
@@ -83,6 +84,6 @@ def test_the_section_has_the_queries_of_its_attribute_first_and_the_others_apart
 def test_the_glance_says_where_no_query_of_gender_has_a_value() -> None:
     rows = [row("a", measure) for measure in ("midb-abs", "direct-bias", "gipe")]
     rows += [query("weat1", "control"), {**query("weat6", "gender"), "value": None}]
-    (section,) = glance.build(rows)
+    (section,) = glance.glance_sections(rows)
     assert "No WEAT query about gender has a value here (weat6)." in section.lead
     assert not any("WEAT" in cells[0] for cells in section.grids[0].table.cells)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordbias.measures.registry import SECTIONS
+from wordbias.pages import words
 from wordbias.pages.headline import CAUTION, headline
-from wordbias.pages.views import occupations
 
 MAIN = {family.key: family for family in SECTIONS}
 
@@ -98,10 +98,10 @@ def test_occupations_are_named_the_furthest_first_on_both_sides() -> None:
     rows = [row("direct-bias", 0.1, **LOWER)] + [
         {
             "subject": "glove",
-            "measure": occupations.MEASURE,
+            "measure": words.MEASURE,
             "value": value,
             "word": word,
-            "set": occupations.SET,
+            "set": words.SET,
             "towards": "female" if value > 0 else "male",
         }
         for word, value in lean.items()

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wordbias.errors import seen
 from wordbias.pages.document import Document
 from wordbias.pages.markdown import render_markdown
-from wordbias.visible import seen
 
 SPECIAL = "\\`*_{}[]<>#|"
 

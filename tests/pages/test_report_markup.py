@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordbias.pages.markup import Markup, element, escape, joined, script_data
-from wordbias.visible import seen
+from wordbias.errors import seen
+from wordbias.pages.section import Markup, element, escape, joined, script_data
 
 ANY = st.text(st.characters(codec=None), max_size=40)
 SEEN = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cn", "Cs"]), max_size=40)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wordbias.pages.document import Document
-from wordbias.pages.telling_apart import told_apart
+from wordbias.pages.document import Document, told_apart
 
 
 def document(*values: float, subject: str = "glove", measure: str = "gipe") -> Document:

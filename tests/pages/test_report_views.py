@@ -13,10 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordbias.measures.registry import LISTED, SECTIONS, full_title, measure_title
-from wordbias.pages.arranging import sections
+from wordbias.pages import components as entailment
+from wordbias.pages import components as spectrum
+from wordbias.pages import views as plain
+from wordbias.pages import words as clusters
+from wordbias.pages import words as neighbours
+from wordbias.pages import words as occupations
 from wordbias.pages.lines import value_text
+from wordbias.pages.page import sections
 from wordbias.pages.section import Section
-from wordbias.pages.views import clusters, entailment, neighbours, occupations, plain, spectrum
 
 VALUES = st.floats(-5, 5, allow_subnormal=False).map(lambda x: round(x, 3) + 0.0)
 
@@ -51,7 +56,7 @@ def places() -> list[dict[str, Any]]:
     draw = random.Random(0)
     return [
         row("map", draw.gauss(0, 1), y=draw.gauss(0, 1), stage=stage, word=f"w{i}",
-            set=clusters.SET, towards="female" if i % 2 else "male")
+            set=clusters.CLUSTERED, towards="female" if i % 2 else "male")
         for stage in ("before", "after")
         for i in range(20)
     ]  # fmt: skip
@@ -136,7 +141,7 @@ def test_a_measure_is_called_with_its_family_where_its_name_does_not_say_it() ->
 
 
 def test_occupations_stand_from_one_side_to_the_other_where_their_values_are() -> None:
-    (section,) = occupations.build(leaning())
+    (section,) = occupations.occupation_sections(leaning())
     cells = section.grids[0].table.cells
     assert [line[0] for line in cells] == ["miner", "boss", "clerk", "maid", "nurse"]
     assert cells[0][1:] == ["male", "−0.500", "−0.250"]
@@ -160,7 +165,7 @@ def test_only_the_most_leaning_are_drawn_and_none_from_the_wrong_side() -> None:
 
 
 def test_the_spectrum_has_bars_as_long_as_its_values() -> None:
-    (section,) = spectrum.build(components())
+    (section,) = spectrum.component_sections(components())
     root = ElementTree.fromstring(section.figures[0].picture)
     widths = [
         float(r.attrib["width"]) for r in root.iter("rect") if r.attrib["class"] == "bar weight"
@@ -168,11 +173,11 @@ def test_the_spectrum_has_bars_as_long_as_its_values() -> None:
     assert widths[0] / widths[1] == pytest.approx(2, rel=1e-3)
     assert section.grids[0].table.columns[-2:] == ["before", "after"]
     alone = [one for one in components() if one["measure"] == "explained-variance"]
-    assert spectrum.build(alone)[0].grids[0].table.columns[-1] == "sign stability"
+    assert spectrum.component_sections(alone)[0].grids[0].table.columns[-1] == "sign stability"
 
 
 def test_neighbours_name_what_was_lost_and_what_is_new() -> None:
-    (section,) = neighbours.build(lists())
+    (section,) = neighbours.neighbour_sections(lists())
     assert section.grids[0].table.cells == [["nurse", "1 of 2", "a", "<c>"]]
     picture = section.figures[0].picture
     assert "<del>a</del>" in picture
@@ -180,16 +185,16 @@ def test_neighbours_name_what_was_lost_and_what_is_new() -> None:
 
 
 def test_the_bars_of_answers_add_up_to_the_whole_width() -> None:
-    (section,) = entailment.build(answers())
+    (section,) = entailment.entailment_sections(answers())
     root = ElementTree.fromstring(section.figures[0].picture)
     bars = [r for r in root.iter("rect") if r.attrib["height"] == "15"]
     assert math.fsum(float(r.attrib["width"]) for r in bars) == pytest.approx(2 * 352, abs=0.1)
     assert section.grids[0].table.cells[0] == ["nouns, male", "0.500", "0.300", "0.200"]
-    assert entailment.build(answers()[:2]) == []
+    assert entailment.entailment_sections(answers()[:2]) == []
 
 
 def test_maps_have_a_point_a_word_of_the_shape_of_its_side() -> None:
-    (section,) = clusters.build(places())
+    (section,) = clusters.cluster_sections(places())
     assert [figure.title.rpartition(", ")[2] for figure in section.figures] == ["before", "after"]
     for figure in section.figures:
         points = re.findall(r"<title>(w\d+), leant to (\w+)</title><(\w+)", figure.picture)
@@ -212,7 +217,7 @@ def test_several_embeddings_are_compared_and_shaded_by_distance_from_neutral() -
 
 def test_long_plain_tables_are_cut_and_say_so() -> None:
     rows = [row("what", 1.0, word=f"w{i}") for i in range(plain.SHOWN + 1)]
-    (section,) = plain.build(rows)
+    (section,) = plain.plain_sections(rows)
     assert len(section.grids[0].table.cells) == plain.SHOWN
     assert f"The first {plain.SHOWN} of {plain.SHOWN + 1}" in section.grids[0].table.note
 

@@ -9,10 +9,9 @@ import numpy as np
 import torch
 from torch import nn
 
+from wordbias.devices import torch_threads
 from wordbias.probes import linear, mlp
-from wordbias.probes.recipe import Recipe
-from wordbias.probes.schedule import Job
-from wordbias.torch_threads import torch_threads
+from wordbias.probes.schedule import Job, Recipe
 
 
 @dataclass(frozen=True)

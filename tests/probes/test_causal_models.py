@@ -15,8 +15,7 @@ from tiny_encoders import FAMILIES, save
 
 from wordbias import WordbiasError
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import encode, encode_spans
-from wordbias.probes.pooling import Settings
+from wordbias.probes.encoding import Settings, encode, encode_spans
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

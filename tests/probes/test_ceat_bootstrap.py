@@ -8,11 +8,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from wordbias.probes.in_context import Association, Contexts, associate
-from wordbias.probes.in_context.drawing import draw_places
-from wordbias.probes.in_context.random_effects import combine_effects
-from wordbias.probes.in_context.resampling import contributions, sentence_spread
-from wordbias.probes.in_context.variance import in_sample_variances
+from wordbias.probes.ceat import Association, Contexts, associate
+from wordbias.probes.ceat.association import (
+    contributions,
+    draw_places,
+    in_sample_variances,
+    sentence_spread,
+)
+from wordbias.probes.ceat.random_effects import combine_effects
 from wordbias.statistics import Interval
 
 Table = dict[tuple[int, ...], float]

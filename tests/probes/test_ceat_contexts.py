@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from wordbias.errors import WordbiasError
+from wordbias.probes.ceat.contexts import AS_PUBLISHED, Reading, encode_contexts
+from wordbias.probes.ceat.sentences import find_sentences, published_window
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.in_context.contexts import AS_PUBLISHED, Reading, encode_contexts
-from wordbias.probes.in_context.sentences import find_sentences
-from wordbias.probes.in_context.windows import published_window
 
 Folder = Callable[[str], Path]
 WORDS = ("surgeon", "nurse", "she", "economist")

@@ -7,13 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from wordbias import Embedding, threads
+from wordbias import Embedding, devices
 from wordbias.errors import WordbiasError
 from wordbias.measures.weat import effect_size, weat
-from wordbias.probes.in_context import Contexts, associate
-from wordbias.probes.in_context.drawing import draw_places, drawn_associations, drawn_effects
-from wordbias.probes.in_context.variance import in_sample_variances, standard_error_squared
-from wordbias.wordlists.query_files import load_queries
+from wordbias.probes.ceat import Contexts, associate
+from wordbias.probes.ceat.association import (
+    draw_places,
+    drawn_associations,
+    drawn_effects,
+    in_sample_variances,
+    standard_error_squared,
+)
+from wordbias.wordlists.queries import load_queries
 
 SIZES = (3, 4, 2, 5)
 EPS = float(np.finfo(np.float32).eps)
@@ -132,7 +137,7 @@ def test_swapped_sets_turn_the_sign() -> None:
 def test_a_seed_gives_the_same_draws_whatever_the_threads(one_thread: None) -> None:
     contexts = Contexts.of(_sets(np.random.default_rng(7)))
     alone = associate(contexts, draws=700, seed=3)
-    threads.set_threads(3)
+    devices.set_threads(3)
     together = associate(contexts, draws=700, seed=3)
     other = associate(contexts, draws=700, seed=4)
     assert np.array_equal(alone.drawn.effects, together.drawn.effects)

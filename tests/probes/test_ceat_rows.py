@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from wordbias.errors import WordbiasError
-from wordbias.probes.in_context import Contexts, Settings, associate, ceat
+from wordbias.probes.ceat import Contexts, Settings, associate, ceat
 from wordbias.probes.representations import Column, Representations
 from wordbias.wordlists.queries import Query
 

@@ -15,10 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wordbias.errors import WordbiasError
-from wordbias.probes.in_context.scanning import Occurrence, Scanner
-from wordbias.probes.in_context.sentences import Context, find_sentences, read_sentences
-from wordbias.probes.in_context.stimuli import choose_stimuli
-from wordbias.probes.in_context.windows import published_window
+from wordbias.probes.ceat.sentences import (
+    Context,
+    Occurrence,
+    Scanner,
+    choose_stimuli,
+    find_sentences,
+    published_window,
+    read_sentences,
+)
 
 SMALL = settings(deadline=None, max_examples=60)
 

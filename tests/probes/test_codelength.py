@@ -17,7 +17,7 @@ from wordbias.probes.codelength import (
     to_published,
     uniform_codelength,
 )
-from wordbias.probes.recipe import Result
+from wordbias.probes.schedule import Result
 
 losses = st.lists(st.floats(0, 1e5), min_size=1, max_size=12)
 

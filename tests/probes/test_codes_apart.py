@@ -7,10 +7,9 @@ import importlib.util
 import numpy as np
 import pytest
 
-from wordbias.probes.apart import codes_apart
-from wordbias.probes.examples import Examples
-from wordbias.probes.online import online_codes
-from wordbias.probes.recipe import Recipe
+from wordbias.probes.inputs import Examples
+from wordbias.probes.online import codes_apart, online_codes
+from wordbias.probes.schedule import Recipe
 from wordbias.workers import BACKENDS, Workers
 
 pytestmark = [pytest.mark.filterwarnings("default")]  # of clusters that start and stop

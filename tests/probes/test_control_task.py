@@ -6,10 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordbias.probes.control import control_labels, random_vectors
-from wordbias.probes.examples import Examples
+from wordbias.probes.inputs import Examples, control_labels, random_vectors
 from wordbias.probes.online import online_codes
-from wordbias.probes.recipe import Recipe
+from wordbias.probes.schedule import Recipe
 
 
 @given(st.integers(0, 50), st.integers(1, 20))

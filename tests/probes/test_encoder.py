@@ -14,7 +14,7 @@ from encoder_folders import POSITIONS, TEXTS
 from safetensors.numpy import load_file, save_file
 from tiny_encoders import FAMILIES
 
-from wordbias import WordbiasError, optional
+from wordbias import WordbiasError, errors
 from wordbias.pretrained import first_line, load_pretrained, position_limit
 from wordbias.probes.encoder import PRECISIONS, Encoder
 from wordbias.probes.encoding import encode
@@ -360,14 +360,14 @@ def test_a_missing_package_is_named(
     encoder_folder: Find, monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
     folder = encoder_folder("bert")
-    true = optional.importlib.import_module
+    true = errors.importlib.import_module
 
     def lacking(name: str, *rest: Any) -> Any:
         if name == package:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return true(name, *rest)
 
-    monkeypatch.setattr(optional.importlib, "import_module", lacking)
+    monkeypatch.setattr(errors.importlib, "import_module", lacking)
     with pytest.raises(WordbiasError, match=rf"needs {package}; .* 'wordbias\[contextual\]'"):
         Encoder.load(folder)
 

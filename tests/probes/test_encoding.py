@@ -18,10 +18,8 @@ from tiny_encoders import FAMILIES
 from wordbias import WordbiasError
 from wordbias.probes import tokenising
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import Work, encode, encode_spans
-from wordbias.probes.padding import batched
-from wordbias.probes.pooling import Settings
-from wordbias.probes.spans import find_word
+from wordbias.probes.encoding import Settings, Work, encode, encode_spans
+from wordbias.probes.tokenising import batched, find_word
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

@@ -11,10 +11,9 @@ from reference_probe_loop import loop
 
 from wordbias.errors import WordbiasError
 from wordbias.probes.codelength import LN2
-from wordbias.probes.examples import Examples
+from wordbias.probes.inputs import Examples
 from wordbias.probes.online import online_code, online_codes
-from wordbias.probes.recipe import Recipe
-from wordbias.probes.schedule import FRACTIONS, Job, block_ends, nested
+from wordbias.probes.schedule import FRACTIONS, Job, Recipe, block_ends, nested
 
 
 def _noise(n: int, d: int, k: int = 2, seed: int = 0) -> tuple[Any, Any]:

@@ -11,16 +11,16 @@ import pytest
 
 from wordbias import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.probes.labels import (
+from wordbias.probes.inputs import (
     LabelledVocabulary,
+    is_arrays,
+    load_vectors,
     name_labels,
     read_labels,
     read_word_labels,
 )
-from wordbias.probes.reading import is_arrays, load_vectors
-from wordbias.probes.representations import Column, Representations
-from wordbias.probes.storage import save_representations
-from wordbias.wordlists.names import names
+from wordbias.probes.representations import Column, Representations, save_representations
+from wordbias.wordlists.templates import names
 
 X = np.arange(24, dtype=np.float32).reshape(6, 4)
 

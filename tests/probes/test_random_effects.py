@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from wordbias.errors import WordbiasError
-from wordbias.probes.in_context import combine_effects
+from wordbias.probes.ceat import combine_effects
 
 COUNT = st.integers(2, 12)
 

@@ -15,8 +15,12 @@ from safetensors.numpy import load_file, save_file
 
 from wordbias import WordbiasError
 from wordbias.formats.stored import REPRESENTATIONS
-from wordbias.probes.representations import Column, Representations
-from wordbias.probes.storage import load_representations, save_representations
+from wordbias.probes.representations import (
+    Column,
+    Representations,
+    load_representations,
+    save_representations,
+)
 
 VECTORS = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 COLUMNS = {"gender": Column.of("MFM"), "Größe": Column.of(["1", "", "\n"])}

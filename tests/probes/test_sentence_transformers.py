@@ -21,11 +21,10 @@ from encoder_folders import TEXTS, make_encoder
 from tiny_encoders import build, make_tokenizer, save, words_of
 
 from wordbias import WordbiasError
+from wordbias.probes.ceat.contexts import encode_contexts
+from wordbias.probes.ceat.sentences import find_sentences
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import encode, encode_spans
-from wordbias.probes.in_context.contexts import encode_contexts
-from wordbias.probes.in_context.sentences import find_sentences
-from wordbias.probes.pooling import Settings
+from wordbias.probes.encoding import Settings, encode, encode_spans
 from wordbias.probes.sentence_transformers import read_modules
 
 torch = pytest.importorskip("torch")

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from wordbias.probes.spans import find_word
-from wordbias.probes.tokenising import token_range
+from wordbias.probes.tokenising import find_word, token_range
 
 ALPHABET = "abAB -'_1é\n\u0301\ufe0f"
 

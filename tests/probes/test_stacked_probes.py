@@ -12,14 +12,11 @@ import pytest
 import torch
 from reference_probe_loop import loop
 
-from wordbias.probes import trainer
+from wordbias.devices import set_threads
+from wordbias.probes import train as trainer
 from wordbias.probes.linear import LinearProbes
-from wordbias.probes.recipe import Recipe, Result
-from wordbias.probes.schedule import Job, block_ends, nested
-from wordbias.probes.stacked import Stack, StoppedError
-from wordbias.probes.standing import cross_entropy
-from wordbias.probes.trainer import train_jobs
-from wordbias.threads import set_threads
+from wordbias.probes.schedule import Job, Recipe, Result, block_ends, nested
+from wordbias.probes.train import Stack, StoppedError, cross_entropy, train_jobs
 
 SHARES = (0.05, 0.11, 0.3, 0.62, 1.0)
 QUICK = Recipe(epochs=12, rate=0.01, tolerance=0.05)
@@ -161,7 +158,7 @@ def test_scoring_in_small_tiles_changes_nothing(monkeypatch: pytest.MonkeyPatch)
     x, y = _data(220, 6, 2)
     expected = train_jobs(x, _jobs(y), 2, QUICK)
     # private: sizes of the blocks of a numerical kernel, which may change no value
-    monkeypatch.setattr("wordbias.probes.stacked._TILE", 7 * 6)
+    monkeypatch.setattr("wordbias.probes.train._TILE", 7 * 6)
     found = train_jobs(x, _jobs(y), 2, QUICK)
     np.testing.assert_allclose(_losses(found), _losses(expected), rtol=1e-5)
 

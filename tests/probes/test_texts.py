@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 from wordbias import WordbiasError
 from wordbias.formats.tables import kind_of
-from wordbias.probes.columns import DISTINCT, Choice
-from wordbias.probes.texts import load_texts
+from wordbias.probes.texts import DISTINCT, Choice, load_texts
 
 Write = Callable[..., Path]
 BIOS = (

@@ -14,16 +14,18 @@ import pytest
 from encoder_folders import TEXTS
 
 from wordbias import WordbiasError
-from wordbias.formats.alone import alone
+from wordbias.formats.files import locked
 from wordbias.probes import unfinished
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import Work, encode
-from wordbias.probes.partial import Partial
-from wordbias.probes.pooling import Settings
-from wordbias.probes.provenance import provenance
-from wordbias.probes.representations import Column, Representations
-from wordbias.probes.storage import load_representations, save_representations
-from wordbias.probes.unfinished import encode_to
+from wordbias.probes.encoding import Settings, Work, encode
+from wordbias.probes.representations import (
+    Column,
+    Representations,
+    load_representations,
+    provenance,
+    save_representations,
+)
+from wordbias.probes.unfinished import Partial, encode_to
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -324,7 +326,7 @@ def test_an_output_by_another_name_is_written_where_it_points(bert: Encoder, out
 
 def test_a_second_process_does_not_take_part(bert: Encoder, out: Path) -> None:
     pytest.importorskip("fcntl")
-    with alone(out.with_name("bios.st.unfinished")):
+    with locked(out.with_name("bios.st.unfinished")):
         before = names(out)
         with pytest.raises(WordbiasError, match="another process is writing it"):
             run(out, bert)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from resource_server import Answer, Server
 
 from wordbias.errors import WordbiasError
-from wordbias.resources.downloading import Resuming
+from wordbias.resources.http import Resuming
 
 BODY = hashlib.shake_128(b"any bytes").digest(700_000)
 PATH = "/set/data.bin"

@@ -17,7 +17,7 @@ import pytest
 from resource_server import Answer, Server
 
 from wordbias.errors import WordbiasError
-from wordbias.formats.alone import alone
+from wordbias.formats.files import locked
 from wordbias.resources import Fetched, Resource, Ways, fetch, state
 from wordbias.resources.catalogue import read_group
 
@@ -113,7 +113,7 @@ def test_what_another_process_fetched_meanwhile_is_used(
         _fetch(resource)
         return nullcontext()
 
-    monkeypatch.setattr("wordbias.resources.fetching.alone", after_it)
+    monkeypatch.setattr("wordbias.resources.fetching.locked", after_it)
     assert not _fetch(resource)[0].new
     assert len(server.requests) == 1
 
@@ -323,7 +323,7 @@ def test_two_processes_do_not_fetch_one_thing(server: Server, data: Path) -> Non
     resource = _resource(server)
     downloads = data / ".downloads"
     downloads.mkdir(parents=True)
-    with alone(downloads / "set"):
+    with locked(downloads / "set"):
         assert _refused(resource) == "set: another process is fetching it; wait for that one"
     assert server.requests == []
     assert _fetch(resource)[0].new

@@ -118,8 +118,7 @@ def rewritten(path: Path) -> Any:
 
 
 def coreference(path: Path) -> Any:
-    from wordbias.outcomes.winobias.clusters import load_clusters
-    from wordbias.outcomes.winobias.sentences import Sentence
+    from wordbias.outcomes.winobias import Sentence, load_clusters
 
     text = "The cook left as she could."
     one = Sentence(text, "cook", (0, 8), ((17, 20),), "F", "pro", 1, "dev", 1)
@@ -161,7 +160,7 @@ def header(path: Path) -> tuple[dict[str, Any], bytes]:
 
 
 def lines_of_study(path: Path) -> Any:
-    from wordbias.biographies.lines import Lines
+    from wordbias.biographies.result_file import Lines
 
     return Lines.open(path, {"rate": 0.1})
 
@@ -184,8 +183,8 @@ def cached(path: Path) -> Any:
 
 
 def unfinished(path: Path) -> Any:
-    from wordbias.probes.partial import noted
-    from wordbias.probes.provenance import stored_provenance
+    from wordbias.probes.representations import stored_provenance
+    from wordbias.probes.unfinished import noted
 
     return stored_provenance(path) if path.suffix == ".unfinished" else noted(path, 1000)
 
@@ -197,7 +196,7 @@ def document(path: Path) -> Any:
 
 
 def kept_rows(path: Path) -> Any:
-    from wordbias.nli.keeping import kept
+    from wordbias.nli.study import kept
 
     return kept(path, {"a": 1}, list)
 

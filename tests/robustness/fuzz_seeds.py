@@ -68,8 +68,7 @@ def npz_small(path: Path) -> None:
 
 
 def representations(path: Path) -> None:
-    from wordbias.probes.representations import Column, Representations
-    from wordbias.probes.storage import save_representations
+    from wordbias.probes.representations import Column, Representations, save_representations
 
     columns = {"label": Column.of("aabba"), "split": Column.of(["train", "test", *"aaa"])}
     save_representations(Representations(matrix(2, 5, 3), (0, 1), columns, {"model": "m"}), path)
@@ -82,8 +81,7 @@ def tensors(path: Path) -> None:
 
 
 def adapter(path: Path) -> None:
-    from wordbias.contextual.adapters import Adapter
-    from wordbias.contextual.fingerprint import Fingerprint
+    from wordbias.contextual.adapters import Adapter, Fingerprint
     from wordbias.contextual.sites import Site
     from wordbias.subspace import Subspace
 
@@ -101,9 +99,8 @@ def subspace(path: Path) -> None:
 def transform(path: Path) -> None:
     from wordbias import Embedding
     from wordbias.methods.fitted import Chain, Fitted, Replaced
-    from wordbias.methods.origin import Origin
-    from wordbias.methods.steps import Linear, Normalise, Shift
-    from wordbias.methods.storage import save_chain
+    from wordbias.methods.storage import Origin, save_chain
+    from wordbias.methods.transform import Linear, Normalise, Shift
     from wordbias.results import Row
 
     steps = (Shift([1.0, 2, 3]), Linear(2 * np.eye(3)), Normalise())

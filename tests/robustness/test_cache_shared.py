@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from wordbias.formats import cache, load, save
-from wordbias.formats.atomic import ABANDONED, new_folder
+from wordbias.formats.files import ABANDONED, new_folder
 from wordbias.wordlists import common_names
 
 START = """

@@ -106,7 +106,7 @@ def test_sweep(cli: Any, tmp_path: Path) -> None:
     whole, folder = tmp_path / "whole", tmp_path / "outputs"
     whole.mkdir()
     folder.mkdir()
-    often = "import wordbias.contextual.sweep.keeping as k; k.SECONDS = 0"
+    often = "import wordbias.contextual.sweep.run as k; k.SECONDS = 0"
     printed = undisturbed(cli, *options, whole / "t.csv")
     call = command(*options, folder / "t.csv", before=often)
     parts = {what: folder / f"t.csv.{what}.part" for what in ("next-sentence", "inference")}

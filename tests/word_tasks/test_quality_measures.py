@@ -25,7 +25,7 @@ from wordbias.word_tasks import (
     read_set,
     similarity,
 )
-from wordbias.word_tasks.space import UNKNOWN
+from wordbias.word_tasks.similarity import UNKNOWN
 
 SMALL = Embedding(
     ["man", "woman", "king", "queen", "Rome"],

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordbias import Embedding, threads
+from wordbias import Embedding, devices
 from wordbias.errors import WordbiasError
-from wordbias.word_tasks import Space, answer, solving
+from wordbias.word_tasks import Space, analogy, answer
 
 METHODS: tuple[Literal["add", "mul"], ...] = ("add", "mul")
 CLOSE = {"add": 1e-12, "mul": 1e-6}  # cosines near −1 are divided by ε
@@ -64,13 +64,13 @@ def test_tiles_blocks_and_threads_change_nothing(
         assert whole[:50].tolist() == best
     for tile, block, count in ((7, 700, 1), (512, 3, 2), (100_000, 100_000, 2)):
         # private: sizes of the blocks of a numerical kernel, which may change no value
-        monkeypatch.setattr(solving, "_TILE", tile)
-        monkeypatch.setattr(solving, "_QUESTIONS", block)
-        threads.set_threads(count)
+        monkeypatch.setattr(analogy, "_TILE", tile)
+        monkeypatch.setattr(analogy, "_QUESTIONS", block)
+        devices.set_threads(count)
         try:
             assert answer(space, questions, method).tolist() == whole.tolist()
         finally:
-            threads.set_threads(None)
+            devices.set_threads(None)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -95,9 +95,9 @@ def test_words_that_are_all_alike_fill_no_memory(
     monkeypatch: pytest.MonkeyPatch, method: Literal["add", "mul"]
 ) -> None:
     # private: sizes of the blocks of a numerical kernel, which may change no value
-    monkeypatch.setattr(solving, "_CANDIDATES", 100)
-    monkeypatch.setattr(solving, "_AT_ONCE", 64)
-    monkeypatch.setattr(solving, "_TILE", 16)
+    monkeypatch.setattr(analogy, "_CANDIDATES", 100)
+    monkeypatch.setattr(analogy, "_AT_ONCE", 64)
+    monkeypatch.setattr(analogy, "_TILE", 16)
     space = Space.of(_embedding(np.tile([[0.3, 0.7, 0.1]], (90, 1))))
     questions = np.array([[0, 1, 2], [5, 6, 7], [0, 0, 0], [1, 0, 3]])
     assert answer(space, questions, method).tolist() == [3, 0, 1, 2]

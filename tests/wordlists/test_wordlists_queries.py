@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from wordbias.errors import WordbiasError
-from wordbias.wordlists.queries import Query, choose_query
-from wordbias.wordlists.query_files import load_queries
+from wordbias.wordlists.queries import Query, choose_query, load_queries
 
 GOOD = """
 [sets]

@@ -1,9 +1,15 @@
-"""Vectors of biographies: how they are read, and that every distinct text is encoded once."""
+"""Vectors of biographies: how they are read, and that every distinct text is encoded once.
+
+Vectors of an encoder that stays as it is, kept in files.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,14 +17,19 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from wordbias.biographies.biographies import Biographies
+from wordbias.biographies.data import Biographies
+from wordbias.errors import WordbiasError
+from wordbias.probes.ceat.contexts import Reading as InContext
+from wordbias.probes.ceat.contexts import encode_contexts
+from wordbias.probes.ceat.sentences import Sentences
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import encode
-from wordbias.probes.in_context.contexts import Reading as InContext
-from wordbias.probes.in_context.contexts import encode_contexts
-from wordbias.probes.in_context.sentences import Sentences
-from wordbias.probes.pooling import Settings
-from wordbias.probes.representations import Representations
+from wordbias.probes.encoding import Settings, Work, encode
+from wordbias.probes.representations import (
+    Representations,
+    load_representations,
+    save_representations,
+)
+from wordbias.probes.unfinished import encode_to
 
 Float32 = NDArray[np.float32]
 
@@ -135,3 +146,69 @@ def distinct(parts: Iterable[Biographies]) -> tuple[str, ...]:
 def numbered(vectors: Float32, texts: Sequence[str]) -> Vectors:
     """Say which text each of the vectors, in their order, is of."""
     return Vectors(vectors, {text: i for i, text in enumerate(texts)})
+
+
+_SHORT = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """What an encoder that stays as it is gave: read from files, or encoded and written there.
+
+    Attributes
+    ----------
+    folder
+        Of the files, each named after what it holds.
+    about
+        Model and reading, for these names.
+    load
+        Loads the encoder; not called where there is nothing to encode.
+    """
+
+    folder: Path
+    about: Mapping[str, Any]
+    load: Callable[[], Encoder] = field(repr=False)
+    reading: Reading
+
+    def vectors(self, parts: Iterable[Biographies]) -> Vectors:
+        """Return the vectors of all texts; after an interruption encoding goes on."""
+        texts = distinct(parts)
+        about = {**self.about, "texts_sha256": _hash(texts)}
+        file = self._file("texts", about)
+        if not file.exists():
+            encoder = self.load()
+            work = Work.of(encoder, texts, settings=self.reading.settings(encoder))
+            self._make_folder()
+            encode_to(file, work, {}, about)
+        return numbered(_loaded(file).vectors[0], texts)
+
+    def contexts(self, sentences: Sentences) -> Representations:
+        """Return the vectors of words in sentences."""
+        contexts = {word: list(found) for word, found in sentences.contexts.items()}
+        file = self._file("words", {**self.about, "contexts_sha256": _hash(contexts)})
+        if not file.exists():
+            found = Live(self.load(), self.reading).contexts(sentences)
+            self._make_folder()
+            save_representations(found, file)
+        return _loaded(file)
+
+    def _make_folder(self) -> None:
+        try:
+            self.folder.mkdir(exist_ok=True)
+        except OSError as error:
+            reason = error.strerror or error
+            raise WordbiasError(f"{self.folder}: cannot be made a folder: {reason}") from None
+
+    def _file(self, what: str, about: Mapping[str, Any]) -> Path:
+        return self.folder / f"{what}-{_hash(about)[:_SHORT]}.safetensors"
+
+
+def _loaded(file: Path) -> Representations:
+    try:
+        return load_representations(file)
+    except WordbiasError as error:
+        raise WordbiasError(f"{error}; remove it, and it is made again") from None
+
+
+def _hash(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

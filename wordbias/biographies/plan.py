@@ -1,4 +1,7 @@
-"""What is studied, and everything that its results depend on."""
+"""What is studied, and everything that its results depend on.
+
+How a classifier of biographies is trained: the published settings, and in what ours differ.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +15,56 @@ from typing import Any
 import numpy as np
 
 from wordbias import __version__
-from wordbias.biographies.biographies import Biographies
-from wordbias.biographies.encoding import Reading
-from wordbias.biographies.lines import FILE, Job
-from wordbias.biographies.recipe import FROZEN, HEAD, WHOLE, Recipe
-from wordbias.biographies.runs import BASELINES
-from wordbias.biographies.stored import Stored
+from wordbias.biographies.data import Biographies
+from wordbias.biographies.encoding import Reading, Stored
+from wordbias.biographies.result_file import FILE, Job
+from wordbias.biographies.results import BASELINES
 from wordbias.biographies.strategies import NONE, OVERSAMPLE, SCRUB, SUBSAMPLE, check_strategy
+from wordbias.contextual.fine_tuning import train
 from wordbias.errors import WordbiasError
-from wordbias.probes.in_context.association import DRAWS
-from wordbias.probes.in_context.sentences import Sentences
-from wordbias.wordlists.queries import Query
-from wordbias.wordlists.query_files import load_queries
+from wordbias.probes.ceat.association import DRAWS
+from wordbias.probes.ceat.sentences import Sentences
+from wordbias.wordlists.queries import Query, load_queries
+
+_NEVER = 10**9
+
+
+@dataclass(frozen=True)
+class Recipe(train.Recipe):
+    """How parameters are descended on: AdamW, batches of texts of like length, the best on dev.
+
+    Epochs, batch and rate are those of Orgad et al. (2022, appendix A.1). Their rate stays as it
+    is, nothing is cut and everything decays; here, unless it is `plain`, the rate rises and falls,
+    gradients are cut and matrices alone decay, as in `wordbias.contextual.fine_tuning`. Their best
+    epoch was a reference to the live weights, so that the last one was measured; ours is a copy.
+
+    Attributes
+    ----------
+    plain
+        A constant rate, gradients as they are, decay of all parameters, dev after each epoch.
+    """
+
+    epochs: int = 10
+    batch: int = 64
+    rate: float = 5e-5
+    plain: bool = False
+
+    def with_changes(self, **changes: Any) -> Recipe:
+        """Return a recipe with what is not None changed; see the base."""
+        return replace(self, **super().with_changes(**changes).to_dict())
+
+    def as_published(self) -> Recipe:
+        """Return the same, plain."""
+        return replace(self, plain=True, every=_NEVER)
+
+
+WHOLE = Recipe()
+"""Of an encoder and its last layer."""
+HEAD = Recipe(rate=1e-3)
+"""Of the last layer alone, on an encoder that was fine-tuned."""
+FROZEN = Recipe(epochs=300, rate=1e-3)
+"""Of the last layer alone, on an encoder as it came."""
+
 
 PUBLISHED_STRATEGIES = (NONE, SUBSAMPLE, OVERSAMPLE, SCRUB)
 PUBLISHED_SEEDS = (0, 5, 11, 26, 42, 46, 50, 63, 83, 90)

@@ -14,12 +14,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from wordbias.biographies.biographies import Biographies, Codes
-from wordbias.biographies.splitting import Parts
+from wordbias.biographies.data import Biographies, Codes, Parts
 from wordbias.errors import WordbiasError
-from wordbias.outcomes.balancing import copies
-from wordbias.outcomes.scrubbing import Scrubber, gendered_words
-from wordbias.outcomes.swapping import Swapper
+from wordbias.outcomes.balance import copies
+from wordbias.outcomes.scrub import Scrubber, gendered_words
+from wordbias.outcomes.swap import Swapper
 
 NONE, SCRUB, SCRUB_PUBLISHED, SWAP = "none", "scrub", "scrub-as-published", "swap"
 SUBSAMPLE: Literal["subsample"] = "subsample"

@@ -1,13 +1,37 @@
-"""What the runs found: means and spreads over seeds, tests against doing nothing, associations."""
+"""What the runs found: means and spreads over seeds, tests against doing nothing, associations.
+
+Paired test over seeds of whether a strategy differs from no debiasing.
+
+Orgad et al. (2022) put stars at p < .05 and do not name their test. Here it is the exact sign-flip
+permutation test of the mean difference (Fisher 1935): a seed decides the split, the head and the
+order of training alike for every strategy, so that runs of one seed are pairs; if the strategy
+makes no difference, each pair's difference is as likely to have the other sign.
+
+How far intrinsic bias goes with extrinsic bias: squared correlations (Orgad et al. 2022, §4.3).
+
+Table 2 of the paper is of squared Pearson correlations over all runs, a point for each strategy and
+seed. Runs of one strategy are alike, so that what it shows is mostly how the strategies differ, and
+p, which takes every run for a draw of its own, is too small; the same within each strategy shows
+what seeds do. The paper keeps only the CEAT effects with p < .05; as p of CEAT falls with the
+number of its draws, all are kept here.
+
+What the figures say to the question whether compression predicts what retraining restores.
+
+Everything here is computed from the runs; no sentence says more than its figures.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
 
-from wordbias.biographies.association import Association, associations
-from wordbias.biographies.runs import (
+import numpy as np
+from numpy.typing import ArrayLike
+
+from wordbias.biographies.results import (
     ACCURATE,
     AFTER,
     BEFORE,
@@ -18,13 +42,145 @@ from wordbias.biographies.runs import (
     GAPS,
     PROBED,
     REPRESENTATION,
+    RESTORED,
     Metric,
     Runs,
     Spread,
 )
-from wordbias.biographies.significance import NAME, PairedTest, compared, with_holm
 from wordbias.biographies.strategies import ORIGINAL, OWN
+from wordbias.outcomes.measure import SUM
 from wordbias.results import Row
+from wordbias.rows import LEAST, correlation
+from wordbias.statistics import holm, sign_flip_p
+
+FEWEST = 6
+"""Pairs from which on p can be below .05: with n it is at least 2/2ⁿ."""
+LEVEL = 0.05
+NAME = "sign-flip permutation test of the mean difference over paired seeds, two-sided"
+
+
+class PairedTest(NamedTuple):
+    """A test: its p, None if it was not made, for a `reason`; and the number of pairs."""
+
+    p: float | None
+    n: int
+    reason: str = ""
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether p is below .05."""
+        return self.p is not None and self.p < LEVEL
+
+
+def compared(values: ArrayLike, base: ArrayLike) -> PairedTest:
+    """Test one strategy's values against those of another, seed by seed.
+
+    Parameters
+    ----------
+    values, base
+        One for each seed, shape ``(seeds,)``, nan where a seed has none.
+    """
+    differences = np.asarray(values, np.float64) - np.asarray(base, np.float64)
+    d = differences[np.isfinite(differences)]
+    if len(d) < FEWEST:
+        return PairedTest(None, len(d), too_few(len(d)))
+    return PairedTest(sign_flip_p(d), len(d))
+
+
+def too_few(n: int) -> str:
+    """Say why so many pairs are not tested."""
+    if n == 0:
+        return "no seed has both"
+    least = f"{min(1.0, 2 / 2**n):.3g}"
+    return f"the smallest p that {n} {'pair' if n == 1 else 'pairs'} of seeds can have is {least}"
+
+
+def with_holm(tests: Sequence[PairedTest]) -> list[PairedTest]:
+    """Correct for the number of tests that were made; see `wordbias.statistics.holm`."""
+    made = [(i, test.p) for i, test in enumerate(tests) if test.p is not None]
+    corrected = list(tests)
+    for (i, _), p in zip(made, holm([p for _, p in made]).tolist(), strict=True):
+        corrected[i] = tests[i]._replace(p=p)
+    return corrected
+
+
+INTRINSIC = (COMPRESSED, COMPRESSED_WITHIN, CEAT)
+STAGES = (BEFORE, AFTER, RESTORED)
+
+
+@dataclass(frozen=True)
+class Association:
+    """Pearson's correlation of an intrinsic and an extrinsic measure over runs.
+
+    Attributes
+    ----------
+    x, y
+        Intrinsic, extrinsic.
+    stage
+        Of `y`: before or after retraining, or the difference that it made.
+    strategy
+        Whose runs; empty for those of all.
+    r, p
+        None where undefined, for a `reason`.
+    n
+        Runs that have both.
+    """
+
+    x: Metric
+    y: Metric
+    stage: str
+    strategy: str
+    r: float | None
+    p: float | None
+    n: int
+    reason: str = ""
+
+    @property
+    def r2(self) -> float | None:
+        """The squared correlation."""
+        return None if self.r is None else self.r**2
+
+
+def associated(
+    runs: Runs,
+    x: Metric,
+    y: Metric,
+    stage: str,
+    strategies: Sequence[str] | None = None,
+    view: str = OWN,
+) -> Association:
+    """Correlate two measures over the runs of some strategies, by default all."""
+    named_x, named_y = (
+        (metric.title, runs.every(metric, at, strategies, view))
+        for metric, at in ((x, REPRESENTATION), (y, stage))
+    )
+    found = correlation(named_x, named_y, "pearson")
+    reason = ""
+    if found.r is None and found.n < LEAST:
+        runs_have = "1 run has" if found.n == 1 else f"{found.n} runs have"
+        reason = f"{runs_have} both, needed are {LEAST}"
+    elif found.r is None:
+        reason = f"{found.reason.partition(' is constant')[0]} is the same in all {found.n} runs"
+    name = strategies[0] if strategies and len(strategies) == 1 else ""
+    return Association(x, y, stage, name, found.r, found.p, found.n, reason)
+
+
+def associations(runs: Runs, view: str = OWN) -> Iterator[Association]:
+    """Yield every association: over all runs, then within each strategy.
+
+    What retraining restored is over the runs of strategies that took something away: the others
+    have nothing to restore.
+    """
+    for strategies in ((), *((name,) for name in runs.strategies)):
+        for x in INTRINSIC:
+            for y in GAPS:
+                for stage in STAGES:
+                    every = runs.debiased() if stage == RESTORED else None
+                    yield replace(
+                        associated(runs, x, y, stage, strategies or every, view),
+                        strategy=strategies[0] if strategies else "",
+                    )
+
 
 OF_VECTORS = (COMPRESSED, COMPRESSED_AS_PUBLISHED, COMPRESSED_WITHIN, PROBED, CEAT)
 OF_PREDICTIONS = (ACCURATE, *GAPS)
@@ -197,3 +353,165 @@ def _test(runs: Runs, cell: Cell) -> PairedTest | None:
         return None
     values = runs.column(cell.metric, cell.strategy, cell.stage, cell.view)
     return compared(values, runs.column(cell.metric, base, cell.stage))
+
+
+SUMS = tuple(metric for metric in GAPS if metric.set == SUM)
+"""Gaps of which it makes sense to say that so much was taken off and brought back."""
+MAIN = GAPS[1]
+_FEWEST = 3  # strategies whose order says anything
+
+
+def reading(found: Summary) -> list[str]:
+    """Return sentences on what the runs found; fewer where less can be said."""
+    return [
+        *_order(found),
+        *_brought_back(found),
+        *_as_they_were(found),
+        *_rising(found),
+        *_predicted(found),
+    ]
+
+
+def restored_share(found: Summary, metric: Metric, strategy: str) -> float | None:
+    """Return which part of the gap that a strategy took off is back after retraining.
+
+    0 where retraining changes nothing, 1 where the gap is again what doing nothing has as trained;
+    None where the strategy did not lower the gap.
+    """
+    base = found.runs.base()
+    if base is None or strategy == base:
+        return None
+    at = {
+        (name, stage): found.cell(metric, name, stage).spread.mean
+        for name in (base, strategy)
+        for stage in (BEFORE, AFTER)
+    }
+    none, before, after = at[base, BEFORE], at[strategy, BEFORE], at[strategy, AFTER]
+    if none is None or before is None or after is None or none <= before:
+        return None
+    return (after - before) / (none - before)
+
+
+def _order(found: Summary) -> Iterator[str]:
+    means = _means(found, COMPRESSED, REPRESENTATION)
+    if len(means) > 1:
+        ordered = sorted(means, key=lambda name: means[name])
+        said = ", ".join(f"{name} {means[name]:.3f}" for name in ordered)
+        yield f"Compression of gender, from least to most: {said}."
+
+
+def _means(found: Summary, metric: Metric, stage: str) -> dict[str, float]:
+    """Return the mean of each strategy that has one."""
+    cells = {name: found.runs.spread(metric, name, stage) for name in found.runs.strategies}
+    return {name: cell.mean for name, cell in cells.items() if cell.mean is not None}
+
+
+def _brought_back(found: Summary) -> Iterator[str]:
+    shares = {name: restored_share(found, MAIN, name) for name in found.runs.strategies}
+    parts = []
+    for name, share in shares.items():
+        if share is not None:
+            before, after = (
+                found.cell(MAIN, name, stage).spread.mean or 0.0 for stage in (BEFORE, AFTER)
+            )
+            parts.append(f"{name} {_percent(share)} ({before:.3f} → {after:.3f})")
+    if parts:
+        base = found.cell(MAIN, found.runs.base() or "", BEFORE).spread.mean or 0.0
+        yield (
+            f"Retraining the last layer on the original data brings back, of what a strategy took "
+            f"off the {MAIN.title} of {found.runs.base()} ({base:.3f}): {', '.join(parts)}."
+        )
+
+
+def _as_they_were(found: Summary) -> Iterator[str]:
+    """Say what models of rewritten texts do with the texts as they were."""
+    for name in found.runs.rewritten():
+        before, after = (
+            found.cell(MAIN, name, stage, ORIGINAL).spread.mean for stage in (BEFORE, AFTER)
+        )
+        if before is not None and after is not None:
+            yield (
+                f"{name}: its original data are rewritten too. On texts as they were its "
+                f"{MAIN.title} is {before:.3f}, and {after:.3f} after retraining on them."
+            )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %".replace("-", "−")
+
+
+def _rising(found: Summary) -> Iterator[str]:
+    pairs = [
+        [found.association(COMPRESSED, metric, stage).r2 for stage in (BEFORE, AFTER)]
+        for metric in GAPS
+    ]
+    both = [(a, b) for a, b in pairs if a is not None and b is not None]
+    if both:
+        rising = sum(b > a for a, b in both)
+        before, after = np.median(both, axis=0).tolist()
+        yield (
+            f"R² of compression with the gaps is larger after retraining than before for {rising} "
+            f"of {len(both)} metrics (median {before:.3f} before, {after:.3f} after)."
+        )
+
+
+def _predicted(found: Summary) -> Iterator[str]:
+    made = [found.association(COMPRESSED, metric, RESTORED) for metric in SUMS]
+    defined = [one for one in made if one.r is not None and one.p is not None]
+    if not defined:
+        yield (
+            "Does compression predict what retraining restores? The runs do not tell: "
+            f"{made[0].reason}."
+        )
+        return
+    clear = [one for one in defined if (one.r or 0) > 0 and (one.p or 0) < LEVEL]
+    against = [one for one in defined if (one.r or 0) < 0 and (one.p or 0) < LEVEL]
+    answer = _answer(len(clear), len(against), len(defined))
+    yield (
+        f"Does compression predict what retraining restores (after − before)? {answer}. Over "
+        f"{defined[0].n} runs on debiased data: {'; '.join(map(_said, defined))}. "
+        f"{_agreement(found)}"
+    )
+
+
+def _answer(clear: int, against: int, defined: int) -> str:
+    """Say for how many of the sums more compression goes with more that comes back."""
+    if clear == defined:
+        return f"Yes, for all {defined} sums (r > 0, p < .05)"
+    parts = [f"for {clear} of {defined} sums (r > 0, p < .05)"] if clear else []
+    parts += [f"the other way round for {against} (r < 0, p < .05)"] if against else []
+    return "No" if not parts else f"{'In part' if clear else 'No'}, {', '.join(parts)}"
+
+
+def _said(one: Association) -> str:
+    p = "p < .001" if one.p is not None and one.p < 0.001 else f"p = {one.p:.3f}"
+    return f"{one.y.title} r = {one.r:.2f}, {p}"
+
+
+def _agreement(found: Summary) -> str:
+    """Say whether the strategies are in one order, which is what the runs' p does not ask."""
+    compression = _means(found, COMPRESSED, REPRESENTATION)
+    restored = _means(found, MAIN, RESTORED)
+    names = [name for name in found.runs.debiased() if name in compression and name in restored]
+    if len(names) < _FEWEST:
+        return f"{len(names)} strategies are too few for their order to say anything."
+    concordant, pairs = _concordant(
+        [compression[name] for name in names], [restored[name] for name in names]
+    )
+    if not pairs:
+        return "All strategies have the same compression or gain alike."
+    return (
+        f"Of {pairs} pairs of strategies that differ in both, the one with more compression gains "
+        f"more {MAIN.title} by retraining in {concordant} (means over seeds). Runs of one strategy "
+        "are alike, so p is too small."
+    )
+
+
+def _concordant(x: Sequence[float], y: Sequence[float]) -> tuple[int, int]:
+    """Return how many pairs differ alike in both values, and how many differ in both."""
+    products = [
+        (a - b) * (c - d)
+        for (a, c), (b, d) in combinations(zip(x, y, strict=True), 2)
+        if not (math.isclose(a, b) or math.isclose(c, d, abs_tol=1e-12))
+    ]
+    return sum(product > 0 for product in products), len(products)

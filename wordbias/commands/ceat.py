@@ -8,8 +8,8 @@ from wordbias.commands.encoders import COMPUTING
 from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import COUNT, LAYERS
 from wordbias.functions.ceat import ceat
-from wordbias.probes.in_context.variance import VARIANCES
-from wordbias.probes.pooling import SUBWORDS
+from wordbias.probes.ceat.association import VARIANCES
+from wordbias.probes.encoding import SUBWORDS
 
 command: click.Command = shell(
     ceat,

@@ -8,7 +8,7 @@ from wordbias.commands.encoders import COMPUTING
 from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import COUNT, LAYERS, NAMES, split_where
 from wordbias.functions.encode import encode
-from wordbias.probes.pooling import POOLINGS, SPECIALS, SUBWORDS
+from wordbias.probes.encoding import POOLINGS, SPECIALS, SUBWORDS
 
 command: click.Command = shell(
     encode,

@@ -6,7 +6,7 @@ import click
 
 from wordbias.commands.shell import option
 from wordbias.commands.types import COUNT, SEED, FiniteRange
-from wordbias.contextual.observing import TOKENS
+from wordbias.contextual.fitting import TOKENS
 from wordbias.contextual.stereoset.scores import ROUNDINGS
 from wordbias.probes.encoder import PRECISIONS
 

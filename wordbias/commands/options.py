@@ -7,13 +7,12 @@ import sys
 import click
 
 from wordbias.commands.types import SIZE
-from wordbias.errors import shortened
-from wordbias.lines import set_longest_line
+from wordbias.devices import set_threads
+from wordbias.errors import seen, shortened
 from wordbias.progress import set_quiet
 from wordbias.rendering import paragraph, terminal_width
 from wordbias.results import FORMATS, Report
-from wordbias.threads import set_threads
-from wordbias.visible import seen
+from wordbias.text_files import set_longest_line
 
 
 def _threads(ctx: click.Context, param: click.Parameter, value: int | None) -> None:

@@ -8,8 +8,8 @@ import click
 
 from wordbias.commands.shell import argument, option, shell
 from wordbias.functions.quality import quality
-from wordbias.word_tasks.solving import Method
-from wordbias.word_tasks.space import Oov
+from wordbias.word_tasks.analogy import Method
+from wordbias.word_tasks.similarity import Oov
 
 command: click.Command = shell(
     quality,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Never
 import click
 
 from wordbias.errors import WordbiasError
-from wordbias.lines import parse_size
+from wordbias.text_files import parse_size
 
 if TYPE_CHECKING:
     ParamType = click.ParamType[object, Never]

@@ -9,12 +9,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from wordbias.contextual.adapter_files import load_adapter as load_adapter
     from wordbias.contextual.adapters import Adapter as Adapter
+    from wordbias.contextual.adapters import load_adapter as load_adapter
     from wordbias.contextual.fitting import fit_adapter as fit_adapter
     from wordbias.contextual.folding import fold as fold
-    from wordbias.contextual.interventions import Intervention as Intervention
-    from wordbias.contextual.interventions import applied as applied
+    from wordbias.contextual.hooks import Intervention as Intervention
+    from wordbias.contextual.hooks import applied as applied
     from wordbias.contextual.settings import Settings as Settings
     from wordbias.contextual.settings import all_settings as all_settings
     from wordbias.contextual.sites import Site as Site

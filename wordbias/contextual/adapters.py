@@ -1,28 +1,97 @@
-"""Adapters: the subspaces of one model's sites, kept in a small file, and what becomes of them."""
+"""Adapters: the subspaces of one model's sites, kept in a small file, and what becomes of them.
+
+Reading adapters: what a file holds, and whether it was fitted on this model.
+
+Which model an adapter belongs to.
+"""
 
 from __future__ import annotations
 
 import copy
+import hashlib
 import os
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
 from wordbias.calls import WordbiasWarning, method
-from wordbias.contextual.families import PARTS
-from wordbias.contextual.fingerprint import Fingerprint
-from wordbias.contextual.interventions import Intervention, applied
+from wordbias.contextual.families import PARTS, head_count, layer_count, width
+from wordbias.contextual.hooks import Intervention, applied
 from wordbias.contextual.settings import SENT_DEBIAS, Settings, all_settings
 from wordbias.contextual.sites import Site, attention, sites
-from wordbias.errors import WordbiasError
-from wordbias.formats.stored import ADAPTER, write
+from wordbias.errors import WordbiasError, need, on_a_line
+from wordbias.formats.stored import ADAPTER, reading, write
 from wordbias.pretrained import transformer_of
 from wordbias.rendering import as_html, as_paragraph, how_many
 from wordbias.results import Report
 from wordbias.subspace import Subspace
-from wordbias.visible import on_a_line
+
+PURPOSE = "telling models apart"
+_SAMPLE = 4096
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """A model's class, its shape and a hash of a sample of its weights.
+
+    Attributes
+    ----------
+    weights
+        SHA-256 of the parameters' names and shapes and of at most 4,096 values of each, evenly
+        spaced and rounded to bfloat16: the same for a model loaded as float32 and as bfloat16.
+    """
+
+    architecture: str
+    layers: int
+    width: int
+    heads: int
+    weights: str
+
+    @classmethod
+    def of(cls, model: Any) -> Fingerprint:
+        """Take a model's."""
+        return cls(
+            type(model).__name__,
+            layer_count(model),
+            width(model),
+            head_count(model),
+            _weights(model),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields."""
+        return asdict(self)
+
+    def difference(self, other: Fingerprint) -> str:
+        """Say in what another one differs, this one first; empty if in nothing."""
+        shape = [
+            f"{mine:,} {name} for {theirs:,}"
+            for name, mine, theirs in (
+                ("layers", self.layers, other.layers),
+                ("dimensions", self.width, other.width),
+                ("heads", self.heads, other.heads),
+            )
+            if mine != theirs
+        ]
+        if self.architecture != other.architecture:
+            return ", ".join([f"a {self.architecture} for a {other.architecture}", *shape])
+        if shape:
+            return ", ".join(shape)
+        return "other weights in the same shape" if self.weights != other.weights else ""
+
+
+def _weights(model: Any) -> str:
+    torch = need("torch", extra="contextual", purpose=PURPOSE)
+    digest = hashlib.sha256()
+    for name, parameter in sorted(model.named_parameters()):
+        values = parameter.detach().reshape(-1)
+        sample = values[:: max(1, -(-len(values) // _SAMPLE))].to("cpu", torch.bfloat16)
+        digest.update(f"{name} {tuple(parameter.shape)}\n".encode())
+        digest.update(sample.contiguous().view(torch.int16).numpy().tobytes())
+    return digest.hexdigest()
+
 
 Model = TypeVar("Model")
 SENTENCE = Site("sentence")
@@ -76,8 +145,6 @@ class Adapter:
         WordbiasError
             If there is no such file or it holds something else.
         """
-        from wordbias.contextual.adapter_files import read_adapter
-
         return read_adapter(path)
 
     def __repr__(self) -> str:
@@ -88,7 +155,7 @@ class Adapter:
 
     def _repr_html_(self) -> str:
         """Show the subspaces in a notebook."""
-        from wordbias.contextual.summary import adapter_rows, adapter_tables
+        from wordbias.contextual.fitting import adapter_rows, adapter_tables
 
         architecture = self.fingerprint.architecture
         rows = adapter_rows(self, architecture) if "sites" in self.facts else []
@@ -334,3 +401,48 @@ def depth(site: Site) -> tuple[float, int]:
     """Order sites as a forward pass meets them."""
     order = ("query", "key", "value", "cls", "tokens", "sentence")
     return (float("inf") if site.layer is None else site.layer, order.index(site.kind))
+
+
+def read_adapter(path: str | os.PathLike[str]) -> Adapter:
+    """Read an adapter without asking which model it is for; nothing in it is run.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no such file or it holds something else.
+    """
+    with reading(path, ADAPTER) as (tensors, about):
+        names = [name.removesuffix(".basis") for name in tensors if name.endswith(".basis")]
+        found = {
+            name: Subspace(tensors[f"{name}.basis"], tensors[f"{name}.weights"]) for name in names
+        }
+        baseline = found.pop(SENT_DEBIAS, None)
+        subspaces = {Site.parse(name): subspace for name, subspace in found.items()}
+        ordered = dict(sorted(subspaces.items(), key=lambda item: depth(item[0])))
+        chosen = about.get("setting")
+        if not isinstance(chosen, (str, type(None))):
+            raise TypeError(f"its setting is {chosen!r}")
+        return Adapter(ordered, Fingerprint(**about["model"]), baseline, about["facts"], chosen)
+
+
+def load_adapter(
+    model: Any, path: str | os.PathLike[str] | Adapter, *, force: bool = False
+) -> Adapter:
+    """Read an adapter for a model.
+
+    Parameters
+    ----------
+    path
+        Its file; or the adapter itself, which is only compared with the model.
+    force
+        Also take one that was fitted on another model; sites and dimensions must fit still.
+
+    Raises
+    ------
+    WordbiasError
+        If it was fitted on another model; the message names the difference.
+    """
+    adapter = path if isinstance(path, Adapter) else read_adapter(path)
+    with method("force"):
+        adapter.check(model, force=force, name="adapter" if adapter is path else str(path))
+    return adapter

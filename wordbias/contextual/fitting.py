@@ -1,30 +1,277 @@
-"""Fitting: differences of paired sentences at every site of the unmodified model, in one pass."""
+"""Fitting: differences of paired sentences at every site of the unmodified model, in one pass.
+
+What passes at sites while a model reads sentences: one pass, every site, one vector a text.
+
+Sentences as a model reads them: token numbers, the pairs that align, batches.
+
+Stability of a direction: how far it depends on the pairs it was fitted to.
+
+What was fitted, as rows and tables.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.arrays import rounding, unit
-from wordbias.contextual.adapters import Adapter, depth
-from wordbias.contextual.encoding import EncodedPairs, encode_pairs
+from wordbias.contextual.adapters import Adapter, Fingerprint, depth
 from wordbias.contextual.families import PARTS, head_count
-from wordbias.contextual.fingerprint import Fingerprint
-from wordbias.contextual.interventions import check_plain, of_heads
-from wordbias.contextual.observing import BATCH, observe, positions
-from wordbias.contextual.places import locate_all
+from wordbias.contextual.hooks import check_plain, of_heads, recording
 from wordbias.contextual.sentence_pairs import SentencePair
-from wordbias.contextual.sites import Site, attention
-from wordbias.contextual.stability import stability
-from wordbias.errors import WordbiasError
-from wordbias.principal import principal
-from wordbias.subspace import Subspace
+from wordbias.contextual.sites import Site, attention, locate_all
+from wordbias.devices import blas_threads, threads
+from wordbias.errors import WordbiasError, need
+from wordbias.pretrained import evaluating, usual_length
+from wordbias.progress import progress
+from wordbias.rendering import Table
+from wordbias.results import Row, number
+from wordbias.statistics import percentile_interval, resamples
+from wordbias.subspace import Subspace, principal
+
+Tokens = dict[str, list[int]]
+
+PURPOSE = "reading sentences with an encoder"
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedPairs:
+    """Pairs of sentences as a model reads them.
+
+    Attributes
+    ----------
+    pairs
+        Those that differ for the model.
+    first, second
+        Their tokens: `input_ids` and whatever else the tokenizer gives.
+    uneven
+        Places of pairs whose sentences have different numbers of tokens.
+    same
+        Pairs, not among `pairs`, that the tokenizer makes the same tokens of.
+    """
+
+    pairs: tuple[SentencePair, ...]
+    first: tuple[Tokens, ...]
+    second: tuple[Tokens, ...]
+    uneven: tuple[int, ...]
+    same: tuple[SentencePair, ...]
+
+    def even(self) -> list[int]:
+        """Return the places of the pairs whose tokens align."""
+        return [i for i in range(len(self.pairs)) if i not in self.uneven]
+
+    def lengths(self, i: int) -> tuple[int, int]:
+        """Return how many tokens the sentences of a pair have."""
+        return len(self.first[i]["input_ids"]), len(self.second[i]["input_ids"])
+
+
+def encode_pairs(model: Any, tokenizer: Any, pairs: Sequence[SentencePair]) -> EncodedPairs:
+    """Tokenise pairs and compare their tokens."""
+    texts = [pair.first for pair in pairs] + [pair.second for pair in pairs]
+    tokens = encode(model, tokenizer, texts)
+    first, second = tokens[: len(pairs)], tokens[len(pairs) :]
+    ids = [(a["input_ids"], b["input_ids"]) for a, b in zip(first, second, strict=True)]
+    kept = [i for i, (a, b) in enumerate(ids) if a != b]
+    return EncodedPairs(
+        tuple(pairs[i] for i in kept),
+        tuple(first[i] for i in kept),
+        tuple(second[i] for i in kept),
+        tuple(k for k, i in enumerate(kept) if len(ids[i][0]) != len(ids[i][1])),
+        tuple(pair for i, pair in enumerate(pairs) if i not in set(kept)),
+    )
+
+
+def encode(model: Any, tokenizer: Any, texts: Sequence[str]) -> list[Tokens]:
+    """Tokenise texts, none longer than the model reads."""
+    read = tokenizer(list(texts), truncation=True, max_length=usual_length(model, tokenizer))
+    names = [name for name in read if name != "attention_mask"]
+    return [{name: list(read[name][i]) for name in names} for i in range(len(texts))]
+
+
+def batches(
+    tokens: Sequence[Tokens], size: int, padding: int
+) -> Iterator[tuple[list[int], dict[str, Any]]]:
+    """Yield texts of like length together, padded at the right.
+
+    Yields
+    ------
+    places, inputs
+        Which texts, and their tensors with an `attention_mask`, shapes ``(batch, tokens)``.
+    """
+    torch = need("torch", extra="contextual", purpose=PURPOSE)
+    lengths = [len(text["input_ids"]) for text in tokens]
+    order = np.argsort(lengths, kind="stable").tolist()
+    for start in range(0, len(order), size):
+        places = order[start : start + size]
+        width = max(lengths[i] for i in places)
+        inputs = {
+            name: torch.tensor([_padded(tokens[i][name], width, name, padding) for i in places])
+            for name in tokens[places[0]]
+        }
+        mask = [[1] * lengths[i] + [0] * (width - lengths[i]) for i in places]
+        yield places, {**inputs, "attention_mask": torch.tensor(mask)}
+
+
+def _padded(values: list[int], width: int, name: str, padding: int) -> list[int]:
+    filler = padding if name == "input_ids" else 0
+    return values + [filler] * (width - len(values))
+
 
 Float32 = NDArray[np.float32]
+TOKENS = ("mean", "word", "cls")
+BATCH = 32
+
+
+def observe(
+    model: Any,
+    tokenizer: Any,
+    tokens: Sequence[Tokens],
+    chosen: Sequence[Sequence[int]],
+    wanted: Sequence[Site],
+    batch: int = BATCH,
+) -> dict[Site, Float32]:
+    """Return one vector a text at each site.
+
+    Parameters
+    ----------
+    tokens
+        The texts, `n` of them.
+    chosen
+        For each text the positions over whose vectors the mean is taken, at sites that have a
+        vector for every token.
+    wanted
+        The sites, all observed in one pass.
+
+    Returns
+    -------
+    dict
+        For each site an array of shape ``(n, d)``.
+    """
+    torch = need("torch", extra="contextual", purpose=PURPOSE)
+    padding = tokenizer.pad_token_id or 0
+    device = next(model.parameters()).device
+    found: dict[Site, list[Any]] = {site: [None] * len(tokens) for site in wanted}
+    torch.set_num_threads(threads())
+    with (
+        evaluating(model),
+        torch.inference_mode(),
+        recording(model, wanted) as seen,
+        progress("reading sentences", len(tokens), "sentence") as bar,
+    ):
+        for places, inputs in batches(tokens, batch, padding):
+            model(**{name: x.to(device) for name, x in inputs.items()})
+            shares = _shares([chosen[i] for i in places], inputs["attention_mask"].shape[1])
+            for site, x in seen.items():
+                for i, vector in zip(places, _means(x, shares), strict=True):
+                    found[site][i] = vector
+            bar.update(len(places))
+    return {site: _stacked(site, vectors) for site, vectors in found.items()}
+
+
+def _stacked(site: Site, vectors: list[Float32]) -> Float32:
+    x = np.stack(vectors)
+    if not np.isfinite(x).all():
+        raise WordbiasError(f"site {site}: the model puts out no numbers; its weights are damaged")
+    return x
+
+
+def positions(pairs: EncodedPairs, tokens: str) -> list[list[int]]:
+    """Choose the positions of every text, the first ones of the pairs and then the second ones.
+
+    Parameters
+    ----------
+    tokens
+        ``mean``, all positions, markers too, for the removal touches them all; ``word``, those
+        where the two differ; ``cls``, the first. For pairs of unequal length, which only ``cls``
+        can use, the first position stands in.
+    """
+    chosen = [_of_pair(pairs, i, tokens) for i in range(len(pairs.pairs))]
+    return chosen + chosen
+
+
+def _of_pair(pairs: EncodedPairs, i: int, tokens: str) -> list[int]:
+    if tokens not in TOKENS:
+        raise WordbiasError(f"tokens {tokens!r}: expected one of {', '.join(TOKENS)}")
+    if tokens == "cls" or i in pairs.uneven:
+        return [0]
+    first, second = pairs.first[i]["input_ids"], pairs.second[i]["input_ids"]
+    if tokens == "mean":
+        return list(range(len(first)))
+    return [t for t, (a, b) in enumerate(zip(first, second, strict=True)) if a != b]
+
+
+def _shares(chosen: Sequence[Sequence[int]], width: int) -> Float32:
+    """Return the weight of every position in its text's mean, shape ``(batch, tokens)``."""
+    shares = np.zeros((len(chosen), width), np.float32)
+    for row, places in zip(shares, chosen, strict=True):
+        row[list(places)] = 1 / len(places)
+    return shares
+
+
+def _means(x: Any, shares: Float32) -> Float32:
+    values: Float32 = x.float().cpu().numpy()
+    return values if values.ndim == 2 else np.einsum("bt,btd->bd", shares, values)
+
+
+Float = NDArray[np.float64]
+DRAWS = 200
+
+
+class Stability(NamedTuple):
+    """Cosines, without sign, of a direction with those of pairs drawn again.
+
+    Their mean, and where 2.5 % of them lie below and above.
+    """
+
+    mean: float
+    low: float
+    high: float
+
+
+def stability(differences: Float, *, center: bool, seed: int, draws: int = DRAWS) -> Stability:
+    """Draw pairs again and compare their first component with that of all pairs.
+
+    Parameters
+    ----------
+    differences
+        Shape ``(n, d)``; their sign and scale do not matter.
+    center
+        Take components of the centred differences, as a one-sided fit does.
+    """
+    rng = np.random.default_rng(seed)
+    with blas_threads(1):
+        rows = compressed(differences)
+        whole = first_component(rows, center)
+        drawn = [
+            first_component(rows[chosen], center)
+            for block in resamples(len(rows), rng, draws)
+            for chosen in block
+        ]
+    cosines = np.abs(np.array(drawn) @ whole)
+    return Stability(float(cosines.mean()), *percentile_interval(cosines))
+
+
+def compressed(rows: Float) -> Float:
+    """Rotate rows into as few dimensions as they span: inner products stay what they are."""
+    n, d = rows.shape
+    if n >= d:
+        return rows
+    r: Float = np.asarray(np.linalg.qr(rows.T, mode="r"))
+    return r.T
+
+
+def first_component(rows: Float, center: bool) -> Float:
+    """Return the first principal component of rows, shape ``(d,)``."""
+    rows = rows - rows.mean(0) if center else rows
+    basis: Any = np.linalg.eigh(rows.T @ rows)[1]
+    component: Float = basis[:, -1]
+    return component
+
+
 DIMS = 2
 PUBLISHED = (*attention(-2), Site("tokens", -2), Site("cls", -1), Site("sentence"))
 ONE_SIDED = (
@@ -177,3 +424,95 @@ def _too_few(site: Site, n: int, read: EncodedPairs) -> WordbiasError:
         f"site {site}: usable pairs of sentences: {n}, at least two are needed ({why}); "
         "give others with --pairs"
     )
+
+
+_DESCRIPTIVE = {"neutral": None, "better": None}
+
+
+def adapter_rows(adapter: Adapter, subject: str) -> list[Row]:
+    """Return the rows of an adapter.
+
+    `explained-variance` is the share of the differences' variance that a component has; at query,
+    key and value its median over the heads, from the lowest to the highest. It describes, it does
+    not judge: the first of `n` pairs in `d` dimensions has at least ``1 / min(n, d)``, and 1 where
+    all pairs differ in one direction. `direction-stability` is the mean cosine of the first
+    component with that of pairs drawn again.
+    """
+    rows = []
+    for site in adapter.subspaces:
+        rows += _share_texts(adapter, site, subject)
+        rows += _steadiness(adapter, site, subject)
+    return rows
+
+
+def _share_texts(adapter: Adapter, site: Site, subject: str) -> list[Row]:
+    weights = adapter.subspaces[site].weights
+    common = {"site": str(site), "n": _about(adapter, site)["pairs"], **_DESCRIPTIVE}
+    if site.kind in PARTS:
+        ends = {"lowest": float(weights.min()), "highest": float(weights.max())}
+        heads = {"component": 1, "heads": len(weights), **ends}
+        value = float(np.median(weights))
+        return [Row(subject, "explained-variance", value, {**common, **heads})]
+    return [
+        Row(subject, "explained-variance", float(share), {**common, "component": i})
+        for i, share in enumerate(weights, 1)
+    ]
+
+
+def _steadiness(adapter: Adapter, site: Site, subject: str) -> list[Row]:
+    about = _about(adapter, site)
+    if "stability" not in about:
+        return []
+    found = about["stability"]
+    details = {
+        "site": str(site),
+        "component": 1,
+        "n": about["pairs"],
+        "low": found["low"],
+        "high": found["high"],
+        "neutral": 1.0,
+        "better": "higher",
+        "seed": adapter.facts["seed"],
+    }
+    return [Row(subject, "direction-stability", found["mean"], details)]
+
+
+def _about(adapter: Adapter, site: Site) -> dict[str, Any]:
+    found: dict[str, Any] = adapter.facts["sites"][str(site)]
+    return found
+
+
+def adapter_tables(rows: Sequence[Row], subject: str) -> list[Table]:
+    """One line a site: shares of variance, and how steady the first component is."""
+    places = list(dict.fromkeys(row.details["site"] for row in rows))
+    return [
+        Table(
+            f"Subspaces of {subject}, fitted to differences of paired sentences",
+            ["site", "pairs", "1st", "others", "steady", "95 %"],
+            [_line([row for row in rows if row.details["site"] == site]) for site in places],
+            "1st, others: share of the differences' variance that a component has, at query, key "
+            "and value the median over the heads and their range. steady: cosine of the first "
+            "component with that of pairs drawn again; 1 is best.",
+        )
+    ]
+
+
+def _line(rows: Sequence[Row]) -> list[str]:
+    shares = [row for row in rows if row.measure == "explained-variance"]
+    steady = [row for row in rows if row.measure == "direction-stability"]
+    first = shares[0].details
+    others = ", ".join(number(row.value, 3) for row in shares[1:])
+    if "heads" in first:
+        ends = f"{number(first['lowest'], 3)} … {number(first['highest'], 3)}"
+        others = f"{ends} in {first['heads']} heads"
+    certain = ["–", "–"]
+    if steady:
+        low, high = (number(steady[0].details[end], 2) for end in ("low", "high"))
+        certain = [number(steady[0].value, 3), f"{low} … {high}"]
+    return [
+        first["site"],
+        str(first["n"]),
+        number(shares[0].value, 3),
+        others or "–",
+        *certain,
+    ]

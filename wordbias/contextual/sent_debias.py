@@ -13,10 +13,8 @@ import numpy as np
 
 from wordbias.arrays import unit
 from wordbias.contextual.adapters import SENTENCE, Adapter
-from wordbias.contextual.encoding import encode_pairs
-from wordbias.contextual.fitting import Recipe, fit_adapter
-from wordbias.contextual.interventions import check_plain
-from wordbias.contextual.observing import BATCH, observe, positions
+from wordbias.contextual.fitting import BATCH, Recipe, encode_pairs, fit_adapter, observe, positions
+from wordbias.contextual.hooks import check_plain
 from wordbias.contextual.sentence_pairs import SentencePair, SentencePairsLike, sentence_pairs
 from wordbias.contextual.sites import Site
 from wordbias.errors import WordbiasError

@@ -1,13 +1,27 @@
-"""Sites: where in an encoder a subspace is removed, and how such a place is written."""
+"""Sites: where in an encoder a subspace is removed, and how such a place is written.
+
+A site in a model at hand: the module to hook, and which of its values are meant.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from wordbias.contextual.families import PARTS, layer_count
+from wordbias.contextual.families import (
+    PARTS,
+    base_of,
+    family_of,
+    head_count,
+    head_of,
+    layer_count,
+    module_at,
+    width,
+)
 from wordbias.errors import WordbiasError
+from wordbias.probes.sentence_transformers import read_modules
 
 ATTENTION = "attention"
 KINDS = ("sentence", "cls", "tokens", *PARTS)
@@ -116,3 +130,175 @@ def layers_kept(wanted: Any, model: Any) -> int:
 
 def _expected() -> str:
     return "sentence, cls@L, tokens@L, attention@L (or query@L, key@L, value@L)"
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where a site is in a model.
+
+    Attributes
+    ----------
+    site
+        With its layer counted from 1.
+    module
+        What is hooked.
+    entering
+        The module's input is meant, not its output.
+    first
+        Only position 0 is meant.
+    heads
+        How many heads share the last axis; 1 for whole vectors.
+    width
+        Length of the last axis.
+    call
+        Which call of a module that is called several times in a pass, from 0; None is every call.
+    rewinds
+        The module with whose beginning calls are counted anew.
+    """
+
+    site: Site
+    module: Any = field(repr=False)
+    width: int
+    entering: bool = False
+    first: bool = False
+    heads: int = 1
+    call: int | None = None
+    rewinds: Any = field(default=None, repr=False)
+
+
+def locate(model: Any, site: Site) -> Place:
+    """Find a site.
+
+    Raises
+    ------
+    WordbiasError
+        If the model lacks it; the message says what it has.
+    """
+    site = site.within(model)
+    if site.kind == "sentence":
+        return _sentence(model, site)
+    module, call = _layer(model, site)
+    rewinds = None
+    if call is not None:  # what holds the list of layers, with which a pass through them begins
+        holder, _, _ = family_of(model).layers.rpartition(".")
+        rewinds = base_of(model).get_submodule(holder)
+    if site.kind in PARTS:
+        linear = module.get_submodule(family_of(model).parts[PARTS.index(site.kind)])
+        return Place(
+            site, linear, linear.out_features, heads=head_count(model), call=call, rewinds=rewinds
+        )
+    return Place(site, module, width(model), first=site.kind == "cls", call=call, rewinds=rewinds)
+
+
+def locate_all(model: Any, wanted: Iterable[Site]) -> list[Place]:
+    """Find several sites; see `locate`."""
+    return [locate(model, site) for site in wanted]
+
+
+def _sentence(model: Any, site: Site) -> Place:
+    head, family = head_of(model), family_of(model)
+    if head is not None:
+        final = model.get_submodule(head.final)
+        return Place(site, final, final.in_features, entering=True)
+    pooled = getattr(model, family.pooled, None) if family.pooled else None
+    if pooled is None:
+        raise WordbiasError(
+            f"site sentence: {type(model).__name__} has neither a classification head nor a "
+            f"pooler; it has {available(model)}"
+        )
+    return Place(site, pooled, width(model))
+
+
+def check_read(model: Any, wanted: Sequence[Site], named: Sequence[Site]) -> None:
+    """Refuse interventions that change no output of a model.
+
+    Parameters
+    ----------
+    wanted
+        Sites where something is removed.
+    named
+        All sites, for the message.
+
+    Raises
+    ------
+    WordbiasError
+        If nothing reads what they change; the message names settings that would.
+    """
+    if not named or any(reads(model, site) for site in wanted):
+        return
+    at, name = ", ".join(str(site.within(model)) for site in named), type(model).__name__
+    if not wanted:
+        raise WordbiasError(
+            f"{name}: the interventions at {at} remove nothing, for their weights are 0; remove "
+            "hard (hard=True, a setting with n = 0), or fit others"
+        )
+    n = layer_count(model)
+    cls = f"L12-… (cls@{n}), " if reads(model, Site("cls", n)) else ""
+    raise WordbiasError(
+        f"{name}: the interventions at {at} change no output: a sentence-transformers model is "
+        "read by its pooling of the last layer's tokens alone; settings that would: "
+        f"{cls}L11-…, attn-…, or sites such as tokens@L, attention@L and, below the last layer, "
+        "cls@L"
+    )
+
+
+def reads(model: Any, site: Site) -> bool:
+    """Say whether an output of a model depends on what passes at a site.
+
+    A model without a head that comes from a sentence-transformers folder is read by the folder's
+    pooling, which takes the tokens of the last layer: nothing reads its pooler, and its CLS token
+    behind the last layer only what pools that.
+    """
+    site = site.within(model)
+    last_cls = site.kind == "cls" and site.layer == layer_count(model)
+    if not (site.kind == "sentence" or last_cls) or head_of(model) is not None:
+        return True
+    if base_of(model) is not model:  # a head on all tokens, such as a masked-language one
+        return True
+    try:
+        folder = read_modules(str(getattr(model, "name_or_path", "")), of_hub=False)
+    except WordbiasError:  # no folder that could be followed
+        return True
+    return folder is None or (last_cls and folder.pools_first)
+
+
+def available(model: Any) -> str:
+    """Name the sites of a model without one for the sentence."""
+    n = layer_count(model)
+    return f"cls@L, tokens@L and attention@L for the layers 1 to {n}"
+
+
+def _layer(model: Any, site: Site) -> tuple[Any, int | None]:
+    """Return the module of a layer and, if it is called several times, which call is meant."""
+    family, base = family_of(model), base_of(model)
+    assert site.layer is not None
+    modules = base.get_submodule(family.layers)
+    if not family.shared:
+        mixed = module_at(base, family.mixed) if family.mixed else None
+        if site.layer == 1 and mixed is not None and site.kind not in PARTS:
+            return mixed, None
+        return modules[site.layer - 1], None
+    groups = _groups(layer_count(model), len(modules))
+    group = groups[site.layer - 1]
+    inner = module_at(modules[group], family.shared)
+    if len(inner) > 1 and site.kind in PARTS:
+        raise WordbiasError(
+            f"site {site}: a layer of {type(model).__name__} has {len(inner)} attentions here, "
+            "not one; intervene at cls@L or tokens@L"
+        )
+    return inner[-1], site.layer - 1 - groups.index(group)
+
+
+def _groups(layers: int, groups: int) -> list[int]:
+    """Return which group ALBERT takes for each layer."""
+    return [int(i / (layers / groups)) for i in range(layers)]
+
+
+def calls_of(model: Any, site: Site) -> int:
+    """Return how many layers are computed with the weights of a site's layer."""
+    family = family_of(model)
+    if not family.shared or site.layer is None:
+        return 1
+    n = layer_count(model)
+    groups = _groups(n, len(base_of(model).get_submodule(family.layers)))
+    return groups.count(groups[site.within(model).layer - 1])  # type: ignore[operator]

@@ -4,19 +4,20 @@ Formats are recognised by content. Text and word2vec binary are read in blocks, 
 any size can be streamed; parsed text is cached and memory-mapped afterwards.
 """
 
-from wordbias.formats.file import Tally, VectorFile
 from wordbias.formats.layout import Kind, Layout
-from wordbias.formats.loading import FileInfo, Loaded, cached, load
-from wordbias.formats.scanning import scan
-from wordbias.formats.streaming import ROW_FORMATS, RowFormat, StreamFormat, stream
+from wordbias.formats.loading import FileInfo, Loaded, Tally, VectorFile, cached, load, scan
 from wordbias.formats.writing import (
+    ROW_FORMATS,
     WRITABLE,
+    RowFormat,
+    StreamFormat,
     check_output,
     is_row_format,
     is_streamed,
     output_format,
     save,
     save_changed,
+    stream,
 )
 
 __all__ = [

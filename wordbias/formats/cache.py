@@ -23,11 +23,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.devices import ordered_map
 from wordbias.errors import WordbiasError
 from wordbias.formats import tensors
-from wordbias.formats.atomic import remove_abandoned, replacing
+from wordbias.formats.files import remove_abandoned, replacing
 from wordbias.formats.source import Source
-from wordbias.threads import ordered_map
 
 _FORMAT = "2"  # of what is stored; raise it when parsing changes, and old entries are not used
 _ENDS = 1 << 16

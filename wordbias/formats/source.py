@@ -1,27 +1,129 @@
-"""Where the bytes of an embedding come from: a file, possibly compressed, possibly in a zip."""
+"""Where the bytes of an embedding come from: a file, possibly compressed, possibly in a zip.
+
+Which file in a zip archive is meant.
+
+What a file is that is not the text it should be: a web page, an archive, UTF-16.
+
+Hashes of files.
+
+Words as bytes of a file, whatever bytes these are, and texts that have no bytes.
+"""
 
 from __future__ import annotations
 
 import bz2
 import errno
 import gzip
+import hashlib
 import lzma
 import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
-from wordbias.accepting import named_file
+from wordbias.arguments import named_file
 from wordbias.errors import WordbiasError
-from wordbias.formats.digest import Digest
-from wordbias.formats.members import choose_member
-from wordbias.lines import bounded_lines
 from wordbias.progress import Bar, progress
+from wordbias.text_files import bounded_lines
+
+_LISTED = 20
+
+
+def choose_member(path: Path, members: Sequence[str], asked: str) -> str:
+    """Return the member of an archive that is asked for, or the only one.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no such member, or none is asked for and there are several.
+    """
+    if asked in members:
+        return asked
+    if not asked and len(members) == 1:
+        return members[0]
+    problem = f"has no member {asked!r}" if asked else f"holds {len(members)} files"
+    listed = ", ".join(f"{path.name}::{name}" for name in members[:_LISTED])
+    if len(members) > _LISTED:
+        listed += f", … and {len(members) - _LISTED} more"
+    raise WordbiasError(f"{path}: {problem}; name one of: {listed or '(it is empty)'}")
+
+
+_UTF = (
+    "line 1: byte 1 is not UTF-8 but UTF-{0}; convert it, such as with: iconv -f utf-{0} -t utf-8"
+)
+_UTF16, _UTF32 = _UTF.format(16), _UTF.format(32)
+_GONE = "begins with the byte 0, as binary files do and what a full disk left; fetch it again"
+_BEGINNINGS = {
+    b"\xff\xfe\x00\x00": _UTF32,
+    b"\x00\x00\xfe\xff": _UTF32,
+    b"\xff\xfe": _UTF16,
+    b"\xfe\xff": _UTF16,
+    b"\x1f\x8b": "is packed by gzip; unpack it, or name it as what it is (.gz)",
+    b"BZh9": "is packed by bzip2; unpack it, or name it as what it is (.bz2)",
+    b"\xfd7zXZ\x00": "is packed by xz; unpack it, or name it as what it is (.xz)",
+    b"PK\x03\x04": "is a zip archive; unpack it first",
+    b"\x28\xb5\x2f\xfd": "is packed by zstd; unpack it first",
+    b"%PDF-": "is a PDF; give its text",
+    b"\x00": _GONE,
+}
+_PAGES = (b"<!doctype html", b"<html")
+_POINTER = b"version https://git-lfs"
+_SPACE = b"\xef\xbb\xbf \t\r\n"
+
+
+def is_web_page(beginning: bytes) -> bool:
+    """Say whether bytes begin as a web page does, or as what stands for a file in Git LFS."""
+    return beginning[:1024].lstrip(_SPACE).lower().startswith((*_PAGES, _POINTER))
+
+
+def refuse_foreign(file: Path, line: bytes, *, plain: bool = False) -> None:
+    """Refuse a file that its first line shows to be something else; plain text may be HTML.
+
+    Raises
+    ------
+    WordbiasError
+        Saying what it is, and how to make it a text.
+    """
+    said = _foreign(line)
+    if said and not (plain and is_web_page(line)):
+        raise WordbiasError(f"{file}: {said}")
+
+
+def _foreign(beginning: bytes) -> str:
+    for magic, said in _BEGINNINGS.items():
+        if beginning.startswith(magic):
+            return said
+    if beginning[1:2] == b"\x00":  # UTF-16 without its mark
+        return _UTF16
+    if not is_web_page(beginning):
+        return ""
+    if _POINTER in beginning:
+        return "is a pointer of Git LFS, not the file itself; fetch that with: git lfs pull"
+    return "is a web page, not a table; whoever sent it did not send the file: fetch it again"
+
+
+class Digest(Protocol):
+    """A hash that grows while a file is read, such as ``hashlib.sha256()``."""
+
+    def update(self, data: bytes, /) -> None:
+        """Add the next bytes of the file."""
+
+
+def sha256_of(path: str | os.PathLike[str]) -> str:
+    """Return the hash of a whole file."""
+    return hash_of(path, "sha256")
+
+
+def hash_of(path: str | os.PathLike[str], algorithm: str) -> str:
+    """Return the hash of a whole file by an algorithm of `hashlib`."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, algorithm).hexdigest()
+
 
 DECOMPRESSION_ERRORS = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile)
 ZIP_ERRORS = (zipfile.BadZipFile, OSError, EOFError, ValueError, NotImplementedError, struct.error)
@@ -223,3 +325,22 @@ def _readable(path: Path) -> Iterator[None]:
         if error.filename is None or Path(error.filename) != path:
             raise
         raise WordbiasError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def as_text(data: bytes) -> str:
+    """Decode a word; bytes that are not UTF-8 are kept, reversibly, as lone surrogates."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def as_bytes(word: str) -> bytes:
+    """Encode a word as `as_text` decoded it."""
+    return word.encode("utf-8", "surrogateescape")
+
+
+def is_half(text: str) -> bool:
+    """Say whether a text holds half of a surrogate pair, which JSON can escape and no UTF-8 has."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False

@@ -17,7 +17,7 @@ import numpy as np
 
 from wordbias import __version__
 from wordbias.errors import WordbiasError
-from wordbias.formats.atomic import replacing
+from wordbias.formats.files import replacing
 from wordbias.formats.tensors import Tensors, map_tensors
 
 Framework = Literal["numpy", "pt", "mapped"]

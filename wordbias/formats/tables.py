@@ -1,4 +1,9 @@
-"""Rows of a text file: plain lines, tabbed text, CSV or jsonl, compressed or not."""
+"""Rows of a text file: plain lines, tabbed text, CSV or jsonl, compressed or not.
+
+Tables in Parquet, where pandas is installed.
+
+A folder that grows while work is done, and that a later call goes on with.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +11,17 @@ import csv
 import gzip
 import json
 import lzma
+import os
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from wordbias.errors import WordbiasError
-from wordbias.formats.foreign import refuse_foreign
-from wordbias.formats.spelling import is_half
-from wordbias.lines import OPENERS, bounded_lines
+from wordbias.errors import WordbiasError, need
+from wordbias.formats.files import check_new
+from wordbias.formats.source import is_half, refuse_foreign
+from wordbias.text_files import OPENERS, bounded_lines
 
 PLAIN = "text"
 """What the only column of a file without columns is called."""
@@ -194,3 +201,72 @@ def _scalars(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield key, value
         elif not isinstance(value, (list, dict)):
             yield key, json.dumps(value)
+
+
+SUFFIXES = (".parquet", ".pq")
+
+
+def is_parquet(file: Path) -> bool:
+    """Return whether a file is called as such files are."""
+    return file.suffix.lower() in SUFFIXES
+
+
+def read_parquet(file: Path) -> Any:
+    """Return the table as a frame of pandas.
+
+    Raises
+    ------
+    WordbiasError
+        If pandas or pyarrow is missing, or the file is no such table.
+    """
+    pandas = need("pandas", extra="parquet", purpose="reading Parquet")
+    try:
+        return pandas.read_parquet(file)
+    except ImportError:
+        raise WordbiasError(
+            f"{file}: pandas reads Parquet with pyarrow; install it with: pip install pyarrow"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise WordbiasError(f"{file}: cannot be read as Parquet: {error}") from None
+
+
+def check_growing(folder: str | os.PathLike[str]) -> None:
+    """Refuse early, before hours of work, a folder that cannot be made or written to.
+
+    Raises
+    ------
+    WordbiasError
+        If it is a file or read-only, or the folder that it is to be in is not there or read-only.
+    """
+    target = Path(folder)
+    if target.is_dir() and not os.access(target, os.W_OK):
+        raise WordbiasError(f"{target}: is read-only to you; name another folder")
+    if target.exists() and not target.is_dir():
+        raise WordbiasError(f"{target}: is a file; name a folder")
+    if not target.exists():
+        check_new(target)
+
+
+@contextmanager
+def growing(folder: str | os.PathLike[str]) -> Iterator[Path]:
+    """Make a folder unless it is there; where it is new and stays empty, an error removes it.
+
+    Raises
+    ------
+    WordbiasError
+        As `check_growing`, or if it cannot be made all the same.
+    """
+    check_growing(folder)
+    target = Path(folder)
+    is_new = not target.exists()
+    try:
+        target.mkdir(exist_ok=True)
+    except OSError as error:
+        raise WordbiasError(f"{target}: cannot be made: {error.strerror or error}") from None
+    try:
+        yield target
+    except BaseException:
+        with suppress(OSError):  # it holds something
+            if is_new:
+                target.rmdir()
+        raise

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
-from wordbias.formats.spelling import as_bytes, as_text
+from wordbias.formats.source import as_bytes, as_text
 
 _HEADER = 248  # what any number of words and values fits in, so that it can be written last
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I32": "<i4", "U8": "u1"}

@@ -1,18 +1,149 @@
-"""GloVe and word2vec text: jobs of whole lines, parsed by `lines.parse_block`."""
+"""GloVe and word2vec text: jobs of whole lines, parsed by `lines.parse_block`.
+
+One block of embedding text, `word v1 … vd` a line, to words and rows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
-from wordbias.formats.digest import Digest
+from wordbias.formats.decimal import PAD, BadNumber, is_decimal, parse_decimals
 from wordbias.formats.layout import Layout, mended
-from wordbias.formats.lines import Block, parse_block
-from wordbias.formats.source import Source
+from wordbias.formats.source import Digest, Source
+
+_SPACE, _NEWLINE = ord(" "), ord("\n")
+LONGEST_WORD = 1 << 16
+"""Bytes that a word has at most."""
+
+
+class Problem(NamedTuple):
+    """A row that cannot be used: its place in the block (from 0) and what is wrong with it."""
+
+    place: int
+    message: str
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive rows of an embedding: `words` as bytes, `rows` of shape ``(len(words), d)``.
+
+    Of rows that cannot be used it has how many there are, `bad`, and what the first of them is.
+    """
+
+    words: list[bytes]
+    rows: NDArray[np.float32]
+    bad: int = 0
+    problem: Problem | None = None
+
+
+def parse_block(text: bytes, dim: int) -> Block:
+    """Parse whole lines of text, each ended by a line feed.
+
+    The last `dim` fields of a line are its values and all before them is the word, so that a
+    token may contain spaces (``. . .`` in GloVe 840B), but not begin with one. Only the space and
+    the line feed separate: U+0085 and U+00A0 are words.
+
+    Parameters
+    ----------
+    text
+        Complete lines; the last one ends with a line feed.
+    dim
+        Number of values a line must have.
+
+    Returns
+    -------
+    Block
+        The good rows in order; how many lines cannot be used, and what the first of them is.
+    """
+    if not text:
+        return Block([], np.empty((0, dim), np.float32))
+    buffer = np.frombuffer(b"0" * PAD + text, np.uint8)
+    split = _split(buffer, dim)
+    begin, end = (split.starts - PAD).tolist(), (split.bounds[:, 0] - PAD).tolist()
+    words = [text[a:b] for a, b in zip(begin, end, strict=True)]
+    numbers: list[BadNumber] = []
+    starts, ends = split.bounds[:, :-1] + 1, split.bounds[:, 1:]
+    values = parse_decimals(buffer, starts.ravel(), ends.ravel(), numbers, a_row=dim)
+    unusable = {error.index // dim: error for error in numbers}
+    wrong = sorted({*unusable, *_bad_words(words, split.fields, dim)})
+    bad = len(wrong) + len(split.short)
+    if not bad:
+        return Block(words, values.reshape(-1, dim))
+    firsts = [int(split.lines[row]) for row in wrong[:1]] + [int(i) for i in split.short[:1]]
+    place = min(firsts)
+    if wrong and place == firsts[0]:
+        row = wrong[0]
+        message = _about(words[row], int(split.fields[row]), dim, unusable.get(row))
+    else:
+        message = f"expected {dim} values, found {max(int(split.few[0]) - 1, 0)}"
+    if wrong:
+        dropped = set(wrong)
+        words = [word for row, word in enumerate(words) if row not in dropped]
+    rows = np.delete(values.reshape(-1, dim), wrong, axis=0)
+    return Block(words, rows, bad, Problem(place, message))
+
+
+class _Split(NamedTuple):
+    """Lines with enough fields: where each starts, and the `dim + 1` gaps around its values.
+
+    `short` are the places of the other lines, `few` how many fields these have.
+    """
+
+    starts: NDArray[np.intp]
+    bounds: NDArray[np.intp]
+    fields: NDArray[np.intp]
+    lines: NDArray[np.intp]
+    short: NDArray[np.intp]
+    few: NDArray[np.intp]
+
+
+def _split(buffer: NDArray[np.uint8], dim: int) -> _Split:
+    gaps = np.flatnonzero(buffer <= _SPACE)
+    kind = buffer[gaps]
+    separates = (kind == _SPACE) | (kind == _NEWLINE)
+    if not separates.all():  # other control characters are parts of words
+        gaps, kind = gaps[separates], kind[separates]
+    line_ends = np.flatnonzero(kind == _NEWLINE)
+    fields = np.diff(line_ends, prepend=-1)
+    starts = np.append(PAD, gaps[line_ends[:-1]] + 1)
+    short = np.flatnonzero(fields <= dim)
+    good = np.flatnonzero(fields > dim)
+    bounds = gaps[line_ends[good, None] + np.arange(-dim, 1)]
+    return _Split(starts[good], bounds, fields[good], good, short, fields[short])
+
+
+def _bad_words(words: list[bytes], fields: NDArray[np.intp], dim: int) -> list[int]:
+    """Find the rows of words that begin with a space, end in one more value, or have no end."""
+    found = [
+        row
+        for row in np.flatnonzero(fields > dim + 1).tolist()
+        if words[row].startswith(b" ") or is_decimal(words[row].rpartition(b" ")[2])
+    ]
+    return found + [row for row, word in enumerate(words) if len(word) > LONGEST_WORD]
+
+
+def _about(word: bytes, fields: int, dim: int, number: BadNumber | None) -> str:
+    """Say what is wrong with a row."""
+    if len(word) > LONGEST_WORD:
+        return f"its word is {len(word):,} bytes long, more than {LONGEST_WORD:,}"
+    if fields > dim + 1 and word.startswith(b" "):
+        return "begins with a space, expected a word there"
+    if fields > dim + 1 and is_decimal(word.rpartition(b" ")[2]):
+        return f"expected {dim} values, found {dim + _trailing_numbers(word)}"
+    assert number is not None
+    return f"column {number.index % dim + 2}: {number}"
+
+
+def _trailing_numbers(word: bytes) -> int:
+    """Count the numbers a too long line has before its last `dim` fields, but for its word."""
+    return max(1, sum(map(is_decimal, word.split(b" ")[1:])))
 
 
 def jobs(

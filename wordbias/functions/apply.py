@@ -7,15 +7,12 @@ import os
 from wordbias.calls import is_given, public
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import UsageError, WordbiasError
-from wordbias.formats.atomic import refuse_same
+from wordbias.formats.files import refuse_same
 from wordbias.functions.debias import reach_rows, reach_table
 from wordbias.functions.inputs import Reading, open_subject, path_of
-from wordbias.methods.checking import check_chain
 from wordbias.methods.fitted import Chain, Fitted
-from wordbias.methods.origin import Origin
-from wordbias.methods.projection import Projection
-from wordbias.methods.storage import load_chain
-from wordbias.methods.transform import refuse_no_change
+from wordbias.methods.storage import Origin, check_chain, load_chain
+from wordbias.methods.transform import Projection, refuse_no_change
 from wordbias.results import Report
 
 _HEAD = 1000

@@ -10,23 +10,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from wordbias.biographies.biographies import Biographies
-from wordbias.biographies.loading import load_biographies
-from wordbias.biographies.recipe import FROZEN, HEAD, WHOLE
+from wordbias.biographies.data import Biographies, load_biographies
+from wordbias.biographies.plan import FROZEN, HEAD, WHOLE
 from wordbias.biographies.summary import summary_rows
 from wordbias.biographies.synthetic import synthetic
 from wordbias.calls import note, path_of, public
-from wordbias.errors import UsageError, WordbiasError
-from wordbias.formats.atomic import refuse_same
-from wordbias.formats.folders import check_growing
+from wordbias.errors import UsageError, WordbiasError, need
+from wordbias.formats.files import refuse_same
+from wordbias.formats.tables import check_growing
 from wordbias.functions.bios_tables import closing, heading, tables, women_by_class
 from wordbias.functions.checks import seeds_of
-from wordbias.optional import need
+from wordbias.outcomes.confusion import load_shares, shares_for
 from wordbias.outcomes.predictions import Frame
-from wordbias.outcomes.shares import load_shares, shares_for
 from wordbias.pretrained import ModelLike, in_folder
-from wordbias.probes.in_context.association import DRAWS
-from wordbias.probes.in_context.sentences import find_sentences, read_sentences
+from wordbias.probes.ceat.association import DRAWS
+from wordbias.probes.ceat.sentences import find_sentences, read_sentences
 from wordbias.rendering import how_many
 from wordbias.resources import located
 from wordbias.results import Report
@@ -214,8 +212,8 @@ def bios(
     people = _people(data, {**columns, "female": female}, skip_bad, limit)
     need("torch", extra="contextual", purpose="The occupation experiment")
     from wordbias.biographies.encoding import Reading
+    from wordbias.biographies.experiment import run
     from wordbias.biographies.plan import Plan
-    from wordbias.biographies.study import run
 
     recipe = (FROZEN if frozen else WHOLE).with_changes(
         epochs=epochs, rate=rate, batch=batch, every=every
@@ -256,7 +254,7 @@ def bios(
         rows = run(plan, Workers(jobs, backend))
     figure = path_of(plot)
     if figure is not None:
-        from wordbias.pages.compression_fairness import save_compression_fairness
+        from wordbias.pages.figures import save_compression_fairness
 
         save_compression_fairness(figure, rows)
     called = path_of(model) or type(model[0] if isinstance(model, tuple) else model).__name__

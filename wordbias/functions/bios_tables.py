@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from wordbias.biographies.association import INTRINSIC, Association
-from wordbias.biographies.biographies import Biographies
-from wordbias.biographies.reading import reading
-from wordbias.biographies.runs import (
+from wordbias.biographies.data import Biographies
+from wordbias.biographies.results import (
     ACCURATE,
     AFTER,
     BEFORE,
@@ -22,9 +20,18 @@ from wordbias.biographies.runs import (
     Metric,
     spread,
 )
-from wordbias.biographies.significance import LEVEL, NAME, too_few
 from wordbias.biographies.strategies import ORIGINAL, OWN
-from wordbias.biographies.summary import OF_VECTORS, Cell, Summary
+from wordbias.biographies.summary import (
+    INTRINSIC,
+    LEVEL,
+    NAME,
+    OF_VECTORS,
+    Association,
+    Cell,
+    Summary,
+    reading,
+    too_few,
+)
 from wordbias.rendering import Table, how_many
 from wordbias.results import Row, number
 from wordbias.statistics import EXACT_PAIRS
@@ -58,7 +65,7 @@ def women_by_class(bios: Biographies) -> dict[str, float]:
 
 
 def tables(rows: Sequence[Row], *, frozen: bool = False, correct: bool = False) -> list[Table]:
-    """Arrange the rows of all jobs (of `wordbias.biographies.study`).
+    """Arrange the rows of all jobs (of `wordbias.biographies.experiment`).
 
     Parameters
     ----------
@@ -157,7 +164,7 @@ def _original_tables(found: Summary) -> list[Table]:
 def _association_tables(found: Summary) -> list[Table]:
     """Arrange squared correlations: over all runs, as Table 2, and within each strategy.
 
-    Where none is defined there is no table; `wordbias.biographies.reading` says why.
+    Where none is defined there is no table; `wordbias.biographies.summary` says why.
     """
     made = [_over_all(found, x) for x in INTRINSIC if _defined(found, x)]
     defined = _defined(found, COMPRESSED)

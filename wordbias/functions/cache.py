@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from wordbias.calls import public
 from wordbias.formats import cache as kept
-from wordbias.lines import parse_size
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row
+from wordbias.text_files import parse_size
 
 
 @public

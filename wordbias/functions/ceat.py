@@ -10,30 +10,42 @@ from typing import Any, cast
 
 from wordbias.calls import note, public
 from wordbias.errors import Interrupted, WordbiasError
-from wordbias.formats.atomic import check_writable, refuse_same
+from wordbias.formats.files import check_writable, refuse_same
 from wordbias.functions.encode import beside_modules
 from wordbias.functions.inputs import path_of
 from wordbias.functions.tables import p_value
 from wordbias.pretrained import ModelLike
+from wordbias.probes.ceat.association import DRAWS, Variance
+from wordbias.probes.ceat.contexts import (
+    AS_PUBLISHED,
+    Reading,
+    check_words,
+    encode_contexts,
+    swapped,
+)
+from wordbias.probes.ceat.measure import Settings
+from wordbias.probes.ceat.measure import ceat as measured
+from wordbias.probes.ceat.sentences import (
+    PER_WORD,
+    Sentences,
+    can_be_found,
+    choose_stimuli,
+    find_sentences,
+    read_sentences,
+)
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.in_context.association import DRAWS
-from wordbias.probes.in_context.contexts import AS_PUBLISHED, Reading, encode_contexts
-from wordbias.probes.in_context.measuring import Settings
-from wordbias.probes.in_context.measuring import ceat as measured
-from wordbias.probes.in_context.scanning import can_be_found
-from wordbias.probes.in_context.sentences import PER_WORD, Sentences, find_sentences, read_sentences
-from wordbias.probes.in_context.stimuli import choose_stimuli
-from wordbias.probes.in_context.variance import Variance
-from wordbias.probes.in_context.words import check_words, swapped
-from wordbias.probes.reading import is_representations
-from wordbias.probes.representations import Layers, Representations, which_layers
-from wordbias.probes.storage import load_representations
+from wordbias.probes.inputs import is_representations
+from wordbias.probes.representations import (
+    Layers,
+    Representations,
+    load_representations,
+    which_layers,
+)
 from wordbias.probes.texts import TextsLike
 from wordbias.rendering import Table, how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
-from wordbias.wordlists.queries import Query
-from wordbias.wordlists.query_files import QueryLike, as_queries
+from wordbias.wordlists.queries import Query, QueryLike, as_queries
 
 QueriesLike = os.PathLike[str] | QueryLike | Sequence[QueryLike]
 """A file; numbers or names of queries; queries with their words."""

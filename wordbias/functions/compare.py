@@ -10,19 +10,27 @@ from pathlib import Path
 from typing import Any, cast
 
 from wordbias.calls import note, public
-from wordbias.comparison import Comparison, joined
-from wordbias.correlation import Correlation, Correlations, constants, correlations
 from wordbias.embedding import EmbeddingLike
 from wordbias.errors import UsageError, WordbiasError
-from wordbias.formats.atomic import refuse_same
+from wordbias.formats.files import refuse_same
 from wordbias.functions.inputs import Reading, about, named_apart, open_subject, path_of
 from wordbias.functions.report import report_of
-from wordbias.measures.apart import panel_rows
+from wordbias.measures.measure import panel_rows
 from wordbias.measures.panel import make_panels
 from wordbias.pages.plots import SYMBOLS, check_plot, save_comparison
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
-from wordbias.rows import Source, read_source, source_of
+from wordbias.rows import (
+    Comparison,
+    Correlation,
+    Correlations,
+    Source,
+    constants,
+    correlations,
+    joined,
+    read_source,
+    source_of,
+)
 from wordbias.wordlists import Attribute, GroupsLike
 from wordbias.workers import Workers
 

@@ -10,16 +10,14 @@ from typing import Any, Literal
 from wordbias.calls import public
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import UsageError
-from wordbias.formats.atomic import check_writable, refuse_same
+from wordbias.formats.files import check_writable, refuse_same
 from wordbias.functions.inputs import Reading, names_of, open_subject, path_of
 from wordbias.functions.tables import effect_table, measures_tables
-from wordbias.measures.apart import panel_rows
+from wordbias.measures.measure import FAMILIES, check_families, panel_rows
 from wordbias.measures.panel import make_panels
 from wordbias.measures.registry import names_families
 from wordbias.measures.sembias import SemBias
-from wordbias.measures.table import FAMILIES, check_families
-from wordbias.methods.diagnosis import REMOVED, about_removal
-from wordbias.methods.effect import effect
+from wordbias.methods.effect import REMOVED, about_removal, effect
 from wordbias.methods.fitted import Chain, Fitted, Reach
 from wordbias.methods.methods import (
     fit_chain,
@@ -30,22 +28,14 @@ from wordbias.methods.methods import (
     wanted_by,
 )
 from wordbias.methods.misp import DIMS
-from wordbias.methods.origin import Origin
-from wordbias.methods.storage import save_chain
+from wordbias.methods.storage import Origin, save_chain
 from wordbias.methods.words import listed_words
 from wordbias.rendering import Table
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
 from wordbias.vocabulary import choose_vocabulary, neutral_vocabulary
-from wordbias.wordlists import (
-    Attribute,
-    GroupsLike,
-    WordGroups,
-    WordSets,
-    load_attribute,
-    wordlist,
-)
-from wordbias.wordlists.attribute import more_than_two
+from wordbias.wordlists import Attribute, GroupsLike, WordGroups, WordSets, load_attribute, wordlist
+from wordbias.wordlists.groups import more_than_two
 
 Words = str | Path | Sequence[str]
 """A file with words, or the words."""

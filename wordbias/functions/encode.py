@@ -10,18 +10,20 @@ from pathlib import Path
 
 from wordbias.calls import note, public
 from wordbias.errors import Interrupted, UsageError
-from wordbias.formats.atomic import refuse_same
+from wordbias.formats.files import refuse_same
 from wordbias.functions.inputs import path_of
 from wordbias.pretrained import ModelLike
-from wordbias.probes.columns import DISTINCT, Choice
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.pooling import Settings
-from wordbias.probes.provenance import provenance
-from wordbias.probes.representations import Layers, Representations, which_layers
-from wordbias.probes.storage import load_representations
-from wordbias.probes.texts import Texts, TextsLike, load_texts
+from wordbias.probes.encoding import BATCH_TOKENS, Settings, Work
+from wordbias.probes.representations import (
+    Layers,
+    Representations,
+    load_representations,
+    provenance,
+    which_layers,
+)
+from wordbias.probes.texts import DISTINCT, Choice, Texts, TextsLike, load_texts
 from wordbias.probes.unfinished import check_target, encode_to
-from wordbias.probes.work import BATCH_TOKENS, Work
 from wordbias.rendering import Table, how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row, number

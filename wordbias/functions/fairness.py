@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 
 from wordbias.calls import is_given, path_of, public
 from wordbias.errors import UsageError
-from wordbias.outcomes.confusion import Confusion, listed
-from wordbias.outcomes.costs import LabelledFrame, load_costs
-from wordbias.outcomes.measuring import (
+from wordbias.outcomes.confusion import Confusion, listed, load_shares, shares_for, shares_of
+from wordbias.outcomes.measure import (
     ACCURACY,
     ALL,
     CORRELATION,
@@ -23,9 +22,8 @@ from wordbias.outcomes.measuring import (
     SUM,
     fairness_rows,
 )
-from wordbias.outcomes.metrics import Settings
+from wordbias.outcomes.metrics import LabelledFrame, Settings, load_costs
 from wordbias.outcomes.predictions import Columns, Examples, is_table, load_columns
-from wordbias.outcomes.shares import load_shares, shares_for, shares_of
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
 from wordbias.statistics import SAMPLES

@@ -14,7 +14,7 @@ from wordbias.functions.inputs import Written
 from wordbias.rendering import Table
 from wordbias.resources import Fetched, Resource, folder, located, state
 from wordbias.resources.catalogue import UNKNOWN
-from wordbias.resources.obtaining import expected_hash
+from wordbias.resources.fetching import expected_hash
 from wordbias.resources.storage import place
 from wordbias.results import Report, Row
 

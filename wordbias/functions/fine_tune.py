@@ -7,13 +7,13 @@ from pathlib import Path
 
 from wordbias.calls import public
 from wordbias.contextual.fine_tuning.pairs import TASKS, load_labelled
-from wordbias.contextual.fine_tuning.recipe import HEAD_ONLY, WHOLE
+from wordbias.contextual.fine_tuning.train import HEAD_ONLY, WHOLE
+from wordbias.errors import need
 from wordbias.functions.checks import check_choice, check_number, path_named
 from wordbias.functions.inputs import Written
 from wordbias.functions.nli_models import open_pairs
 from wordbias.nli.pairs import PairsLike
 from wordbias.nli.recipes import PRECISIONS, is_half
-from wordbias.optional import need
 from wordbias.pretrained import ModelLike
 from wordbias.progress import set_quiet
 from wordbias.rendering import Table
@@ -116,9 +116,11 @@ def fine_tune(
     check_number("--rate", rate, 0, above=True)
     check_number("--warmup", warmup, 0, 1)
     need("torch", extra="contextual", purpose=_PURPOSE)
-    from wordbias.contextual.fine_tuning import running, several, storing
+    from wordbias.contextual.fine_tuning import distributed
+    from wordbias.contextual.fine_tuning import fine_tune as running
+    from wordbias.contextual.fine_tuning import fine_tune as storing
 
-    count, rank = several.launched()
+    count, rank = distributed.launched()
     if rank:
         set_quiet(True)
     folder = os.fspath(output)
@@ -183,7 +185,7 @@ def _pairs(option: str, given: PairsLike, task: str) -> PairsLike:
 
 def tells() -> bool:
     """Say whether this is the first of the processes that train together, which alone prints."""
-    from wordbias.contextual.fine_tuning.several import launched
+    from wordbias.contextual.fine_tuning.distributed import launched
 
     return launched()[1] == 0
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from wordbias.calls import current, note
 from wordbias.calls import path_of as path_of  # noqa: PLC0414
 from wordbias.data import sample_path
+from wordbias.devices import blas_threads
 from wordbias.embedding import Embedding, EmbeddingLike, as_embedding, is_words_and_vectors, later
 from wordbias.errors import WordbiasError
 from wordbias.formats import (
@@ -33,17 +34,15 @@ from wordbias.formats import (
     scan,
     stream,
 )
-from wordbias.formats.lines import Block
-from wordbias.formats.spelling import as_text
-from wordbias.formats.streaming import BlockMap
-from wordbias.formats.writing import refuse_archive
+from wordbias.formats.source import as_text
+from wordbias.formats.text import Block
+from wordbias.formats.writing import BlockMap, refuse_archive
 from wordbias.methods.fitted import Chain, Reach
 from wordbias.methods.gender_preserving import remove_checkpoints
 from wordbias.methods.transform import Transform, transformed, width_after
 from wordbias.rendering import how_many
 from wordbias.resources import located
 from wordbias.results import Report
-from wordbias.threads import blas_threads
 
 EmbeddingsLike = EmbeddingLike | Sequence[EmbeddingLike] | Mapping[str, EmbeddingLike] | None
 """One embedding or several, perhaps by the name that results call them; none is the sample."""

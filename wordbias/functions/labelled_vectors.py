@@ -13,12 +13,19 @@ from numpy.typing import NDArray
 
 from wordbias.embedding import EmbeddingLike, as_embedding, is_words_and_vectors
 from wordbias.errors import UsageError, WordbiasError
-from wordbias.formats.digest import sha256_of
+from wordbias.formats.source import sha256_of
 from wordbias.functions.inputs import Reading, open_subject, path_of
-from wordbias.probes.control import random_vectors
-from wordbias.probes.examples import Examples
-from wordbias.probes.labels import LabelledVocabulary, name_labels, read_labels, read_word_labels
-from wordbias.probes.reading import is_arrays, load_vectors, of_array
+from wordbias.probes.inputs import (
+    Examples,
+    LabelledVocabulary,
+    is_arrays,
+    load_vectors,
+    name_labels,
+    of_array,
+    random_vectors,
+    read_labels,
+    read_word_labels,
+)
 from wordbias.probes.representations import Column, Layers, Representations, cell_of, which_layers
 from wordbias.resources import located
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 
 from wordbias.calls import public
-from wordbias.formats.atomic import check_writable
-from wordbias.formats.folders import growing
+from wordbias.formats.files import check_writable
+from wordbias.formats.tables import growing
 from wordbias.functions.inputs import Written
 from wordbias.functions.lists import templates_of
-from wordbias.nli.fillers import SETS, marked_sets
-from wordbias.nli.test_sets import build
+from wordbias.nli.test_sets import SETS, build, marked_sets
 from wordbias.rendering import Table
 from wordbias.results import Report, Row
 from wordbias.wordlists import GroupsLike, Templates, other_than_gender

@@ -14,21 +14,18 @@ from numpy.typing import NDArray
 from wordbias.calls import public
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import UsageError
-from wordbias.formats.digest import sha256_of
+from wordbias.formats.source import sha256_of
 from wordbias.functions.checks import check_choice
 from wordbias.functions.inputs import Reading, names_of
 from wordbias.functions.lists import templates_of
 from wordbias.functions.nli_models import File, open_ours
 from wordbias.functions.tables import p_value
-from wordbias.nli.evaluation import BIAS, MEANS, Settings, mab_rows, word_rows
+from wordbias.nli.evaluation import BIAS, MEANS, PARTITIONS, Settings, mab_rows, word_rows
 from wordbias.nli.files import Model
-from wordbias.nli.fillers import GENDERS, MARKED, marked_sets
 from wordbias.nli.hugging_face import Classifier
-from wordbias.nli.known_words import known_part
-from wordbias.nli.marked_attribute import PARTITIONS
 from wordbias.nli.predictions import Predictions, PredictionsFrame, in_order
 from wordbias.nli.scoring import foreign, lacking, score_set
-from wordbias.nli.test_sets import TestSet, build
+from wordbias.nli.test_sets import GENDERS, MARKED, TestSet, build, known_part, marked_sets
 from wordbias.pretrained import ModelLike
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number

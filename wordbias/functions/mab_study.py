@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from wordbias.calls import note, public
-from wordbias.formats.atomic import check_writable, replacing
-from wordbias.formats.folders import check_growing
+from wordbias.errors import need
+from wordbias.formats.files import check_writable, replacing
+from wordbias.formats.tables import check_growing
 from wordbias.functions.checks import seeds_of
 from wordbias.functions.inputs import (
     EmbeddingsLike,
@@ -22,15 +23,14 @@ from wordbias.functions.mab_eval import groups_of, heads
 from wordbias.functions.nli_models import open_pairs
 from wordbias.functions.quality import Places, places_of, quality_tables
 from wordbias.functions.tables import measures_tables
+from wordbias.measures.measure import FAMILIES
 from wordbias.measures.registry import names_families
 from wordbias.measures.sembias import SemBias
-from wordbias.measures.table import FAMILIES
 from wordbias.nli.evaluation import BIAS, MEANS
-from wordbias.nli.fillers import GENDERS
 from wordbias.nli.pairs import PairsLike, load_pairs
 from wordbias.nli.recipes import PRECISIONS, is_half, recipe_named
-from wordbias.nli.summary import QUALITY, correlations_with_error, intrinsic, settings
-from wordbias.optional import need
+from wordbias.nli.study import QUALITY, correlations_with_error, intrinsic, settings
+from wordbias.nli.test_sets import GENDERS
 from wordbias.rendering import Table
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
@@ -168,7 +168,8 @@ def mab_study(
     reading, workers = Reading(cache, skip_bad, allow_pickle), Workers(jobs, backend)
     subjects = [open_subject(one, reading) for one in as_list(embeddings)]
     need("torch", extra="torch", purpose="The study")
-    from wordbias.nli import study, study_rows
+    from wordbias.nli import study
+    from wordbias.nli import study as study_rows
 
     centred = center or as_published
     studied = [subject.embedding for subject in subjects]

@@ -10,12 +10,12 @@ from wordbias.embedding import EmbeddingLike
 from wordbias.errors import UsageError
 from wordbias.functions.inputs import EmbeddingsLike, Reading, about, as_list, open_subject
 from wordbias.functions.tables import measures_tables, words_tables
-from wordbias.measures.apart import panel_rows
 from wordbias.measures.means import leaning_words, word_rows
+from wordbias.measures.measure import panel_rows
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.registry import BY_KEY, STANDARD, TAKEN, names_families
 from wordbias.measures.sembias import SemBias
-from wordbias.methods.diagnosis import fit_cautions
+from wordbias.methods.effect import fit_cautions
 from wordbias.resources import located
 from wordbias.results import Report, Row
 from wordbias.wordlists import Attribute, GroupsLike, resolve, wordlist

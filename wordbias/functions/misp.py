@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from wordbias.calls import public
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import UsageError
-from wordbias.formats.atomic import refuse_same
+from wordbias.formats.files import refuse_same
 from wordbias.functions.inputs import Reading, Subject, open_subject, path_of
 from wordbias.functions.tables import components_table, effect_table, moved_line
-from wordbias.methods.study import Settings, Study, chance_levels, study
+from wordbias.methods.effect import Settings, Study, chance_levels, study
 from wordbias.methods.words import listed_words
 from wordbias.results import Report
 from wordbias.vocabulary import SIZE, choose_vocabulary

@@ -11,12 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.calls import public
-from wordbias.contextual.nli_fairness import PARITIES, Parity, fairness_rows, occupation_records
-from wordbias.contextual.text_pairs import TextPairs, load_text_pairs
-from wordbias.contextual.viability import DROP, Viability, snli_row
+from wordbias.contextual.nli_fairness import (
+    DROP,
+    PARITIES,
+    Parity,
+    Viability,
+    fairness_rows,
+    occupation_records,
+    snli_row,
+)
+from wordbias.contextual.sentence_pairs import TextPairs, load_text_pairs
 from wordbias.embedding import EmbeddingLike
 from wordbias.errors import UsageError
-from wordbias.formats.atomic import check_writable, refuse_same, replacing
+from wordbias.formats.files import check_writable, refuse_same, replacing
 from wordbias.functions.encoders import AdapterLike, open_adapter
 from wordbias.functions.inputs import Reading, names_of, path_of
 from wordbias.functions.lists import templates_of
@@ -270,7 +277,7 @@ def _hugging_face(
     def runs() -> Iterator[_Run]:
         yield run("")
         if adapter is not None:
-            from wordbias.contextual.interventions import applied
+            from wordbias.contextual.hooks import applied
 
             adapter.check(classifier.model, force=force, name=file)
             for setting in settings:

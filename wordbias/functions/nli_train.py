@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wordbias.calls import public
+from wordbias.devices import find_device
 from wordbias.embedding import Embedding, EmbeddingLike
-from wordbias.errors import WordbiasError
-from wordbias.formats.alone import alone
-from wordbias.formats.atomic import check_writable, refuse_same
+from wordbias.errors import WordbiasError, need
+from wordbias.formats.files import check_writable, locked, refuse_same
 from wordbias.functions.checks import seeds_of
 from wordbias.functions.inputs import (
     EmbeddingsLike,
@@ -24,10 +24,8 @@ from wordbias.functions.inputs import (
 from wordbias.functions.nli_models import open_pairs
 from wordbias.nli.pairs import PairsLike, load_pairs, pairs_name
 from wordbias.nli.recipes import PRECISIONS, Recipe, is_half, recipe_named
-from wordbias.optional import need
 from wordbias.rendering import Table
 from wordbias.results import Report, Row, number
-from wordbias.torch_threads import find_device
 from wordbias.workers import Workers
 
 if TYPE_CHECKING:
@@ -161,7 +159,8 @@ def nli_train(
     refuse_same({"-o": target}, read | {f"--{name}": path_of(one) for name, one in given.items()})
     folder, file = _outputs(target, len(sources) * len(order))
     need("torch", extra="torch", purpose="Training an NLI model")
-    from wordbias.nli import runs, trainer
+    from wordbias.nli import runs
+    from wordbias.nli import train as trainer
 
     find_device(device)
     data = runs.Data.of({name: load_pairs(open_pairs(one)) for name, one in given.items()})
@@ -169,7 +168,7 @@ def nli_train(
     opened = _opened(sources, Reading(cache, skip_bad, allow_pickle), inputs)
     plan = runs.plan(opened, order, data, chosen, folder, half=half)
     plan = plan if file is None else runs.single(plan, file)
-    with alone(target):
+    with locked(target):
         trainer.train_all(
             plan.jobs,
             data.encoded["train"],

@@ -19,8 +19,7 @@ from wordbias.functions.labelled_vectors import (
     with_names,
 )
 from wordbias.probes.accuracy import probe_accuracy
-from wordbias.probes.apart import codes_apart
-from wordbias.probes.recipe import Recipe
+from wordbias.probes.online import codes_apart
 from wordbias.probes.representations import Layers
 from wordbias.probes.rows import (
     ACCURACY,
@@ -34,6 +33,7 @@ from wordbias.probes.rows import (
     accuracy_rows,
     code_rows,
 )
+from wordbias.probes.schedule import Recipe
 from wordbias.rendering import Table
 from wordbias.results import Report, Row, number
 from wordbias.workers import Workers
@@ -218,7 +218,7 @@ def probe(
             )
             rows += accuracy_rows(one.examples, probed, one_layer=one.one_layer)
     if plot is not None:
-        from wordbias.pages.codes import save_codes
+        from wordbias.pages.figures import save_codes
 
         save_codes(plot, rows)
     closing = _code_closing(rows, dev is not None, as_published) if mdl else [_ACCURACY_CLOSING]
@@ -252,7 +252,7 @@ def _shares(fractions: str | Sequence[float] | None) -> str | Sequence[float]:
 
 def _picture(report: Report, ax: Axes | None) -> Axes:
     """Draw the codes of a report."""
-    from wordbias.pages.codes import plot_codes
+    from wordbias.pages.figures import plot_codes
 
     return plot_codes(report.rows, ax)
 

@@ -9,21 +9,26 @@ from pathlib import Path
 
 from wordbias.calls import current, note, public
 from wordbias.contextual.adapters import Adapter, depth, names_sites, sites_of
-from wordbias.contextual.exporting import export as write_folder
-from wordbias.contextual.exporting import nothing_folded
 from wordbias.contextual.families import layer_count
-from wordbias.contextual.fitting import DIMS, ONE_SIDED, Recipe
-from wordbias.contextual.folding import Folded, fold, reasons_against
+from wordbias.contextual.fitting import (
+    BATCH,
+    DIMS,
+    ONE_SIDED,
+    TOKENS,
+    Recipe,
+    adapter_rows,
+    adapter_tables,
+)
+from wordbias.contextual.folding import Folded, fold, nothing_folded, reasons_against
+from wordbias.contextual.folding import export as write_folder
 from wordbias.contextual.loading import HEADS, Target, load_target
-from wordbias.contextual.observing import BATCH, TOKENS
 from wordbias.contextual.sent_debias import LIMIT, TextLike, fit_with_baseline
 from wordbias.contextual.sentence_pairs import SentencePairsLike
 from wordbias.contextual.settings import SENT_DEBIAS, Settings
 from wordbias.contextual.sites import Site
 from wordbias.contextual.sites import sites as read_sites
-from wordbias.contextual.summary import adapter_rows, adapter_tables
 from wordbias.errors import UsageError, WordbiasError
-from wordbias.formats.atomic import check_new, check_writable, refuse_same
+from wordbias.formats.files import check_new, check_writable, refuse_same
 from wordbias.functions.checks import check_choice, check_number
 from wordbias.functions.inputs import path_of
 from wordbias.pretrained import ModelLike

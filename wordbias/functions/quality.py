@@ -21,8 +21,8 @@ from wordbias.functions.inputs import (
 from wordbias.rendering import Table, how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
-from wordbias.word_tasks.solving import Method
-from wordbias.word_tasks.space import Oov
+from wordbias.word_tasks.analogy import Method
+from wordbias.word_tasks.similarity import Oov
 
 _NO_SETS = (
     "no test sets: they are not part of wordbias; run: wordbias fetch men simlex-999 "

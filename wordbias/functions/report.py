@@ -10,16 +10,12 @@ from typing import Any
 
 from wordbias.calls import current, public
 from wordbias.errors import WordbiasError
-from wordbias.formats.atomic import check_writable, refuse_same
+from wordbias.formats.files import check_writable, refuse_same
 from wordbias.functions.inputs import path_of
-from wordbias.pages.arranging import sections
-from wordbias.pages.cleaning import rows_of
-from wordbias.pages.document import Document, read_documents
+from wordbias.pages.document import Document, read_documents, rows_of, said_by, told_apart
 from wordbias.pages.headline import headline
 from wordbias.pages.markdown import render_markdown
-from wordbias.pages.page import render_page
-from wordbias.pages.provenance import said_by
-from wordbias.pages.telling_apart import told_apart
+from wordbias.pages.page import render_page, sections
 from wordbias.results import Report, Row
 
 FORMATS = ("html", "md")

@@ -10,16 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from wordbias.calls import is_given, path_of, public
-from wordbias.errors import UsageError, WordbiasError
-from wordbias.formats.atomic import check_writable, refuse_same
+from wordbias.errors import UsageError, WordbiasError, need
+from wordbias.formats.files import check_writable, refuse_same
 from wordbias.formats.tables import kind_of
-from wordbias.optional import need
-from wordbias.outcomes.anonymising import PERSONS, Anonymiser, GivenSpans, SpacyFinder
-from wordbias.outcomes.balancing import Balance, Balanced, balance
-from wordbias.outcomes.extra_scrubbing import ExtraScrubber, find_words
-from wordbias.outcomes.iterative_scrubbing import PER_ROUND, ROUNDS, SPLITS, Found, Settings
+from wordbias.outcomes.anonymise import PERSONS, Anonymiser, GivenSpans, SpacyFinder
+from wordbias.outcomes.balance import Balance, Balanced, balance
 from wordbias.outcomes.records import HeldRecords, Record, RecordFile, as_cell
-from wordbias.outcomes.rewriting import (
+from wordbias.outcomes.rewrite import (
     AugmentStage,
     Stage,
     Tally,
@@ -29,9 +26,21 @@ from wordbias.outcomes.rewriting import (
     in_random_order,
     through,
 )
-from wordbias.outcomes.rewriting import rewrite as write
-from wordbias.outcomes.scrubbing import MASK, Scrubber, gendered_words, register
-from wordbias.outcomes.swapping import Swapper
+from wordbias.outcomes.rewrite import rewrite as write
+from wordbias.outcomes.scrub import (
+    MASK,
+    PER_ROUND,
+    ROUNDS,
+    SPLITS,
+    ExtraScrubber,
+    Found,
+    Scrubber,
+    Settings,
+    find_words,
+    gendered_words,
+    register,
+)
+from wordbias.outcomes.swap import Swapper
 from wordbias.rendering import Table, as_paragraph, how_many
 from wordbias.results import Report, Row, number
 from wordbias.wordlists import GroupsLike, other_than_gender, wordlist

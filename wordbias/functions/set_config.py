@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from wordbias.calls import public
-from wordbias.lines import longest_line as longest_now
-from wordbias.lines import parse_size, set_longest_line
+from wordbias.devices import set_threads
+from wordbias.devices import threads as threads_now
 from wordbias.progress import is_quiet, set_quiet
-from wordbias.threads import set_threads
-from wordbias.threads import threads as threads_now
+from wordbias.text_files import longest_line as longest_now
+from wordbias.text_files import parse_size, set_longest_line
 
 
 @public

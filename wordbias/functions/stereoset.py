@@ -7,19 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wordbias.calls import public
-from wordbias.contextual.adapter_files import load_adapter
-from wordbias.contextual.adapters import Adapter
-from wordbias.contextual.stereoset.crows_pairs import CrowsPairs
-from wordbias.contextual.stereoset.data import Data, DataLike, load_data
+from wordbias.contextual.adapters import Adapter, load_adapter
+from wordbias.contextual.stereoset.evaluate import Data, DataLike, Found, Judge, load_data
 from wordbias.contextual.stereoset.gsss import Gsss
-from wordbias.contextual.stereoset.judging import Found, Judge
-from wordbias.contextual.stereoset.original import KINDS, StereoSet
+from wordbias.contextual.stereoset.published import KINDS, CrowsPairs, StereoSet
 from wordbias.contextual.stereoset.repair import Repaired
 from wordbias.contextual.stereoset.repair import repair as repair_swaps
-from wordbias.contextual.stereoset.scores import SHARE, Rounding, extremes
-from wordbias.contextual.stereoset.settings import Settings
+from wordbias.contextual.stereoset.scores import SHARE, Rounding, Settings, extremes
 from wordbias.errors import WordbiasError
-from wordbias.formats.atomic import check_writable, refuse_same, replacing
+from wordbias.formats.files import check_writable, refuse_same, replacing
 from wordbias.functions.checks import check_number
 from wordbias.functions.encoders import AdapterLike, open_adapter
 from wordbias.functions.inputs import path_of

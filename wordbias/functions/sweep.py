@@ -9,36 +9,36 @@ from pathlib import Path
 from typing import Any
 
 from wordbias.calls import public
-from wordbias.contextual.fitting import Recipe
-from wordbias.contextual.nli_fairness import Parity
-from wordbias.contextual.observing import TOKENS
+from wordbias.contextual.fitting import TOKENS, Recipe
+from wordbias.contextual.nli_fairness import DROP, Parity, Viability, is_viable
 from wordbias.contextual.sent_debias import LIMIT, TextLike, fit_with_baseline
-from wordbias.contextual.sentence_pairs import SentencePairsLike
-from wordbias.contextual.stereoset.data import DataLike, load_data
+from wordbias.contextual.sentence_pairs import SentencePairsLike, load_text_pairs
+from wordbias.contextual.stereoset.evaluate import DataLike, load_data
 from wordbias.contextual.stereoset.gsss import Gsss, load_gsss
 from wordbias.contextual.stereoset.repair import repair as repair_swaps
-from wordbias.contextual.stereoset.scores import SHARE, Rounding, extremes
-from wordbias.contextual.stereoset.settings import Settings
-from wordbias.contextual.table5 import Best, best_by_level, differences
-from wordbias.contextual.table7 import BASE, Entry, load_table, misprints, records
-from wordbias.contextual.table7_summaries import (
+from wordbias.contextual.stereoset.scores import SHARE, Rounding, Settings, extremes
+from wordbias.contextual.table7 import (
     ALL,
+    BASE,
+    Best,
+    Entry,
     Weighting,
     attention,
+    best_by_level,
+    differences,
+    load_table,
+    misprints,
+    records,
     summary_rows,
     weighting,
 )
-from wordbias.contextual.text_pairs import load_text_pairs
-from wordbias.contextual.viability import DROP, Viability, is_viable
-from wordbias.errors import Interrupted, UsageError, WordbiasError
-from wordbias.formats.alone import alone
-from wordbias.formats.atomic import check_writable, refuse_same, replacing
+from wordbias.errors import Interrupted, UsageError, WordbiasError, need
+from wordbias.formats.files import check_writable, locked, refuse_same, replacing
 from wordbias.functions.checks import check_choice, check_number, path_named
 from wordbias.functions.inputs import path_of
 from wordbias.functions.nli_models import open_pairs
 from wordbias.nli.pairs import PairsLike, pairs_name
 from wordbias.nli.test_sets import build
-from wordbias.optional import need
 from wordbias.pretrained import ModelLike, name_of
 from wordbias.rendering import Table, as_csv
 from wordbias.resources import located
@@ -202,7 +202,8 @@ def sweep(
             inputs: dict[str, Any] = {"table": {"path": subject}}
         else:
             need("torch", extra="contextual", purpose="A sweep")
-            from wordbias.contextual.sweep import runner, study
+            from wordbias.contextual.sweep import run
+            from wordbias.contextual.sweep import sweep as study
 
             subject = name_of(model)
             gsss = _gsss(stereoset)
@@ -219,8 +220,8 @@ def sweep(
             labelled = load_text_pairs(open_pairs(snli))
             meant = (next_label,) if next_label else ()
             sources = {
-                "next-sentence": runner.Source("next sentence", model, meant, device),
-                "inference": runner.Source("inference", nli, tuple(labels or ()), device),
+                "next-sentence": run.Source("next sentence", model, meant, device),
+                "inference": run.Source("inference", nli, tuple(labels or ()), device),
             }
             judges = {name: source.load() for name, source in sources.items()}
             text = sent_debias
@@ -306,7 +307,7 @@ def _resumed(output: str | None, parts: Mapping[str, Path | None]) -> Iterator[N
     WordbiasError
         If another process is measuring into the same output.
     """
-    with nullcontext() if output is None else alone(output):
+    with nullcontext() if output is None else locked(output):
         try:
             yield
         except Interrupted:
@@ -331,7 +332,7 @@ def _write(
 ) -> None:
     """Draw the picture, and write the table."""
     if plot is not None:
-        from wordbias.pages.strength_fairness import save_strength_fairness
+        from wordbias.pages.figures import save_strength_fairness
 
         save_strength_fairness(plot, entries, drop, relative=relative)
     if output is not None:

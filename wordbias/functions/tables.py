@@ -9,8 +9,7 @@ import numpy as np
 from wordbias.measures.chance import DRAWS, key_of, with_chance
 from wordbias.measures.family import Values
 from wordbias.measures.registry import FAMILY_OF, short_title, staged_title
-from wordbias.methods.effect import Effect
-from wordbias.methods.study import Study
+from wordbias.methods.effect import Effect, Study
 from wordbias.rendering import Table
 from wordbias.results import Row, number
 from wordbias.wordlists import Attribute

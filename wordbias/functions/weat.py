@@ -10,14 +10,19 @@ from wordbias.calls import public
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.inputs import EmbeddingsLike, Reading, by_name, names_of, open_subjects
 from wordbias.functions.tables import p_value
-from wordbias.measures.across_groups import AT_ONCE, measure_groups
-from wordbias.measures.associations import check_measures, measure_queries, with_holm
+from wordbias.measures.associations import (
+    AT_ONCE,
+    check_measures,
+    measure_groups,
+    measure_queries,
+    with_holm,
+)
 from wordbias.measures.registry import meaning
 from wordbias.measures.weat import PARTITIONS, READING, Settings
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
 from wordbias.wordlists import GroupsLike, Query, group_queries, load_attribute, load_two_sets
-from wordbias.wordlists.query_files import QueryLike, SetsLike, as_queries
+from wordbias.wordlists.queries import QueryLike, SetsLike, as_queries
 
 _MARK = "*"
 """Stands in the lines with a small p whose interval includes 0."""

@@ -8,20 +8,30 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from wordbias.calls import path_of, public
-from wordbias.formats.atomic import check_writable, compressing, refuse_same, replacing
+from wordbias.formats.files import check_writable, compressing, refuse_same, replacing
 from wordbias.functions.fairness import accuracy_table, sums_table
+from wordbias.outcomes.confusion import load_shares
 from wordbias.outcomes.metrics import Settings
-from wordbias.outcomes.shares import load_shares
-from wordbias.outcomes.winobias.clusters import UNITS, Found, Unit, load_clusters
-from wordbias.outcomes.winobias.masked import COLUMNS, masked_rows, sentence_lines
-from wordbias.outcomes.winobias.measuring import (
+from wordbias.outcomes.winobias import (
+    ANTI,
+    COLUMNS,
     DIFFERENCE,
     F1,
+    FEMALE,
+    MALE,
+    PRO,
     UNDECIDED,
+    UNITS,
+    Found,
+    Sentence,
+    Unit,
     classification_rows,
     f1_rows,
+    load_clusters,
+    load_winobias,
+    masked_rows,
+    sentence_lines,
 )
-from wordbias.outcomes.winobias.sentences import ANTI, FEMALE, MALE, PRO, Sentence, load_winobias
 from wordbias.rendering import Table, how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row, number

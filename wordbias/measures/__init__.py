@@ -1,8 +1,7 @@
 """Measures of bias in an embedding, one a module: pure functions on arrays."""
 
-from wordbias.measures.direct_bias import direct_bias, direct_bias_of_words
-from wordbias.measures.displacement import displacement, neighbours, neighbours_preserved
-from wordbias.measures.midb import Midb, midb, midb_of_words
+from wordbias.measures.midb import Midb, direct_bias, direct_bias_of_words, midb, midb_of_words
+from wordbias.measures.movement import displacement, neighbours, neighbours_preserved
 
 __all__ = [
     "Midb",

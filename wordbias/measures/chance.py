@@ -25,12 +25,9 @@ from numpy.typing import NDArray
 
 from wordbias.arrays import unit
 from wordbias.errors import WordbiasError
-from wordbias.measures.biased import Biased, most_biased
-from wordbias.measures.direct_bias import difference_direction
-from wordbias.measures.direction import RECIPES, projections
 from wordbias.measures.family import Key, MeasureInputs, Values
-from wordbias.measures.lens import BiasDirections
-from wordbias.measures.panel import Panel
+from wordbias.measures.midb import BiasDirections, difference_direction
+from wordbias.measures.panel import RECIPES, Biased, Panel, most_biased, projections
 from wordbias.measures.registry import BY_KEY, variant_of
 from wordbias.results import Row
 from wordbias.subspace import Subspace
@@ -136,7 +133,7 @@ def chance(
     panel
         Panel of the original.
     families, sembias, isolated
-        See `wordbias.measures.table.table_rows`.
+        See `wordbias.measures.measure.table_rows`.
     """
     return chance_of(MeasureInputs(panel, sembias, isolated), families)
 

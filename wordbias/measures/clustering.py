@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.devices import one_thread
 from wordbias.errors import WordbiasError
 from wordbias.measures.chance import Null, leaning
 from wordbias.measures.family import Key
@@ -15,7 +16,6 @@ from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
 from wordbias.statistics import Interval, percentile_interval, resampled_cells
-from wordbias.threads import one_thread
 
 MEASURES = ("clustering-accuracy", "clustering-v")
 WORDS = 1500

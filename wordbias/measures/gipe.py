@@ -17,7 +17,7 @@ from wordbias.arrays import unit
 from wordbias.embedding import Embedding
 from wordbias.measures.chance import Null
 from wordbias.measures.family import Key
-from wordbias.measures.nearest import nearest
+from wordbias.measures.movement import nearest
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
 from wordbias.results import Row

@@ -9,31 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.arrays import at_length_one
-from wordbias.measures.biased import most_biased
-from wordbias.measures.chance import (
-    Null,
-    blocks_of_original,
-    group_vectors,
-)
-from wordbias.measures.direct_bias import direct_bias_of_words
-from wordbias.measures.direction import projections
+from wordbias.devices import blas_threads
+from wordbias.measures.chance import Null, blocks_of_original, group_vectors
 from wordbias.measures.family import Key
-from wordbias.measures.lens import (
+from wordbias.measures.midb import (
     DIRECT,
     MIDB,
     Float,
+    direct_bias_of_words,
     fit_directions,
+    midb_of_words,
     of_mean,
     values_along,
     values_of_words,
 )
-from wordbias.measures.midb import midb_of_words
-from wordbias.measures.panel import Panel
+from wordbias.measures.panel import Panel, most_biased, projections
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
 from wordbias.statistics import percentile_interval, resampled_means
 from wordbias.subspace import Subspace
-from wordbias.threads import blas_threads
 
 
 def mean_rows(panel: Panel) -> list[Row]:

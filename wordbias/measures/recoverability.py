@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.devices import blas_threads
 from wordbias.errors import WordbiasError
 from wordbias.measures.chance import Null, leaning
 from wordbias.measures.family import Key
@@ -16,7 +17,6 @@ from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
 from wordbias.statistics import Interval, percentile_interval, resampled_cells
-from wordbias.threads import blas_threads
 
 WORDS = 5000
 """Most biased words in all, half of each side."""

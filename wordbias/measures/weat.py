@@ -7,10 +7,54 @@ r"""WEAT: the word embedding association test (Caliskan, Bryson and Narayanan 20
 
 The p-value asks how many ways of dividing X ∪ Y into sets of these sizes give a difference at least
 as large. Neutral is d = 0; positive: X goes with A and Y with B.
+
+RIPA: relational inner product association (Ethayarajh, Duvenaud and Hirst 2019, "RIPA").
+
+.. math:: \beta(w; b) = \langle w, b \rangle
+
+with b the unit vector of x − y for one pair of words (x, y). Neutral is 0; positive leans to the
+first word of the pairs. The vectors keep their length, as in the paper.
+
+RND: relative norm distance (Garg, Schiebinger, Jurafsky and Zou 2018, "Materials and Methods").
+
+.. math:: \sum_{w \in W} \|w - \bar x\| - \|w - \bar y\|, \quad
+          \bar x = \operatorname{mean}_{x \in X} x, \; \bar y = \operatorname{mean}_{y \in Y} y
+
+Neutral is 0. Distances: a *positive* value means nearer to the second group. As in WEFE the mean
+over W stands for the paper's sum, so that lists of different length compare.
+
+RNSB: relative negative sentiment bias (Sweeney and Najafian 2019, "RNSB").
+
+A logistic regression learns to tell the attribute words B (negative) from A (positive). Each target
+word gets the probability of being negative; these, divided by their sum, are a distribution P over
+the target words, and
+
+.. math:: \mathrm{RNSB} = D_{KL}(P \,\|\, U) = \sum_i P_i \log(P_i n)
+
+in nats. Neutral is 0, where every target word is equally negative; lower is better. All attribute
+words are learned from, so that the value does not hang on a random split.
+
+MAC: mean average cosine (Manzini, Lim, Tsvetkov and Black 2019, "MAC").
+
+.. math:: S(t, A_j) = \operatorname{mean}_{a \in A_j} (1 - \cos(t, a)), \quad
+          \mathrm{MAC}(T, A) = \operatorname{mean}_{t \in T} \operatorname{mean}_j S(t, A_j)
+
+The mean cosine *distance* of target words to the attribute sets, each set with the same weight;
+neutral is 1, and 2 the largest value. It sees whether targets and attributes are related at all,
+not which set is preferred.
+
+ECT: embedding coherence test (Dev and Phillips 2019, "ECT").
+
+Take the mean vector of each of two groups of words, the cosine of each neutral word with both
+means, and Spearman's correlation of the two lists: do both groups rank the words alike? Neutral is
+1, where the order is the same; lower is more biased. Only the order matters: a bias that moves all
+words alike is not seen.
 """
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,6 +64,7 @@ from numpy.typing import ArrayLike, NDArray
 from wordbias.arrays import at_length_one
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
+from wordbias.measures.midb import UNDEFINED_BELOW
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
 from wordbias.statistics import (
@@ -242,3 +287,168 @@ def _unit(vectors: ArrayLike) -> Array:
     if v.ndim != 2 or not len(v):
         raise WordbiasError(f"expected vectors of shape (n, d), n ≥ 1, got {v.shape}")
     return at_length_one(v)
+
+
+def relation(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
+    """Return b of pairs of words: the first principal component of their differences, not centred.
+
+    For one pair it is ``(x − y)/‖x − y‖``. For several this is the paper's definition; WEFE
+    averages over pairs, each with its own b, instead. Its sign is that of the mean difference.
+
+    Parameters
+    ----------
+    first, second
+        Vectors of the pairs' first and second words, both ``(n, d)``.
+
+    Raises
+    ------
+    WordbiasError
+        If the shapes differ, or so little is left of the differences that b would be noise.
+    """
+    x, y = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    if x.shape != y.shape or x.ndim != 2 or not len(x):
+        raise WordbiasError(f"expected pairs of vectors, got the shapes {x.shape} and {y.shape}")
+    difference = x - y
+    gap = np.linalg.norm(difference, axis=1).mean()
+    size = np.linalg.norm(np.concatenate([x, y]), axis=1).mean()
+    if gap == 0 or gap < UNDEFINED_BELOW * size:
+        raise WordbiasError(f"the pairs differ by less than {UNDEFINED_BELOW} of their mean length")
+    b: NDArray[np.float64] = np.linalg.svd(difference, full_matrices=False)[2][0]
+    return -b if (difference @ b).mean() < 0 else b
+
+
+def ripa_of_words(w: ArrayLike, b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """β of every word, shape ``(n,)``, for vectors as they are, shape ``(n, d)``."""
+    values: NDArray[np.float64] = np.asarray(w, np.float64) @ b
+    return values
+
+
+def ripa(w: ArrayLike, b: NDArray[np.float64]) -> float:
+    """Mean of `ripa_of_words`."""
+    return float(ripa_of_words(w, b).mean())
+
+
+def rnd_of_words(w: ArrayLike, x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
+    """Distance to the mean of X less that to the mean of Y, shape ``(n,)``.
+
+    Parameters
+    ----------
+    w, x, y
+        Vectors, shapes ``(n, d)``, ``(k, d)`` and ``(l, d)``; taken as they are. On vectors that
+        differ in length their length is part of the value: scaling all by c scales it by c.
+    """
+    words, first, second = (np.asarray(v, np.float64) for v in (w, x, y))
+    to_x, to_y = (np.linalg.norm(words - v.mean(axis=0), axis=1) for v in (first, second))
+    difference: NDArray[np.float64] = to_x - to_y
+    return difference
+
+
+def rnd(w: ArrayLike, x: ArrayLike, y: ArrayLike) -> float:
+    """Mean of `rnd_of_words`."""
+    return float(rnd_of_words(w, x, y).mean())
+
+
+def negative_probabilities(t: ArrayLike, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
+    """Probability of every target word to belong to B, shape ``(n,)``.
+
+    Parameters
+    ----------
+    t, a, b
+        Vectors, shapes ``(n, d)``, ``(k, d)`` and ``(l, d)``, as they are: with
+        scikit-learn's default regularisation (L2, C = 1) their length plays a part. k and l may
+        differ.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    x, y = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    labels = np.repeat([0, 1], [len(x), len(y)])
+    model = LogisticRegression(solver="newton-cholesky", tol=1e-8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of vectors 10⁴ long it says that it falls back to lbfgs
+        model.fit(np.concatenate([x, y]), labels)
+    p: NDArray[np.float64] = model.predict_proba(np.asarray(t, np.float64))[:, 1]
+    return p
+
+
+def divergence(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """KL divergence from uniform of probabilities that are made to sum to one, along the last axis.
+
+    Parameters
+    ----------
+    p
+        Shape ``(…, n)``, not negative. Where all are 0 the result is nan.
+    """
+    total = p.sum(axis=-1, keepdims=True)
+    share = p / np.where(total > 0, total, np.nan)
+    terms = share * np.log(np.where(share > 0, share * p.shape[-1], 1))
+    found: NDArray[np.float64] = np.maximum(terms.sum(axis=-1), 0)  # not −1e-17
+    return found
+
+
+def rnsb(t: ArrayLike, a: ArrayLike, b: ArrayLike) -> float:
+    """Divergence of `negative_probabilities` from uniform."""
+    return float(divergence(negative_probabilities(t, a, b)))
+
+
+def mac_of_words(t: ArrayLike, attributes: Sequence[ArrayLike]) -> NDArray[np.float64]:
+    """Mean distance of every target word to the sets, shape ``(n,)``.
+
+    Parameters
+    ----------
+    t
+        Vectors of any length, shape ``(n, d)``.
+    attributes
+        One array ``(k_j, d)`` a set, at least one.
+    """
+    if not attributes:
+        raise WordbiasError("expected at least one set of attribute words, got none")
+    distances = [(1 - cosines(t, a)).mean(axis=1) for a in attributes]
+    mean: NDArray[np.float64] = np.mean(distances, axis=0)
+    return mean
+
+
+def mac(t: ArrayLike, attributes: Sequence[ArrayLike]) -> float:
+    """Mean of `mac_of_words`."""
+    return float(mac_of_words(t, attributes).mean())
+
+
+def similarities(w: ArrayLike, x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
+    """Cosine of every word with the mean of X and with that of Y, shape ``(2, n)``.
+
+    Parameters
+    ----------
+    w, x, y
+        Vectors, shapes ``(n, d)``, ``(k, d)`` and ``(l, d)``. The means are those of the vectors as
+        they are, as in the paper: in a group, long vectors weigh more.
+    """
+    means = np.stack([np.asarray(group, np.float64).mean(axis=0) for group in (x, y)])
+    return cosines(means, w)
+
+
+def rank_correlation(pairs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Spearman's ρ along the last axis, equal values sharing their mean rank.
+
+    Parameters
+    ----------
+    pairs
+        Shape ``(2, …, n)``.
+
+    Returns
+    -------
+    ndarray
+        Shape ``(…,)``; nan where one of the lists is constant.
+    """
+    from scipy.stats import rankdata
+
+    ranks = rankdata(pairs, axis=-1)
+    x, y = ranks - ranks.mean(axis=-1, keepdims=True)
+    spread = np.sqrt((x**2).sum(axis=-1) * (y**2).sum(axis=-1))
+    rho: NDArray[np.float64] = np.where(
+        spread > 0, (x * y).sum(axis=-1) / np.where(spread > 0, spread, 1), np.nan
+    )
+    return rho
+
+
+def ect(w: ArrayLike, x: ArrayLike, y: ArrayLike) -> float:
+    """Spearman's ρ of the two lists of `similarities`; nan if one of them is constant."""
+    return float(rank_correlation(similarities(w, x, y)))

@@ -10,15 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wordbias.arrays import matrix
+from wordbias.devices import blas_threads
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.methods.fitted import Fitted
-from wordbias.methods.moments import Float, Pairs, pair_vectors
-from wordbias.methods.steps import Linear
-from wordbias.methods.words import as_attribute, as_embedding
+from wordbias.methods.transform import Linear
+from wordbias.methods.words import Float, Pairs, as_attribute, as_embedding, pair_vectors
 from wordbias.rendering import how_many
 from wordbias.results import Row
-from wordbias.threads import blas_threads
 from wordbias.wordlists import Attribute
 
 _TURNED = float(np.sqrt(np.finfo(float).eps))

@@ -1,4 +1,7 @@
-"""Double-hard debiasing: a frequency component goes first (Wang et al. 2020)."""
+"""Double-hard debiasing: a frequency component goes first (Wang et al. 2020).
+
+2-means without chance: one start, from the first principal component.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +12,51 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.devices import blas_threads, ordered_map
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.biased import most_biased
 from wordbias.measures.clustering import accuracy
-from wordbias.measures.direction import find_direction, projections
+from wordbias.measures.panel import find_direction, most_biased, projections
 from wordbias.methods.fitted import Fitted
-from wordbias.methods.moments import Float32, Moments, Pairs, moments, pair_vectors
-from wordbias.methods.projection import Projection
-from wordbias.methods.steps import Shift
-from wordbias.methods.two_means import two_means
-from wordbias.methods.words import as_attribute, as_embedding
-from wordbias.principal import orient
+from wordbias.methods.transform import Projection, Shift
+from wordbias.methods.words import (
+    Float,
+    Float32,
+    Moments,
+    Pairs,
+    as_attribute,
+    as_embedding,
+    moments,
+    pair_vectors,
+)
 from wordbias.results import Row
-from wordbias.subspace import Subspace
-from wordbias.threads import blas_threads, ordered_map
+from wordbias.subspace import Subspace, orient
 from wordbias.vocabulary import choose_vocabulary
 from wordbias.wordlists import Attribute
+
+_ROUNDS = 300
+
+
+def two_means(x: Float) -> NDArray[np.bool_]:
+    """Split vectors, shape ``(n, d)``, into two clusters; returns the members of one, ``(n,)``.
+
+    Lloyd's algorithm, from the split by the sign of the first principal component: that is where
+    the relaxed problem has its optimum (Ding and He 2004, theorem 2.2). Deterministic.
+    """
+    x = x - x.mean(0)
+    inside: NDArray[np.bool_] = x @ np.linalg.eigh(x.T @ x)[1][:, -1] > 0
+    for _ in range(_ROUNDS):
+        size = int(inside.sum())
+        if size in (0, len(x)):  # all vectors are equal
+            break
+        total = inside @ x
+        a, b = total / size, -total / (len(x) - size)
+        nearer = x @ (a - b) > (a - b) @ (a + b) / 2
+        if (nearer == inside).all():
+            break
+        inside = nearer
+    return inside
+
 
 MEASURE = "clustering-accuracy"
 FEWEST = 50

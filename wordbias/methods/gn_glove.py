@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.methods.finite import finite_blocks
-from wordbias.methods.fitted import Fitted
-from wordbias.methods.steps import Rows, check_width
+from wordbias.methods.fitted import Fitted, finite_blocks
+from wordbias.methods.transform import Rows, check_width
 from wordbias.methods.words import as_attribute, as_embedding
 from wordbias.results import Row
 from wordbias.vocabulary import SIZE

@@ -8,15 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wordbias.arrays import matrix, rounding
+from wordbias.devices import blas_threads
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.methods.finite import finite_vectors
-from wordbias.methods.fitted import Fitted
-from wordbias.methods.projection import Projection
+from wordbias.methods.fitted import Fitted, finite_vectors
+from wordbias.methods.transform import Projection
 from wordbias.methods.words import as_attribute, as_embedding, spellings
 from wordbias.results import Row
 from wordbias.subspace import Subspace
-from wordbias.threads import blas_threads
 from wordbias.wordlists import Attribute
 
 ALPHA = 60.0

@@ -1,24 +1,171 @@
-"""LEACE: the least change after which no linear classifier tells fitted words apart.
+r"""LEACE: the least change after which no linear classifier tells fitted words apart.
 
 Least-squares concept erasure (Belrose et al. 2023) of the classes of labelled words: those that
-`wordbias.methods.classes` chooses, by what `wordbias.methods.erasure` does to vectors.
+`wordbias.methods.classes` chooses, by what `wordbias.methods.leace` does to vectors.
 
 The words that are held out here are words that LEACE was not fitted on. Its guarantee does not
 reach them: they stay apart as far as the fitted words do not stand for them, and a classifier may
 learn from them what it cannot learn from the fitted ones. `fit` measures how much.
+
+Least-squares concept erasure in closed form, on arrays (Belrose et al. 2023, section 4).
+
+.. math:: r(x) = x - W^{+} U U^\top W (x - \mathrm{E}[x]), \quad W = (\Sigma_{xx}^{1/2})^{+},
+          \quad U U^\top \text{ onto the columns of } W \Sigma_{xz}
+
+It makes the classes' means equal in the words it was fitted on, so that no linear classifier tells
+those words apart better than a constant answer does (section 3), and of all affine maps that do so
+it moves them least.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.arrays import like
 from wordbias.embedding import Embedding
+from wordbias.errors import WordbiasError
 from wordbias.methods.classes import labelled_words
-from wordbias.methods.erasure import Erasure, fit_erasure
 from wordbias.methods.fitted import Fitted
-from wordbias.methods.linear_probe import probe_rows
+from wordbias.methods.inlp import probe_rows
+from wordbias.methods.transform import Arrays, check_width
 from wordbias.methods.words import as_embedding, as_groups
 from wordbias.wordlists import Attribute, WordGroups
+
+METHODS = ("leace", "orth")
+_SMALLEST = 1e-8
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Erasure(Arrays):
+    """An affine map that moves rows along a few directions: ``x − L R (x − b)``, `L R` low-rank.
+
+    Attributes
+    ----------
+    left, right
+        `L` and `R`, shapes ``(d, k)`` and ``(k, d)``.
+    bias
+        The row that stays where it is, shape ``(d,)``.
+    """
+
+    kind: ClassVar[str] = "erasure"
+    left: Any
+    right: Any
+    bias: Any
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.left.shape != self.right.shape[::-1] or self.left.shape[:1] != self.bias.shape:
+            raise WordbiasError(
+                "expected factors of shapes (d, k) and (k, d) and a bias of shape (d,), got "
+                f"{self.left.shape}, {self.right.shape} and {self.bias.shape}"
+            )
+
+    def __call__(self, x: Any) -> Any:
+        """Map rows of shape ``(…, d)``."""
+        check_width(x, len(self.bias))
+        along = (x - like(self.bias, x)) @ like(self.right, x).T
+        return x - along @ like(self.left, x).T
+
+
+def fit_erasure(x: Matrix, labels: NDArray[np.intp], method: str = "leace") -> Erasure:
+    """Fit the eraser of classes on vectors.
+
+    That the classes' means come to be equal does not depend on how the covariance is estimated,
+    only how little else moves: it is shrunk, see `shrunk_covariance`, so that vectors which are
+    fewer than their dimensions, or constant in some of them, are no special case.
+
+    Parameters
+    ----------
+    x, labels
+        Vectors and their classes, 0 to K − 1, shapes ``(n, d)`` and ``(n,)``.
+    method
+        ``leace``, or ``orth``: the orthogonal projection that makes the classes' means equal.
+
+    Raises
+    ------
+    WordbiasError
+        If `method` is none of these, there is one class only, a vector is not finite, the means do
+        not differ, or rounding keeps them apart.
+    """
+    if method not in METHODS:
+        raise WordbiasError(f"method {method!r}: expected one of {', '.join(METHODS)}")
+    if not labels.any():
+        raise WordbiasError(f"{len(x)} vectors are of one class: expected two classes or more")
+    scale = _scale(x)
+    if _gap(x, labels) <= _SMALLEST * scale:
+        raise WordbiasError(
+            f"the classes of {len(x)} vectors do not differ in their means: there is nothing to "
+            "erase; are they debiased already?"
+        )
+    left, right, bias = _eraser(x / scale, labels, method)
+    erasure = Erasure(left, right, scale * bias)
+    if not _gap(erasure(x), labels) <= _SMALLEST * scale:
+        raise WordbiasError(
+            f"the means of the classes of {len(x)} vectors stay apart, by rounding: some of their "
+            "coordinates are many orders of magnitude larger than others; bring them to one scale"
+        )
+    return erasure
+
+
+def _eraser(x: Matrix, labels: NDArray[np.intp], method: str) -> tuple[Matrix, Matrix, Matrix]:
+    """Compute ``W⁺U``, ``UᵀW`` and ``E[x]`` of vectors whose mean square length is one."""
+    mean, (n, d) = x.mean(0), x.shape
+    centred, z = x - mean, np.eye(labels.max() + 1)[labels]
+    whiten = unwhiten = np.eye(d)
+    if method == "leace":
+        values, v = np.linalg.eigh(shrunk_covariance(centred.T @ centred / n, n))
+        kept = values > values[-1] * d * np.finfo(float).eps
+        values, v = values[kept], v[:, kept]
+        whiten, unwhiten = v * values**-0.5 @ v.T, v * values**0.5 @ v.T
+    u, size, _ = np.linalg.svd(whiten @ (centred.T @ z) / (n - 1), full_matrices=False)
+    u = u[:, size > _SMALLEST]
+    return unwhiten @ u, u.T @ whiten, mean
+
+
+def shrunk_covariance(s: Matrix, n: int) -> Matrix:
+    r"""Shrink a covariance towards a multiple of the identity (Bodnar, Gupta and Parolya 2014).
+
+    .. math:: \alpha S + (1 - \alpha)\, m I, \quad m = \tfrac1d \mathrm{tr}\, S, \quad
+              \alpha = 1 - \frac{(\mathrm{tr}\, S)^2}{n\, \|S - m I\|_F^2} \in [0, 1]
+
+    Parameters
+    ----------
+    s
+        The covariance of `n` vectors, shape ``(d, d)``.
+    """
+    d = len(s)
+    level = float(np.trace(s)) / d
+    target = level * np.eye(d)
+    spread = float(((s - target) ** 2).sum())
+    noise = (d * level) ** 2 / n
+    alpha = 0.0 if spread <= noise else 1 - noise / spread
+    shrunk: Matrix = alpha * s + (1 - alpha) * target
+    return shrunk
+
+
+def _gap(x: Matrix, labels: NDArray[np.intp]) -> float:
+    """Largest difference between the means of two classes in any coordinate."""
+    means = np.stack([x[labels == label].mean(0) for label in np.unique(labels)])
+    return float(np.ptp(means, axis=0).max())
+
+
+def _scale(x: Matrix) -> float:
+    """Root mean square length, by which absolute tolerances become relative."""
+    scale = float(np.sqrt(np.einsum("nd,nd->", x, x) / len(x)))
+    if not 0 < scale < np.inf:
+        raise WordbiasError(
+            f"{len(x)} vectors have the root mean square length {scale}: expected finite vectors "
+            "that are not all zero"
+        )
+    return scale
+
 
 __all__ = ["Erasure", "fit"]
 

@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.methods.diagnosis import diagnosed
+from wordbias.methods.effect import diagnosed
 from wordbias.methods.fitted import Chain, Fitted, refuse_mixed_centring
-from wordbias.methods.projection import Projection
-from wordbias.methods.transform import refuse_no_change
+from wordbias.methods.transform import Projection, refuse_no_change
 from wordbias.methods.words import listed_words, spellings
 from wordbias.vocabulary import SIZE
 from wordbias.wordlists import Attribute, WordGroups, WordSets

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from wordbias.embedding import Embedding
 from wordbias.methods import misp
-from wordbias.methods.projection import Projection
+from wordbias.methods.transform import Projection
 from wordbias.wordlists import Attribute, WordGroups
 
 

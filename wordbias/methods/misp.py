@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.methods.projection import Projection
-from wordbias.methods.transform import transformed
+from wordbias.methods.transform import Projection, transformed
 from wordbias.methods.words import as_embedding, as_groups
 from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute, Resolved, WordGroups

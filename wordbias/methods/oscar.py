@@ -10,16 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wordbias.arrays import matrix, rounding
+from wordbias.devices import blas_threads
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.direction import find_direction
-from wordbias.methods.finite import finite_vectors
-from wordbias.methods.fitted import Fitted
-from wordbias.methods.moments import Float
-from wordbias.methods.rotation import GradedRotation, angle_between
-from wordbias.methods.words import as_attribute, as_embedding, listed_words
+from wordbias.measures.panel import find_direction
+from wordbias.methods.fitted import Fitted, finite_vectors
+from wordbias.methods.transform import GradedRotation, angle_between
+from wordbias.methods.words import Float, as_attribute, as_embedding, listed_words
 from wordbias.results import Row
-from wordbias.threads import blas_threads
 from wordbias.wordlists import Attribute, Resolved, Templates, resolve, wordlist
 
 Concept = str | Path | Sequence[str] | None
@@ -57,7 +55,7 @@ def fit(
         Words of the second concept, or a file with one a line; by default occupations. Their first
         two principal components are looked at, and the one nearer to ``v1`` is ``v2``.
     direction
-        See `wordbias.measures.direction.find_direction`; of a recipe with several directions the
+        See `wordbias.measures.panel.find_direction`; of a recipe with several directions the
         one nearest to the concept is taken.
 
     Raises

@@ -1,15 +1,26 @@
-"""What every debiasing method returns: a frozen map of rows."""
+"""What every debiasing method returns: a frozen map of rows.
+
+The row-wise maps that fitted methods are made of; each is stored by its kind and its fields.
+
+Removal of a subspace: the step that MISP, MHD and most other methods end in.
+
+Rotation in a plane by an angle that depends on the vector: the step that OSCaR ends in.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from wordbias.arrays import frozen, like
+from wordbias.devices import blas_threads, ordered_map
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.threads import blas_threads, ordered_map
+from wordbias.subspace import Subspace
 
 _ROWS = 4096
 _TURNED = 16 * float(np.finfo(np.float32).eps)
@@ -92,3 +103,207 @@ def refuse_no_change(name: str, before: Embedding, after: Embedding) -> None:
 def _unit(x: NDArray[np.float64]) -> NDArray[np.float64]:
     norm = np.linalg.norm(x, axis=1, keepdims=True)
     return x / np.where(norm == 0, 1, norm)
+
+
+Rows = NDArray[np.floating[Any]]
+
+
+@runtime_checkable
+class Step(Protocol):
+    """One map of rows ``(…, d)``; its fields are arrays, a `Subspace`, or plain values."""
+
+    kind: ClassVar[str]
+
+    def __call__(self, x: Any) -> Any:
+        """Map rows; the argument stays as it is, its float type is kept."""
+
+
+class Arrays:
+    """A frozen dataclass whose fields are arrays, kept as float64 that nobody can change."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):  # type: ignore[arg-type]
+            object.__setattr__(self, field.name, frozen(getattr(self, field.name)))
+
+
+@dataclass(frozen=True, eq=False)
+class Normalise:
+    """Every row at length one; a row of zeros stays as it is."""
+
+    kind: ClassVar[str] = "normalise"
+
+    def __call__(self, x: Rows) -> Rows:
+        """Divide by the length, ``(…, 1)``."""
+        with np.errstate(over="ignore", under="ignore"):
+            square = np.einsum("...d,...d->...", x, x)
+        if not (np.isfinite(square) & (square > np.finfo(x.dtype).tiny)).all():
+            return _normalised_exactly(x)
+        scaled: Rows = x / np.sqrt(square)[..., None]
+        return scaled
+
+
+@dataclass(frozen=True, eq=False)
+class Shift(Arrays):
+    """Subtraction of one vector, shape ``(d,)``."""
+
+    kind: ClassVar[str] = "shift"
+    vector: Any
+
+    def __call__(self, x: Rows) -> Rows:
+        """Subtract it."""
+        moved: Rows = x - like(self.vector, x)
+        return moved
+
+
+@dataclass(frozen=True, eq=False)
+class Linear(Arrays):
+    """Multiplication by a matrix from the right, shape ``(d, d)``."""
+
+    kind: ClassVar[str] = "linear"
+    matrix: Any
+
+    def __call__(self, x: Rows) -> Rows:
+        """Multiply."""
+        check_width(x, len(self.matrix))
+        mapped: Rows = x @ like(self.matrix, x)
+        return mapped
+
+
+def check_width(x: Rows, d: int) -> None:
+    """Refuse rows that do not have `d` values."""
+    if x.shape[-1] != d:
+        raise WordbiasError(f"expected rows of {d} values, got shape {x.shape}")
+
+
+def _normalised_exactly(x: Rows) -> Rows:
+    """Normalise rows whose squares leave the range of their type."""
+    wide = x.astype(np.longdouble)
+    length = np.sqrt((wide * wide).sum(-1, keepdims=True))
+    return (wide / np.where(length == 0, 1, length)).astype(x.dtype)
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Removal of a subspace: soft by its weights (MISP), or hard (MHD).
+
+    Works on numpy arrays and torch tensors of any float type; the result has the type, device
+    and shape of its argument.
+    """
+
+    kind: ClassVar[str] = "projection"
+    subspace: Subspace
+    hard: bool = False
+
+    @property
+    def name(self) -> str:
+        """``misp``, or ``mhd`` if hard."""
+        return "mhd" if self.hard else "misp"
+
+    def __call__(self, x: Any) -> Any:
+        """Return ``x``, rows of shape ``(…, d)`` or an `Embedding`, with the subspace removed."""
+        if isinstance(x, Embedding):
+            return transformed(x, self)
+        x = np.asarray(x) if isinstance(x, (list, tuple)) else x
+        if x.shape[-1:] != self.subspace.basis.shape[1:]:
+            raise WordbiasError(
+                f"expected rows of {self.subspace.basis.shape[1]} values, got shape {x.shape}"
+            )
+        return self.subspace.like(x).remove(x, self.hard)
+
+
+Float = NDArray[np.float64]
+
+_LEAST = 16 * float(np.finfo(np.float32).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class GradedRotation(Arrays):
+    r"""Rotation in the plane of two directions that leaves one and takes the other to 90°.
+
+    In the plane, let ``α`` be the angle of a vector from ``v1`` on the side of ``v2``, and ``Θ``
+    that of ``v2``. A vector turns by
+
+    .. math:: r(\alpha) = (\pi/2 - \Theta)
+              \min\left(\frac{\alpha}{\Theta}, \frac{\pi - \alpha}{\pi - \Theta}\right),
+              \quad 0 \le \alpha \le \pi
+
+    and ``-x`` to where minus the image of ``x`` is. So the circle is stretched evenly on both
+    sides of ``v2``: the map is continuous and one-to-one, keeps lengths, leaves ``v1`` and all
+    that is orthogonal to the plane, and takes ``v2`` to 90°, exactly. It depends on the two lines
+    alone, not on the signs of their directions.
+
+    Parameters
+    ----------
+    v1, v2
+        Shape ``(d,)``, of any length but zero.
+
+    Raises
+    ------
+    WordbiasError
+        If they have different shapes, one is zero or not finite, or they are parallel or already
+        orthogonal (within what changes a float32 vector).
+
+    Notes
+    -----
+    Dev et al. (2021) give the four cases of this formula. Their released code swaps Θ and
+    ``π/2 − Θ`` in them, which takes 30° to 45° and 72° to 120°; AllenNLP's, in addition, has a
+    Gram-Schmidt that does not orthogonalise. Neither is offered.
+    """
+
+    kind: ClassVar[str] = "graded-rotation"
+    v1: Any
+    v2: Any
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.v1.ndim != 1 or self.v1.shape != self.v2.shape:
+            raise WordbiasError(
+                f"expected two directions of one shape (d,), got {self.v1.shape}, {self.v2.shape}"
+            )
+        if not all(np.isfinite(v).all() and v.any() for v in (self.v1, self.v2)):
+            raise WordbiasError("a direction must be finite and not zero")
+        if min(self.angle, np.pi - self.angle) < _LEAST:
+            raise WordbiasError("the directions are parallel: they span no plane to rotate in")
+        if abs(np.pi / 2 - self.angle) < _LEAST:
+            raise WordbiasError("the directions are orthogonal already: there is nothing to rotate")
+
+    @cached_property
+    def angle(self) -> float:
+        """Angle ``Θ`` between the directions, in radians."""
+        return angle_between(self.v1, self.v2)
+
+    @cached_property
+    def basis(self) -> Float:
+        """Orthonormal basis of the plane, ``v1`` first, ``v2`` on the positive side, ``(2, d)``."""
+        u, v = _unit_vector(self.v1), _unit_vector(self.v2)
+        for _ in range(2):  # once more, for nearly parallel directions
+            v = _unit_vector(v - (u @ v) * u)
+        return np.stack([u, v])
+
+    def __call__(self, x: Rows) -> Rows:
+        """Rotate rows ``(…, d)``."""
+        check_width(x, len(self.v1))
+        basis = like(self.basis, x)
+        turned: Rows = x + self._moved(x @ basis.T) @ basis
+        return turned
+
+    def _moved(self, plane: Rows) -> Rows:
+        """By how much coordinates in the plane, ``(…, 2)``, move."""
+        a, b = plane[..., 0], plane[..., 1]
+        alpha = np.arctan2(np.abs(b), np.where(b < 0, -a, a))
+        stretched = np.minimum(alpha / self.angle, (np.pi - alpha) / (np.pi - self.angle))
+        r = (np.pi / 2 - self.angle) * stretched
+        sine, less = np.sin(r), np.cos(r) - 1
+        return np.stack([less * a - sine * b, sine * a + less * b], axis=-1)
+
+
+def angle_between(v: ArrayLike, w: ArrayLike) -> float:
+    """Angle between two vectors, shape ``(d,)``, in radians, exact for small ones too."""
+    a, b = _unit_vector(np.asarray(v, float)), _unit_vector(np.asarray(w, float))
+    return float(2 * np.arctan2(np.linalg.norm(a - b), np.linalg.norm(a + b)))
+
+
+def _unit_vector(v: Float) -> Float:
+    scaled = v / np.abs(v).max()
+    unit: Float = scaled / np.linalg.norm(scaled)
+    return unit

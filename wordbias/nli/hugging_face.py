@@ -13,13 +13,7 @@ from wordbias.errors import WordbiasError
 from wordbias.nli.pairs import LABELS
 from wordbias.nli.predictions import label_places
 from wordbias.nli.test_sets import Pair, TestSet
-from wordbias.pretrained import (
-    LoadedModel,
-    ModelLike,
-    check_padding,
-    load_pretrained,
-    to_device,
-)
+from wordbias.pretrained import LoadedModel, ModelLike, check_padding, load_pretrained, to_device
 from wordbias.progress import progress
 
 Float32 = NDArray[np.float32]

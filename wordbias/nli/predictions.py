@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wordbias.errors import WordbiasError
-from wordbias.lines import read_bounded
 from wordbias.nli.test_sets import Pair, TestSet
+from wordbias.text_files import read_bounded
 
 Float32 = NDArray[np.float32]
 _STEMS = ("neutral", "entail", "contradict")

@@ -1,11 +1,18 @@
-"""How a model is trained: the published settings, and quicker ones."""
+"""How a model is trained: the published settings, and quicker ones.
+
+What makes one training the same as another: data, vectors, recipe, seed and conventions.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
+from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
+from wordbias.nli.lexicon import NULL, UNKNOWN, Table
+from wordbias.nli.pairs import Pairs
 
 
 @dataclass(frozen=True)
@@ -106,3 +113,37 @@ def is_half(precision: str) -> bool:
     if precision not in PRECISIONS:
         raise WordbiasError(f"precision {precision!r}: expected {' or '.join(PRECISIONS)}")
     return precision == PRECISIONS[1]
+
+
+def specify(
+    embedding: Embedding,
+    table: Table,
+    data: dict[str, Pairs],
+    recipe: Recipe,
+    seed: int,
+    half: bool = False,
+) -> dict[str, Any]:
+    """Describe a training so that JSON can hold it, and equal ones are equal."""
+    known = embedding.info.sha256 if embedding.info else ""
+    return {
+        "embedding": {
+            "name": embedding.name,
+            "sha256": known,
+            "words": len(embedding),
+            "dim": embedding.dim,
+        },
+        "vectors": hashlib.sha256(table.vectors.tobytes()).hexdigest(),
+        "data": {
+            name: {"sha256": pairs.sha256, "pairs": len(pairs), "dropped": pairs.dropped}
+            for name, pairs in data.items()
+        },
+        "recipe": recipe.to_dict(),
+        "precision": "bfloat16" if half else "float32",
+        "seed": seed,
+        "conventions": {
+            "length": "unit",
+            "lower": table.lower,
+            "first token": NULL,
+            "unknown vectors": UNKNOWN,
+        },
+    }

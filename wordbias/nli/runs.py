@@ -12,14 +12,12 @@ import numpy as np
 
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.nli.batches import Encoded
 from wordbias.nli.files import Model
-from wordbias.nli.forward import probabilities
-from wordbias.nli.jobs import Job
-from wordbias.nli.lexicon import Lexicon, Table
+from wordbias.nli.lexicon import Encoded, Lexicon, Table
 from wordbias.nli.pairs import LABELS, Pairs, load_pairs
-from wordbias.nli.recipes import Recipe
-from wordbias.nli.specification import specify
+from wordbias.nli.recipes import Recipe, specify
+from wordbias.nli.scoring import probabilities
+from wordbias.nli.train import Job
 from wordbias.results import Row
 
 SUFFIX = ".safetensors"

@@ -2,6 +2,10 @@
 
 Every pair says of two fillers that they did the same: "A person bought a hat ." and "A woman bought
 a hat .". The right inference is always neutral.
+
+Whom the sentences of a test set are about: a person, an occupation, or two groups of people.
+
+Which of the words that a test set asks about an embedding has.
 """
 
 from __future__ import annotations
@@ -10,17 +14,138 @@ import csv
 import hashlib
 import io
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.formats.atomic import replacing
-from wordbias.nli.fillers import GENDERS, MARKED, SETS, Filler, Groups
+from wordbias.formats.files import replacing
+from wordbias.nli.lexicon import Lexicon
+from wordbias.nli.pairs import tokenise
 from wordbias.progress import progress
 from wordbias.wordlists import Attribute, Templates
 from wordbias.wordlists.templates import Articles
+
+Kind = Literal["noun", "pronoun", "name", "occupation", "person"]
+SETS = ("explicit", "occupations", "names", "dev", "parity")
+MARKED = SETS[:3]
+"""The three sets of Dawkins (2021); the others are Dev et al.'s (2020) and paper 2's."""
+GENDERS = ("male", "female")
+"""In the order of the published tables."""
+
+_KINDS: dict[str, Kind] = {
+    "nouns": "noun", "pronouns": "pronoun", "names": "name", "occupations": "occupation"
+}  # fmt: skip
+_KINDS_OF = {
+    "explicit": ("nouns", "pronouns"),
+    "occupations": ("occupations",),
+    "names": ("names",),
+}
+
+
+@dataclass(frozen=True)
+class Filler:
+    """Who did it: a word, its group (``male`` or ``female``, say; or none) and what it is."""
+
+    word: str
+    group: str
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Two groups of people.
+
+    Attributes
+    ----------
+    attribute
+        What they differ in.
+    names
+        Of the groups.
+    subjects
+        For each kind of word, ``nouns`` or ``names``, say, the words of both.
+    beside_occupations
+        The nouns that Dev et al. cross with all occupations; none are all.
+    """
+
+    attribute: str
+    names: tuple[str, str]
+    subjects: Mapping[str, Sequence[Sequence[str]]]
+    beside_occupations: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, lists: Templates, attribute: Attribute | None) -> Groups:
+        """Take those of an attribute, or by default men and women as the lists have them."""
+        if attribute is not None:
+            return cls(attribute.name, attribute.groups, attribute.subjects)
+        subjects = {
+            "nouns": lists.nouns,
+            "pronouns": lists.pronouns,
+            "names": lists.names,
+            "occupations": lists.stereotypes,
+        }
+        return cls("gender", GENDERS, subjects, lists.dev_words)
+
+    def fillers(self, name: str) -> list[Filler]:
+        """Return who stands in the hypotheses of a test set.
+
+        Raises
+        ------
+        WordbiasError
+            If the groups have no words for it.
+        """
+        if name in _KINDS_OF:
+            return [one for kind in self._some(name, _KINDS_OF[name]) for one in self._both(kind)]
+        found = self._both(self._some(name, ("nouns", "names"))[0])
+        if name == "parity":
+            return [next(one for one in found if one.group == group) for group in self.names]
+        return self._named(found) if self.beside_occupations else found
+
+    def marked_sets(self) -> tuple[str, ...]:
+        """Return those of the three marked sets that the groups have words for.
+
+        Raises
+        ------
+        WordbiasError
+            If there is none.
+        """
+        found = tuple(name for name in MARKED if set(_KINDS_OF[name]) & set(self.subjects))
+        if found:
+            return found
+        raise WordbiasError(
+            f"the attribute {self.attribute} does not say whom an English sentence can be about; "
+            "give its file a table [subjects.nouns] or [subjects.names] with a list for each group"
+        )
+
+    def _some(self, name: str, kinds: Sequence[str]) -> list[str]:
+        found = [kind for kind in kinds if kind in self.subjects]
+        if found:
+            return found
+        raise WordbiasError(
+            f"the set {name} is about {' or '.join(kinds)}, and the attribute {self.attribute} has "
+            f"none; it has words for: {', '.join(self.marked_sets())}"
+        )
+
+    def _both(self, kind: str) -> list[Filler]:
+        sides = zip(self.names, self.subjects[kind], strict=True)
+        return [Filler(word, group, _KINDS[kind]) for group, words in sides for word in words]
+
+    def _named(self, fillers: Sequence[Filler]) -> list[Filler]:
+        known = {filler.word: filler for filler in fillers}
+        if strange := [word for word in self.beside_occupations if word not in known]:
+            raise WordbiasError(
+                f"gendered_words: nothing says which gender {strange[0]!r} has; expected some of "
+                f"{', '.join(known)}"
+            )
+        return [known[word] for word in self.beside_occupations]
+
+
+def marked_sets(attribute: Attribute | None = None) -> tuple[str, ...]:
+    """Return those of the three marked sets that an attribute has words for; see `Groups`."""
+    return MARKED if attribute is None else Groups.of(Templates.load(), attribute).marked_sets()
+
 
 COLUMNS = (
     "id",
@@ -195,3 +320,82 @@ def _lines(rows: Sequence[Sequence[str]]) -> bytes:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue().encode()
+
+
+_SHOWN = 5
+
+
+def missing_fillers(
+    embedding: Embedding, test: TestSet, *, lower: bool | None = None
+) -> tuple[str, ...]:
+    """Return the words that sentences are about, of which an embedding lacks some part.
+
+    Parameters
+    ----------
+    lower
+        Whether they are looked up in lower case; by default if the embedding's words are.
+    """
+    fillers = dict.fromkeys(filler.word for filler in (*test.premises, *test.hypotheses))
+    parts = {word: tuple(tokenise(word)) for word in fillers}
+    lexicon = Lexicon.of(list(parts.values()))
+    found = lexicon.table(embedding, lower=lower).found
+    known = {token for token, has in zip(lexicon.tokens, found, strict=True) if has}
+    return tuple(word for word, tokens in parts.items() if not known.issuperset(tokens))
+
+
+def check_fillers(embedding: Embedding, test: TestSet, *, lower: bool | None = None) -> None:
+    """Refuse an embedding that lacks a word asked about: it would be asked of a random vector.
+
+    Raises
+    ------
+    WordbiasError
+        Naming the first ones.
+    """
+    if reason := why_not_whole(embedding, test, lower=lower):
+        raise WordbiasError(f"{embedding.name} {reason}; {_remedy(test)}")
+
+
+def why_not_whole(embedding: Embedding, test: TestSet, *, lower: bool | None = None) -> str:
+    """Say which words asked about an embedding lacks, or nothing where it has them all."""
+    missing = missing_fillers(embedding, test, lower=lower)
+    total = len({filler.word for filler in (*test.premises, *test.hypotheses)})
+    said = f"lacks {len(missing)} of {total} words that the set {test.name} asks about"
+    return f"{said} ({listed(missing)})" if missing else ""
+
+
+def known_part(embedding: Embedding, test: TestSet, *, lower: bool | None = None) -> TestSet:
+    """Leave out the words asked about, of the hypotheses, that an embedding lacks.
+
+    Not for the published sets, whose numbers compare only if all words are there.
+
+    Raises
+    ------
+    WordbiasError
+        If no word of a group, or none of a kind, is left.
+    """
+    if reason := why_no_part(embedding, test, lower=lower):
+        raise WordbiasError(f"{embedding.name} {reason}; {_remedy(test)}")
+    missing = missing_fillers(embedding, test, lower=lower)
+    return replace(test, hypotheses=[one for one in test.hypotheses if one.word not in missing])
+
+
+def why_no_part(embedding: Embedding, test: TestSet, *, lower: bool | None = None) -> str:
+    """Say of which group an embedding lacks every word of a kind, or nothing if of none."""
+    missing = missing_fillers(embedding, test, lower=lower)
+    whole = {(one.kind, one.group) for one in test.hypotheses}
+    kept = {(one.kind, one.group) for one in test.hypotheses if one.word not in missing}
+    for kind, group in sorted(whole - kept):
+        return f"lacks every {kind} of {group} that the set {test.name} asks about"
+    return ""
+
+
+def _remedy(test: TestSet) -> str:
+    """Say what to do; of occupations' parity there is no other set."""
+    if test.name == "parity":
+        return "give vectors that have them, or lists without them (--lists)"
+    return "give vectors that have them, or take another set (wordbias mab-eval --set)"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Name the first few words."""
+    return ", ".join(words[:_SHOWN]) + (", …" if len(words) > _SHOWN else "")

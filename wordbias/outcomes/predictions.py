@@ -13,11 +13,10 @@ from typing import Any, Protocol, TypeGuard
 from numpy.typing import ArrayLike
 
 from wordbias.errors import WordbiasError
-from wordbias.formats.digest import sha256_of
-from wordbias.formats.parquet import is_parquet, read_parquet
-from wordbias.formats.tables import kind_of, read_lines
+from wordbias.formats.source import sha256_of
+from wordbias.formats.tables import is_parquet, kind_of, read_lines, read_parquet
 from wordbias.outcomes.confusion import listed
-from wordbias.outcomes.forms import is_missing
+from wordbias.outcomes.records import is_missing
 
 _MISSING = frozenset(("", "null"))  # the second is what jsonl calls no value
 

@@ -2,21 +2,371 @@
 
 A record is kept as the pieces its line consists of; to replace one cell is to replace one piece,
 and all the others, their quotation marks and escapes included, are written as they were read.
+
+Forms of a record: the pieces that a line of plain text, TSV or CSV consists of.
+
+The pieces of a line, joined by the form's glue, are the line, character for character.
+
+jsonl as a form of records: the pieces of an object, of which one can be replaced.
+
+Records of a file with all that stands around them: line ends, empty lines, lines in quotes.
+
+Shuffling lines of any number with a part of them in memory at a time.
 """
 
 from __future__ import annotations
 
 import json
+import re
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+import numpy as np
 
 from wordbias.errors import WordbiasError
+from wordbias.formats.source import Source, refuse_foreign
 from wordbias.formats.tables import PLAIN, kind_of
-from wordbias.outcomes.forms import BadRowError, Form, HeldForm, Pieces, is_missing
-from wordbias.outcomes.json_form import FORMS
-from wordbias.outcomes.whole_records import byte_order_mark, whole_records
+from wordbias.text_files import check_length
+
+Pieces = tuple[list[str], Mapping[str, int]]
+
+
+class BadRowError(Exception):
+    """A record that cannot be used."""
+
+
+def is_missing(value: object) -> bool:
+    """Say whether a value is none: None, an empty text, nan or pandas' NA."""
+    if value is None or isinstance(value, str):
+        return not value
+    try:
+        return bool(value != value)
+    except TypeError:  # NA, which is neither equal nor unequal to anything
+        return True
+
+
+class Form:
+    """Plain text: a text a line, and the form the others are told apart from.
+
+    Attributes
+    ----------
+    glue
+        What stands between two pieces.
+    places
+        Which piece a column is.
+    has_header
+        Whether the first record names the columns.
+    """
+
+    glue = ""
+    has_header = False
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.places: Mapping[str, int] = {PLAIN: 0}
+
+    def read_names(self, first: str) -> Sequence[str]:
+        """Take the names of the columns from the first record, and return them."""
+        return list(self.places)
+
+    def blank(self, line: str) -> bool:
+        """Return whether a line is no record."""
+        return False
+
+    def opened(self, line: str, opened: bool) -> bool:
+        """Return whether a record goes on behind a line, before which it was `opened` or not."""
+        return False
+
+    def split(self, body: str) -> Pieces:
+        """Return the pieces of a record, and which of them is which column.
+
+        Raises
+        ------
+        BadRowError
+            If it is none.
+        """
+        return [body], self.places
+
+    def join(self, pieces: Sequence[str]) -> str:
+        """Return the record that consists of these pieces."""
+        return self.glue.join(pieces)
+
+    def value(self, piece: str) -> str:
+        """Return what a piece says."""
+        return piece
+
+    def piece(self, value: str, like: str) -> str:
+        """Return the piece that says `value`, in the manner of another piece."""
+        return value
+
+    def check_text(self, piece: str, column: str) -> None:
+        """Refuse a piece that is no text."""
+
+
+class HeldForm(Form):
+    """Cells in memory, which are a line only while they wait on disk."""
+
+    places: dict[str, int]
+
+    def __init__(self, columns: Sequence[str]) -> None:
+        super().__init__(Path())
+        self.places = {name: i for i, name in enumerate(columns)}
+
+    def join(self, pieces: Sequence[str]) -> str:
+        """Write the pieces as JSON."""
+        return json.dumps(list(pieces))
+
+    def split(self, body: str) -> Pieces:
+        """Read them again."""
+        return list(json.loads(body)), self.places
+
+
+class Tabbed(Form):
+    """A header, then cells between tabs; a quotation mark is one."""
+
+    places: dict[str, int]
+
+    glue = "\t"
+    has_header = True
+
+    def read_names(self, first: str) -> Sequence[str]:
+        """Take the names from the header."""
+        try:
+            pieces = self._cells(first.strip("\r\n"))
+        except BadRowError as error:
+            raise WordbiasError(f"{self.file}: line 1: the header {error}") from None
+        names = [self.value(piece).strip() for piece in pieces]
+        if "" in names or len(set(names)) < len(names):
+            raise WordbiasError(
+                f"{self.file}: line 1: expected a header, a name of its own for each column; "
+                f"found {', '.join(map(repr, names))[:200]}"
+            )
+        self.places = {name: i for i, name in enumerate(names)}
+        return names
+
+    def blank(self, line: str) -> bool:
+        """Return whether nothing is in a line."""
+        return not line.strip("\r\n")
+
+    def split(self, body: str) -> Pieces:
+        """Split at the glue."""
+        pieces = self._cells(body)
+        if len(pieces) != len(self.places):
+            raise BadRowError(f"expected {len(self.places)} columns, found {len(pieces)}")
+        return pieces, self.places
+
+    def _cells(self, body: str) -> list[str]:
+        return body.split("\t")
+
+
+_QUOTED = re.compile(r'"[^"]*+(?:""[^"]*+)*+"')
+_CLOSING = re.compile(r'[^"]*+(?:""[^"]*+)*+"')
+_NEEDS_QUOTES = re.compile(r'[",\r\n]')
+
+
+class CommaSeparated(Tabbed):
+    """A header, then cells between commas, in quotation marks where they need them."""
+
+    glue = ","
+
+    def opened(self, line: str, opened: bool) -> bool:
+        """Return whether a quotation mark is still open behind a line."""
+        if '"' not in line:
+            return opened
+        start = 0
+        while True:
+            if opened or line.startswith('"', start):
+                end = _CLOSING.match(line, start if opened else start + 1)
+                if end is None:
+                    return True
+                opened, start = False, end.end()
+                if not line.startswith(",", start):
+                    return False  # its end, or no CSV, which splitting will say
+            comma = line.find(",", start)
+            if comma < 0:
+                return False
+            start = comma + 1
+
+    def _cells(self, body: str) -> list[str]:
+        if '"' not in body:
+            return body.split(",")
+        pieces = _cut(body)
+        if pieces is None:
+            raise BadRowError("is no CSV: a quotation mark is never closed")
+        return pieces
+
+    def value(self, piece: str) -> str:
+        """Take the quotation marks away."""
+        return piece[1:-1].replace('""', '"') if piece.startswith('"') else piece
+
+    def piece(self, value: str, like: str) -> str:
+        """Set quotation marks where they are needed or were."""
+        if like.startswith('"') or _NEEDS_QUOTES.search(value):
+            return '"' + value.replace('"', '""') + '"'
+        return value
+
+
+def _cut(body: str) -> list[str] | None:
+    """Cut a record at its commas; None if its last quotation mark is not closed."""
+    pieces, start = [], 0
+    while True:
+        if body.startswith('"', start):
+            quoted = _QUOTED.match(body, start)
+            if quoted is None:
+                return None
+            end = quoted.end()
+            if end < len(body) and body[end] not in ",\r\n":
+                raise BadRowError("is no CSV: expected a comma behind a closing quotation mark")
+        else:
+            end = body.find(",", start)
+            end = len(body) if end < 0 else end
+        pieces.append(body[start:end])
+        if end >= len(body) or body[end] != ",":
+            return pieces
+        start = end + 1
+
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder()
+
+
+class JsonLines(Form):
+    """An object a line."""
+
+    def read_names(self, first: str) -> Sequence[str]:
+        """Return the keys of the first object."""
+        try:
+            return list(self.split(first)[1])
+        except BadRowError:
+            return []
+
+    def blank(self, line: str) -> bool:
+        """Return whether nothing but space is in a line."""
+        return not line.strip()
+
+    def split(self, body: str) -> Pieces:
+        """Return values by turns with what stands between them."""
+        try:
+            return _values(body)
+        except (ValueError, IndexError, RecursionError):
+            raise BadRowError(
+                f"expected a JSON object, whole on its line, found {body.strip()[:40]!r}"
+            ) from None
+
+    def value(self, piece: str) -> str:
+        """Return a string; anything else as it is written."""
+        return str(_DECODER.decode(piece)) if piece.startswith('"') else piece
+
+    def piece(self, value: str, like: str) -> str:
+        """Write a string, with letters beyond ASCII as they were: escaped or not."""
+        return json.dumps(value, ensure_ascii=like.isascii() or "\\u" in like)
+
+    def check_text(self, piece: str, column: str) -> None:
+        """Refuse numbers, null, lists and objects."""
+        if not piece.startswith('"'):
+            raise BadRowError(f"expected a text as {column!r}, found {piece[:40]}")
+
+
+def _values(body: str) -> Pieces:
+    """Walk through an object."""
+    pieces: list[str] = []
+    places: dict[str, int] = {}
+    begin, i = 0, _expect(body, 0, "{")
+    closed = body[i] == "}"
+    while not closed:
+        name, i = _DECODER.raw_decode(body, i)
+        if not isinstance(name, str):
+            raise ValueError
+        i = _expect(body, i, ":")
+        pieces.append(body[begin:i])
+        _, begin = _DECODER.raw_decode(body, i)
+        places[name] = len(pieces)
+        pieces.append(body[i:begin])
+        i = _SPACE.match(body, begin).end()  # type: ignore[union-attr]
+        closed = body[i] == "}"
+        if not closed:
+            i = _expect(body, i, ",")
+    if body[i + 1 :].strip():
+        raise ValueError
+    return [*pieces, body[begin:]], places
+
+
+def _expect(body: str, start: int, mark: str) -> int:
+    """Pass over space, a mark, and space again."""
+    i = _SPACE.match(body, start).end()  # type: ignore[union-attr]
+    if body[i] != mark:
+        raise ValueError
+    return _SPACE.match(body, i + 1).end()  # type: ignore[union-attr]
+
+
+FORMS: Mapping[str, type[Form]] = {
+    "plain": Form,
+    "tsv": Tabbed,
+    "csv": CommaSeparated,
+    "jsonl": JsonLines,
+}
+"""The form of each kind of file."""
+
+
+_MARK = "\ufeff".encode()
+
+
+def whole_records(path: Path, form: Form) -> Iterator[tuple[int, str]]:
+    """Yield each record with the line it begins at, its line end, and empty lines around it."""
+    held: list[str] = []
+    first = size = 0
+    opened = whole = False
+    for number, line in _decoded_lines(path):
+        if form.blank(line) and (whole or not first):
+            held.append(line)
+            continue
+        if whole:
+            yield first, "".join(held)
+            held, first, size = [], 0, 0
+        first = first or number
+        held.append(line)
+        size += len(line)
+        check_length(size, first, path)
+        opened = form.opened(line, opened)
+        whole = not opened
+    if first:
+        yield first, "".join(held)
+
+
+def _decoded_lines(path: Path) -> Iterator[tuple[int, str]]:
+    plain, blank = kind_of(path) == "plain", True
+    for number, raw in enumerate(_source(path).text_lines(f"reading {path.name}"), 1):
+        if blank:
+            refuse_foreign(path, raw, plain=plain)
+            blank = not raw.strip()
+        try:
+            yield number, (raw.removeprefix(_MARK) if number == 1 else raw).decode()
+        except UnicodeDecodeError as error:
+            found = raw[error.start : error.start + 1]
+            raise WordbiasError(
+                f"{path}: line {number}: byte {error.start + 1} is not UTF-8 ({found!r}); convert "
+                "the file, such as with: iconv -f latin1 -t utf-8"
+            ) from None
+
+
+def byte_order_mark(path: Path) -> str:
+    """Return the mark that a file begins with, or nothing."""
+    return _MARK.decode() * _source(path).head(len(_MARK)).startswith(_MARK)
+
+
+def _source(path: Path) -> Source:
+    if path.is_dir():
+        raise WordbiasError(f"{path}: is a folder; name a file of texts")
+    if path.is_file() and not path.stat().st_size:
+        raise WordbiasError(f"{path}: the file is empty; expected texts")
+    source = Source.find(path)
+    if source.compression == "zip":
+        raise WordbiasError(f"{path}: a zip archive is not rewritten; unpack it first")
+    return source
+
 
 _USUAL = ("text", "sentence")
 
@@ -274,3 +624,35 @@ def _text_column(
             f"{file}: which column holds the texts? Name one of {listed} with --text-column"
         )
     return known[0]
+
+
+IN_MEMORY = 1 << 22
+"""Bytes of a temporary file that are kept in memory."""
+_BUCKETS = 64
+
+
+def shuffled(lines: Iterable[str], seed: int, buckets: int = _BUCKETS) -> Iterator[str]:
+    """Yield lines in random order.
+
+    Each line draws a number; they are sorted by it, bucket by bucket. The order depends on the
+    seed and on nothing else, and every order is equally likely.
+    """
+    rng = np.random.default_rng(seed)
+    files = [tempfile.SpooledTemporaryFile(IN_MEMORY) for _ in range(buckets)]  # noqa: SIM115
+    try:
+        for line in lines:
+            key = rng.random()
+            data = line.encode()
+            files[int(key * buckets)].write(np.array([key, len(data)], np.float64).tobytes() + data)
+        for held in files:
+            yield from (data.decode() for _, data in sorted(_drawn(held), key=lambda x: x[0]))
+    finally:
+        for held in files:
+            held.close()
+
+
+def _drawn(held: IO[bytes]) -> Iterator[tuple[float, bytes]]:
+    held.seek(0)
+    while head := held.read(16):
+        key, length = np.frombuffer(head, np.float64)
+        yield float(key), held.read(int(length))

@@ -1,17 +1,26 @@
-"""What a report is made from: the rows that a command saved, with where they came from."""
+"""What a report is made from: the rows that a command saved, with where they came from.
+
+Rows of unknown origin, made safe to arrange and draw; the data of a page keeps them whole.
+
+Subjects of which two files say different things are told apart by the files' names.
+
+Where the values of a page came from: inputs, arguments, versions, and what to know of them.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from wordbias.errors import WordbiasError
-from wordbias.formats.foreign import is_web_page
-from wordbias.pages.lines import interval
+from wordbias.errors import WordbiasError, seen
+from wordbias.formats.source import is_web_page
+from wordbias.pages.lines import interval, is_number
+from wordbias.pages.section import Markup, element
 from wordbias.rows import Found, given, read_source
 
 DATA = "wordbias-data"
@@ -163,3 +172,153 @@ def _typed(row: Found) -> Found:
 def _cell(text: str) -> Any:
     found = _parsed(text) if text[:1] in "-0123456789[{" else None
     return text if found is None else _finite(found)
+
+
+_NUMBERS = frozenset(
+    {"low", "high", "neutral", "p", "y", "coverage", "component", "cos_difference"}
+    | {"sign_stability", "chance", "chance_low", "chance_high"}
+)
+_TEXTS = frozenset(
+    {"stage", "better", "towards", "reference", "set", "setting", "group", "words", "word"}
+    | {"reason", "debiased", "about", "reading"}
+)
+_LISTS = frozenset({"before", "after"})
+
+
+def rows_of(documents: Iterable[Document]) -> list[Found]:
+    """Return the rows of all documents, each detail that views read being of its type.
+
+    A detail of another type, such as an interval that is no number, is left out; characters that
+    cannot be seen are replaced, for the rows are also summed up on a terminal.
+    """
+    return [_cleaned(row) for document in documents for row in document.rows]
+
+
+def _cleaned(row: Found) -> Found:
+    details = {_seen(key): _detail(key, _seen(value)) for key, value in row.items()}
+    return {key: value for key, value in details.items() if value is not None or key == "value"}
+
+
+def _seen(value: Any) -> Any:
+    if isinstance(value, str):
+        return seen(value)
+    if isinstance(value, dict):
+        return {_seen(key): _seen(part) for key, part in value.items()}
+    return [_seen(part) for part in value] if isinstance(value, list) else value
+
+
+def _detail(key: str, value: Any) -> Any:
+    if key in _NUMBERS:
+        return value if is_number(value) else None
+    if key in _TEXTS and value is not None:
+        return value if isinstance(value, str) else json.dumps(value, default=str)
+    if key == "beyond_chance":
+        return value if isinstance(value, bool) else None
+    if key in _LISTS:
+        return list(map(str, value)) if isinstance(value, list) and value else None
+    if key == "n":
+        sizes = list(value.values()) if isinstance(value, dict) else [value]
+        return value if all(map(is_number, sizes)) else None
+    return value
+
+
+Read = tuple[str, Document]
+"""A document with the path that it was read from."""
+_SAME = (
+    *("subject", "measure", "stage", "reference", "set", "setting", "original", "view"),
+    *("word", "component", "layer", "seed", "x", "y"),
+)
+
+
+def told_apart(found: Sequence[Read]) -> list[Document]:
+    """Return the documents; a subject that would have two values bears the file's name too."""
+    values: dict[tuple[str, ...], dict[Any, set[str]]] = {}
+    for path, document in found:
+        for row in document.rows:
+            values.setdefault(_key(row), {}).setdefault(row["value"], set()).add(path)
+    several = {key[0] for key, told in values.items() if _differ(told)}
+    names = _short(list(dict.fromkeys(path for path, _ in found)))
+    return [
+        replace(document, rows=[_named(row, several, names[path]) for row in document.rows])
+        for path, document in found
+    ]
+
+
+def _key(row: Found) -> tuple[str, ...]:
+    return tuple(str(row.get(name)) for name in _SAME)
+
+
+def _differ(told: dict[Any, set[str]]) -> bool:
+    """Return whether one file has a value that another does not."""
+    files: set[str] = set().union(*told.values())
+    return len(files) > 1 and any(having != files for having in told.values())
+
+
+def _short(paths: Sequence[str]) -> dict[str, str]:
+    names = [os.path.basename(path) for path in paths]
+    return {
+        path: name if names.count(name) == 1 else path
+        for path, name in zip(paths, names, strict=True)
+    }
+
+
+def _named(row: Found, several: set[str], name: str) -> Found:
+    subject = str(row["subject"])
+    return {**row, "subject": f"{subject} ({name})"} if subject in several else row
+
+
+_SHORT = 120
+
+
+def notes(documents: Sequence[Document]) -> Markup:
+    """List what the commands said that a reader must know."""
+    said = [note for one in documents for note in said_by(one)]
+    if not said:
+        return Markup("")
+    items = [element("li", note) for note in dict.fromkeys(said)]
+    return Markup(element("h2", "Notes") + element("ul", *items))
+
+
+def said_by(one: Document) -> list[str]:
+    """Return the notes of one document."""
+    found = one.about.get("notes")
+    return [str(note) for note in found] if isinstance(found, list) else []
+
+
+def provenance(documents: Sequence[Document]) -> Markup:
+    """Fold away the inputs with their hashes, the arguments and the versions."""
+    parts = [_document(one) for one in documents if one.about]
+    if not parts:
+        return Markup("")
+    summary = element("summary", "Inputs, arguments and versions")
+    return element("details", summary, *parts)
+
+
+def _document(one: Document) -> Markup:
+    about = dict(one.about)
+    facts: list[tuple[str, Any]] = [
+        ("command", f"wordbias {about.get('command', '')}".strip()),
+        ("version", about.get("wordbias", "")),
+        ("seed", about.get("seed")),
+        *((f"input {name}", facts) for name, facts in _dict(about.get("inputs")).items()),
+        *(
+            (f"argument {name}", value)
+            for name, value in _dict(about.get("arguments")).items()
+            if value not in (None, False, [], "")
+        ),
+        *((f"version of {name}", value) for name, value in _dict(about.get("versions")).items()),
+    ]
+    told = [(name, _plain_text(value)) for name, value in facts if value not in (None, "")]
+    pairs = [Markup(element("dt", name) + element("dd", value)) for name, value in told]
+    return element("dl", *pairs)
+
+
+def _plain_text(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_plain_text(part)}" for key, part in value.items() if part != "")
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

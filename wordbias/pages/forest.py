@@ -2,6 +2,8 @@
 
 Measures share a horizontal axis as far as their values are of about one size; the others have
 panels of their own below.
+
+Values with their intervals under each other along one axis: a forest plot.
 """
 
 from __future__ import annotations
@@ -11,11 +13,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from wordbias.errors import WordbiasError
-from wordbias.optional import need
-from wordbias.pages.labels import INK
-from wordbias.pages.lines import interval, is_number, make_lines
+from wordbias.errors import WordbiasError, need
+from wordbias.measures.registry import measure_title
+from wordbias.pages.lines import Line, interval, is_number, make_lines, stages_of, value_text
 from wordbias.pages.plots import STYLE, new_figure
+from wordbias.pages.section import Markup
+from wordbias.pages.svg import (
+    INK,
+    WIDTH,
+    Scale,
+    axis,
+    drawing,
+    fitted,
+    hovered,
+    label,
+    legend,
+    scale,
+)
+from wordbias.pages.svg import line as svg_line
+from wordbias.pages.svg import mark as svg_mark
 from wordbias.results import Report
 from wordbias.rows import Found, given
 
@@ -234,3 +250,120 @@ def _legend(axes: Axes, marks: Sequence[_Mark], series: Sequence[str], *, outsid
         figure.legend(handles=handles, loc="outside upper left", **about)
     else:
         axes.legend(handles=handles, loc="lower right", bbox_to_anchor=(1, 1), **about)
+
+
+_STEP = 30.0
+_EDGE = 12.0
+LOOKS = {
+    "": ("after", "circle"),
+    "before": ("before", "circle"),
+    "after": ("after", "circle"),
+    "after, refitted": ("refitted", "diamond"),
+}
+"""Class and shape of a mark, by stage."""
+
+
+def forest(lines: Sequence[Line], title: str, text: str, *, subjects: bool = False) -> Markup:
+    """Draw one row a line, all along one axis, with their common neutral value if they have one.
+
+    Parameters
+    ----------
+    lines
+        At least one with a value.
+    title, text
+        Read out to whoever cannot see the picture.
+    subjects
+        Whether each row names its subject.
+    """
+    neutral = common_neutral(lines)
+    known = [value for one in lines if (value := common_neutral([one])) is not None]
+    along = scale([*known, *(v for one in lines for v in one.values())], _EDGE, WIDTH - _EDGE)
+    stages = [stage for stage in stages_of(lines) if stage]
+    top = 22.0 if stages else 4.0
+    bottom = top + _STEP * len(lines)
+    parts = [legend([(stage, _symbol(stage)) for stage in stages], _EDGE, 13)] if stages else []
+    parts.append(axis(along, top, bottom, _name(neutral, bool(known))))
+    several = len({one.measure for one in lines}) > 1
+    for i, one in enumerate(lines):
+        parts.append(_row(one, along, top + _STEP * i, named(one, subjects, several)))
+    return drawing(bottom + 34, title, text, *parts)
+
+
+def strip(one: Line) -> Markup:
+    """Draw one line small, to stand in a table beside its numbers."""
+    neutral = common_neutral([one])
+    values = [*one.values(), *([] if neutral is None else [neutral])]
+    if not one.values():
+        return Markup("")
+    along = scale(values, 6, 134, 0.08)
+    parts = [svg_line(6, 15, 134, 15, "grid")]
+    if neutral is not None:
+        parts.append(svg_line(along(neutral), 4, along(neutral), 26, "neutral"))
+    parts += [_forest_marks(one, along, 15.0)]
+    named = f"{measure_title(one.measure)}: {said(one)}"
+    return drawing(30, named, _about(neutral), *parts, width=140)
+
+
+def common_neutral(lines: Sequence[Line]) -> float | None:
+    """Return the neutral value that all lines share, if they do."""
+    known = {one.any.get("neutral") for one in lines}
+    value = next(iter(known)) if len(known) == 1 else None
+    return float(value) if is_number(value) and value is not None else None
+
+
+def said(one: Line) -> str:
+    """Say all stages of a line in one sentence's part."""
+    told = [(stage, value_text(row)) for stage, row in one.stages.items()]
+    return ", ".join(f"{stage} {value}".strip() for stage, value in told)
+
+
+def named(one: Line, subjects: bool, measures: bool) -> str:
+    """Name a row by what the rows of a picture differ in."""
+    title = measure_title(one.measure) if measures or not one.variant else ""
+    text = ", ".join(part for part in (title, one.variant) if part)
+    return f"{one.subject}: {text}" if subjects else text
+
+
+def _name(neutral: float | None, known: bool) -> str:
+    if neutral is None:
+        return "dashed: neutral" if known else ""
+    return f"dashed: neutral, {neutral:g}"
+
+
+def _about(neutral: float | None) -> str:
+    return "" if neutral is None else f"The upright line is the neutral value, {neutral:g}."
+
+
+def _row(one: Line, along: Scale, top: float, named: str) -> Markup:
+    neutral = common_neutral([one])
+    at = along(neutral) if neutral is not None else 0.0
+    return hovered(
+        f"{named}: {said(one)}",
+        label(_EDGE, top + 10, fitted(named, WIDTH - 2 * _EDGE), class_="name halo"),
+        *([] if neutral is None else [svg_line(at, top + 13, at, top + 28, "neutral")]),
+        _forest_marks(one, along, top + 20),
+    )
+
+
+def _forest_marks(one: Line, along: Scale, y: float) -> Markup:
+    drawn = [(stage, row) for stage, row in one.stages.items() if is_number(row["value"])]
+    offset = {1: 0.0, 2: 3.0, 3: 4.0}.get(len(drawn), 0.0)
+    parts = [
+        _mark(stage, row, along, y + offset * (i * 2 - len(drawn) + 1) / max(len(drawn) - 1, 1))
+        for i, (stage, row) in enumerate(drawn)
+    ]
+    return Markup("".join(parts))
+
+
+def _mark(stage: str, row: Found, along: Scale, y: float) -> Markup:
+    class_, shape = LOOKS[stage]
+    ends, x = interval(row), along(float(row["value"]))
+    whisker = Markup("")
+    if ends is not None:
+        whisker = svg_line(along(ends[0]), y, along(ends[1]), y, f"whisker {class_}")
+    return Markup(whisker + svg_mark(x, y, f"mark {class_}", shape=shape))
+
+
+def _symbol(stage: str) -> Markup:
+    class_, shape = LOOKS[stage]
+    return svg_mark(0, 0, f"mark {class_}", shape=shape)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wordbias.measures.registry import FAMILY_OF, measure_title
+from wordbias.pages import words as occupations
 from wordbias.pages.judging import (
     IMPROVED,
     SAME,
@@ -16,9 +17,8 @@ from wordbias.pages.judging import (
     differs,
 )
 from wordbias.pages.lines import Line, is_number, minus
-from wordbias.pages.views import occupations
-from wordbias.pages.views.glance import main_lines, without_query
-from wordbias.pages.views.words import by_word, sides
+from wordbias.pages.views import main_lines, without_query
+from wordbias.pages.words import by_word, sides
 from wordbias.rendering import how_many
 from wordbias.results import number
 from wordbias.rows import Found, given
@@ -150,7 +150,7 @@ def _of_construction(line: Line) -> str:
 
 
 def _leaning(subject: str, rows: Sequence[Found]) -> list[str]:
-    own = [row for row in rows if row["subject"] == subject and occupations.claims(row)]
+    own = [row for row in rows if row["subject"] == subject and occupations.claims_occupations(row)]
     chosen = occupations.most_leaning(by_word(own, subject), _WORDS)
     if not chosen:
         return []

@@ -5,16 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from wordbias.pages.arranging import sections
-from wordbias.pages.cleaning import rows_of
-from wordbias.pages.document import Document
+from wordbias.errors import seen
+from wordbias.pages.document import Document, rows_of, said_by
 from wordbias.pages.headline import headline
-from wordbias.pages.page import page_title
-from wordbias.pages.provenance import said_by
+from wordbias.pages.page import page_title, sections
 from wordbias.pages.section import Section
 from wordbias.rendering import Table
 from wordbias.results import LIMITS
-from wordbias.visible import seen
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
 

@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wordbias.comparison import Comparison
-from wordbias.correlation import Correlation, Correlations
-from wordbias.errors import WordbiasError
-from wordbias.formats.atomic import check_writable, replacing
-from wordbias.optional import need
-from wordbias.pages.labels import INK, label
+from wordbias.errors import WordbiasError, need
+from wordbias.formats.files import check_writable, replacing
+from wordbias.pages.svg import INK, label_points
 from wordbias.progress import in_notebook
+from wordbias.rows import Comparison, Correlation, Correlations
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -129,7 +127,7 @@ def draw_scatter(axes: Axes, table: Comparison, pair: Correlation, symbol: str =
     axes.margins(0.12)
     axes.set(xlabel=pair.x, ylabel=pair.y, title=_said(pair, symbol))
     names = [name for name, given in zip(table.subjects, both, strict=True) if given]
-    label(axes, points, names)
+    label_points(axes, points, names)
     return axes
 
 

@@ -1,19 +1,17 @@
 """Models of transformers, from a folder or the hub: loaded quietly, and refused in one line."""
 
-from wordbias.pretrained.computing import (
+from wordbias.pretrained.given import (
     PURPOSE,
+    ModelLike,
     evaluating,
     first_line,
+    in_folder,
+    model_and_tokenizer,
+    name_of,
     need_transformers,
     silent,
     to_device,
     to_float64,
-)
-from wordbias.pretrained.given import (
-    ModelLike,
-    in_folder,
-    model_and_tokenizer,
-    name_of,
     transformer_of,
 )
 from wordbias.pretrained.loading import (
@@ -23,8 +21,8 @@ from wordbias.pretrained.loading import (
     load_untrained,
     position_limit,
     usual_length,
+    weights_sha256,
 )
-from wordbias.pretrained.weights import weights_sha256
 
 __all__ = [
     "PURPOSE",

@@ -1,10 +1,17 @@
-"""Loading: a folder without a network, a name on the hub from the cache first, no foreign code."""
+"""Loading: a folder without a network, a name on the hub from the cache first, no foreign code.
+
+What cannot be loaded: said early, in one line, and with a remedy.
+
+A model's weights: their hash, and whether they are those of its config.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,20 +19,167 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import safe_open
 
-from wordbias.errors import WordbiasError
-from wordbias.optional import need
-from wordbias.pretrained.computing import (
+from wordbias.devices import threads
+from wordbias.errors import WordbiasError, need
+from wordbias.pretrained.given import (
     PURPOSE,
+    ModelLike,
     evaluating,
+    first_line,
+    model_and_tokenizer,
+    name_of,
     need_transformers,
     silent,
     to_device,
 )
-from wordbias.pretrained.given import ModelLike, model_and_tokenizer, name_of
-from wordbias.pretrained.refusing import check_hub, check_name, unloadable
-from wordbias.pretrained.weights import check_layers, of_other_layers
-from wordbias.threads import threads
+
+HUB_SECONDS = 10
+_HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
+
+
+def check_name(name: str) -> None:
+    """Refuse what can be neither a folder nor a name on the hub."""
+    path, remedy = Path(name), "give a folder, or a model's name on the hub"
+    if not name.strip():
+        raise WordbiasError(f"expected a model, found an empty name; {remedy}")
+    if path.is_file():
+        raise WordbiasError(f"{name}: is a file, and a model is a folder; {remedy}")
+    if path.is_dir() and not (path / "config.json").is_file():
+        raise WordbiasError(f"{name}: is a folder without a config.json, so no model; {remedy}")
+    if not path.is_dir() and not _HUB_NAME.fullmatch(name):
+        raise WordbiasError(f"{name}: no such folder; {remedy}")
+
+
+def check_hub(name: str) -> None:
+    """Say at once what transformers would say after half a minute of attempts."""
+    hub = need("huggingface_hub", extra="contextual", purpose=PURPOSE)
+    try:
+        hub.model_info(name, timeout=HUB_SECONDS)
+    except Exception as error:  # no network, no such model, no leave to read it
+        raise WordbiasError(
+            f"{name}: no such folder, not in the cache of the hub, and not to be had from it "
+            f"({first_line(error)[:200]}); name a model's folder, or fetch it once with: "
+            f"hf download {name}"
+        ) from None
+
+
+def unloadable(name: str, what: str, error: Exception) -> WordbiasError:
+    """Say what a folder or a name should have been, and why it could not be loaded."""
+    said = str(error)
+    reason = next((why for sign, why in _REASONS.items() if sign in said), first_line(error))
+    return WordbiasError(f"{name}: cannot be loaded as {what}: {reason}")
+
+
+_REASONS = {
+    "Weights only load failed": "its weights are a damaged pickle, or one that asks to run code, "
+    "which is never done; give a folder with a model.safetensors",
+    "ignore_mismatched_sizes": "its weights have other shapes than its config says; give a folder "
+    "whose files belong together",
+    "no file named model.safetensors": "it has no weights (no model.safetensors); give a folder "
+    "with all of a model's files",
+    "must be a mapping": "its config.json holds no settings; fetch or write it again",
+    "backend tokenizer": "it has no tokenizer that can be read (a tokenizer.json)",
+    "Error while deserializing header": "its weights are damaged; fetch or write them again",
+    "contains custom code": "it needs code that comes with it, which is never run; give a model of "
+    "an architecture that transformers has",
+}
+"""What transformers says at length, or with a remedy that is none here."""
+
+
+_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
+_FILES = (
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+)
+
+
+def weights_sha256(model: Any, without: str = "") -> str:
+    """Return a hash of all weights and their names, but for those of a part called `without`."""
+    digest = hashlib.sha256()
+    uint8 = need("torch", extra="contextual", purpose=PURPOSE).uint8
+    for name, weight in sorted(model.state_dict().items()):
+        if without in name.split("."):
+            continue
+        digest.update(f"{name} {weight.dtype} {tuple(weight.shape)}\n".encode())
+        digest.update(weight.detach().cpu().contiguous().view(-1).view(uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def check_layers(name: str, config: Any, **where: Any) -> None:
+    """Compare the layers that a config promises with the weights, before a model is built.
+
+    Parameters
+    ----------
+    where
+        What transformers is told of where to look, such as ``local_files_only``.
+
+    Raises
+    ------
+    WordbiasError
+        If the config has no layer, or more than the weights.
+    """
+    layers = getattr(config, "num_hidden_layers", None)
+    if not isinstance(layers, int):
+        return
+    if layers < 1:
+        raise WordbiasError(
+            f"its config.json says that it has {layers} layers; expected at least 1; give a folder "
+            "whose files belong together"
+        )
+    names = _weight_names(name, **where)
+    places = [(weight, found.end()) for weight in names for found in _NUMBER.finditer(weight)]
+    numbered = len({weight[:end] for weight, end in places})
+    if names and getattr(config, "num_hidden_groups", layers) > numbered:
+        raise WordbiasError(
+            f"its config.json says that it has {layers:,} layers, its weights have at most "
+            f"{numbered:,}; give a folder whose files belong together"
+        )
+
+
+def _weight_names(name: str, **where: Any) -> Sequence[str]:
+    """Return the names of the weights in a model's files, none where no file can be read."""
+    hub = need("transformers.utils.hub", extra="contextual", purpose=PURPOSE)
+    for file in _FILES:
+        try:
+            path = hub.cached_file(name, file, _raise_exceptions_for_missing_entries=False, **where)
+            if path is None:
+                continue
+            if file.endswith(".json"):
+                with open(path, encoding="utf-8") as stream:
+                    return list(json.load(stream)["weight_map"])
+            if file.endswith(".safetensors"):
+                with safe_open(path, "np") as tensors:
+                    return list(tensors.keys())
+            torch = need("torch", extra="contextual", purpose=PURPOSE)
+            return list(torch.load(path, map_location="meta", weights_only=True, mmap=True))
+        except Exception:  # loading the model says what is the matter with the file
+            return ()
+    return ()
+
+
+def of_other_layers(model: Any, unused: Iterable[str]) -> str | None:
+    """Return a weight of a layer that a model lacks, though it has others of the same kind.
+
+    A head of another task is of no such layer: it may be left out.
+
+    Parameters
+    ----------
+    unused
+        Names of weights that a file holds and the model does not.
+    """
+    prefix = f"{model.base_model_prefix}."
+    known = {_alike(name, prefix) for name in model.state_dict()}
+    numbered = (name for name in unused if _NUMBER.search(name))
+    return next((name for name in numbered if _alike(name, prefix) in known), None)
+
+
+def _alike(name: str, prefix: str) -> str:
+    return _NUMBER.sub("#", name.removeprefix(prefix))
+
 
 LONGEST = 512
 """Tokens of a text that are read where no other number is given and the model allows it."""

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from wordbias.probes.accuracy import probe_accuracy as probe_accuracy
+    from wordbias.probes.ceat import ceat as ceat
     from wordbias.probes.encoder import Encoder as Encoder
     from wordbias.probes.encoding import encode as encode
     from wordbias.probes.encoding import encode_spans as encode_spans
-    from wordbias.probes.in_context import ceat as ceat
     from wordbias.probes.online import online_code as online_code
     from wordbias.probes.online import online_codes as online_codes
     from wordbias.probes.representations import Representations as Representations
-    from wordbias.probes.storage import load_representations as load_representations
-    from wordbias.probes.storage import save_representations as save_representations
+    from wordbias.probes.representations import load_representations as load_representations
+    from wordbias.probes.representations import save_representations as save_representations
 
 _HOME = {
     "Encoder": "encoder",

@@ -9,12 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
-from wordbias.probes.examples import Examples
-from wordbias.probes.jobs import make_jobs
-from wordbias.probes.recipe import Recipe, Result
+from wordbias.probes.inputs import Examples
 from wordbias.probes.representations import Column
-from wordbias.probes.schedule import DEV_SHARE, Job, Schedule
-from wordbias.probes.trainer import train_jobs
+from wordbias.probes.schedule import DEV_SHARE, Job, Recipe, Result, Schedule, make_jobs
+from wordbias.probes.train import train_jobs
 
 Integers = NDArray[np.intp]
 
@@ -73,7 +71,7 @@ def probe_accuracy(
         ``train``, ``dev`` (or ``valid``, …) and ``test`` for each example; by default eight,
         one and one in ten of each class. Without dev examples a tenth of the training ones serve.
     types
-        A code for each example; see `wordbias.probes.control.control_labels`.
+        A code for each example; see `wordbias.probes.inputs.control_labels`.
 
     Returns
     -------

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.probes.recipe import Result
+from wordbias.probes.schedule import Result
 
 LN2 = math.log(2)
 

@@ -11,8 +11,7 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.errors import WordbiasError
-from wordbias.optional import need
+from wordbias.errors import WordbiasError, need
 from wordbias.pretrained import (
     PURPOSE,
     LoadedModel,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.probes.recipe import Recipe
+from wordbias.probes.schedule import Recipe
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.intp]

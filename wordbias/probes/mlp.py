@@ -15,10 +15,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from wordbias.devices import find_device
 from wordbias.probes.linear import BETAS, EPS, Floats, Integers
-from wordbias.probes.recipe import Recipe
-from wordbias.probes.stacked import Make
-from wordbias.torch_threads import find_device
+from wordbias.probes.schedule import Recipe
+from wordbias.probes.train import Make
 
 
 def is_cpu(device: str | None) -> bool:

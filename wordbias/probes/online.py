@@ -1,27 +1,34 @@
-"""MDL online codes: how few bits send the labels to someone who has the vectors."""
+"""MDL online codes: how few bits send the labels to someone who has the vectors.
+
+Online codes of every layer under every seed, each a job of its own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from wordbias.arrays import aligned
 from wordbias.errors import WordbiasError
 from wordbias.probes.codelength import OnlineCode
-from wordbias.probes.examples import Examples
-from wordbias.probes.jobs import make_jobs
-from wordbias.probes.recipe import Recipe
+from wordbias.probes.inputs import Examples
 from wordbias.probes.schedule import (
     FRACTIONS,
+    Recipe,
     Schedule,
     Stretch,
     block_ends,
     grouped,
+    make_jobs,
     nested,
 )
-from wordbias.probes.trainer import train_jobs
+from wordbias.probes.train import train_jobs
+from wordbias.workers import Workers
 
 Integers = NDArray[np.intp]
 
@@ -125,7 +132,7 @@ def online_codes(
         Each has an order and first weights of its own, which all layers share.
     groups, types
         A code for each example, shape ``(n,)``; see `online_code` and
-        `wordbias.probes.control.control_labels`.
+        `wordbias.probes.inputs.control_labels`.
     control
         Whether to code a control task too.
 
@@ -198,3 +205,34 @@ def _sent(n: int, dev: Integers | None) -> Integers:
             f"the dev set: expected some of {n:,} examples, each once; found {len(dev):,} places"
         )
     return np.setdiff1d(np.arange(n), dev)
+
+
+def codes_apart(
+    examples: Examples, workers: Workers, *, seeds: Sequence[int] = (0,), **settings: Any
+) -> list[Coded]:
+    """Return what `wordbias.probes.online.online_codes` does, and do it where `workers` says.
+
+    Parameters
+    ----------
+    settings
+        Those of `online_codes`. The codes are the same bit by bit wherever the jobs are done; and
+        but for the last bits of float32 those that one process computes, where probes share matrix
+        products.
+    """
+    if workers.here:
+        return online_codes(examples, seeds=seeds, **settings)
+    code = partial(_code, **settings)
+    jobs = [(place, seed) for place in range(len(examples.layers)) for seed in seeds]
+    found = workers.results(code, jobs, examples.name, shared=(examples,), unit="code")
+    return [coded for codes in found for coded in codes]
+
+
+def _code(examples: Examples, job: tuple[int, int], **settings: Any) -> list[Coded]:
+    place, seed = job
+    vectors = aligned(examples.vectors[place : place + 1])
+    one = replace(
+        examples,
+        vectors=vectors,
+        layers=examples.layers[place : place + 1],
+    )
+    return online_codes(one, seeds=[seed], **settings)

@@ -1,20 +1,30 @@
-"""Representations: vectors of texts from several layers of an encoder, and the texts' labels."""
+"""Representations: vectors of texts from several layers of an encoder, and the texts' labels.
+
+Representations on disk: safetensors, mapped into memory when read.
+
+What a file of representations says of itself, and whether that is what is wanted.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.errors import WordbiasError
+from wordbias.errors import WordbiasError, on_a_line
+from wordbias.formats.files import replacing
+from wordbias.formats.stored import REPRESENTATIONS, read_header, reading
+from wordbias.formats.tensors import header_of
+from wordbias.probes.encoding import Work
 from wordbias.rendering import as_paragraph, how_many
 from wordbias.results import Report
-from wordbias.visible import on_a_line
 
 Layers = int | Sequence[int] | str | None
 """Numbers of layers, ``all``, ``last``, or None where nothing is asked for."""
@@ -168,8 +178,6 @@ class Representations:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write them as ``wordbias encode`` does; the file is written whole or not at all."""
-        from wordbias.probes.storage import save_representations
-
         save_representations(self, os.fspath(path))
 
     def layer(self, number: int) -> NDArray[np.float32]:
@@ -202,3 +210,131 @@ class Representations:
             known = ", ".join(self.columns) or "none"
             raise WordbiasError(f"{self.name}: no column {name!r}; it holds {known}")
         return self.columns[name]
+
+
+_COLUMN = "column."
+
+
+def save_representations(found: Representations, path: str | Path) -> None:
+    """Write representations; the file takes its name only when it is complete."""
+    with replacing(path) as file:
+        file.write(header(found))
+        file.write(np.ascontiguousarray(found.vectors, np.float32).data)
+        for column in found.columns.values():
+            file.write(np.ascontiguousarray(column.codes, np.int32).data)
+
+
+def load_representations(path: str | Path) -> Representations:
+    """Map what `save_representations` wrote.
+
+    Raises
+    ------
+    WordbiasError
+        If the file is none, is damaged, or holds something else.
+    """
+    with reading(path, REPRESENTATIONS, "mapped") as (tensors, known):
+        layers = tuple(int(layer) for layer in known["layers"])
+        columns = {
+            name: _column(name, tensors[_COLUMN + name], tuple(values))
+            for name, values in dict(known["columns"]).items()
+        }
+        about, vectors = dict(known["about"]), tensors["vectors"]
+    return Representations(vectors, layers, columns, about, Path(path).stem)
+
+
+def _column(name: str, codes: NDArray[Any], values: tuple[Any, ...]) -> Column:
+    """Check that codes are places in the values."""
+    if not all(isinstance(value, str) for value in values):
+        raise ValueError(f"column {name!r} has values that are no text")
+    if codes.ndim != 1 or codes.dtype.kind not in "iu":
+        raise ValueError(f"column {name!r} has codes of {codes.dtype} of shape {codes.shape}")
+    if len(codes) and not 0 <= codes.min() <= codes.max() < len(values):
+        raise ValueError(f"column {name!r} has codes beyond its {len(values)} values")
+    return Column(codes, values)
+
+
+def header(found: Representations) -> bytes:
+    """Return the file's beginning; vectors and then the columns' codes follow it."""
+    shapes: dict[str, tuple[str, tuple[int, ...]]] = {"vectors": ("F32", found.vectors.shape)}
+    shapes |= {_COLUMN + name: ("I32", (len(found),)) for name in found.columns}
+    known: dict[str, Any] = {
+        "layers": list(found.layers),
+        "columns": {name: list(column.values) for name, column in found.columns.items()},
+        "about": dict(found.about),
+    }
+    return header_of(shapes, {REPRESENTATIONS: json.dumps(known)})
+
+
+_REMEDY = "remove it, or name another output"
+
+
+def provenance(work: Work, texts: str, sha256: str) -> dict[str, Any]:
+    """Return what a file of representations says of itself.
+
+    Parameters
+    ----------
+    texts
+        What the texts are called.
+    sha256
+        Their hash.
+    """
+    encoder = work.encoder
+    return {
+        "model": encoder.name,
+        "random_init": encoder.random_init,
+        "precision": encoder.precision,
+        "device": encoder.device,
+        "weights_sha256": encoder.sha256(),
+        **work.settings.to_dict(),
+        "texts": texts,
+        "texts_sha256": sha256,
+        "truncated": work.truncated,
+        "versions": _versions(),
+    }
+
+
+def stored_provenance(path: Path) -> dict[str, Any]:
+    """Return what a file says of itself.
+
+    Raises
+    ------
+    WordbiasError
+        If it holds no representations: it is not overwritten.
+    """
+    try:
+        return dict(read_header(path, REPRESENTATIONS)["about"])
+    except (WordbiasError, ValueError, KeyError, TypeError):
+        raise WordbiasError(
+            f"{path}: is there already and holds no representations; {_REMEDY}"
+        ) from None
+
+
+def check_same(path: Path, wanted: Representations) -> None:
+    """Refuse a file that does not begin as that of `wanted` does.
+
+    Raises
+    ------
+    WordbiasError
+        Naming the difference.
+    """
+    known = stored_provenance(path)
+    head = header(wanted)
+    with path.open("rb") as file:
+        if file.read(len(head)) != head:
+            raise WordbiasError(
+                f"{path}: is of another run: {_difference(known, wanted.about)}; {_REMEDY}"
+            )
+
+
+def _difference(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    there, here = (json.loads(json.dumps(dict(value))) for value in (known, wanted))
+    for key in dict.fromkeys([*here, *there]):
+        if there.get(key) != here.get(key):
+            return f"its {key} is {there.get(key)!r}, not {here.get(key)!r}"
+    return "its columns are others"
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {package: version(package) for package in ("torch", "transformers", "tokenizers")}

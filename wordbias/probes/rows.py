@@ -10,7 +10,7 @@ import numpy as np
 from wordbias.measures.registry import ideal
 from wordbias.probes.accuracy import Probed
 from wordbias.probes.codelength import OnlineCode, to_published
-from wordbias.probes.examples import Examples
+from wordbias.probes.inputs import Examples
 from wordbias.probes.online import Coded
 from wordbias.results import Row
 from wordbias.statistics import majority_share, wilson

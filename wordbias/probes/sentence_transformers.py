@@ -16,8 +16,7 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, TypeGuard
 
-from wordbias.errors import WordbiasError
-from wordbias.optional import need
+from wordbias.errors import WordbiasError, need
 from wordbias.pretrained import PURPOSE, first_line
 
 MODULES = "modules.json"

@@ -1,9 +1,20 @@
-"""Texts to tokens: truncated knowingly, with the tokens that a span of characters falls on."""
+"""Texts to tokens: truncated knowingly, with the tokens that a span of characters falls on.
+
+Tokenised texts, side by side in a few arrays.
+
+Where a word stands in a text: characters from the first up to but without the second.
+
+Batches of tokenised texts: of like length, padded, the longest first.
+"""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +22,72 @@ from numpy.typing import NDArray
 from wordbias.errors import WordbiasError
 from wordbias.pretrained import need_transformers, silent
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.tokens import Int, Lost, Span, Tokens
 from wordbias.progress import progress
+
+Span = tuple[int, int]
+"""Characters of a text, from the first up to but without the second."""
+Int = NDArray[np.int64]
+
+
+class Lost(NamedTuple):
+    """A span without tokens: its place among the texts, and why."""
+
+    place: int
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """Tokenised texts.
+
+    Attributes
+    ----------
+    ids, special, types
+        Of all tokens, text after text, shape ``(N,)``: numbers in the vocabulary, whether it was
+        added by the tokenizer, segment.
+    starts
+        Where each text begins among them, and the end, shape ``(n + 1,)``.
+    cut
+        Which texts were cut, shape ``(n,)``.
+    ranges
+        First and behind the last token of each text's span, shape ``(n, 2)``; without spans the
+        whole text.
+    lost
+        Spans that no token is left of.
+    """
+
+    ids: NDArray[np.int32]
+    special: NDArray[np.bool_]
+    types: NDArray[np.int8]
+    starts: Int
+    cut: NDArray[np.bool_]
+    ranges: Int
+    lost: list[Lost] = field(default_factory=list)
+
+    @property
+    def lengths(self) -> Int:
+        """Tokens of each text, shape ``(n,)``."""
+        return np.diff(self.starts)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Tokens]) -> Tokens:
+        """Put tokenised texts one after the other."""
+        lengths = np.concatenate([part.lengths for part in parts])
+        places = np.cumsum([0, *(len(part.cut) for part in parts)])
+        return cls(
+            np.concatenate([part.ids for part in parts]),
+            np.concatenate([part.special for part in parts]),
+            np.concatenate([part.types for part in parts]),
+            np.cumsum([0, *lengths]),
+            np.concatenate([part.cut for part in parts]),
+            np.concatenate([part.ranges for part in parts]),
+            [
+                Lost(int(start) + lost.place, lost.reason)
+                for start, part in zip(places, parts, strict=False)
+                for lost in part.lost
+            ],
+        )
+
 
 TEXTS_TOGETHER = 512
 """Texts that the tokenizer is given at a time."""
@@ -165,3 +240,86 @@ def _ranges(
 
 def _flat(values: Sequence[Sequence[int]], dtype: Any) -> NDArray[Any]:
     return np.array([value for part in values for value in part], dtype)
+
+
+def find_word(text: str, word: str) -> Span | None:
+    """Return the span of the first occurrence of a word, whatever its case; None if there is none.
+
+    What stands before and behind it is no letter, digit, underscore or combining mark, so that
+    `man` is not found in `woman`, but is in `man's`. A word may consist of several, as `New York`.
+    """
+    pattern = _pattern(" ".join(word.split()))
+    return first_alone(pattern, text) if pattern else None
+
+
+@cache
+def _pattern(word: str) -> re.Pattern[str] | None:
+    return pattern_of(word, re.IGNORECASE) if word else None
+
+
+def pattern_of(word: str, flags: re.RegexFlag) -> re.Pattern[str]:
+    """Compile a word, its parts apart by any white space, with no letter or digit around it."""
+    parts = r"\s+".join(map(re.escape, word.split()))
+    return re.compile(rf"(?<!\w){parts}(?!\w)", flags)
+
+
+def first_alone(pattern: re.Pattern[str], text: str) -> Span | None:
+    """Return where a pattern first matches without a combining mark before or behind it.
+
+    Such a mark (an accent by itself, a vowel sign of Devanagari) belongs to the word it stands in:
+    `cafe` is not in `cafe` + U+0301.
+    """
+    found = pattern.search(text)
+    while found is not None:
+        start, end = found.span()
+        if not (_is_mark(text[start - 1 : start]) or _is_mark(text[end : end + 1])):
+            return start, end
+        found = pattern.search(text, start + 1)
+    return None
+
+
+def _is_mark(character: str) -> bool:
+    """Say whether a character is a combining mark.
+
+    A variation selector is none: it chooses how a symbol is drawn, behind which a word may stand.
+    """
+    if not character or character.isascii() or unicodedata.category(character)[0] != "M":
+        return False
+    return not unicodedata.name(character, "").startswith("VARIATION SELECTOR")
+
+
+Places = NDArray[np.intp]
+
+
+def batched(order: Places, lengths: NDArray[np.int64], budget: int) -> Iterator[Places]:
+    """Cut an order of texts, longest first, into batches of at most `budget` tokens.
+
+    Padding counts. A text that alone is longer than the budget is a batch of its own. The longest
+    come first, so that memory that does not suffice is known at once.
+    """
+    start = 0
+    while start < len(order):
+        size = max(1, budget // int(lengths[order[start]]))
+        yield order[start : start + size]
+        start += size
+
+
+def copies_of(texts: Places, count: int) -> list[Places]:
+    """Return the places of the texts that are equal to each distinct one."""
+    order = np.argsort(texts, kind="stable")
+    return np.split(order, np.searchsorted(texts[order], np.arange(1, count)))
+
+
+def padded(tokens: Tokens, rows: Places, tokenizer: Any) -> dict[str, NDArray[np.int64]]:
+    """Return the model's arguments for some texts, padded on the right, shape ``(B, T)`` each."""
+    lengths = tokens.lengths[rows]
+    shape = len(rows), int(lengths.max())
+    ids = np.full(shape, tokenizer.pad_token_id or 0, np.int64)
+    types = np.full(shape, tokenizer.pad_token_type_id, np.int64)
+    mask = np.arange(shape[1]) < lengths[:, None]
+    picked = np.concatenate([np.arange(tokens.starts[r], tokens.starts[r + 1]) for r in rows])
+    ids[mask], types[mask] = tokens.ids[picked], tokens.types[picked]
+    inputs = {"input_ids": ids, "attention_mask": mask.astype(np.int64)}
+    if "token_type_ids" in tokenizer.model_input_names:
+        inputs["token_type_ids"] = types
+    return inputs

@@ -6,8 +6,7 @@ from wordbias.resources.catalogue import Resource, catalogue, choose
 from wordbias.resources.storage import folder, located, state
 
 if TYPE_CHECKING:
-    from wordbias.resources.fetching import Fetched, fetch
-    from wordbias.resources.obtaining import Ways
+    from wordbias.resources.fetching import Fetched, Ways, fetch
 
 __all__ = [
     "Fetched",
@@ -29,7 +28,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(fetching, name)
     if name == "Ways":
-        from wordbias.resources.obtaining import Ways
+        from wordbias.resources.fetching import Ways
 
         return Ways
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -138,7 +138,10 @@ def replacing_folder(resource: Resource) -> Iterator[Path]:
 
     What an earlier process left half-done is cleared first.
     """
-    from wordbias.formats.atomic import rename, sync_folder  # loads numpy, which Tab must not
+    from wordbias.formats.files import (
+        rename,
+        sync_folder,  # loads numpy, which Tab must not
+    )
 
     clear_unfinished(resource)
     home, new, old = _places(resource)
@@ -156,7 +159,7 @@ def replacing_folder(resource: Resource) -> Iterator[Path]:
 
 def clear_unfinished(resource: Resource) -> None:
     """Remove what a killed process left beside the resource's place; put back what was there."""
-    from wordbias.formats.atomic import rename  # loads numpy, which Tab must not
+    from wordbias.formats.files import rename  # loads numpy, which Tab must not
 
     home, new, old = _places(resource)
     if old.exists() and not home.exists():

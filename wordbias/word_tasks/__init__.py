@@ -7,12 +7,10 @@ that says nothing about it, and two unknown words look alike. Values of two embe
 at equal coverage; before and after debiasing it is equal.
 """
 
-from wordbias.word_tasks.analogy import Accuracy, Analogies, analogies
+from wordbias.word_tasks.analogy import Accuracy, Analogies, analogies, answer
+from wordbias.word_tasks.quality import Settings, quality
 from wordbias.word_tasks.sets import AnalogySet, SimilaritySet, find_sets, read_set
-from wordbias.word_tasks.similarity import Similarity, similarity
-from wordbias.word_tasks.solving import answer
-from wordbias.word_tasks.space import Space
-from wordbias.word_tasks.study import Settings, quality
+from wordbias.word_tasks.similarity import Similarity, Space, similarity
 
 __all__ = [
     "Accuracy",

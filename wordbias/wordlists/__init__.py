@@ -3,29 +3,29 @@
 Importing this package reads no file; each list is read when it is first asked for, and once.
 """
 
-from wordbias.wordlists.attribute import Attribute as Attribute
-from wordbias.wordlists.attribute import GroupsLike as GroupsLike
-from wordbias.wordlists.attribute import load_attribute as load_attribute
-from wordbias.wordlists.attribute import other_than_gender as other_than_gender
-from wordbias.wordlists.attribute import resolve_groups as resolve_groups
-from wordbias.wordlists.built_in import ATTRIBUTES as ATTRIBUTES
+from wordbias.wordlists.groups import ATTRIBUTES as ATTRIBUTES
+from wordbias.wordlists.groups import Attribute as Attribute
+from wordbias.wordlists.groups import GroupsLike as GroupsLike
 from wordbias.wordlists.groups import WordGroups as WordGroups
-from wordbias.wordlists.names import common_names as common_names
-from wordbias.wordlists.names import names as names
-from wordbias.wordlists.names import test_names as test_names
+from wordbias.wordlists.groups import WordSets as WordSets
+from wordbias.wordlists.groups import load_attribute as load_attribute
+from wordbias.wordlists.groups import other_than_gender as other_than_gender
+from wordbias.wordlists.groups import resolve_groups as resolve_groups
 from wordbias.wordlists.queries import Query as Query
 from wordbias.wordlists.queries import choose_query as choose_query
 from wordbias.wordlists.queries import group_queries as group_queries
-from wordbias.wordlists.query_files import load_queries as load_queries
-from wordbias.wordlists.query_files import load_two_sets as load_two_sets
+from wordbias.wordlists.queries import load_queries as load_queries
+from wordbias.wordlists.queries import load_two_sets as load_two_sets
 from wordbias.wordlists.resolve import Resolved as Resolved
 from wordbias.wordlists.resolve import candidates as candidates
 from wordbias.wordlists.resolve import resolve as resolve
 from wordbias.wordlists.resolve import resolve_pairs as resolve_pairs
-from wordbias.wordlists.sets import WordSets as WordSets
 from wordbias.wordlists.templates import Gendered as Gendered
 from wordbias.wordlists.templates import Templates as Templates
-from wordbias.wordlists.text import wordlist as wordlist
+from wordbias.wordlists.templates import common_names as common_names
+from wordbias.wordlists.templates import names as names
+from wordbias.wordlists.templates import test_names as test_names
+from wordbias.wordlists.toml import wordlist as wordlist
 
 __all__ = [
     "ATTRIBUTES",

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from wordbias.errors import WordbiasError
-from wordbias.wordlists._fields import as_pairs
-from wordbias.wordlists._toml import as_words, packaged, read_toml
-from wordbias.wordlists.attribute import Attribute
+from wordbias.wordlists.groups import Attribute
+from wordbias.wordlists.toml import as_pairs, as_words, packaged, read_toml
 
 _NOT_OF_PEOPLE = ("body_and_medicine", "animals")
 

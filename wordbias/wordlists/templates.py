@@ -1,14 +1,121 @@
-"""The words of the sentence templates, and which verb goes with which object."""
+"""The words of the sentence templates, and which verb goes with which object.
 
+Whom sentences are about: people of each group, as nouns, pronouns, names or occupations.
+
+First names of US births in 2020.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from wordbias.errors import WordbiasError
-from wordbias.wordlists._toml import as_table, as_words, packaged, read_toml
-from wordbias.wordlists.names import test_names
-from wordbias.wordlists.text import read_lines
+from wordbias.wordlists.toml import (
+    as_table,
+    as_words,
+    packaged,
+    read_lines,
+    read_toml,
+    refuse_unknown,
+    words_of,
+)
+
+Words = tuple[str, ...]
+Subjects = Mapping[str, tuple[Words, ...]]
+"""For each kind of word the words of every group, in the order of the groups."""
+
+KINDS = ("nouns", "pronouns", "names", "occupations")
+
+
+def read_subjects(file: Traversable, tables: Mapping[str, Any], groups: Sequence[str]) -> Subjects:
+    """Read the tables ``[subjects.nouns]``, ``[subjects.names]``, … of an attribute file.
+
+    Each has a list of words for every group. Nouns and occupations are what may stand behind an
+    article, "young person"; pronouns and names stand alone.
+
+    Raises
+    ------
+    WordbiasError
+        If a kind or a group is unknown, a list is empty, or a word is in two groups.
+    """
+    where = f"{file}: [subjects]"
+    kinds = as_table(tables.get("subjects"), where)
+    refuse_unknown(kinds, KINDS, where)
+    return {kind: _of_groups(file, kinds[kind], groups, f"{where} {kind}") for kind in kinds}
+
+
+def _of_groups(
+    file: Traversable, value: object, groups: Sequence[str], where: str
+) -> tuple[Words, ...]:
+    lists = as_table(value, where)
+    refuse_unknown(lists, groups, where)
+    found = tuple(_of_group(file, lists, group, where) for group in groups)
+    seen: set[str] = set()
+    for words in found:
+        if both := seen.intersection(words):
+            raise WordbiasError(f"{where}: {min(both)!r} is in two groups; remove it from one")
+        seen.update(words)
+    return found
+
+
+def _of_group(file: Traversable, lists: Mapping[str, Any], group: str, where: str) -> Words:
+    words = words_of(file, lists.get(group, []), f"{where} {group}")
+    if not words:
+        raise WordbiasError(f"{where}: expected words of {group}, found none; add some")
+    return words
+
+
+def names() -> dict[str, float]:
+    """Return the share of female bearers of each name, the most frequent name first.
+
+    Returns
+    -------
+    dict of str to float
+        ``F / (F + M)`` among US births registered in 2020. A fresh copy at each call.
+    """
+    return dict(_file()["share"])
+
+
+def common_names() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return 100 female and 100 male names that span the gender subspace.
+
+    Returns
+    -------
+    female, male : tuple of str
+        The most frequent names of (almost) one sex that are nothing else in lower-cased vectors.
+    """
+    return _both("subspace")
+
+
+def test_names() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return 32 female and 32 male names for testing, none of them in :func:`common_names`.
+
+    Returns
+    -------
+    female, male : tuple of str
+    """
+    return _both("test")
+
+
+# Its name must not make pytest run it where it is imported.
+test_names.__test__ = False  # type: ignore[attr-defined]
+
+
+@cache
+def _file() -> dict[str, Any]:
+    return read_toml(packaged("names.toml"))
+
+
+def _both(table: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    lists = _file()[table]
+    return (
+        as_words(lists["female"], f"names.toml: {table}.female"),
+        as_words(lists["male"], f"names.toml: {table}.male"),
+    )
+
 
 Lists = dict[str, tuple[str, ...]]
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.contextual.sentence_pairs import load_text_pairs
 from wordbias.contextual.stereoset.tables import Source, read_text
-from wordbias.contextual.text_pairs import load_text_pairs
 from wordbias.errors import WordbiasError
 from wordbias.nli.pairs import LABELS, PairsLike
 from wordbias.rendering import how_many

@@ -9,17 +9,30 @@ next, and ′ for the gender-swapped text of the same row:
 
 Eq. (2) names the swapped sentences by what they have become: what was the stereotype is "Anti" once
 the genders are swapped. Strength S and Distance D are the means of the most extreme tenth.
+
+Settings by which scores become measures, and what rows report of them.
+
+From probabilities to rows: stereotype score, Strength and Distance of enhanced StereoSet.
+
+From scores to rows: which sentences a model prefers, in StereoSet itself and in CrowS-Pairs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from math import ceil, floor
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias.contextual.stereoset.gsss import GENDERS, Gsss
+from wordbias.contextual.stereoset.published import DIRECTIONS, Cluster, CrowsPairs
 from wordbias.errors import WordbiasError
+from wordbias.measures.registry import ideal
+from wordbias.results import Row
+from wordbias.statistics import SAMPLES, bootstrap, percentile_interval, resamples
 
 Float = NDArray[np.float64]
 Rounding = Literal["nearest", "down", "up"]
@@ -142,3 +155,219 @@ def _checked(p: Float) -> Float:
     if not (np.isfinite(p).all() and (p >= 0).all() and (p <= 1).all()):
         raise WordbiasError("expected probabilities: numbers from 0 to 1")
     return p
+
+
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings by which scores become measures.
+
+    Attributes
+    ----------
+    share, rounding
+        Share of the most extreme triples, and its rounding; see `extremes`.
+    absolute
+        Take the triples of largest |s|, whichever direction, and average |s|. By default those of
+        largest s: most biased is most stereotypical.
+    as_published
+        Ties count 0 in the stereotype score; StereoSet's blanks are filled as its code does (see
+        `wordbias.contextual.masked_model`), its shares averaged over its terms; CrowS-Pairs'
+        likelihoods are compared to three digits.
+    seed, samples
+        Seed and number of the bootstrap samples of triples.
+    """
+
+    share: float = SHARE
+    rounding: Rounding = "nearest"
+    absolute: bool = False
+    as_published: bool = False
+    seed: int = 0
+    samples: int = SAMPLES
+
+    @property
+    def ties(self) -> float:
+        """Value of an equal score."""
+        return 0.0 if self.as_published else 0.5
+
+    def seeded(self) -> dict[str, Any]:
+        """Return what rows say of the bootstrap and of what was averaged."""
+        return {"seed": self.seed, "as_published": self.as_published}
+
+    def interval(self, values: Float, statistic: Callable[[Float], Float]) -> dict[str, Any]:
+        """Return the 95 % interval of a statistic, along the last axis, and how it was made.
+
+        The same triples are drawn for every model and measure, so that values can be compared.
+        """
+        rng = np.random.default_rng(self.seed)
+        drawn = bootstrap(lambda rows: statistic(values[rows]), len(values), rng, self.samples)
+        return {**percentile_interval(drawn)._asdict(), **self.seeded()}
+
+
+SUBSETS = (ALL, *GENDERS)
+
+
+def gsss_rows(
+    gsss: Gsss,
+    p: Float,
+    subject: str,
+    version: str,
+    settings: Settings | None = None,
+    *,
+    subsets: Sequence[str] = SUBSETS,
+) -> list[Row]:
+    """Measure SS, S and D of all triples, and of those about men and about women.
+
+    Parameters
+    ----------
+    p
+        Probabilities, shape ``(n, 3, 2)``: labels × original, swapped.
+    version
+        "original" or "repaired": which swaps `p` is of.
+    subsets
+        Of which triples: some of `SUBSETS`; one that the file has none of is left out.
+
+    Returns
+    -------
+    list of Row
+        ``ss`` (of the original triples; neutral .5), ``strength`` and ``distance`` (neutral 0) and
+        ``mean-strength``, the mean s of all triples, with 95 % intervals that draw the triples
+        again. Strength and distance are means of a tail, so that chance alone makes them larger
+        than 0, and an interval never holds 0: what S says is read beside ``opposite-strength``,
+        which is S with the labels exchanged, minus the mean of the lowest s.
+
+    Raises
+    ------
+    WordbiasError
+        If the shape does not fit the triples, or there is no such subset.
+    """
+    settings = settings or Settings()
+    if unknown := set(subsets) - set(SUBSETS):
+        raise WordbiasError(f"no subset {unknown.pop()!r}; choose among {', '.join(SUBSETS)}")
+    if len(p) != len(gsss.triples):
+        raise WordbiasError(f"expected probabilities of {len(gsss.triples)} triples, got {len(p)}")
+    gender = np.array([triple.gender for triple in gsss.triples])
+    return [
+        row
+        for subset in subsets
+        if (chosen := (gender == subset) | (subset == ALL)).any()
+        for row in _part(p[chosen], subject, {"version": version, "subset": subset}, settings)
+    ]
+
+
+def _part(p: Float, subject: str, about: dict[str, Any], settings: Settings) -> Iterator[Row]:
+    n = len(p)
+    k = extremes(n, settings.share, settings.rounding)
+    s, d = strengths(p), distances(p)
+    ranked = np.abs(s) if settings.absolute else s
+    better = preferred(p[:, 0, 0], p[:, 1, 0], settings.ties)
+    tail = {"share": settings.share, "rounding": settings.rounding, "extremes": k}
+    by = {"by": "absolute" if settings.absolute else "signed"}
+
+    def row(name: str, values: Float, size: int, details: dict[str, Any]) -> Row:
+        interval = settings.interval(values, lambda x: tail_mean(x, size))
+        about_row = {**about, "n": n, **ideal(name), **details, **interval}
+        return Row(subject, name, float(tail_mean(values, size)), about_row)
+
+    yield row("ss", better, n, {"ties": int((p[:, 0, 0] == p[:, 1, 0]).sum())})
+    yield row("strength", ranked, k, {**tail, **by})
+    if not settings.absolute:
+        yield row("opposite-strength", -s, k, {**tail, **by})
+    yield row("distance", d, k, tail)
+    yield row("mean-strength", s, n, {})
+
+
+_DIGITS = 3
+"""To which CrowS-Pairs' own metric rounds what it compares."""
+
+
+def stereoset_rows(
+    clusters: Sequence[Cluster],
+    scores: Float,
+    subject: str,
+    task: str,
+    settings: Settings | None = None,
+) -> list[Row]:
+    """Measure ss, lms and icat of StereoSet, for each type of bias and for all.
+
+    Parameters
+    ----------
+    scores
+        Shape ``(n, 3)`` in the order of the labels: only their order within a cluster matters.
+    task
+        "intersentence" or "intrasentence".
+    """
+    settings = settings or Settings()
+    types = np.array([one.bias_type for one in clusters])
+    targets = np.array([one.target for one in clusters])
+    subsets = list(dict.fromkeys(types.tolist()))
+    rows: list[Row] = []
+    for subset in [ALL] * (len(subsets) > 1) + subsets:
+        chosen = (types == subset) | (subset == ALL)
+        about = {"task": task, "subset": subset, "n": int(chosen.sum())}
+        rows += _cat(scores[chosen], targets[chosen], subject, about, settings)
+    return rows
+
+
+def _cat(
+    scores: Float,
+    targets: np.ndarray[Any, np.dtype[np.str_]],
+    subject: str,
+    about: dict[str, Any],
+    settings: Settings,
+) -> Iterator[Row]:
+    terms = targets if settings.as_published else None
+
+    def measured(rows: Any) -> tuple[float, float, float]:
+        chosen = scores[rows].T
+        named = None if terms is None else terms[rows]
+        ss = stereotype_score(*chosen[:2], targets=named, ties=settings.ties)
+        lms = language_score(*chosen, targets=named, ties=settings.ties)
+        return ss, lms, icat(lms, ss)
+
+    rng = np.random.default_rng(settings.seed)
+    blocks = resamples(len(scores), rng, settings.samples)
+    drawn = np.array([measured(rows) for block in blocks for rows in block])
+    about = {**about, "average": "triples" if terms is None else "terms", **settings.seeded()}
+    for i, (name, value) in enumerate(
+        zip(("ss", "lms", "icat"), measured(slice(None)), strict=True)
+    ):
+        interval = percentile_interval(drawn[:, i])._asdict()
+        yield Row(subject, name, value, {**about, **ideal(name), **interval})
+
+
+def crows_rows(
+    data: CrowsPairs, scores: Float, subject: str, settings: Settings | None = None
+) -> list[Row]:
+    """Measure how often the more stereotyping sentence is the likelier one: neutral .5.
+
+    Parameters
+    ----------
+    scores
+        Pseudo-log-likelihoods, shape ``(n, 2)``: more, less.
+
+    Returns
+    -------
+    list of Row
+        ``crows`` of all pairs, of each direction and of each type of bias.
+    """
+    settings = settings or Settings()
+    compared = np.round(scores, _DIGITS) if settings.as_published else scores
+    better = preferred(compared[:, 0], compared[:, 1], settings.ties)
+    rows = []
+    for subset, chosen in _subsets(data).items():
+        if chosen.any():
+            about = {"subset": subset, "n": int(chosen.sum()), **ideal("crows")}
+            interval = settings.interval(better[chosen], lambda x: x.mean(-1))
+            value = float(better[chosen].mean())
+            rows.append(Row(subject, "crows", value, {**about, **interval}))
+    return rows
+
+
+def _subsets(data: CrowsPairs) -> dict[str, NDArray[np.bool_]]:
+    direction = np.array([pair.direction for pair in data.pairs])
+    bias = np.array([pair.bias_type for pair in data.pairs])
+    subsets: dict[str, NDArray[np.bool_]] = {ALL: np.ones(len(bias), bool)}
+    subsets |= {one: direction == one for one in DIRECTIONS}
+    return subsets | {one: bias == one for one in dict.fromkeys(bias.tolist())}

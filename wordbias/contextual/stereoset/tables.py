@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from wordbias.errors import WordbiasError
-from wordbias.lines import OPENERS, read_bounded
+from wordbias.text_files import OPENERS, read_bounded
 
 
 class Source(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from wordbias.contextual.families import PARTS
-from wordbias.contextual.interventions import Intervention
+from wordbias.contextual.hooks import Intervention
 from wordbias.contextual.sites import Site
 from wordbias.errors import WordbiasError
 

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from wordbias.casting import like
+from wordbias.arrays import like
 from wordbias.errors import WordbiasError
-from wordbias.methods.steps import Arrays, Rows, check_width
+from wordbias.methods.transform import Arrays, Rows, check_width
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,517 @@
+"""Biographies: texts about people, each of an occupation and a gender.
+
+One person in a file of biographies: text, occupation, gender, split and name.
+
+Training, development and test part: those that the data name, or drawn.
+
+Reading biographies: tabbed text, CSV, jsonl or a pickle of the published kind.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from wordbias.biographies.pickles import is_pickle, read_pickle
+from wordbias.errors import WordbiasError
+from wordbias.formats.tables import is_parquet, kind_of, read_lines, read_parquet
+from wordbias.outcomes.confusion import listed
+from wordbias.outcomes.predictions import Frame
+
+Codes = NDArray[np.intp]
+FEMALE, MALE = "F", "M"
+GROUPS = (FEMALE, MALE)
+TRAIN, DEV, TEST = "train", "dev", "test"
+
+
+@dataclass(frozen=True, eq=False)
+class Biographies:
+    """Texts about `n` people.
+
+    Attributes
+    ----------
+    path
+        Where they are from, as outputs say it.
+    texts
+        One for each person.
+    labels
+        Occupations, as places in `classes`, shape ``(n,)``.
+    classes
+        Sorted; some may have no text.
+    genders
+        Places in `groups`, shape ``(n,)``.
+    groups
+        In the order of differences: female minus male.
+    names
+        Of each person, its parts separated by spaces, or None where the file has none.
+    splits
+        ``train``, ``dev`` or ``test`` for each, or None where the file does not say.
+    dropped, problem
+        How many records of the file cannot be used and were left out, and the first reason.
+    """
+
+    path: str
+    texts: tuple[str, ...] = field(repr=False)
+    labels: Codes = field(repr=False)
+    classes: tuple[str, ...]
+    genders: Codes = field(repr=False)
+    groups: tuple[str, str] = GROUPS
+    names: tuple[str, ...] | None = field(default=None, repr=False)
+    splits: tuple[str, ...] | None = field(default=None, repr=False)
+    dropped: int = 0
+    problem: str = ""
+
+    def __post_init__(self) -> None:
+        n = len(self.texts)
+        columns: dict[str, Sequence[object] | Codes | None] = {
+            "labels": self.labels,
+            "genders": self.genders,
+            "names": self.names,
+            "splits": self.splits,
+        }
+        for name, values in columns.items():
+            if values is not None and len(values) != n:
+                raise WordbiasError(f"{self.path}: {n} texts, but {len(values)} {name}")
+
+    @classmethod
+    def of(
+        cls,
+        path: str,
+        texts: Iterable[str],
+        labels: Iterable[str],
+        genders: Iterable[str],
+        *,
+        names: Iterable[str] | None = None,
+        splits: Iterable[str] | None = None,
+    ) -> Biographies:
+        """Make biographies of columns; genders are `FEMALE` or `MALE`."""
+        occupations = list(labels)
+        classes = tuple(sorted(set(occupations)))
+        places = {name: i for i, name in enumerate(classes)}
+        return cls(
+            path,
+            tuple(texts),
+            np.array([places[name] for name in occupations], np.intp),
+            classes,
+            np.array([GROUPS.index(gender) for gender in genders], np.intp),
+            names=None if names is None else tuple(names),
+            splits=None if splits is None else tuple(splits),
+        )
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hash of everything that is known of every person, in order; not of the file's bytes."""
+        digest = hashlib.sha256(json.dumps([self.classes, self.groups]).encode())
+        for i, text in enumerate(self.texts):
+            known = [text, int(self.labels[i]), int(self.genders[i])]
+            known += [None if cells is None else cells[i] for cells in (self.names, self.splits)]
+            digest.update(json.dumps(known).encode() + b"\n")
+        return digest.hexdigest()
+
+    def take(self, rows: ArrayLike) -> Biographies:
+        """Return these people, in this order, repeated where `rows` repeats; classes stay.
+
+        Parameters
+        ----------
+        rows
+            Places, shape ``(m,)``, or a mask of shape ``(n,)``.
+        """
+        given = np.asarray(rows)
+        places = np.flatnonzero(given) if given.dtype == bool else given.astype(np.intp)
+        return replace(
+            self,
+            texts=tuple(self.texts[i] for i in places),
+            labels=self.labels[places],
+            genders=self.genders[places],
+            names=None if self.names is None else tuple(self.names[i] for i in places),
+            splits=None if self.splits is None else tuple(self.splits[i] for i in places),
+        )
+
+    def with_texts(self, texts: Iterable[str]) -> Biographies:
+        """Return the same people with other texts."""
+        return replace(self, texts=tuple(texts))
+
+    def counts(self) -> Codes:
+        """Return how many there are of each class and group, shape ``(classes, 2)``."""
+        shape = (len(self.classes), len(self.groups))
+        cells = np.ravel_multi_index((self.labels, self.genders), shape)
+        return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape).astype(np.intp)
+
+    def shares(self) -> NDArray[np.float64]:
+        """Return the share of women in each class, shape ``(classes,)``; nan where it is empty."""
+        counts = self.counts()
+        total = counts.sum(axis=1)
+        shares: NDArray[np.float64] = np.divide(
+            counts[:, 0], total, out=np.full(len(total), np.nan), where=total > 0
+        )
+        return shares
+
+    def label_names(self) -> list[str]:
+        """Return the occupation of each person."""
+        return [self.classes[i] for i in self.labels]
+
+    def gender_names(self) -> list[str]:
+        """Return the group of each person."""
+        return [self.groups[i] for i in self.genders]
+
+
+RAW, START = "raw", "start_pos"
+_LARGE = 10**18
+_GENDERS = {
+    **dict.fromkeys(("f", "female", "w", "woman"), FEMALE),
+    **dict.fromkeys(("m", "male", "man"), MALE),
+}
+_SPLITS = {
+    **dict.fromkeys(("train", "training"), TRAIN),
+    **dict.fromkeys(("dev", "development", "val", "valid", "validate", "validation"), DEV),
+    **dict.fromkeys(("test", "testing"), TEST),
+}
+
+
+class Person(NamedTuple):
+    """A person; the split and the name are empty where the file has none."""
+
+    text: str
+    label: str
+    gender: str
+    split: str
+    name: str
+
+
+class BadPersonError(Exception):
+    """A record that cannot be used."""
+
+
+def read_person(cells: Mapping[str, Any], columns: Mapping[str, str], female: str | None) -> Person:
+    """Read one record.
+
+    Parameters
+    ----------
+    cells
+        Texts by column; from a pickle, values of any plain kind.
+    columns
+        Which column is the text, label, gender, split and name; the last two may be missing.
+    female
+        What the column of genders says of women, if that is not usual. All values are then kept
+        as they are.
+
+    Raises
+    ------
+    BadPersonError
+        If one of these is missing, or is not what it should be.
+    """
+    text = _text(cells, columns["text"])
+    label = _cell(cells, columns["label"])
+    gender = _gender(_cell(cells, columns["gender"]), columns["gender"], female)
+    split = _split(_cell(cells, columns["split"])) if "split" in columns else ""
+    name = _name(cells.get(columns["name"])) if "name" in columns else ""
+    return Person(text, label, gender, split, name)
+
+
+def _cell(cells: Mapping[str, Any], column: str) -> str:
+    """Return a cell as text; one that is empty, or null in jsonl, is none."""
+    value = cells.get(column)
+    if _is_whole(value):
+        return str(value)
+    if value is not None and not isinstance(value, str):
+        raise BadPersonError(f"{column!r}: expected text, found {type(value).__name__}")
+    text = (value or "").strip()
+    if text in ("", "null"):
+        raise BadPersonError(f"has no {column!r}")
+    return text
+
+
+def _is_whole(value: Any) -> bool:
+    """Say whether a value is a number such as a code for a label: not one of a thousand digits."""
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < _LARGE
+
+
+def _text(cells: Mapping[str, Any], column: str) -> str:
+    text = _cell(cells, column)
+    if column != RAW or START not in cells:
+        return text
+    start = _cell(cells, START)
+    whole = str(cells[RAW])
+    if not (start.isdecimal() and len(start) < len(str(_LARGE)) and int(start) <= len(whole)):
+        raise BadPersonError(
+            f"{START!r}: expected a place in its text of {len(whole)} characters, found "
+            f"{start[:40]!r}"
+        )
+    rest = whole[int(start) :].strip()
+    if not rest:
+        raise BadPersonError(f"has no text from {START!r}, {start}, on")
+    return rest
+
+
+def _gender(value: str, column: str, female: str | None) -> str:
+    if female is not None:
+        return value  # whether it is among two is known when all are read
+    known = _GENDERS.get(value.lower())
+    if known is None:
+        raise BadPersonError(
+            f"{column!r}: expected F or M (female, male, woman, man), found {value[:40]!r}; say "
+            "which value means female with --female"
+        )
+    return known
+
+
+def _split(value: str) -> str:
+    known = _SPLITS.get(value.lower())
+    if known is None:
+        raise BadPersonError(f"the split: expected train, dev or test, found {value[:40]!r}")
+    return known
+
+
+def _name(value: Any) -> str:
+    """Return a name, of its parts where they are apart: first, middle and last name."""
+    parts = value if isinstance(value, (tuple, list)) else [value]
+    return " ".join(part.strip() for part in parts if isinstance(part, str) and part.strip())
+
+
+TEST_SHARE, DEV_SHARE = 0.25, 0.133
+"""Of all, and of those that are not for testing (Orgad et al. 2022, as released)."""
+
+
+class Parts(NamedTuple):
+    """A split of biographies."""
+
+    train: Biographies
+    dev: Biographies
+    test: Biographies
+
+
+def split(bios: Biographies, seed: int) -> Parts:
+    """Return training, development and test part: by the file's column, or drawn.
+
+    Parameters
+    ----------
+    bios
+        Where they have `splits` these decide, and the seed only draws a development part of the
+        training part if there is none.
+    seed
+        Of the draw: a quarter for testing, of the rest 13.3 % for development (a tenth of all),
+        both with the shares of the classes, by scikit-learn's ``train_test_split`` as published.
+
+    Raises
+    ------
+    WordbiasError
+        If a class is too small to be split, or the column names no training or test part.
+    """
+    if bios.splits is None:
+        rest, test = _drawn(bios, TEST_SHARE, seed)
+        return Parts(*_drawn(rest, DEV_SHARE, seed), test)
+    kinds = np.array(bios.splits)
+    train, dev, test = (bios.take(kinds == kind) for kind in (TRAIN, DEV, TEST))
+    for kind, part in ((TRAIN, train), (TEST, test)):
+        if not len(part):
+            raise WordbiasError(
+                f"{bios.path}: of {len(bios):,} biographies none is for {kind}: the column of "
+                f"splits says {listed(sorted(set(bios.splits)))}; give more, name train and test "
+                "there, or leave the column out"
+            )
+    return Parts(train, dev, test) if len(dev) else Parts(*_drawn(train, DEV_SHARE, seed), test)
+
+
+def _drawn(bios: Biographies, share: float, seed: int) -> tuple[Biographies, Biographies]:
+    """Return the rest and a drawn share, each in the order of the file."""
+    from sklearn.model_selection import train_test_split
+
+    try:
+        rest, drawn = train_test_split(
+            np.arange(len(bios)), test_size=share, stratify=bios.labels, random_state=seed
+        )
+    except ValueError:
+        sizes = bios.counts().sum(axis=1)
+        least = int(np.where(sizes > 0, sizes, len(bios) + 1).argmin())
+        raise WordbiasError(
+            f"{bios.path}: {100 * share:g} % cannot be drawn of {len(bios):,} biographies of "
+            f"{int((sizes > 0).sum())} classes, of which {bios.classes[least]} has "
+            f"{sizes[least]}: each class is to be in both; give more, or leave rare classes out"
+        ) from None
+    return bios.take(np.sort(rest)), bios.take(np.sort(drawn))
+
+
+_USUAL: Mapping[str, Sequence[str]] = {
+    "text": (RAW, "hard_text", "text", "bio"),
+    "label": ("profession", "title", "label", "p"),
+    "gender": ("gender", "g"),
+    "split": ("split",),
+    "name": ("name", "names"),
+}
+
+
+class _Record(NamedTuple):
+    """What stands in one place of a file, or what is wrong with it."""
+
+    where: str
+    cells: Mapping[str, Any]
+    problem: str = ""
+
+
+def load_biographies(
+    source: str | os.PathLike[str] | Frame,
+    *,
+    text: str | None = None,
+    label: str | None = None,
+    gender: str | None = None,
+    split: str | None = None,
+    name: str | None = None,
+    female: str | None = None,
+    skip_bad: bool = False,
+) -> Biographies:
+    """Read biographies.
+
+    Parameters
+    ----------
+    source
+        .tsv, .csv or .jsonl, compressed or not, .parquet where pandas is, or a pickle: a list of
+        dicts, as the scripts of De-Arteaga et al. (2019) write it. Of a pickle nothing is
+        executed. Or a frame of pandas.
+    text
+        A column; by default *raw* from *start_pos* on if there are both (a biography without its
+        first sentence, which says the occupation), else *hard_text*, *text*, *bio* or *raw*.
+    label
+        That of the occupation: *profession*, *title*, *label* or *p*.
+    gender
+        *gender* or *g*.
+    split
+        *split*; there need not be one.
+    name
+        *name* or *names*; there need not be one.
+    female
+        What `gender` says of women; by default F, female, w or woman in any case, as against M,
+        male or man. If it is given, all others must have the same other value.
+    skip_bad
+        Leave out records that cannot be used, and count them.
+
+    Raises
+    ------
+    WordbiasError
+        If the file cannot be read, has no such columns, has a record that cannot be used, or has
+        people of only one occupation or gender.
+    """
+    asked = {"text": text, "label": label, "gender": gender, "split": split, "name": name}
+    if isinstance(source, (str, os.PathLike)):
+        file, records = str(Path(source)), _records(Path(source))
+    else:
+        file, records = "the frame given", _rows_of(source)
+    columns: dict[str, str] = {}
+    people: list[Person] = []
+    bad: list[str] = []
+    for record in records:
+        try:
+            if record.problem:
+                raise BadPersonError(record.problem)
+            columns = columns or _columns(file, record.cells, asked)
+            people.append(read_person(record.cells, columns, female))
+        except BadPersonError as error:
+            problem = f"{record.where}: {error}"
+            if not skip_bad:
+                raise WordbiasError(
+                    f"{file}: {problem}; mend it, or drop such rows with --skip-bad"
+                ) from None
+            bad.append(problem)
+    if not people:
+        among = f" that can be used; the first: {bad[0]}" if bad else "; it has no records"
+        raise WordbiasError(f"{file}: holds no biographies{among}")
+    bios = _collected(file, people, columns, female)
+    return replace(bios, dropped=len(bad), problem=bad[0] if bad else "")
+
+
+def _records(file: Path) -> Iterator[_Record]:
+    if is_pickle(file):
+        for i, cells in enumerate(read_pickle(file), 1):
+            wrong = (
+                "" if isinstance(cells, dict) else f"expected a dict, found {type(cells).__name__}"
+            )
+            yield _Record(f"record {i}", {} if wrong else cells, wrong)
+        return
+    if is_parquet(file):
+        yield from _rows_of(read_parquet(file))
+        return
+    if kind_of(file) == "plain":
+        raise WordbiasError(
+            f"{file}: expected .tsv, .csv or .jsonl, compressed or not, .parquet, or a pickle "
+            "(.pkl) of biographies; name it as what it is"
+        )
+    for line in read_lines(file):
+        yield _Record(f"line {line.number}", line.cells, line.problem)
+
+
+def _rows_of(frame: Any) -> Iterator[_Record]:
+    names = [str(name) for name in frame.columns]
+    known = frame.notna().to_numpy()
+    columns = (frame.iloc[:, i].map(str) for i in range(len(names)))
+    for i, cells in enumerate(zip(*columns, strict=True)):
+        given = zip(names, cells, known[i], strict=True)
+        yield _Record(f"row {i + 1}", {name: cell for name, cell, there in given if there})
+
+
+def _columns(
+    file: str, cells: Mapping[str, Any], named: Mapping[str, str | None]
+) -> dict[str, str]:
+    """Return which column is what, by the first record."""
+    known = [name for name in cells if isinstance(name, str) and name.isprintable()]
+    found: dict[str, str] = {}
+    for what, usual in _USUAL.items():
+        asked = named[what]
+        if asked is not None and asked not in known:
+            raise WordbiasError(f"{file}: has no column {asked!r}; it has {listed(known, 20)}")
+        order = (*usual[1:], RAW) if what == "text" and START not in known else usual
+        column = asked or next((name for name in order if name in known), None)
+        if column is not None:
+            found[what] = column
+        elif what in ("text", "label", "gender"):
+            raise WordbiasError(
+                f"{file}: which column is the {what}? Found none of {', '.join(order)}, but "
+                f"{listed(known, 20) or 'no column'}; name it with --{what}"
+            )
+    return found
+
+
+def _collected(
+    file: str, people: Sequence[Person], columns: Mapping[str, str], female: str | None
+) -> Biographies:
+    texts, labels, genders, splits, names = zip(*people, strict=True)
+    if female is not None:
+        genders = _two_genders(file, genders, columns["gender"], female)
+    for what, values in (("occupation", labels), ("gender", genders)):
+        if len(set(values)) < 2:
+            raise WordbiasError(
+                f"{file}: every biography has the same {what}, {values[0]!r}; expected two or more"
+            )
+    return Biographies.of(
+        file,
+        texts,
+        labels,
+        genders,
+        names=names if any(names) else None,
+        splits=splits if "split" in columns else None,
+    )
+
+
+def _two_genders(file: str, genders: Sequence[str], column: str, female: str) -> tuple[str, ...]:
+    others = sorted(set(genders) - {female})
+    if female not in genders:
+        raise WordbiasError(
+            f"{file}: column {column!r}: nobody has {female!r}, which is to mean female; found "
+            f"{listed(others)}"
+        )
+    if len(others) > 1:
+        raise WordbiasError(
+            f"{file}: column {column!r}: expected {female!r} and one other value, found "
+            f"{listed(others)}"
+        )
+    return tuple(FEMALE if gender == female else MALE for gender in genders)

@@ -1,0 +1,231 @@
+"""The values of all runs of the experiment, by strategy and seed.
+
+Rows that follow from those of jobs: compression within classes, and knowing the class alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.biographies.strategies import NONE, ORIGINAL, OWN
+from wordbias.outcomes.measure import ACCURACY, ALL, CORRELATION, SUM
+from wordbias.probes.rows import ACCURACY as PROBE_ACCURACY
+from wordbias.probes.rows import COMPRESSION, CONTROL, PUBLISHED, SELECTIVITY
+from wordbias.results import Row
+
+WITHIN = "within"
+_TOTALS = (ALL, SUM, CORRELATION, CONTROL, WITHIN, SELECTIVITY)
+
+
+def controls(rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield, for each compression that has one beside it, that of whoever knows the class alone."""
+    for row in rows:
+        if row.measure == COMPRESSION and row.details.get(CONTROL) is not None:
+            yield Row(
+                row.subject, COMPRESSION, row.details[CONTROL], {**row.details, "set": CONTROL}
+            )
+
+
+def within(rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield one compression within classes for each run, of those of its classes.
+
+    The code of the genders of all people whose class is known takes as many bits as those of the
+    classes together, so it is the harmonic mean of their compressions by number of examples.
+    """
+    groups: dict[tuple[str, str, str, int], list[Row]] = {}
+    for row in rows:
+        about = row.details
+        if row.measure == COMPRESSION and about.get("set", ALL) not in _TOTALS and row.value:
+            key = row.subject, str(about["stage"]), str(about.get("view", OWN)), about["seed"]
+            groups.setdefault(key, []).append(row)
+    for (subject, stage, view, seed), parts in groups.items():
+        n = np.array([part.details["n"] for part in parts], float)
+        each = np.array([part.value for part in parts], float)
+        about = {
+            "stage": stage,
+            "view": view,
+            "seed": seed,
+            "set": WITHIN,
+            "n": int(n.sum()),
+            "classes_measured": len(parts),
+            "neutral": 1,
+            "better": "lower",
+        }
+        yield Row(subject, COMPRESSION, float(n.sum() / (n / each).sum()), about)
+
+
+REPRESENTATION, BEFORE, AFTER, RESTORED = "representation", "before", "after", "restored"
+"""Stages: vectors, the model as trained, its last layer retrained, and what that changed."""
+PRETRAINED, UNTRAINED = "pretrained", "untrained"
+BASELINES = (PRETRAINED, UNTRAINED)
+CEAT_MEASURE = "ceat"
+Values = NDArray[np.float64]
+
+
+class Metric(NamedTuple):
+    """What is measured: how tables call it, its measure, and over what."""
+
+    title: str
+    measure: str
+    set: str
+
+
+COMPRESSED = Metric("Compression", COMPRESSION, ALL)
+COMPRESSED_WITHIN = Metric("Compression within classes", COMPRESSION, WITHIN)
+KNOWING_CLASS = Metric("Compression knowing the class alone", COMPRESSION, CONTROL)
+COMPRESSED_AS_PUBLISHED = Metric("Compression as published", PUBLISHED, ALL)
+PROBED = Metric("Probe accuracy", PROBE_ACCURACY, ALL)
+CEAT = Metric("CEAT", CEAT_MEASURE, ALL)
+ACCURATE = Metric("Accuracy", ACCURACY, ALL)
+GAPS = (
+    Metric("TPR gap (P)", "tpr-gap", CORRELATION),
+    Metric("TPR gap (S)", "tpr-gap", SUM),
+    Metric("FPR gap (P)", "fpr-gap", CORRELATION),
+    Metric("FPR gap (S)", "fpr-gap", SUM),
+    Metric("Precision gap (P)", "precision-gap", CORRELATION),
+    Metric("Precision gap (S)", "precision-gap", SUM),
+    Metric("Independence (S)", "independence", SUM),
+    Metric("Separation (S)", "separation", SUM),
+    Metric("Sufficiency (S)", "sufficiency", SUM),
+)
+"""In the order of the published tables."""
+REPRESENTATIVE = (GAPS[0], GAPS[3], GAPS[7], GAPS[8])
+"""Those of Table 1a (Orgad et al. 2022)."""
+
+
+class Place(NamedTuple):
+    """Where a value belongs, seeds aside."""
+
+    strategy: str
+    stage: str
+    view: str
+    measure: str
+    set: str
+
+
+class Spread(NamedTuple):
+    """Mean and standard deviation (n − 1) over `n` seeds; None where undefined."""
+
+    mean: float | None
+    sd: float | None
+    n: int
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Values of runs.
+
+    Attributes
+    ----------
+    strategies
+        In the order in which they come, without `BASELINES`.
+    baselines
+        Encoders that were not trained on the task.
+    seeds
+        Sorted.
+    values
+        By place and seed; nan where undefined.
+    reasons
+        Why the values of a place are undefined.
+    about
+        The details of a row of each place.
+    """
+
+    strategies: tuple[str, ...]
+    baselines: tuple[str, ...]
+    seeds: tuple[int, ...]
+    values: Mapping[tuple[Place, int], float] = field(repr=False)
+    reasons: Mapping[Place, str] = field(repr=False)
+    about: Mapping[Place, Mapping[str, Any]] = field(repr=False)
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> Runs:
+        """Collect the rows of all jobs; those without a seed and a stage are left out."""
+        own = [row for row in rows if {"seed", "stage"} <= row.details.keys()]
+        own += [*within(own), *controls(own)]
+        values = {(_place(row), int(row.details["seed"])): _value(row) for row in own}
+        undefined = {_place(row): str(row.details.get("reason", "")) for row in own}
+        defined = {_place(row) for row in own if row.value is not None}
+        subjects = dict.fromkeys(row.subject for row in own)
+        return cls(
+            tuple(name for name in subjects if name not in BASELINES),
+            tuple(name for name in BASELINES if name in subjects),
+            tuple(sorted({seed for _, seed in values})),
+            values,
+            {place: why for place, why in undefined.items() if place not in defined},
+            {_place(row): row.details for row in own},
+        )
+
+    def column(self, metric: Metric, strategy: str, stage: str, view: str = OWN) -> Values:
+        """Return one strategy's values, shape ``(seeds,)``; nan where a seed has none.
+
+        The stage `RESTORED` is what retraining changed: after minus before.
+        """
+        if stage == RESTORED:
+            after, before = (self.column(metric, strategy, s, view) for s in (AFTER, BEFORE))
+            return after - before
+        place = Place(strategy, stage, view, metric.measure, metric.set)
+        return np.array([self.values.get((place, seed), np.nan) for seed in self.seeds], float)
+
+    def every(
+        self, metric: Metric, stage: str, strategies: Sequence[str] | None = None, view: str = OWN
+    ) -> Values:
+        """Return the values of some strategies' runs, by default all, strategy by strategy."""
+        chosen = self.strategies if strategies is None else strategies
+        columns = [self.column(metric, name, stage, view) for name in chosen]
+        return np.concatenate([np.zeros(0), *columns])
+
+    def spread(self, metric: Metric, strategy: str, stage: str, view: str = OWN) -> Spread:
+        """Return mean and standard deviation over seeds."""
+        return spread(self.column(metric, strategy, stage, view))
+
+    def reason(self, metric: Metric, strategy: str, stage: str, view: str = OWN) -> str:
+        """Say why a strategy's values are undefined, if the rows do."""
+        return self.reasons.get(Place(strategy, stage, view, metric.measure, metric.set), "")
+
+    def details(
+        self, metric: Metric, strategy: str, stage: str, view: str = OWN
+    ) -> Mapping[str, Any]:
+        """Return the details of a row of one place, empty if there is none."""
+        return self.about.get(Place(strategy, stage, view, metric.measure, metric.set), {})
+
+    def has(self, stage: str, view: str = OWN) -> bool:
+        """Whether anything was measured at this stage."""
+        return any(place.stage == stage and place.view == view for place, _ in self.values)
+
+    def rewritten(self) -> tuple[str, ...]:
+        """Return the strategies that were also measured on the texts as they were."""
+        also = {place.strategy for place, _ in self.values if place.view == ORIGINAL}
+        return tuple(name for name in self.strategies if name in also)
+
+    def debiased(self) -> tuple[str, ...]:
+        """Return the strategies that change the data."""
+        return tuple(name for name in self.strategies if name != self.base())
+
+    def base(self) -> str | None:
+        """Return the strategy that the others are compared with, if it was run."""
+        return NONE if NONE in self.strategies else None
+
+
+def spread(values: Values) -> Spread:
+    """Return mean and standard deviation of the values that are defined."""
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return Spread(None, None, 0)
+    sd = float(known.std(ddof=1)) if len(known) > 1 else None
+    return Spread(float(known.mean()), sd, len(known))
+
+
+def _place(row: Row) -> Place:
+    about = row.details
+    part = ALL if row.measure == CEAT_MEASURE else str(about.get("set", ALL))
+    return Place(row.subject, str(about["stage"]), str(about.get("view", OWN)), row.measure, part)
+
+
+def _value(row: Row) -> float:
+    return np.nan if row.value is None else float(row.value)

@@ -1,0 +1,461 @@
+"""Scrubbing: texts without the words that say somebody's gender (De-Arteaga et al. 2019).
+
+A classifier that is trained on scrubbed biographies cannot read the gender off pronouns; what it
+still finds, such as the women's college in a biography, is what the probes of Orgad et al. (2022)
+measure.
+
+Extra scrubbing of records: find words over all or within the values of a column, mask them.
+
+Iterative extra scrubbing: find the words that still say the group, take them out, and again.
+
+Orgad et al. (2022, appendix C, Tables 9 and 10) train a logistic regression on the bag of words of
+scrubbed biographies to predict the gender, scrub the n most significant words of each gender, and
+repeat. Over all biographies most of what is found are words of professions with few men or few
+women; within one profession the wording itself differs.
+
+Bags of words: how often each word is in each text, as a sparse matrix.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from array import array
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.errors import WordbiasError
+from wordbias.outcomes.records import Record
+from wordbias.outcomes.rewrite import Change
+from wordbias.progress import progress
+from wordbias.rendering import how_many
+from wordbias.wordlists import names
+from wordbias.wordlists.rewriting import swaps, words_of_people
+
+MASK = "_"
+PUBLISHED = frozenset(
+    ("he", "she", "her", "his", "him", "hers", "himself", "herself", "mr", "mrs", "ms")
+)
+"""What the released code of De-Arteaga et al. removes; "husband" and "women" stay."""
+_TITLES = frozenset(("mr", "mrs", "ms"))
+_OTHER_TITLES = frozenset(("miss", "mx"))
+DEGREES = frozenset(("MS", "MA", "PA"))
+"""In capitals no forms of address but degrees, professions and places."""
+_WORD = re.compile(r"([^\W\d_]+)")
+_PUBLISHED_WORD = re.compile(r"(\w+)")
+
+
+@cache
+def gendered_words(as_published: bool = False) -> frozenset[str]:
+    """Return the words to scrub, lower-cased.
+
+    By default titles and every gender-specific word of the project's list about people (husband,
+    daughters, chairwoman), but no first names and no words of medicine; with `as_published` the
+    eleven words that the released code removes. Orgad et al. (2022, Table 9) find *husband* and
+    *women* among the strongest features that these leave.
+    """
+    if as_published:
+        return PUBLISHED
+    return words_of_people() | _OTHER_TITLES | PUBLISHED
+
+
+@dataclass(frozen=True)
+class Scrubber:
+    """Replaces words that say somebody's gender, and the person's names, by a mask.
+
+    Attributes
+    ----------
+    words
+        Lower-cased. A word of the text matches in any case, but only as a whole: *he* is not taken
+        out of *the*, but is out of *he's*.
+    small_only
+        Those of the words that stay where they begin with a capital: Duke University.
+    columns
+        Columns with the names of the person that a text is about.
+    first_names
+        Names of anybody, matched as they are written.
+    mask
+        What stands there instead.
+    kept
+        Words that stay if they are written just so: MS, MA and PA are degrees and places.
+    as_published
+        As the released code does: pronouns in small letters or with a capital (HE stays), titles
+        in any case (so that an MS in Nursing goes), names as they are written, initials too; a
+        word ends where no letter, digit or underscore follows. A name of several words goes word
+        by word.
+    """
+
+    words: frozenset[str] = field(default_factory=gendered_words, repr=False)
+    small_only: frozenset[str] = field(default_factory=lambda: swaps().small_only, repr=False)
+    columns: tuple[str, ...] = ()
+    first_names: frozenset[str] = field(default=frozenset(), repr=False)
+    mask: str = MASK
+    kept: frozenset[str] = field(default=DEGREES, repr=False)
+    as_published: bool = False
+
+    def __call__(self, text: str, cells: Record | Mapping[str, str] | None = None) -> Change:
+        """Return the scrubbed text, and the words that were replaced, lower-cased."""
+        names = self.first_names
+        if self.columns and cells is not None:
+            names |= self._own_names(cells[column] for column in self.columns)
+        pattern = _PUBLISHED_WORD if self.as_published else _WORD
+        parts, words, found = pattern.split(text), self.words, []
+        for i in range(1, len(parts), 2):  # every second part is a word
+            word = parts[i]
+            lower = word.lower()
+            if (lower in words and not self._stays(word, lower)) or word in names:
+                parts[i] = self.mask
+                found.append(lower)
+        return "".join(parts) if found else text, found
+
+    def _stays(self, word: str, lower: str) -> bool:
+        """Return whether one of the words stays because of how it is written."""
+        if self.as_published:
+            return lower not in _TITLES and not word[1:].islower()
+        return word in self.kept or (lower in self.small_only and word[0].isupper())
+
+    def _own_names(self, cells: Iterable[str]) -> frozenset[str]:
+        """Return the parts of names, as they are written and in capitals; initials are left out.
+
+        An initial is a word of many meanings (A, I) and says no gender.
+        """
+        pattern = _PUBLISHED_WORD if self.as_published else _WORD
+        parts = [part for cell in cells for part in pattern.findall(cell)]
+        if self.as_published:
+            return frozenset(parts)
+        longer = [part for part in parts if len(part) > 1]
+        return frozenset((*longer, *(part.upper() for part in longer)))
+
+
+def scrub(text: str, words: Collection[str] | None = None, *, mask: str = MASK) -> tuple[str, int]:
+    """Return a text without gendered words, or without `words`, and how many were replaced."""
+    scrubber = Scrubber(gendered_words() if words is None else frozenset(words), mask=mask)
+    scrubbed, found = scrubber(text)
+    return scrubbed, len(found)
+
+
+def register() -> frozenset[str]:
+    """Return the first names of US births in 2020 that the project knows, as they are written."""
+    return frozenset(names())
+
+
+_BAG_WORD = re.compile(r"[^\W\d_]+")
+MIN_TEXTS = 5
+"""A word of fewer texts says nothing that could be seen again in others."""
+
+
+@dataclass(frozen=True)
+class Bags:
+    """Counts of words.
+
+    Attributes
+    ----------
+    counts
+        Shape ``(texts, words)``, a scipy CSR array of float64.
+    words
+        Lower-cased, sorted. Taking a word out of the texts is leaving out its column.
+    """
+
+    counts: Any = field(repr=False)
+    words: tuple[str, ...] = field(repr=False)
+
+    def without(self, words: Iterable[str]) -> Bags:
+        """Leave words out."""
+        gone = frozenset(words)
+        kept = [i for i, word in enumerate(self.words) if word not in gone]
+        return Bags(self.counts[:, kept], tuple(self.words[i] for i in kept))
+
+    def of(self, rows: Any) -> Bags:
+        """Return the bags of some texts."""
+        return Bags(self.counts[rows], self.words)
+
+
+class BagCounter:
+    """Counts the words of texts one by one; none of the texts is kept.
+
+    A word consists of letters and is lower-cased.
+    """
+
+    def __init__(self) -> None:
+        self._places: dict[str, int] = {}
+        self._columns, self._starts = array("i"), array("q", [0])
+
+    def add(self, text: str) -> None:
+        """Count the words of one more text."""
+        places = self._places
+        for word in _BAG_WORD.findall(text):
+            self._columns.append(places.setdefault(word.lower(), len(places)))
+        self._starts.append(len(self._columns))
+
+    def bags(self, min_texts: int = MIN_TEXTS) -> Bags:
+        """Return the bags of all texts, without the words of fewer than `min_texts`."""
+        from scipy.sparse import csr_array
+
+        shape = (len(self._starts) - 1, len(self._places))
+        cells = np.ones(len(self._columns)), np.array(self._columns), np.array(self._starts)
+        counts = csr_array(cells, shape=shape)
+        counts.sum_duplicates()
+        words = np.array(list(self._places), dtype=object)
+        order = np.flatnonzero(np.bincount(counts.indices, minlength=shape[1]) >= min_texts)
+        order = order[np.argsort(words[order])]
+        return Bags(counts[:, order], tuple(words[order].tolist()))
+
+
+def bags_of_words(texts: Iterable[str], min_texts: int = MIN_TEXTS) -> Bags:
+    """Count the words of texts, but for words of fewer than `min_texts`."""
+    counter = BagCounter()
+    for text in texts:
+        counter.add(text)
+    return counter.bags(min_texts)
+
+
+ROUNDS, PER_ROUND, SPLITS = 5, 10, 5
+HELD_OUT = 0.25
+_FEWEST = 8
+
+Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How words are found.
+
+    Attributes
+    ----------
+    rounds
+        At most so many.
+    per_round
+        Words of each group to take out in a round (n).
+    splits
+        Random halves of the data into training and held-out texts in each round; the weights of a
+        word are averaged over them.
+    until
+        Stop when the held-out balanced accuracy is at most this; None: chance, 1 / groups.
+    seed
+        Of the splits.
+    """
+
+    rounds: int = ROUNDS
+    per_round: int = PER_ROUND
+    splits: int = SPLITS
+    until: float | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round: how well the group could be read off, and the words that were then taken out.
+
+    Attributes
+    ----------
+    accuracy, sd
+        Balanced accuracy on held-out texts: mean and standard deviation over the splits.
+    words
+        By group, the strongest first, with their mean weights. Empty in the last round if it only
+        measured.
+    """
+
+    accuracy: float
+    sd: float
+    words: Mapping[str, Sequence[tuple[str, float]]]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found in some texts.
+
+    Attributes
+    ----------
+    groups
+        Their names.
+    n
+        How many texts.
+    rounds
+        In order; the last one only measures what the others left.
+    stopped
+        Why there are no more.
+    """
+
+    groups: tuple[str, ...]
+    n: int
+    rounds: tuple[Round, ...] = field(repr=False)
+    stopped: str
+
+    def words(self) -> frozenset[str]:
+        """Return all words that were taken out."""
+        return frozenset(w for one in self.rounds for found in one.words.values() for w, _ in found)
+
+
+def strongest_words(bags: Bags, groups: Sequence[str], settings: Settings | None = None) -> Found:
+    """Find the words that say the group, round by round.
+
+    In each round a logistic regression (L2, C = 1, classes weighted to be equal) is fitted for
+    each split. Classes are weighted because the accuracy of a fit that is not would be that of
+    naming the larger group; the paper does not say what it did.
+
+    Parameters
+    ----------
+    bags
+        Of the texts.
+    groups
+        One name for each text.
+    settings
+        How.
+
+    Raises
+    ------
+    WordbiasError
+        If there are fewer than two groups, or a group has too few texts.
+    """
+    settings = settings or Settings()
+    names, codes = np.unique(np.array(groups), return_inverse=True)
+    _check(names.tolist(), codes)
+    until = 1 / len(names) if settings.until is None else settings.until
+    done: list[Round] = []
+    with progress("extra scrubbing", (settings.rounds + 1) * settings.splits, "fit") as bar:
+        while True:
+            accuracy, weights = _fits(bags, codes, settings, len(done), bar.update)
+            stopped = _why_stop(len(done), float(accuracy.mean()), until, settings)
+            words = {} if stopped else _top(bags.words, weights, names, settings.per_round)
+            taken = [word for found in words.values() for word, _ in found]
+            stopped = stopped or ("" if taken else "no word is left that says the group")
+            sd = float(accuracy.std(ddof=1)) if len(accuracy) > 1 else 0.0
+            done.append(Round(float(accuracy.mean()), sd, words))
+            if stopped:
+                return Found(tuple(names.tolist()), len(codes), tuple(done), stopped)
+            bags = bags.without(taken)
+
+
+def _check(names: Sequence[str], codes: Codes) -> None:
+    if len(names) < 2:
+        found = f"only {names[0]!r}" if len(names) else "no text"
+        raise WordbiasError(f"expected two groups or more, found {found}")
+    sizes = np.bincount(codes)
+    if sizes.min() < _FEWEST:
+        raise WordbiasError(
+            f"group {names[int(sizes.argmin())]!r} has {how_many(int(sizes.min()), 'text')}, of "
+            f"which a part is held out; at least {_FEWEST} are needed"
+        )
+
+
+def _why_stop(done: int, accuracy: float, until: float, settings: Settings) -> str:
+    if accuracy <= until:
+        return f"the accuracy fell to {until:.3f}"
+    return how_many(settings.rounds, "round") if done == settings.rounds else ""
+
+
+def _fits(
+    bags: Bags, codes: Codes, settings: Settings, done: int, tick: Callable[[], object]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the accuracy of each split, and the mean weights, shape ``(groups, words)``."""
+    from sklearn.linear_model import LogisticRegression
+
+    kinds = np.unique(codes)
+    if not bags.words:  # all that is left is to name one group always
+        return np.full(settings.splits, 1 / len(kinds)), np.empty((len(kinds), 0))
+    scores, weights = [], []
+    for split in range(settings.splits):
+        held = held_out(codes, np.random.default_rng([settings.seed, done, split]))
+        model = LogisticRegression(class_weight="balanced", max_iter=2_000, tol=1e-3)
+        model.fit(bags.counts[~held], codes[~held])
+        right = model.predict(bags.counts[held]) == codes[held]
+        scores.append(np.mean([right[codes[held] == g].mean() for g in kinds]))
+        coef = model.coef_
+        weights.append(np.vstack([-coef, coef]) if len(coef) == 1 else coef)
+        tick()
+    return np.array(scores), np.mean(weights, axis=0)
+
+
+def held_out(codes: Codes, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Choose a quarter of each group at random, at least one example of each."""
+    held = np.zeros(len(codes), bool)
+    for group in np.unique(codes):
+        rows = np.flatnonzero(codes == group)
+        held[rng.choice(rows, max(1, round(HELD_OUT * len(rows))), replace=False)] = True
+    return held
+
+
+def _top(
+    words: Sequence[str], weights: NDArray[np.float64], names: NDArray[np.str_], n: int
+) -> dict[str, Sequence[tuple[str, float]]]:
+    """Return the n words of the largest positive weight for each group."""
+    found: dict[str, Sequence[tuple[str, float]]] = {}
+    for name, row in zip(names.tolist(), weights, strict=True):
+        best = np.argsort(-row, kind="stable")[:n].tolist()
+        found[name] = [(words[int(i)], float(row[i])) for i in best if row[i] > 0]
+    return found
+
+
+def find_words(
+    records: Iterable[Record], text: str, group: str, within: str | None, settings: Settings
+) -> dict[str, Found]:
+    """Find words in a column of texts, for each value of another column apart.
+
+    Parameters
+    ----------
+    records
+        Read once.
+    text, group
+        Columns.
+    within
+        Look for words within each value of this column; None: over all texts.
+    settings
+        How.
+
+    Returns
+    -------
+    dict of str to Found
+        By value, in order; over all texts under the empty name.
+
+    Raises
+    ------
+    WordbiasError
+        As `strongest_words` does, naming the value.
+    """
+    counters: dict[str, BagCounter] = {}
+    groups: dict[str, list[str]] = {}
+    for record in records:
+        value = "" if within is None else record[within]
+        counters.setdefault(value, BagCounter()).add(record[text])
+        groups.setdefault(value, []).append(sys.intern(record[group]))
+    found = {}
+    for value in sorted(counters) or [""]:
+        try:
+            found[value] = strongest_words(
+                counters.get(value, BagCounter()).bags(), groups.get(value, []), settings
+            )
+        except WordbiasError as error:
+            where = f" where {within} is {value!r}" if within is not None else ""
+            raise WordbiasError(f"extra scrubbing by {group!r}{where}: {error}") from None
+    return found
+
+
+@dataclass(frozen=True)
+class ExtraScrubber:
+    """Takes the words that were found out of texts.
+
+    Attributes
+    ----------
+    words
+        By the value of `column`; of one entry, under the empty name, where there is none.
+    column
+        Within whose values they were found.
+    mask
+        What stands there instead.
+    """
+
+    words: Mapping[str, frozenset[str]] = field(repr=False)
+    column: str | None = None
+    mask: str = MASK
+
+    def __call__(self, text: str, cells: Record | Mapping[str, str] | None = None) -> Change:
+        """Return the text without them, and what was replaced."""
+        value = "" if self.column is None or cells is None else cells[self.column]
+        words = self.words.get(value, frozenset())
+        nothing = frozenset[str]()
+        return Scrubber(words, nothing, mask=self.mask, kept=nothing)(text)

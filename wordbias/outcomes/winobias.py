@@ -1,0 +1,592 @@
+"""WinoBias (Zhao et al. 2018): whom a pronoun is taken for, and whether its gender decides that.
+
+The sentences of WinoBias: eight files of lines such as ``1 [The cook] left as [she] could.``.
+
+Sentences of WinoBias for probing: pronouns masked, the place of each profession beside.
+
+What a coreference system found: for each sentence clusters of spans, from a JSON file.
+
+WinoBias as classification: which profession the pronoun was taken for (P3, §A.4.2).
+
+What WinoBias says of a coreference system, as rows: CoNLL F1 by stereotype, and fairness.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from wordbias.errors import WordbiasError
+from wordbias.outcomes.confusion import Confusion, Values, shares_for
+from wordbias.outcomes.conll import Tally, conll_f1, tally
+from wordbias.outcomes.measure import fairness_rows
+from wordbias.outcomes.metrics import Settings
+from wordbias.results import Row
+from wordbias.statistics import percentile_interval, resampled_means
+from wordbias.text_files import read_bounded
+
+Span = tuple[int, int]
+"""First character, from 0, and the one behind the last."""
+PRO, ANTI = "pro", "anti"
+FEMALE, MALE = "F", "M"
+PRONOUNS = {
+    **dict.fromkeys(("she", "her", "hers", "herself"), FEMALE),
+    **dict.fromkeys(("he", "him", "his", "himself"), MALE),
+}
+_NAME = re.compile(r"(pro|anti)_stereotyped_type([12])\.txt\.(dev|test)")
+_LINE = re.compile(r"(\d+)\s+(.*\S)\s*")
+_BRACKETS = re.compile(r"\[\s*([^][]*?)\s*\]")
+_ARTICLE = re.compile(r"(?:the|an?)\s+", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One sentence.
+
+    Attributes
+    ----------
+    text
+        Without brackets.
+    profession
+        Whom the pronouns mean, in lower case.
+    mention
+        Where that person is named, with the article if it is inside the brackets.
+    pronouns
+        Where the pronouns in brackets are.
+    gender
+        Of the pronouns, F or M.
+    stereotype
+        `pro` if the gender is the usual one in that profession, `anti` if not.
+    kind
+        Type 1, which only world knowledge solves, or type 2, which syntax does.
+    split
+        `dev` or `test`.
+    number
+        In its file; a `pro` sentence and the `anti` one of the same number make a pair.
+    people
+        Every profession that is named, with its place, without article.
+    """
+
+    text: str
+    profession: str
+    mention: Span
+    pronouns: tuple[Span, ...]
+    gender: str
+    stereotype: str
+    kind: int
+    split: str
+    number: int
+    people: tuple[tuple[str, Span], ...] = ()
+
+    @property
+    def gold(self) -> tuple[tuple[Span, ...], ...]:
+        """Return the gold clusters: there is one, the mention and the pronouns."""
+        return ((self.mention, *self.pronouns),)
+
+    @property
+    def pair(self) -> tuple[int, str, int]:
+        """Return what a `pro` and an `anti` sentence have in common."""
+        return self.kind, self.split, self.number
+
+
+def load_winobias(folder: str | Path) -> list[Sentence]:
+    """Read the files of WinoBias that a folder has.
+
+    Returns
+    -------
+    list of Sentence
+        All eight files, 3,168 sentences: `pro` first, and the `anti` ones in the same order.
+
+    Raises
+    ------
+    WordbiasError
+        If the folder has none of the files, has one without its counterpart, or a line is not
+        understood.
+    """
+    place = Path(folder)
+    if not place.is_dir():
+        raise WordbiasError(f"{place}: expected the folder with the files of WinoBias")
+    files = sorted(path for path in place.iterdir() if _NAME.fullmatch(path.name))
+    if not files:
+        raise WordbiasError(
+            f"{place}: holds no file of WinoBias, such as pro_stereotyped_type1.txt.dev"
+        )
+    read = [sentence for file in files for sentence in _sentences(file)]
+    found = {side: [one for one in read if one.stereotype == side] for side in (PRO, ANTI)}
+    _check_pairs(place, *found.values())
+    order = {one.pair: i for i, one in enumerate(found[PRO])}
+    found[ANTI].sort(key=lambda one: order[one.pair])
+    known = sorted({one.profession for one in read}, key=lambda name: (-len(name), name))
+    people = re.compile(rf"\b(?:{'|'.join(map(re.escape, known))})\b", re.IGNORECASE)
+    return [_with_people(one, people) for one in (*found[PRO], *found[ANTI])]
+
+
+def _check_pairs(place: Path, pro: Sequence[Sentence], anti: Sequence[Sentence]) -> None:
+    apart = {one.pair for one in pro} ^ {one.pair for one in anti}
+    if apart:
+        kind, split, number = min(apart)
+        has = PRO if (kind, split, number) in {one.pair for one in pro} else ANTI
+        lacks = ANTI if has == PRO else PRO
+        raise WordbiasError(
+            f"{place / f'{lacks}_stereotyped_type{kind}.txt.{split}'}: has no sentence {number}, "
+            f"which the {has}-stereotyped file has; the two make pairs"
+        )
+
+
+def _sentences(file: Path) -> Iterator[Sentence]:
+    name = _NAME.fullmatch(file.name)
+    side, kind, split = name.groups() if name else ("", "", "")
+    try:
+        lines = read_bounded(file).decode("utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise WordbiasError(f"{file}: cannot be read: {error}") from None
+    known: set[int] = set()
+    for i, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            found = _parsed(line.rstrip("\r"), side, int(kind), split)
+            if found.number in known:
+                raise ValueError(f"the sentence {found.number} comes twice")
+        except ValueError as error:
+            raise WordbiasError(f"{file}: line {i}: {error}") from None
+        known.add(found.number)
+        yield found
+
+
+def _parsed(line: str, side: str, kind: int, split: str) -> Sentence:
+    numbered = _LINE.fullmatch(line)
+    if numbered is None:
+        raise ValueError("expected a number and a sentence")
+    text, marked = _without_brackets(numbered[2])
+    person, pronouns, gender = _roles(text, marked)
+    profession = _ARTICLE.sub("", text[slice(*person)], count=1).lower()
+    number = int(numbered[1])
+    return Sentence(text, profession, person, pronouns, gender, side, kind, split, number)
+
+
+def _roles(text: str, marked: Sequence[Span]) -> tuple[Span, tuple[Span, ...], str]:
+    """Return where the person is, where the pronouns are, and the gender of these."""
+    genders = [PRONOUNS.get(text[start:end].lower()) for start, end in marked]
+    people = [span for span, gender in zip(marked, genders, strict=True) if not gender]
+    of = {gender for gender in genders if gender}
+    if len(people) != 1 or len(of) != 1:
+        raise ValueError(
+            "expected one person and pronouns of one gender in brackets, found "
+            + (", ".join(repr(text[a:b]) for a, b in marked) or "none")
+        )
+    return people[0], tuple(span for span in marked if span != people[0]), of.pop()
+
+
+def _without_brackets(marked: str) -> tuple[str, list[Span]]:
+    text, spans, last = "", [], 0
+    for match in _BRACKETS.finditer(marked):
+        text += marked[last : match.start()]
+        spans.append((len(text), len(text) + len(match[1])))
+        text += match[1]
+        last = match.end()
+    return text + marked[last:], spans
+
+
+def _with_people(one: Sentence, people: re.Pattern[str]) -> Sentence:
+    found = tuple((m.group().lower(), m.span()) for m in people.finditer(one.text))
+    return replace(one, people=found)
+
+
+Unit = Literal["characters", "tokens"]
+UNITS: tuple[Unit, ...] = ("characters", "tokens")
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+Clusters = tuple[tuple[Span, ...], ...]
+
+
+def tokens(text: str) -> list[tuple[str, Span]]:
+    """Cut a sentence into words and punctuation marks, with their places."""
+    return [(match.group(), match.span()) for match in _TOKEN.finditer(text)]
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Clusters of sentences, in characters.
+
+    Attributes
+    ----------
+    path, sha256
+        The file; the hash is empty where the clusters were given themselves.
+    clusters
+        For each sentence that was asked for, in that order.
+    beside
+        How many sentences of the file are none of them.
+    """
+
+    path: str
+    sha256: str
+    clusters: Sequence[Clusters]
+    beside: int = 0
+
+
+def load_clusters(
+    source: str | os.PathLike[str] | Mapping[str, object],
+    sentences: Sequence[Sentence],
+    *,
+    unit: Unit = "characters",
+    inclusive: bool = False,
+) -> Found:
+    """Read the clusters of any coreference system.
+
+    Parameters
+    ----------
+    source
+        A file: JSON, an object of clusters by sentence, as in ``{"The cook left as she could.":
+        [[[0, 8], [17, 20]]]}``; or jsonl, objects with a `sentence` and its `clusters`. Or a
+        mapping such as that object.
+    unit
+        What spans count: characters of the sentence, or its `tokens`. From 0.
+    inclusive
+        Whether the second number of a span is its last character or token, not the one behind.
+
+    Raises
+    ------
+    WordbiasError
+        If the file cannot be read, lacks one of the sentences or has it twice with different
+        clusters, or has a span that is not in its sentence or in two clusters.
+    """
+    if unit not in UNITS:
+        raise WordbiasError(f"unit {unit!r}: expected one of {', '.join(UNITS)}")
+    if isinstance(source, Mapping):
+        name, sha256 = "the clusters given", ""
+        given: Mapping[str, tuple[str, Any]] = {k: (repr(k), v) for k, v in source.items()}
+    else:
+        file = Path(source)
+        name = str(file)
+        try:
+            raw = read_bounded(file)
+        except OSError as error:
+            raise WordbiasError(f"{file}: cannot be read: {error.strerror}") from None
+        sha256 = hashlib.sha256(raw).hexdigest()
+        by_line = file.suffix.lower() in (".jsonl", ".ndjson")
+        given = _lines(file, raw) if by_line else _whole(file, raw)
+    found = []
+    for one in sentences:
+        if one.text not in given:
+            raise WordbiasError(
+                f"{name}: has no clusters of {one.text!r}; a sentence in which nothing was found "
+                "has the empty list"
+            )
+        place, clusters = given[one.text]
+        found.append(_checked(f"{name}: {place}", one.text, clusters, unit, inclusive))
+    beside = len(given.keys() - {one.text for one in sentences})
+    return Found(name, sha256, found, beside)
+
+
+def _whole(file: Path, raw: bytes) -> Mapping[str, tuple[str, Any]]:
+    try:
+        found = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise WordbiasError(f"{file}: is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise WordbiasError(f'{file}: expected an object, {{"sentence": [cluster, …], …}}')
+    return {text: (repr(text), clusters) for text, clusters in found.items()}
+
+
+def _lines(file: Path, raw: bytes) -> Mapping[str, tuple[str, Any]]:
+    found: dict[str, tuple[str, Any]] = {}
+    for i, line in enumerate(raw.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            one = json.loads(line)
+            text, clusters = str(one["sentence"]), one["clusters"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise WordbiasError(
+                f'{file}: line {i}: expected {{"sentence": …, "clusters": …}}'
+            ) from None
+        place, known = found.setdefault(text, (f"line {i}", clusters))
+        if known != clusters:
+            raise WordbiasError(f"{file}: line {i}: has other clusters of the sentence of {place}")
+    return found
+
+
+def _checked(place: str, text: str, clusters: Any, unit: Unit, inclusive: bool) -> Clusters:
+    span = _reader(text, unit, inclusive)
+    try:
+        found = tuple(tuple(span(*mention) for mention in cluster) for cluster in clusters)
+    except (TypeError, ValueError):
+        raise WordbiasError(
+            f"{place}: expected clusters of spans within the {unit} of {text!r}, such as "
+            f"[[[0, 8], [17, 20]]]; found {json.dumps(clusters, default=repr)[:80]}"
+        ) from None
+    ((most, count),) = Counter(chain(*found)).most_common(1) or [((0, 0), 0)]
+    if count > 1:
+        raise WordbiasError(
+            f"{place}: {text[slice(*most)]!r} of {text!r} is {count} times in clusters; a mention "
+            "is in one cluster, once"
+        )
+    return found
+
+
+def _reader(text: str, unit: Unit, inclusive: bool) -> Callable[[int, int], Span]:
+    """Return what makes a span in characters of two numbers."""
+    places = (
+        [(i, i + 1) for i in range(len(text))]
+        if unit == "characters"
+        else [span for _, span in tokens(text)]
+    )
+
+    def span(start: int, end: int) -> Span:
+        last = end if inclusive else end - 1
+        if isinstance(start, bool) or not 0 <= start <= last < len(places):
+            raise ValueError
+        return places[start][0], places[last][1]
+
+    return span
+
+
+COLUMNS = ("text", "start", "end", "profession", "gender", "role", "type", "split")
+_PRONOUN = re.compile(rf"\b(?:{'|'.join(PRONOUNS)})\b", re.IGNORECASE)
+
+
+def masked_rows(sentences: Sequence[Sentence], mask: str) -> Iterator[tuple[str, ...]]:
+    """Yield a row for every profession in every sentence, as `COLUMNS`.
+
+    Parameters
+    ----------
+    mask
+        What the encoder knows as its mask, put for every pronoun, such as ``[MASK]``.
+
+    Yields
+    ------
+    tuple of str
+        The sentence with its pronouns masked, the first character of a profession and the one
+        behind, the profession, its stereotypical gender (that of the pronouns in pro-stereotyped
+        sentences about it), and whether the pronoun means it (`gold`) or not (`other`). What a
+        `pro` and an `anti` sentence have in common comes once.
+    """
+    genders = stereotypes(sentences)
+    seen = set()
+    for one in sentences:
+        text = _PRONOUN.sub(lambda _: mask, one.text)
+        for name, (start, end) in one.people:
+            moved = tuple(_moved(one.text, mask, place) for place in (start, end))
+            if (text, moved) in seen:
+                continue
+            seen.add((text, moved))
+            role = "gold" if one.mention[0] <= start < one.mention[1] else "other"
+            kind = f"type {one.kind}"
+            yield (text, *map(str, moved), name, genders[name], role, kind, one.split)
+
+
+def stereotypes(sentences: Iterable[Sentence]) -> dict[str, str]:
+    """Return the usual gender of each profession: that of most of its `pro` sentences."""
+    votes: dict[str, Counter[str]] = {}
+    for one in sentences:
+        if one.stereotype == PRO:
+            votes.setdefault(one.profession, Counter())[one.gender] += 1
+    return {name: found.most_common(1)[0][0] for name, found in votes.items()}
+
+
+def _moved(text: str, mask: str, place: int) -> int:
+    """Return where a character outside pronouns stands after masking."""
+    before = (match for match in _PRONOUN.finditer(text) if match.end() <= place)
+    return place + sum(len(mask) - len(match.group()) for match in before)
+
+
+def sentence_lines(sentences: Iterable[Sentence]) -> Iterator[str]:
+    """Yield each distinct sentence once as a line of jsonl, for a coreference system to read."""
+    seen = set()
+    for one in sentences:
+        if one.text not in seen:
+            seen.add(one.text)
+            words = [word for word, _ in tokens(one.text)]
+            yield json.dumps({"sentence": one.text, "tokens": words}, ensure_ascii=False) + "\n"
+
+
+NONE = "None"
+"""Predicted where a pronoun is with no profession, or with several."""
+_OTHER_NAMES = {"mechanician": "mechanic", "sewer": "tailor"}
+
+
+def predicted_profession(sentence: Sentence, clusters: Clusters) -> str:
+    """Return whom the pronoun was taken for.
+
+    Of the clusters that have one of the sentence's pronouns as a mention, the professions that lie
+    within their mentions; the one if there is one, else `NONE`. Mentions are compared by place: the
+    released code of Orgad et al. (2022) looks for *he* as a part of a word, so that to it a cluster
+    with *the teacher* or *the sheriff* has a pronoun.
+    """
+    pronouns = set(sentence.pronouns)
+    with_pronoun = [cluster for cluster in clusters if pronouns.intersection(cluster)]
+    mentions = [span for cluster in with_pronoun for span in cluster]
+    names = {
+        name
+        for name, (start, end) in sentence.people
+        if any(first <= start and end <= last for first, last in mentions)
+    }
+    return names.pop() if len(names) == 1 else NONE
+
+
+def as_classification(sentences: Sequence[Sentence], clusters: Sequence[Clusters]) -> Confusion:
+    """Count gold and predicted professions by the gender of the pronoun.
+
+    Returns
+    -------
+    Confusion
+        Of women minus men; `NONE` can be predicted, but is no class.
+    """
+    predicted = [
+        predicted_profession(one, found) for one, found in zip(sentences, clusters, strict=True)
+    ]
+    return Confusion.of(
+        [one.profession for one in sentences],
+        predicted,
+        [one.gender for one in sentences],
+        order=(FEMALE, MALE),
+        abstentions=(NONE,),
+    )
+
+
+def published_positions(classes: Sequence[str]) -> Values:
+    """Return the numbers of classes as the released code counts them, with `NONE` among them.
+
+    There *CEO* is spelled so and sorted as ASCII, so that `NONE` is its neighbour.
+    """
+    spelled = [_as_released(name) for name in classes]
+    order = sorted([*spelled, NONE])
+    return np.array([order.index(name) for name in spelled], dtype=np.float64)
+
+
+def _as_released(name: str) -> str:
+    return "CEO" if name == "ceo" else name.replace(" ", "")
+
+
+def professional_shares(shares: Mapping[str, float], classes: Sequence[str]) -> dict[str, float]:
+    """Name shares as the sentences name professions: *construction worker*, *designer*, *tailor*.
+
+    The file that comes with WinoBias has *construction_worker*, *designers* and *sewer*.
+    """
+    found: dict[str, float] = {}
+    for name, share in shares.items():
+        plain = name.lower().replace("_", " ")
+        plain = _OTHER_NAMES.get(plain, plain)
+        singular = plain.removesuffix("s")
+        found[singular if plain not in classes and singular in classes else plain] = share
+    return found
+
+
+F1, DIFFERENCE, UNDECIDED = "conll-f1", "conll-f1-diff", "undecided"
+ALL = "all"
+
+
+def f1_rows(
+    sentences: Sequence[Sentence],
+    clusters: Sequence[Clusters],
+    subject: str,
+    *,
+    draws: int,
+    seed: int = 0,
+) -> list[Row]:
+    """Measure CoNLL F1 in percent, of `pro` and `anti` sentences, and its difference.
+
+    Parameters
+    ----------
+    sentences
+        All `pro` ones first, and the `anti` ones in the same order.
+    clusters
+        What was found in each.
+    draws
+        Bootstrap samples of pairs of sentences; 0 for no intervals.
+
+    Returns
+    -------
+    list of Row
+        Over all sentences, and for each type: `set` is pro or anti, `setting` all, type 1 or
+        type 2.
+    """
+    tallies = np.stack(
+        [tally(one.gold, found) for one, found in zip(sentences, clusters, strict=True)]
+    )
+    half = len(sentences) // 2
+    pairs = np.stack([tallies[:half], tallies[half:]], axis=1)
+    kinds = np.array([one.kind for one in sentences[:half]])
+    settings = [(ALL, np.full(half, True))]
+    settings += [(f"type {kind}", kinds == kind) for kind in sorted(set(kinds.tolist()))]
+    rows: list[Row] = []
+    for name, among in settings:
+        rng = np.random.default_rng(seed)
+        about = {"setting": name, "n": int(among.sum()), "unit": "percent", "seed": seed}
+        rows += _f1_rows(subject, pairs[among], about, draws, rng)
+    return rows
+
+
+def _f1_rows(
+    subject: str, pairs: Tally, about: Mapping[str, Any], draws: int, rng: np.random.Generator
+) -> list[Row]:
+    """Rows of pairs, shape ``(n, 2, 3, 4)``."""
+    found = 100 * conll_f1(pairs.sum(axis=0))
+    columns = [found[0], found[1], found[0] - found[1]]
+    ends: list[dict[str, float]] = [{}, {}, {}]
+    if draws:
+        means = resampled_means(pairs.reshape(len(pairs), -1), rng, draws)
+        drawn = 100 * conll_f1(means.reshape(-1, 2, 3, 4))
+        samples = [drawn[:, 0], drawn[:, 1], drawn[:, 0] - drawn[:, 1]]
+        ends = [percentile_interval(one)._asdict() for one in samples]
+    sides = {"neutral": None, "better": "higher"}
+    difference = {"set": f"{PRO} − {ANTI}", "neutral": 0, "better": "neutral"}
+    return [
+        Row(subject, F1, float(columns[0]), {"set": PRO, **about, **sides, **ends[0]}),
+        Row(subject, F1, float(columns[1]), {"set": ANTI, **about, **sides, **ends[1]}),
+        Row(subject, DIFFERENCE, float(columns[2]), {**difference, **about, **ends[2]}),
+    ]
+
+
+def classification_rows(
+    sentences: Sequence[Sentence],
+    clusters: Sequence[Clusters],
+    subject: str,
+    settings: Settings,
+    *,
+    shares: Mapping[str, float] | None = None,
+    shares_from: str = "the sentences",
+) -> list[Row]:
+    """Measure group fairness of the professions that pronouns were taken for (P3, §A.4.2).
+
+    Parameters
+    ----------
+    shares
+        Of women in each profession, by any of its names; without them there is no correlation, as
+        half of the sentences of each profession are about women.
+
+    Returns
+    -------
+    list of Row
+        `undecided`, the share of sentences in which the pronoun is with no profession or several,
+        and those of `fairness_rows`. No answer counts as an outcome of its own; as published it is
+        left out of separation.
+
+    Raises
+    ------
+    WordbiasError
+        If a profession has no share.
+    """
+    confusion = as_classification(sentences, clusters)
+    known = None
+    if shares is not None:
+        named = professional_shares(shares, confusion.classes)
+        known, _ = shares_for(confusion.classes, named, shares_from)
+    if settings.distance_name == "positions" and settings.positions is None:
+        settings = replace(settings, positions=published_positions(confusion.classes))
+    undecided = confusion.counts[..., -1].sum() / len(confusion)
+    about = {"set": ALL, "n": len(confusion), "neutral": 0, "better": "lower"}
+    return [
+        Row(subject, UNDECIDED, float(undecided), about),
+        *fairness_rows(confusion, subject, settings, shares=known, shares_from=shares_from),
+    ]

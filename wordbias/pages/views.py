@@ -1,0 +1,383 @@
+"""Views: each claims the rows that it knows, and builds sections of them.
+
+A family of known measures: what it asks, the values in a table and, on one scale, a picture.
+
+Lines as a table: values with intervals, what is neutral, which way is better, what changed.
+
+The first table: one measure of each family, before and after.
+
+Several embeddings side by side: a shaded table of their measures.
+
+Rows that no view knows, as plain tables: nothing that a command measured is hidden.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from wordbias.measures.family import Family
+from wordbias.measures.registry import FAMILY_OF, LISTED, SECTIONS, full_title, measure_title
+from wordbias.pages.forest import forest, strip
+from wordbias.pages.judging import UNKNOWN, change, meaning
+from wordbias.pages.lines import (
+    CHANCE,
+    Line,
+    about,
+    asked_about,
+    chance_text,
+    ideal,
+    is_number,
+    make_lines,
+    minus,
+    stages_of,
+    value_text,
+)
+from wordbias.pages.section import Figure, Grid, Section
+from wordbias.rendering import Table, how_many
+from wordbias.results import number
+from wordbias.rows import Found, given
+from wordbias.wordlists.queries import CONTROL
+
+Column = tuple[str, Callable[[Line], str]]
+
+
+def line_grid(
+    lines: Sequence[Line],
+    title: str,
+    *,
+    strips: bool,
+    details: bool = True,
+    named: Callable[[str], str] = measure_title,
+) -> Grid:
+    """Arrange lines as a table.
+
+    Parameters
+    ----------
+    lines
+        At least one.
+    title
+        Of the table.
+    strips
+        Whether each line gets a small picture.
+    details
+        Whether sizes, p-values and coverage are shown where there are any.
+    named
+        How a measure is called.
+    """
+    columns = _columns(lines, details, named)
+    cells = [[make(line) for _, make in columns] for line in lines]
+    reasons = [row["reason"] for line in lines for row in line.stages.values() if "reason" in row]
+    reasons += [row["reading"] for line in lines for row in _read(line).values()]
+    reasons += [CHANCE] if any(map(chance_text, lines)) else []
+    note = "; ".join(dict.fromkeys(map(str, reasons)))
+    pictures = [strip(line) for line in lines] if strips else []
+    return Grid(Table(title, [head for head, _ in columns], cells, note), pictures)
+
+
+def _columns(lines: Sequence[Line], details: bool, named: Callable[[str], str]) -> list[Column]:
+    several = len({line.subject for line in lines}) > 1
+    compared = any(change(line) != UNKNOWN for line in lines)
+    found: list[Column] = [("embedding", lambda line: line.subject)] if several else []
+    found.append(("measure", partial(_name, named)))
+    found += [(stage or "value", partial(_value, stage)) for stage in stages_of(lines)]
+    found += [("chance", chance_text)] if any(map(chance_text, lines)) else []
+    found.append(("ideal", lambda line: ideal(line.any)))
+    found += [("change", change)] if compared else []
+    found += [("about", about)] if len({*map(about, lines)} - {""}) > 1 else []
+    known = _DETAILS if details else {}
+    return found + [
+        (key, make)
+        for key, make in known.items()
+        if any(key in row for line in lines for row in line.stages.values())
+    ]
+
+
+def _name(named: Callable[[str], str], line: Line) -> str:
+    name = named(line.measure)
+    return f"{name} ({line.variant})" if line.variant else name
+
+
+def _value(stage: str, line: Line) -> str:
+    return value_text(line.stages.get(stage))
+
+
+def _size(line: Line) -> str:
+    n = line.any.get("n")
+    if isinstance(n, dict):
+        return "+".join(str(size) for size in n.values())
+    return f"{n:,}" if is_number(n) else str(n or "")
+
+
+def _p(line: Line) -> str:
+    told = [row["p"] for row in line.stages.values() if is_number(row.get("p"))]
+    return " → ".join(f"{p:.1e}" if 0 < p < 0.001 else f"{p:.3f}" for p in told)
+
+
+def _coverage(line: Line) -> str:
+    coverage = line.any.get("coverage")
+    return f"{coverage:.0%}" if is_number(coverage) else ""
+
+
+def _reading(line: Line) -> str:
+    """Say what p and the interval mean together, and at which stage if not at every one."""
+    stages = list(_read(line))
+    when = f"{', '.join(stages)}: " if stages and len(stages) < len(line.stages) else ""
+    return f"{when}depends on the words chosen" if stages else ""
+
+
+def _read(line: Line) -> dict[str, Found]:
+    """Return the rows that say how p and the interval are to be read; the note says it whole."""
+    return {stage: row for stage, row in line.stages.items() if given(row, "reading")}
+
+
+_DETAILS: dict[str, Callable[[Line], str]] = {
+    "n": _size,
+    "p": _p,
+    "coverage": _coverage,
+    "reading": _reading,
+}
+
+
+_DRAWN = 40
+"""Lines in one picture; a table shows them all."""
+
+
+def claims_measures(row: Found) -> bool:
+    """Whether a row is a value of a known measure, not of a single word or layer."""
+    return row["measure"] in LISTED and not any(
+        given(row, key) for key in ("word", "component", "layer")
+    )
+
+
+def measure_sections(rows: Sequence[Found]) -> list[Section]:
+    """Make a section of each family."""
+    found = []
+    for family in SECTIONS:
+        lines = make_lines(row for row in rows if FAMILY_OF[row["measure"]] is family)
+        if lines:
+            found.append(_section(family, lines))
+    return found
+
+
+def _section(family: Family, lines: Sequence[Line]) -> Section:
+    asked = asked_about(lines)
+    own = [line for line in lines if about(line) == asked]
+    others = [line for line in lines if about(line) != asked]
+    drawn = [line for line in own if line.values()]
+    common = family.common and len(drawn) > 1
+    figures = [_figure(family, drawn[:_DRAWN])] if common else []
+    title = f"Queries about {asked}: values" if others else "Values"
+    grids = [line_grid(own, f"{title} with their 95 % intervals", strips=not common)]
+    if others:
+        grids.append(line_grid(others, "Queries about something else, and controls", strips=False))
+    return Section(
+        family.key, family.title, [family.asks], figures, grids, [family.told, family.limits]
+    )
+
+
+def _figure(family: Family, lines: Sequence[Line]) -> Figure:
+    subjects = len({line.subject for line in lines}) > 1
+    stages = [stage for stage in stages_of(lines) if stage]
+    shows = "Each mark is a value, the bar around it its 95 % interval"
+    shows += f"; {', '.join(stages)} under each other." if len(stages) > 1 else "."
+    title = f"{family.short}, values and intervals"
+    return Figure(title, forest(lines, title, shows, subjects=subjects), shows, family.limits)
+
+
+WEAT = "weat"
+_FEW = 3
+
+
+def glance_sections(rows: Sequence[Found]) -> list[Section]:
+    """Show one line a family and subject, where there are several families."""
+    found = main_lines(rows)
+    if len({line.measure for line in found}) < _FEW:
+        return []
+    title = "One measure of each kind, with its 95 % interval"
+    grid = line_grid(found, title, strips=True, details=False, named=full_title)
+    lead = (
+        "Each measure sees the bias that it was made to see. They are not alternatives, and no "
+        "single one is a verdict; all values are in the sections below."
+    )
+    return [Section("glance", "At a glance", [lead, *without_query(rows)], (), [grid], [meaning()])]
+
+
+def main_lines(rows: Iterable[Found]) -> list[Line]:
+    """Return the lines of the measures that stand for their families, subject by subject."""
+    of_subjects: dict[str, list[Line]] = {}
+    for line in make_lines(row for row in rows if claims_measures(row)):
+        of_subjects.setdefault(line.subject, []).append(line)
+    chosen = (_main(family, lines) for lines in of_subjects.values() for family in SECTIONS)
+    return [line for line in chosen if line is not None]
+
+
+def without_query(rows: Iterable[Found]) -> list[str]:
+    """Say for which subjects no association test of the report's attribute has a value."""
+    of_subjects: dict[str, list[Line]] = {}
+    for line in make_lines(row for row in rows if row["measure"] == WEAT and claims_measures(row)):
+        of_subjects.setdefault(line.subject, []).append(line)
+    return [
+        _no_query(subject if len(of_subjects) > 1 else "", lines)
+        for subject, lines in of_subjects.items()
+        if not _of_people(lines)
+    ]
+
+
+def _no_query(subject: str, lines: Sequence[Line]) -> str:
+    asked = asked_about(lines)
+    if asked == CONTROL:
+        said = "WEAT was taken of controls only, which are about no people"
+    else:
+        names = dict.fromkeys(str(line.any.get("set")) for line in lines if about(line) == asked)
+        said = f"no WEAT query about {asked or 'people'} has a value here ({', '.join(names)})"
+    return f"{subject}: {said}." if subject else f"{said[:1].upper()}{said[1:]}."
+
+
+def _of_people(lines: Sequence[Line]) -> list[Line]:
+    """Return the association tests with a value of what the report is about; no controls."""
+    tests = [line for line in lines if line.measure == WEAT]
+    asked = asked_about(tests)
+    return [line for line in tests if line.values() and about(line) == asked != CONTROL]
+
+
+def _main(family: Family, lines: Sequence[Line]) -> Line | None:
+    known = [line for line in lines if line.measure == family.main and line.values()]
+    if family.key == WEAT:
+        known = _of_people(lines)
+    wanted = [line for line in known if line.variant.startswith(family.main_variant)]
+    return next(iter(wanted or known), None)
+
+
+_SHADES = 9
+_MEANING = (
+    "The darker a cell, the further it is from the measure’s neutral value, compared with the "
+    "furthest in its line; lines without a neutral value are not shaded. Shades do not compare "
+    "between lines, and a light cell is not a fair embedding: it is the least biased of those "
+    "shown, by that measure."
+)
+
+
+def matrix_sections(rows: Sequence[Found]) -> list[Section]:
+    """Show measures by embeddings, each stage a column; nothing for a single embedding."""
+    known = make_lines(row for row in rows if claims_measures(row))
+    lines = [ln for ln in known if ln.values() and FAMILY_OF[ln.measure].kind != "change"]
+    subjects = list(dict.fromkeys(line.subject for line in lines))
+    if len(subjects) < 2:
+        return []
+    grid = _grid(lines, subjects)
+    lead = f"{len(subjects)} embeddings, {how_many(len(grid.table.cells), 'measure')}. {_MEANING}"
+    return [Section("matrix", "Embeddings side by side", [lead], (), [grid], _citations(lines))]
+
+
+def _grid(lines: Sequence[Line], subjects: Sequence[str]) -> Grid:
+    heads = [
+        (subject, stage)
+        for subject in subjects
+        for stage in stages_of([line for line in lines if line.subject == subject])
+    ]
+    by_key = {(line.measure, line.variant, line.subject): line for line in lines}
+    cells, shades = [], []
+    for measure, variant in dict.fromkeys((line.measure, line.variant) for line in lines):
+        across = [_row(by_key.get((measure, variant, subject)), stage) for subject, stage in heads]
+        first = next(row for row in across if row is not None)
+        cells.append([_named(measure, variant), *map(_cell, across), ideal(first)])
+        shades.append([*shaded(across), None])
+    names = [f"{subject}, {stage}".strip(", ") for subject, stage in heads]
+    table = Table("Measures by embedding", ["measure", *names, "ideal"], cells)
+    return Grid(table, (), shades, stacked=False)
+
+
+def shaded(across: Sequence[Found | None]) -> list[int | None]:
+    """Grade the distances of one line from neutral: 0 is neutral, 9 the furthest in the line."""
+    known = [_distance(row) for row in across]
+    furthest = max((value for value in known if value is not None), default=0.0)
+    return [
+        None if value is None else round(_SHADES * value / furthest) if furthest else 0
+        for value in known
+    ]
+
+
+def _distance(row: Found | None) -> float | None:
+    if row is None or not is_number(row["value"]) or not is_number(row.get("neutral")):
+        return None
+    return abs(float(row["value"]) - float(row["neutral"]))
+
+
+def _row(line: Line | None, stage: str) -> Found | None:
+    return None if line is None else line.stages.get(stage)
+
+
+def _cell(row: Found | None) -> str:
+    return "" if row is None else minus(number(row["value"], 3))
+
+
+def _named(measure: str, variant: str) -> str:
+    named = full_title(measure)
+    return f"{named} ({variant})" if variant else named
+
+
+def _citations(lines: Sequence[Line]) -> list[str]:
+    families = dict.fromkeys(FAMILY_OF[line.measure] for line in lines)
+    return [f"{family.title}: {family.told}" for family in families]
+
+
+SHOWN = 200
+"""Lines of one table; all rows are in the data of the page."""
+_TOLD = {"subject", "measure", "value", "low", "high", "neutral", "better", "reason", "missing"}
+_WIDE = 40
+_MOST = 6
+
+
+def plain_sections(rows: Sequence[Found]) -> list[Section]:
+    """Make one section with a table a measure."""
+    if not rows:
+        return []
+    grids = [
+        _plain_grid(measure, [row for row in rows if row["measure"] == measure])
+        for measure in dict.fromkeys(str(row["measure"]) for row in rows)
+    ]
+    lead = "Values as the command gave them; 95 % intervals in brackets where there are any."
+    return [Section("rows", "Other values", [lead], (), grids)]
+
+
+def _plain_grid(measure: str, rows: Sequence[Found]) -> Grid:
+    keys = _telling(rows)
+    named = ["subject", *keys, "value", "ideal"]
+    cells = [
+        [
+            str(row["subject"]),
+            *(_text(row.get(key)) for key in keys),
+            value_text(row, 4),
+            ideal(row),
+        ]
+        for row in rows[:SHOWN]
+    ]
+    notes = [str(row["reason"]) for row in rows if row.get("reason")]
+    if len(rows) > SHOWN:
+        notes.insert(0, f"The first {SHOWN} of {len(rows):,}; all are in the data of the page.")
+    return Grid(Table(measure, named, cells, "; ".join(dict.fromkeys(notes))))
+
+
+def _telling(rows: Sequence[Found]) -> list[str]:
+    """Choose the keys that tell the rows apart, or one that all share if it is a number of them."""
+    keys = list(dict.fromkeys(key for row in rows for key in row if key not in _TOLD))
+    short = [key for key in keys if all(_is_short(row.get(key)) for row in rows)]
+    apart = [key for key in short if len({_text(row.get(key)) for row in rows}) > 1]
+    return [*apart, *(["n"] if "n" in short and "n" not in apart else [])][:_MOST]
+
+
+def _is_short(value: Any) -> bool:
+    return len(_text(value)) <= _WIDE
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if is_number(value):
+        return f"{value:,}"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

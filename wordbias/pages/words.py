@@ -1,0 +1,323 @@
+"""Rows about single words: what views of words share.
+
+Occupations along the axis between the groups, before and after.
+
+Nearest neighbours of single words, before and after.
+
+The most biased words in two dimensions, before and after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from wordbias.pages.lines import is_number, minus
+from wordbias.pages.section import Figure, Grid, Markup, Section, element
+from wordbias.pages.svg import (
+    WIDTH,
+    Scale,
+    axis,
+    drawing,
+    fitted,
+    hovered,
+    label,
+    legend,
+    line,
+    mark,
+    scale,
+)
+from wordbias.rendering import Table
+from wordbias.results import number
+from wordbias.rows import Found, given
+
+
+def of_set(row: Found, measure: str, name: str) -> bool:
+    """Whether a row is a word's value of a measure, in one of our sets of words."""
+    return row["measure"] == measure and row.get("set") == name and given(row, "word")
+
+
+def subjects(rows: Sequence[Found]) -> list[str]:
+    """Return what was measured, in order."""
+    return list(dict.fromkeys(str(row["subject"]) for row in rows))
+
+
+def by_word(rows: Sequence[Found], subject: str) -> dict[str, dict[str, Found]]:
+    """Return the rows of a subject by word, then by stage."""
+    found: dict[str, dict[str, Found]] = {}
+    for row in rows:
+        if row["subject"] == subject and is_number(row["value"]):
+            found.setdefault(str(row["word"]), {})[str(row.get("stage") or "")] = row
+    return found
+
+
+def sides(rows: Sequence[Found]) -> tuple[str, str]:
+    """Name the groups of negative and of positive values, as the rows do."""
+    for row in rows:
+        groups = row.get("groups")
+        if isinstance(groups, list) and len(groups) == 2:
+            return str(groups[1]), str(groups[0])
+    named = {float(row["value"]) > 0: str(row["towards"]) for row in rows if given(row, "towards")}
+    return named.get(False, "the second group"), named.get(True, "the first group")
+
+
+SET = "occupations"
+MEASURE = "lean"
+SHOWN = 12
+"""Occupations of each side in the picture."""
+_STEP, _NAMES, _TOP = 17.0, 104.0, 42.0
+_NOT_OF_OCCUPATIONS = (
+    "It is one axis: an occupation in the middle can still be near stereotyped words, and the "
+    "axis is taken from two words. Single words have no interval: their vectors are what they are."
+)
+
+
+def claims_occupations(row: Found) -> bool:
+    """Whether a row is the lean of an occupation."""
+    return of_set(row, MEASURE, SET)
+
+
+def occupation_sections(rows: Sequence[Found]) -> list[Section]:
+    """Draw the most leaning occupations of every subject, and list them."""
+    figures, grids = [], []
+    for subject in subjects(rows):
+        words = most_leaning(by_word(rows, subject), SHOWN)
+        if words:
+            figures.append(_figure(subject, words, sides(rows), str(rows[0].get("setting", ""))))
+            grids.append(_grid(subject, words))
+    if not figures:
+        return []
+    lead = (
+        "Which occupations lean most to a side, as they stand in the vectors, and where debiasing "
+        "put them; the axis stays that of the vectors before."
+    )
+    method = (
+        "Cosine of the word with the axis of the attribute, such as she − he, less the mean of it "
+        "over the neutral words: most words are nearer to one end of an axis, which says "
+        "nothing of any of them. A side is named for words outside the middle 95 % of the neutral "
+        "ones. After Bolukbasi et al. (2016), section 5.1."
+    )
+    title = "The occupations that lean most"
+    return [Section("occupations", title, [lead], figures, grids, [method])]
+
+
+def most_leaning(
+    words: Mapping[str, Mapping[str, Found]], count: int
+) -> dict[str, Mapping[str, Found]]:
+    """Choose `count` words of each side that lean most before, from one side to the other."""
+    order = sorted(words, key=lambda word: _first(words[word]))
+    left = [word for word in order[:count] if _first(words[word]) < 0]
+    right = [word for word in order[-count:] if _first(words[word]) > 0]
+    return {word: words[word] for word in (*left, *right)}
+
+
+def _first(stages: Mapping[str, Found]) -> float:
+    return float(next(iter(stages.values()))["value"])
+
+
+def _figure(
+    subject: str, words: Mapping[str, Mapping[str, Found]], names: tuple[str, str], along: str
+) -> Figure:
+    values = [float(row["value"]) for stages in words.values() for row in stages.values()]
+    across = scale([*values, 0.0], _NAMES, WIDTH - 8)
+    bottom = _TOP + _STEP * len(words)
+    staged = any("after" in stages for stages in words.values())
+    shows = f"Where {len(words)} occupations stand between {names[0]} (left) and {names[1]} (right)"
+    shows += "; hollow: before, filled: after." if staged else "."
+    parts = [
+        label(_NAMES, 30, f"← {names[0]}", class_="side second"),
+        label(WIDTH - 8, 30, f"{names[1]} →", anchor="end", class_="side first"),
+        axis(across, _TOP - 6, bottom, f"cosine with {along or 'the axis'}, less its mean"),
+        line(across(0), _TOP - 6, across(0), bottom, "neutral"),
+        *(_word(word, words[word], across, _TOP + _STEP * i + 8) for i, word in enumerate(words)),
+    ]
+    if staged:
+        looks = [("before", "mark plain hollow"), ("after", "mark plain")]
+        parts.append(legend([(stage, mark(0, 0, look)) for stage, look in looks], _NAMES, 13))
+    title = f"Occupations in {subject}"
+    return Figure(title, drawing(bottom + 34, title, shows, *parts), shows, _NOT_OF_OCCUPATIONS)
+
+
+def _word(word: str, stages: Mapping[str, Found], across: Scale, y: float) -> Markup:
+    place = {stage: across(float(row["value"])) for stage, row in stages.items()}
+    side = "first" if _first(stages) > 0 else "second"
+    told = ", ".join(
+        f"{stage} {minus(number(row['value'], 3))}".strip() for stage, row in stages.items()
+    )
+    marks = [
+        mark(x, y, f"mark {side}{' hollow' if stage == 'before' else ''}")
+        for stage, x in place.items()
+    ]
+    ends = list(place.values())
+    return hovered(
+        f"{word}: {told}",
+        label(_NAMES - 8, y + 4, fitted(word, _NAMES - 8), anchor="end", class_="name"),
+        line(min(ends), y, max(ends), y, f"link {side}"),
+        *marks,
+    )
+
+
+def _grid(subject: str, words: Mapping[str, Mapping[str, Found]]) -> Grid:
+    stages = list(dict.fromkeys(stage for found in words.values() for stage in found))
+    cells = []
+    for word, found in words.items():
+        towards = next(iter(found.values())).get("towards", "–")
+        values = (found.get(stage) for stage in stages)
+        told = [minus(number(row["value"], 3)) if row else "" for row in values]
+        cells.append([word, str(towards), *told])
+    heads = ["occupation", "leans to", *(stage or "cosine" for stage in stages)]
+    return Grid(Table(f"{subject}: cosine with the axis less its mean", heads, cells), folded=True)
+
+
+NEIGHBOURS = "neighbours-preserved"
+_SHOWS = "The nearest words before and after, the nearest first; struck: lost, marked: new."
+_NOT_OF_NEIGHBOURS = (
+    "Neighbours that stay are no proof of bias, and new ones none of fairness: which of them are "
+    "near for the attribute’s sake is what GIPE estimates."
+)
+
+
+def claims_neighbours(row: Found) -> bool:
+    """Whether a row lists the neighbours of a word."""
+    lists = all(isinstance(row.get(key), list) for key in ("before", "after"))
+    return row["measure"] == NEIGHBOURS and given(row, "word") and lists
+
+
+def neighbour_sections(rows: Sequence[Found]) -> list[Section]:
+    """Show the lists of every word side by side."""
+    several = len({row["subject"] for row in rows}) > 1
+    blocks = [_block(row, several) for row in rows]
+    figure = Figure(
+        "Neighbours before and after",
+        element("div", *blocks, class_="neighbours"),
+        _SHOWS,
+        _NOT_OF_NEIGHBOURS,
+    )
+    heads = ["word", "kept", "lost", "new"]
+    cells = [_cells(row, several) for row in rows]
+    lead = "What stands nearest to a word, and whether debiasing changed it."
+    method = "Exact nearest neighbours by cosine among all words of the embedding."
+    grid = Grid(Table("Neighbours kept and lost", heads, cells), folded=True)
+    return [Section("neighbours", "Neighbours of a few words", [lead], [figure], [grid], [method])]
+
+
+def _block(row: Found, several: bool) -> Markup:
+    old, new = row["before"], row["after"]
+    subject = element("p", str(row["subject"]), class_="quiet") if several else Markup("")
+    return element(
+        "div",
+        element("h4", str(row["word"])),
+        subject,
+        element(
+            "div",
+            _list("before", old, "del", set(map(str, new))),
+            _list("after", new, "ins", set(map(str, old))),
+            class_="two",
+        ),
+        class_="word",
+    )
+
+
+def _list(title: str, words: Sequence[Any], tag: str, shared: set[str]) -> Markup:
+    items = [
+        element("li", str(word) if str(word) in shared else element(tag, str(word)))
+        for word in words
+    ]
+    return element("div", element("h5", title), element("ol", *items))
+
+
+def _cells(row: Found, several: bool) -> list[str]:
+    old, new = (list(map(str, row[key])) for key in ("before", "after"))
+    lost, come = [w for w in old if w not in new], [w for w in new if w not in old]
+    word = f"{row['word']} ({row['subject']})" if several else str(row["word"])
+    kept = f"{len(old) - len(lost)} of {len(old)}"
+    return [word, kept, ", ".join(lost) or "none", ", ".join(come) or "none"]
+
+
+CLUSTERED = "most biased"
+CLUSTERING = "map"
+_HEIGHT, _CLUSTER_TOP, _EDGE, _NAMED = 300.0, 26.0, 10.0, 3
+_NOT_OF_CLUSTERS = (
+    "Two dimensions of many: words that overlap here can still be told apart, as clustering and "
+    "recoverability measure in all dimensions; each picture has principal components of its own."
+)
+
+
+def claims_clusters(row: Found) -> bool:
+    """Whether a row is the place of a word on the map."""
+    return of_set(row, CLUSTERING, CLUSTERED) and is_number(row.get("y"))
+
+
+def cluster_sections(rows: Sequence[Found]) -> list[Section]:
+    """Draw one map a subject and stage, as a part of the section on clustering."""
+    figures = []
+    for subject in subjects(rows):
+        own = [row for row in rows if row["subject"] == subject and is_number(row["value"])]
+        for stage in dict.fromkeys(str(row.get("stage") or "") for row in own):
+            figures.append(
+                _cluster_figure(
+                    subject, stage, [row for row in own if (row.get("stage") or "") == stage]
+                )
+            )
+    return [Section("clustering", "The most biased words", (), figures)]
+
+
+def _cluster_figure(subject: str, stage: str, rows: Sequence[Found]) -> Figure:
+    groups = list(dict.fromkeys(str(row.get("towards", "")) for row in rows))
+    x = scale([float(row["value"]) for row in rows], _EDGE, WIDTH - _EDGE)
+    y = scale([float(row["y"]) for row in rows], _HEIGHT - _EDGE, _CLUSTER_TOP + 8)
+    looks = {group: ("first", "circle") if i == 0 else ("second", "square")
+             for i, group in enumerate(groups)}  # fmt: skip
+    parts = [
+        element(
+            "rect",
+            x=1,
+            y=_CLUSTER_TOP,
+            width=WIDTH - 2,
+            height=_HEIGHT - _CLUSTER_TOP - 1,
+            class_="frame",
+        ),
+        legend([(f"leant to {g}", _symbol(*looks[g])) for g in groups], 4, 14),
+        *(_point(row, x, y, *looks[str(row.get("towards", ""))]) for row in rows),
+        *_names(rows, groups, x, y),
+    ]
+    shows = (
+        f"The {len(rows)} words that leaned most before, placed by the first two principal "
+        f"components of their vectors{f' {stage}' if stage else ''}; colour and shape are the side "
+        "on which a word was before."
+    )
+    title = f"Most biased words of {subject}{f', {stage}' if stage else ''}"
+    return Figure(title, drawing(_HEIGHT, title, shows, *parts), shows, _NOT_OF_CLUSTERS)
+
+
+def _symbol(class_: str, shape: str) -> Markup:
+    return mark(0, 0, f"point {class_}", shape=shape, size=3.5)
+
+
+def _point(row: Found, x: Scale, y: Scale, class_: str, shape: str) -> Markup:
+    place = x(float(row["value"])), y(float(row["y"]))
+    dot = mark(*place, f"point {class_}", shape=shape, size=3)
+    return hovered(f"{row['word']}, leant to {row.get('towards', '–')}", dot)
+
+
+def _names(rows: Sequence[Found], groups: Sequence[str], x: Scale, y: Scale) -> list[Markup]:
+    """Name the first words of each group, which leaned most, where their names do not meet."""
+    chosen: list[tuple[float, float, str]] = []
+    for group in groups:
+        named = 0
+        for row in rows:
+            place = x(float(row["value"])), y(float(row["y"]))
+            free = all(abs(place[1] - other[1]) > 14 for other in chosen)
+            if row.get("towards", "") == group and free and named < _NAMED:
+                chosen.append((*place, str(row["word"])))
+                named += 1
+    return [
+        label(
+            px + (6 if px < WIDTH / 2 else -6),
+            py + 4,
+            fitted(word, WIDTH / 2),
+            anchor="start" if px < WIDTH / 2 else "end",
+            class_="name halo",
+        )
+        for px, py, word in chosen
+    ]

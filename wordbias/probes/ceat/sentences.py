@@ -1,0 +1,307 @@
+r"""The sentences of every word, from a file of any size in one pass.
+
+Of each word at most so many *distinct* sentences are kept, drawn uniformly: those whose keyed hash
+is smallest (a bottom-k sample; Broder 1997). Equal sentences have equal hashes, so that a sentence
+that occurs a thousand times counts once and is as likely to be kept as any other; and neither the
+order of the file nor its length matters to what is kept or to the memory it takes.
+
+Which of many words stand in a text, and where.
+
+A word stands where no letter, digit or underscore (``\w``) is before or behind it, nor an accent
+that is a character by itself: `he` is not in `teacher`, but is in `he's`. A word written with a
+capital (`Bill`, `NASA`) is found only so; one without (`bill`) in any case, so that it is found at
+the beginning of a sentence. Looking a text's words up in a table of all words costs the same for
+three words as for three hundred.
+
+The published window: a sentence cut to the words around a target word.
+
+Which queries the option `--stimuli` means.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from heapq import heappush, heappushpop
+from pathlib import Path
+from typing import NamedTuple
+
+from wordbias.errors import WordbiasError
+from wordbias.formats.tables import Line
+from wordbias.probes.texts import Source, TextsLike, open_texts
+from wordbias.probes.tokenising import first_alone, pattern_of
+from wordbias.progress import progress
+from wordbias.wordlists.queries import Query, choose_query, load_queries
+
+_WORDS = re.compile(r"\w+").findall
+
+
+class Occurrence(NamedTuple):
+    """The first occurrence of `word` in a text: characters from `start` up to but without `end`."""
+
+    word: str
+    start: int
+    end: int
+
+
+def can_be_found(word: str) -> bool:
+    """Say whether a word has a letter or a digit."""
+    return bool(_WORDS(word.lower()))
+
+
+class Scanner:
+    """Finds words in texts.
+
+    Parameters
+    ----------
+    words
+        Any of them may be several words (`New York`) or hold other characters (`short-term`).
+
+    Raises
+    ------
+    WordbiasError
+        If one has neither a letter nor a digit.
+    """
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._patterns: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
+        for word in dict.fromkeys(words):
+            if not can_be_found(word):
+                raise WordbiasError(f"the word {word!r} has neither a letter nor a digit")
+            pattern = pattern_of(word, re.IGNORECASE if word == word.lower() else re.NOFLAG)
+            self._patterns.setdefault(_WORDS(word.lower())[0], []).append((word, pattern))
+        self._first = frozenset(self._patterns)
+
+    def __call__(self, text: str) -> Iterator[Occurrence]:
+        """Yield the first occurrence of every word that is in the text."""
+        for first in self._first.intersection(_WORDS(text.lower())):
+            for word, pattern in self._patterns[first]:
+                if found := first_alone(pattern, text):
+                    yield Occurrence(word, *found)
+
+
+PER_WORD = 1_000
+USUAL = ("text", "sentence")
+_OFTEN = 1 << 14
+
+
+class Context(NamedTuple):
+    """A sentence and the characters of a word in it, from `start` up to but without `end`."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, eq=False)
+class Sentences:
+    """What was found of each word.
+
+    Attributes
+    ----------
+    contexts
+        Distinct sentences of every word that was asked for, in the order of their hashes.
+    seen
+        How many sentences with it there were, repeated ones too.
+    lines
+        How many sentences were looked at.
+    """
+
+    contexts: Mapping[str, tuple[Context, ...]] = field(repr=False)
+    seen: Mapping[str, int] = field(repr=False)
+    lines: int
+
+    def fewer_than(self, count: int) -> dict[str, int]:
+        """Return the words with fewer distinct sentences than `count`, and how many, fewest first.
+
+        Words without any are among them.
+        """
+        few = {word: len(found) for word, found in self.contexts.items() if len(found) < count}
+        return dict(sorted(few.items(), key=lambda item: item[1]))
+
+
+def find_sentences(
+    texts: Iterable[str],
+    words: Iterable[str],
+    *,
+    per_word: int = PER_WORD,
+    seed: int = 0,
+    what: str = "the sentences",
+) -> Sentences:
+    """Find the sentences of words.
+
+    Parameters
+    ----------
+    texts
+        Sentences; what surrounds them of white space does not count.
+    words
+        See `Scanner`.
+    per_word
+        How many distinct sentences of a word to keep, at least 1.
+    seed
+        Of the choice among more.
+    what
+        What the texts are, for messages.
+
+    Raises
+    ------
+    WordbiasError
+        If no sentence has any of the words, or none of a word is to be kept.
+    """
+    if per_word < 1:
+        raise WordbiasError(f"{per_word} sentences of a word: expected at least 1")
+    wanted = list(dict.fromkeys(words))
+    scan, kept = Scanner(wanted), {word: _Smallest(per_word, seed, word) for word in wanted}
+    lines = 0
+    for text in texts:
+        lines += 1
+        for found in scan(text):
+            kept[found.word].offer(text, found)
+    if not any(sample.seen for sample in kept.values()):
+        raise WordbiasError(f"{what}: none of {lines:,} has any of the {len(wanted)} words")
+    return Sentences(
+        {word: sample.contexts() for word, sample in kept.items()},
+        {word: sample.seen for word, sample in kept.items()},
+        lines,
+    )
+
+
+def read_sentences(source: TextsLike, column: str | None = None) -> Iterator[str]:
+    """Yield the sentences of a file, .gz, .bz2 and .xz too, or of what is in memory.
+
+    Parameters
+    ----------
+    source
+        A file with one a line or a table; a list; or columns, see
+        `wordbias.probes.texts.open_texts`.
+    column
+        Of a table; by default ``text``, else ``sentence``, else the only one.
+
+    Raises
+    ------
+    WordbiasError
+        If the file cannot be read, is not UTF-8, is empty, or has no such column.
+    """
+    opened, name = open_texts(source, "sentences"), ""
+    with progress(f"reading {Path(opened.name).name}", unit="line") as bar:
+        for i, line in enumerate(opened.lines):
+            name = name or ("" if line.problem else _column(opened, line, column))
+            if problem := line.problem or line.lacks(name):
+                raise WordbiasError(
+                    f"{opened.name}: line {line.number}: {problem}; mend or remove it"
+                )
+            yield line.cells[name].strip()
+            if i % _OFTEN == _OFTEN - 1:
+                bar.update(_OFTEN)
+    if not name:
+        raise WordbiasError(f"{opened.name}: holds no sentence")
+
+
+def _column(source: Source, line: Line, asked: str | None) -> str:
+    names = list(line.cells)
+    if source.plain:
+        if asked is not None:
+            raise WordbiasError(f"{source.name}: {source.plain}")
+        return names[0]
+    usual = [name for name in (*USUAL, *(names if len(names) == 1 else [])) if name in names]
+    if asked is None and not usual:
+        raise WordbiasError(
+            f"{source.name}: which column holds the sentences? Name one of {', '.join(names)} with "
+            "--column"
+        )
+    if asked is not None and asked not in names:
+        raise WordbiasError(f"{source.name}: has no column {asked!r}; it has {', '.join(names)}")
+    return usual[0] if asked is None else asked
+
+
+class _Smallest:
+    """The sentences with the smallest hashes."""
+
+    def __init__(self, count: int, seed: int, word: str) -> None:
+        self.seen = 0
+        self._count = count
+        self._key = blake2b(f"{seed} {word}".encode(), digest_size=32).digest()
+        self._heap: list[tuple[int, Context]] = []  # negative hashes, the largest hash first
+        self._hashes: set[int] = set()
+
+    def offer(self, text: str, found: Occurrence) -> None:
+        """Keep a sentence if its hash is among the smallest."""
+        self.seen += 1
+        digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, key=self._key)
+        value = -int.from_bytes(digest.digest(), "big")
+        is_full = len(self._heap) == self._count
+        if value in self._hashes or (is_full and value < self._heap[0][0]):
+            return
+        item = value, Context(text, found.start, found.end)
+        self._hashes.add(value)
+        if is_full:
+            self._hashes.discard(heappushpop(self._heap, item)[0])
+        else:
+            heappush(self._heap, item)
+
+    def contexts(self) -> tuple[Context, ...]:
+        """Return what was kept, the smallest hash first."""
+        return tuple(context for _, context in sorted(self._heap, reverse=True))
+
+
+_WINDOW_WORDS = re.compile(r"\w+")
+SIDE = 4
+WINDOW = 2 * SIDE + 1
+
+
+def published_window(context: Context) -> Context:
+    """Cut a sentence as the released code of CEAT does; punctuation becomes space there.
+
+    Of a sentence of nine words or more the first nine are kept if fewer than four stand before the
+    target, else the last nine if fewer than four stand behind it, else the four before it, the
+    target, and three behind it: eight words, not nine, as the fourth behind is left out by mistake.
+    """
+    spans = [found.span() for found in _WINDOW_WORDS.finditer(context.text)]
+    first = next(i for i, (_, end) in enumerate(spans) if end > context.start)
+    count = sum(context.start < end and start < context.end for start, end in spans)
+    kept = slice(0, len(spans))
+    if len(spans) >= WINDOW:
+        kept = _kept(first, count, len(spans))
+    words = [context.text[start:end] for start, end in spans]
+    before = " ".join(words[kept.start : first])
+    target = " ".join(words[first : first + count])
+    start = len(before) + bool(before)
+    return Context(" ".join(words[kept]), start, start + len(target))
+
+
+def _kept(first: int, count: int, total: int) -> slice:
+    if first < SIDE:
+        return slice(0, WINDOW)
+    if total - first - count < SIDE:
+        return slice(total - WINDOW, total)
+    return slice(first - SIDE, first + SIDE)
+
+
+_REMEDY = (
+    "add a table [queries.NAME] with targets = [x, y] and attributes = [a, b], names of sets, in a "
+    ".toml file"
+)
+
+
+def choose_stimuli(asked: str) -> tuple[Query, ...]:
+    """Return queries: those of a file, or of the ten stimuli of WEAT and CEAT.
+
+    Parameters
+    ----------
+    asked
+        A file as `load_queries` reads it (.toml, .json); or numbers, ranges and names of the ten
+        between commas: ``6``, ``1-10``, ``weat6,7``, ``all``.
+
+    Raises
+    ------
+    WordbiasError
+        If the file is of no use, or there is no such stimulus.
+    """
+    if Path(asked).suffix.lower() in (".toml", ".json") or Path(asked).is_file():
+        return load_queries(asked, remedy=_REMEDY)
+    known = load_queries()
+    listed = f"choose among 1-{len(known)} ({', '.join(query.name for query in known)})"
+    remedy = f"{listed}, or name a .toml or .json file"
+    return choose_query(known, asked, what="stimulus", remedy=remedy)

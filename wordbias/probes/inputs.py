@@ -1,0 +1,476 @@
+"""What is probed: vectors of one or several layers and a label for each, checked.
+
+Labels: of a file with one a line, of a column, of words, of first names.
+
+Vectors to be probed: what `encode` wrote, or arrays of numpy and safetensors.
+
+Controls: labels that mean nothing, and vectors that know nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from wordbias.errors import WordbiasError
+from wordbias.formats.source import ZIP_ERRORS, refuse_foreign
+from wordbias.formats.stored import REPRESENTATIONS
+from wordbias.formats.tensors import Tensors, map_tensors
+from wordbias.probes.representations import Column, Representations, load_representations
+from wordbias.text_files import read_bounded
+from wordbias.wordlists.resolve import resolve
+from wordbias.wordlists.templates import names
+
+Integers = NDArray[np.intp]
+
+_TILE = 1 << 22  # numbers that are looked at at once
+_LARGE = 1e15  # float32 cannot square the gradient of larger ones
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Vectors and labels that fit together.
+
+    Attributes
+    ----------
+    vectors
+        Shape ``(L, n, d)``, any float type; may be a memory map.
+    labels
+        Codes 0 to K - 1, shape ``(n,)``.
+    classes
+        The K labels' names.
+    layers
+        What the layers are called, shape ``(L,)``.
+    name
+        What results call the vectors.
+    """
+
+    vectors: NDArray[np.floating[Any]] = field(repr=False)
+    labels: Integers = field(repr=False)
+    classes: tuple[str, ...]
+    layers: tuple[int, ...]
+    name: str = "vectors"
+
+    @classmethod
+    def of(
+        cls,
+        vectors: ArrayLike,
+        labels: Column | ArrayLike,
+        *,
+        layers: Sequence[int] | None = None,
+        name: str = "vectors",
+    ) -> Examples:
+        """Check vectors and labels.
+
+        Parameters
+        ----------
+        vectors
+            Shape ``(n, d)``, or ``(L, n, d)`` for several layers.
+        labels
+            One for each example, of any type that can be sorted, or a column.
+        layers
+            Numbers of the layers, by default 0 to L - 1.
+        name
+            What messages call the vectors.
+
+        Raises
+        ------
+        WordbiasError
+            If shapes do not fit, a number is not finite, or there are fewer than two classes, or
+            so many that labels are no labels.
+        """
+        x = _layered(vectors, name)
+        codes, classes = _coded(labels)
+        _, n, d = x.shape
+        if len(codes) != n:
+            raise WordbiasError(
+                f"{name}: {n:,} vectors, but {len(codes):,} labels; give one label for each vector"
+            )
+        if not d:
+            raise WordbiasError(f"{name}: the vectors have no dimensions: shape {x.shape}")
+        _check_classes(classes, n, name)
+        numbers = tuple(range(len(x))) if layers is None else tuple(layers)
+        _check_finite(x, numbers, name)
+        return cls(x, codes, classes, numbers, name)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def rare(self) -> list[str]:
+        """Return the classes that occur once: no probe is both taught and tested on them."""
+        counts = np.bincount(self.labels, minlength=len(self.classes))
+        return [self.classes[i] for i in np.flatnonzero(counts == 1)]
+
+
+def _layered(vectors: ArrayLike, name: str) -> NDArray[np.floating[Any]]:
+    x = np.asarray(vectors)
+    if x.dtype.kind in "iub":
+        x = x.astype(np.float32)
+    if x.dtype.kind != "f" or x.ndim not in (2, 3):
+        raise WordbiasError(
+            f"{name}: expected numbers of shape (examples, dimensions) or (layers, examples, "
+            f"dimensions), found {x.dtype} of shape {x.shape}"
+        )
+    return np.ascontiguousarray(x[None] if x.ndim == 2 else x)
+
+
+def _coded(labels: Column | ArrayLike) -> tuple[Integers, tuple[str, ...]]:
+    given = np.array(labels.values)[labels.codes] if isinstance(labels, Column) else labels
+    y = np.asarray(given)
+    if y.ndim != 1:
+        raise WordbiasError(f"labels: expected one for each example, found shape {y.shape}")
+    values, codes = np.unique(y, return_inverse=True)
+    return codes.astype(np.intp), tuple(map(str, values))
+
+
+def _check_classes(classes: Sequence[str], n: int, name: str) -> None:
+    if len(classes) < 2:
+        only = f"all are {classes[0]!r}" if classes else "there are none"
+        raise WordbiasError(f"{name}: the labels need at least two classes; {only}")
+    if len(classes) > n / 2:
+        raise WordbiasError(
+            f"{name}: {len(classes):,} different labels for {n:,} examples, such as "
+            f"{classes[0]!r:.40}: fewer than two each; give more examples, or name another column "
+            "or file"
+        )
+
+
+def _check_finite(x: NDArray[np.floating[Any]], layers: Sequence[int], name: str) -> None:
+    room = max(1, _TILE // x.shape[2])
+    limit = x.dtype.type(min(_LARGE, float(np.finfo(x.dtype).max)))
+    for layer, vectors in zip(layers, x, strict=True):
+        for start in range(0, len(vectors), room):
+            good = np.abs(vectors[start : start + room]) <= limit
+            if not good.all():
+                row, place = np.argwhere(~good)[0].tolist()
+                where = f"layer {layer}, row" if len(layers) > 1 else "row"
+                raise WordbiasError(
+                    f"{name}: {where} {start + row + 1} holds {vectors[start + row, place]:g}; "
+                    f"probes need finite numbers up to {limit:g}, so leave it out or mend it"
+                )
+
+
+FEMALE = 0.5
+"""Share of female bearers from which on a name counts as female."""
+
+
+def read_labels(path: str | Path) -> Column:
+    """Read a file with one label a line.
+
+    Raises
+    ------
+    WordbiasError
+        If it cannot be read, is not UTF-8, or a line is blank.
+    """
+    lines = _lines(Path(path))
+    for i, line in enumerate(lines, 1):
+        if not line.strip():
+            raise WordbiasError(f"{path}: line {i} is blank; expected one label a line")
+    return Column.of(line.strip() for line in lines)
+
+
+def read_word_labels(path: str | Path) -> dict[str, str]:
+    """Read a file with a word, a tab and its label on each line.
+
+    Raises
+    ------
+    WordbiasError
+        If it cannot be read, is not UTF-8, a line is of another form, or a word has two labels.
+    """
+    found: dict[str, str] = {}
+    for i, line in enumerate(_lines(Path(path)), 1):
+        word, tab, label = line.partition("\t")
+        if not (tab and word and label.strip()) or "\t" in label:
+            raise WordbiasError(
+                f"{path}: line {i}: expected a word, a tab and its label, found {line[:60]!r}"
+            )
+        if found.setdefault(word, label.strip()) != label.strip():
+            raise WordbiasError(
+                f"{path}: line {i}: {word!r} is labelled {label.strip()!r}, but "
+                f"{found[word]!r} before; leave one"
+            )
+    return found
+
+
+def name_labels() -> dict[str, str]:
+    """Return the gender of first names: female where at least half of their bearers are."""
+    return {name: "female" if share >= FEMALE else "male" for name, share in names().items()}
+
+
+@dataclass(frozen=True)
+class LabelledVocabulary:
+    """Labelled words as a vocabulary spells them.
+
+    Attributes
+    ----------
+    words, labels
+        The words that it has, and a label for each.
+    missing
+        Those that it has in no form.
+    """
+
+    words: Sequence[str]
+    labels: Column
+    missing: Sequence[str]
+
+    @classmethod
+    def of(cls, labels: Mapping[str, str], vocabulary: Container[str]) -> LabelledVocabulary:
+        """Find each word as written, else lower-cased, else capitalised; the first one counts."""
+        found: dict[str, str] = {}
+        missing = []
+        for word, label in labels.items():
+            spelled = resolve([word], vocabulary).found
+            if spelled:
+                found.setdefault(spelled[0], label)
+            else:
+                missing.append(word)
+        return cls(tuple(found), Column.of(found.values()), missing)
+
+
+def _lines(path: Path) -> list[str]:
+    """Return the lines of a UTF-8 file, without the empty end."""
+    try:
+        data = read_bounded(path)
+    except OSError as error:
+        raise WordbiasError(f"{path}: cannot be read: {error.strerror or error}") from None
+    refuse_foreign(path, data.partition(b"\n")[0])
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise WordbiasError(
+            f"{path}: line {line} is not UTF-8 text (byte 0x{data[error.start]:02x}); "
+            "convert the file, for example with: iconv -f latin1 -t utf8"
+        ) from None
+    lines = text.removesuffix("\n").split("\n") if text else []
+    if not lines:
+        raise WordbiasError(f"{path}: is empty; expected one label a line")
+    return [line.removesuffix("\r") for line in lines]
+
+
+Array = NDArray[Any]
+
+_DENSEST = 1_100
+"""Times that a byte of a zip can stand for; deflate reaches 1,032."""
+_NUMPY, _ZIP = b"\x93NUMPY", b"PK"
+
+
+def is_arrays(path: str | Path) -> bool:
+    """Say whether a file holds representations or arrays, rather than words and vectors."""
+    start = _start(Path(path))
+    if start.startswith((_NUMPY, _ZIP)):
+        return start.startswith(_NUMPY) or _is_npz(Path(path))
+    if not _is_safetensors(start):
+        return False
+    tensors, metadata = map_tensors(Path(path))
+    return REPRESENTATIONS in metadata or not {"vectors", "words"} <= tensors.keys()
+
+
+def is_representations(path: str | Path) -> bool:
+    """Say whether a file holds what `encode` writes, columns beside vectors."""
+    return _is_safetensors(_start(Path(path))) and REPRESENTATIONS in map_tensors(Path(path))[1]
+
+
+def load_vectors(path: str | Path, array: str | None = None) -> Representations:
+    """Map vectors: those that `encode` wrote, or an array of a .npy, .npz or safetensors file.
+
+    Parameters
+    ----------
+    path
+        Recognised by its content.
+    array
+        Name of the array where there are several; it has shape ``(n, d)``, or ``(L, n, d)`` for
+        several layers.
+
+    Raises
+    ------
+    WordbiasError
+        If the file holds no such array, or Python objects, which are never loaded.
+    """
+    path = Path(path)
+    start = _start(path)
+    if _is_safetensors(start):
+        tensors, metadata = map_tensors(path)
+        if REPRESENTATIONS in metadata:
+            return load_representations(path)
+        return of_array(_chosen(path, tensors, array), path.stem, str(path))
+    return of_array(_numpy(path, start, array), path.stem, str(path))
+
+
+def _start(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            start = file.read(9)
+    except IsADirectoryError:
+        raise WordbiasError(
+            f"{path}: is a folder; give a file of vectors (a model's are written with: wordbias "
+            "encode)"
+        ) from None
+    except FileNotFoundError:
+        raise WordbiasError(
+            f"{path}: there is no such file; vectors of a model are written with: wordbias encode"
+        ) from None
+    except OSError as error:
+        raise WordbiasError(f"{path}: cannot be read: {error.strerror or error}") from None
+    if not start:
+        raise WordbiasError(f"{path}: is empty; write it again")
+    return start
+
+
+def _is_safetensors(start: bytes) -> bool:
+    return len(start) == 9 and start[8:] == b"{" and start[4:8] == bytes(4)
+
+
+def _is_npz(path: Path) -> bool:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return any(name.endswith(".npy") for name in archive.namelist())
+    except ZIP_ERRORS:
+        raise WordbiasError(f"{path}: is a damaged zip file; write it again") from None
+
+
+def _numpy(path: Path, start: bytes, array: str | None) -> Array:
+    try:
+        if start.startswith(_NUMPY):
+            mapped: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+            return np.asarray(mapped)
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            name = _name(path, archive.files, array)
+            _check_member(path, archive.zip, name)
+            return np.asarray(archive[name])
+    except WordbiasError:
+        raise
+    except Exception as error:  # whatever numpy makes of a damaged header
+        if (
+            "pickle" in str(error)
+            or "Object arrays" in str(error)
+            or "Python objects" in str(error)
+        ):
+            raise WordbiasError(
+                f"{path}: holds Python objects, which are never loaded because they can run any "
+                "code; save the vectors as an array of numbers"
+            ) from None
+        reason = str(error).partition("\n")[0]
+        raise WordbiasError(
+            f"{path}: cannot be read as an array: {reason}; write it again"
+        ) from None
+
+
+def _check_member(path: Path, archive: zipfile.ZipFile, name: str) -> None:
+    """Refuse an array whose header names more numbers than there are: numpy makes room for them."""
+    info = archive.getinfo(name if name in archive.namelist() else f"{name}.npy")
+    with archive.open(info) as member:
+        version = np.lib.format.read_magic(member)
+        read = np.lib.format.read_array_header_1_0
+        if version != (1, 0):
+            read = np.lib.format.read_array_header_2_0
+        shape, _, dtype = read(member)
+    needed, most = math.prod(shape) * dtype.itemsize, _DENSEST * info.compress_size
+    if dtype.hasobject:
+        return  # refused by numpy
+    if needed > info.file_size or info.file_size > most or info.compress_size > path.stat().st_size:
+        raise WordbiasError(
+            f"{path}: the array {name!r} is said to have the shape {shape}, but so much is not "
+            "there; write the file again"
+        )
+
+
+def _chosen(path: Path, arrays: Tensors, array: str | None) -> Array:
+    """Return the array of a name, or the only one that can be vectors, whatever is beside it."""
+    if array is not None:
+        return arrays[_name(path, list(arrays), array)]
+    usable = [name for name in arrays.known() if arrays[name].ndim in (2, 3)]
+    return arrays[_name(path, usable or list(arrays), None)]
+
+
+def _name(path: Path, known: list[str], array: str | None) -> str:
+    listed = ", ".join(known) or "none"
+    if array is not None and array not in known:
+        raise WordbiasError(f"{path}: no array {array!r}; it holds {listed[:200]}")
+    if array is None and len(known) != 1:
+        raise WordbiasError(
+            f"{path}: expected one array of vectors, found {listed[:200]}; choose with --array NAME"
+        )
+    return array or known[0]
+
+
+def of_array(found: Array, name: str, what: str = "") -> Representations:
+    """Take an array of shape ``(n, d)``, or ``(L, n, d)`` for several layers, as representations.
+
+    Parameters
+    ----------
+    name
+        What results call it.
+    what
+        What messages call it, by default the same.
+
+    Raises
+    ------
+    WordbiasError
+        If it has another shape, or holds no numbers.
+    """
+    if found.ndim not in (2, 3) or found.dtype.kind not in "fiu":
+        raise WordbiasError(
+            f"{what or name}: expected numbers of shape (examples, dimensions) or (layers, "
+            f"examples, dimensions), found {found.dtype} of shape {found.shape}"
+        )
+    vectors = found[None] if found.ndim == 2 else found
+    return Representations(vectors, tuple(range(len(vectors))), name=name)
+
+
+_STREAM = 1  # keeps these draws apart from those of orders and weights
+
+
+def control_labels(labels: Integers, types: Integers | None, seed: int) -> Integers:
+    """Draw the labels of a control task (Hewitt and Liang 2019).
+
+    Every type, such as a word, gets one label at random, drawn as often as the labels occur; a
+    probe can only learn them by heart. Selectivity is how much better it does on the true ones.
+
+    Parameters
+    ----------
+    labels
+        Codes of the true labels, shape ``(n,)``.
+    types
+        Code of each example's type, shape ``(n,)``; by default every example is of its own.
+    seed
+        Of the draws.
+
+    Returns
+    -------
+    array of int, shape (n,)
+    """
+    rng = np.random.default_rng([seed, _STREAM])
+    codes = np.arange(len(labels)) if types is None else np.unique(types, return_inverse=True)[1]
+    drawn = labels[rng.integers(len(labels), size=int(codes.max()) + 1)]
+    found: Integers = drawn[codes]
+    return found
+
+
+def random_vectors(vectors: NDArray[np.floating[Any]], seed: int) -> NDArray[np.float32]:
+    """Draw normal vectors of the same shape and scale.
+
+    Parameters
+    ----------
+    vectors
+        Shape ``(L, n, d)``.
+    seed
+        Of the draws.
+
+    Returns
+    -------
+    array of float32, shape (L, n, d)
+        Independent of everything; the mean square of each layer is that of `vectors`.
+    """
+    rng = np.random.default_rng([seed, _STREAM])
+    drawn = rng.standard_normal(vectors.shape, np.float32)
+    for layer, like in zip(drawn, vectors, strict=True):
+        layer *= np.sqrt(np.mean(np.square(like, dtype=np.float64)))
+    return drawn

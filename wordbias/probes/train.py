@@ -1,0 +1,357 @@
+"""The training of many probes as one: common batches, early stopping, best weights, tests.
+
+Blocks are prefixes of one order and batches keep their order, so at step t of an epoch every
+block's probe reads the same batch, and one matrix product serves them all. A block whose epoch is
+shorter waits for the largest. Columns of probes are sorted by the size of their blocks and rows by
+that of their largest block still trained: who takes part in a step is a corner of the stack, a
+view. Probes that are done are left out from the next epoch on, once their whole row or column is.
+
+This is not the loop of `wordbias.training`: the same code trains in numpy and in torch without
+autograd, the stack shrinks while it trains, and seconds of work need no checkpoint.
+
+Early stopping of a stack of probes: losses on dev, patience, best epochs; and the loss.
+
+Jobs shared out to stacks, and stacks to threads.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.devices import blas_threads, threads, torch_threads
+from wordbias.errors import need
+from wordbias.probes.linear import LinearProbes
+from wordbias.probes.schedule import Job, Recipe, Result, Schedule, Stretch
+from wordbias.progress import Bar, progress
+
+Integers = NDArray[np.intp]
+Floats = NDArray[np.float64]
+
+
+@dataclass
+class EarlyStopping:
+    """Early stopping of every probe by itself, shape ``(S, B)`` each.
+
+    Attributes
+    ----------
+    going
+        Whether a probe is still trained.
+    lowest
+        Its lowest loss on dev.
+    waited
+        Epochs since then.
+    epochs, best
+        Epochs that it was trained, and the one whose weights are kept.
+    """
+
+    going: NDArray[np.bool_]
+    lowest: Floats
+    waited: Integers
+    epochs: Integers
+    best: Integers
+
+    @classmethod
+    def begin(cls, shape: tuple[int, int]) -> EarlyStopping:
+        """Begin with all probes in training."""
+
+        def zeros() -> Integers:
+            return np.zeros(shape, np.intp)
+
+        return cls(np.ones(shape, bool), np.full(shape, np.inf), zeros(), zeros(), zeros())
+
+    def judge(self, at: Any, loss: Floats, recipe: Recipe) -> NDArray[np.bool_]:
+        """Compare an epoch's losses on dev with the lowest; return whose weights are to be kept."""
+        going = self.going[at]
+        self.epochs[at] += going
+        better = going & (loss < self.lowest[at] - recipe.tolerance)
+        self.lowest[at] = np.where(better, loss, self.lowest[at])
+        self.waited[at] = np.where(better, 0, self.waited[at] + going)
+        self.going[at] = going & (self.waited[at] <= recipe.patience)
+        kept: NDArray[np.bool_] = going if recipe.last else better
+        self.best[at] = np.where(kept, self.epochs[at], self.best[at])
+        return kept
+
+
+def cross_entropy(z: NDArray[np.floating[Any]], y: Integers) -> Floats:
+    """Return -ln softmax(z)[y] for every example.
+
+    Parameters
+    ----------
+    z
+        Scores, shape ``(…, K)``.
+    y
+        Classes, shape ``(…)``.
+
+    Returns
+    -------
+    array of float64, shape (…)
+        In nats.
+    """
+    z = z.astype(np.float64)
+    z -= z.max(-1, keepdims=True)
+    chosen = np.take_along_axis(z, y[..., None], -1)[..., 0]
+    found: Floats = np.log(np.exp(z).sum(-1)) - chosen
+    return found
+
+
+_TILE = 1 << 21  # numbers of examples that are scored at once
+ROWS = 8
+"""Jobs of a stack: enough for numpy's calls to be worth it, few enough for the cache of a core."""
+
+
+class Probes(Protocol):
+    """A stack of probes, as `wordbias.probes.linear.LinearProbes` describes it."""
+
+    def step(self, rows: Integers, y: Integers, inside: NDArray[np.bool_], steps: Integers) -> None:
+        """Take one step with the first rows and columns."""
+
+    def scores(self, rows: Integers, column: int, *, kept: bool = False) -> NDArray[np.float32]:
+        """Score examples with one column of probes."""
+
+    def keep(self, which: NDArray[np.bool_]) -> None:
+        """Keep a true copy of the weights of these probes."""
+
+    def arrange(self, rows: Integers, columns: Integers) -> None:
+        """Go on with these of the present rows and columns."""
+
+
+Make = Callable[[NDArray[Any], Sequence[int], Sequence[int], int, Recipe], Probes]
+
+
+class StoppedError(Exception):
+    """Another thread has failed or was interrupted."""
+
+
+class Stack:
+    """Jobs of one schedule, coded together.
+
+    Parameters
+    ----------
+    make
+        Makes the probes.
+    vectors
+        Shape ``(L, n, d)``, C-contiguous or one layer of it.
+    jobs
+        With equal schedules.
+    classes
+        How many classes there are.
+    recipe
+        How the probes are trained.
+    blocks
+        Which of the schedule's blocks; all of them by default.
+    """
+
+    examples: NDArray[np.intp]
+    labels: NDArray[np.intp]
+    sizes: NDArray[np.intp]
+    blocks: NDArray[np.intp]
+    rows: Integers
+    columns: Integers
+    probes: Probes
+    recipe: Recipe
+    dim: int
+    state: EarlyStopping
+
+    def __init__(
+        self,
+        make: Make,
+        vectors: NDArray[np.floating[Any]],
+        jobs: Sequence[Job],
+        classes: int,
+        recipe: Recipe,
+        blocks: Sequence[int] | None = None,
+    ) -> None:
+        n = vectors.shape[1]
+        self.schedule: Schedule = jobs[0].schedule
+        self.examples = np.array([job.order + n * job.layer for job in jobs])
+        self.labels = np.array([job.labels[job.order] for job in jobs])
+        self.sizes = np.array(self.schedule.train)
+        chosen = np.arange(len(self.sizes)) if blocks is None else np.array(blocks)
+        self.blocks = chosen[np.argsort(-self.sizes[chosen], kind="stable")]
+        self.columns, self.rows = self.blocks, np.arange(len(jobs))
+        flat = vectors.reshape(-1, vectors.shape[2])
+        seeds = [job.seed for job in jobs]
+        self.probes = make(flat, seeds, self.blocks.tolist(), classes, recipe)
+        self.recipe, self.dim = recipe, vectors.shape[2]
+        self.state = EarlyStopping.begin((len(jobs), len(self.sizes)))
+        self.state.going[:] = np.isin(np.arange(len(self.sizes)), self.blocks)
+
+    def train(self, finished: Callable[[int], object], stop: threading.Event) -> None:
+        """Train until every probe is done; `finished` hears how many were done in each epoch."""
+        for epoch in range(self.recipe.epochs):
+            if stop.is_set():
+                raise StoppedError
+            before = self.state.going.sum()
+            self._epoch(epoch)
+            loss = np.stack([self._dev_loss(j) for j in range(len(self.columns))], axis=1)
+            self.probes.keep(self.state.judge(np.ix_(self.rows, self.columns), loss, self.recipe))
+            finished(int(before - self.state.going.sum()))
+            if not self.state.going.any():
+                return
+            self._arrange()
+        finished(int(self.state.going.sum()))
+
+    def _epoch(self, epoch: int) -> None:
+        sizes, batch = self.sizes[self.columns], self.recipe.batch
+        reach = self._reach()
+        batches = -(-sizes // batch)
+        for t in range(int(-(-reach.max() // batch))):
+            start = t * batch
+            s, b = int((reach > start).sum()), int((sizes > start).sum())
+            places = np.arange(start, min(start + batch, int(sizes[0])))
+            rows = self.rows[:s, None]
+            inside = places[:, None] < sizes[:b]
+            steps = epoch * batches[:b] + t + 1
+            self.probes.step(self.examples[rows, places], self.labels[rows, places], inside, steps)
+
+    def _reach(self) -> Integers:
+        """Return the size of each row's largest block that is still trained."""
+        going = self.state.going[np.ix_(self.rows, self.columns)]
+        reach: Integers = np.where(going, self.sizes[self.columns], 0).max(1)
+        return reach
+
+    def _arrange(self) -> None:
+        """Leave out what is done, and put the rows with the longest way to go first."""
+        going = self.state.going[np.ix_(self.rows, self.columns)]
+        reach = self._reach()
+        rows = np.argsort(-reach, kind="stable")[: int((reach > 0).sum())]
+        columns = np.flatnonzero(going.any(0))
+        if len(columns) < len(self.columns) or not np.array_equal(rows, np.arange(len(reach))):
+            self.probes.arrange(rows, columns)
+            self.rows, self.columns = self.rows[rows], self.columns[columns]
+
+    def _dev_loss(self, j: int) -> Floats:
+        """Return the summed loss on dev of one column of the present probes, in nats."""
+        loss = np.zeros(len(self.rows))
+        for rows, y in self._tiles(self.rows, self.schedule.dev[self.columns[j]]):
+            loss += cross_entropy(self.probes.scores(rows, j), y).sum(1)
+        return loss
+
+    def test(self) -> list[dict[int, Result]]:
+        """Test the weights that were kept: for each job, each block's probe by its number."""
+        tested = [self._tested(j, block) for j, block in enumerate(self.blocks.tolist())]
+        return [
+            dict(zip(self.blocks.tolist(), row, strict=True)) for row in zip(*tested, strict=True)
+        ]
+
+    def _tested(self, column: int, block: int) -> list[Result]:
+        every = np.arange(len(self.examples))
+        loss, right = np.zeros(len(every)), np.zeros(len(every), np.intp)
+        start, end = self.schedule.test[block]
+        for rows, y in self._tiles(every, (start, end)):
+            z = self.probes.scores(rows, column, kept=True)
+            loss += cross_entropy(z, y).sum(1)
+            right += (z.argmax(-1) == y).sum(1)
+        epochs, best = self.state.epochs[:, block], self.state.best[:, block]
+        counted = zip(loss, right, epochs, best, strict=True)
+        return [Result(float(x), int(k), end - start, int(e), int(b)) for x, k, e, b in counted]
+
+    def _tiles(self, rows: Integers, where: Stretch) -> Iterator[tuple[Integers, Integers]]:
+        """Yield the examples of a stretch and their labels, as many as are scored at once.
+
+        How many does not depend on the stack: sums of losses are then the same to the last bit.
+        """
+        room = max(1, _TILE // (self.dim * ROWS))
+        for start in range(*where, room):
+            part = slice(start, min(start + room, where[1]))
+            yield self.examples[rows, part], self.labels[rows, part]
+
+
+Vectors = NDArray[np.floating[Any]]
+Share = tuple[list[int], list[int] | None]
+
+
+def train_jobs(
+    vectors: Vectors,
+    jobs: Sequence[Job],
+    classes: int,
+    recipe: Recipe,
+    *,
+    device: str | None = None,
+    what: str = "probing",
+) -> list[list[Result]]:
+    """Train and test every probe of every job.
+
+    The result does not depend on the number of threads.
+
+    Parameters
+    ----------
+    vectors
+        Shape ``(L, n, d)``, any float type, possibly memory-mapped; stays as it is.
+    jobs
+        What is to be coded.
+    classes
+        How many classes there are, K.
+    recipe
+        How the probes are trained.
+    device
+        Of the MLP, which torch computes; linear probes run in numpy.
+
+    Returns
+    -------
+    list of list of Result
+        For each job one item a block.
+    """
+    make: Make = LinearProbes
+    apart = False
+    bounded: AbstractContextManager[None] = nullcontext()
+    if recipe.probe == "mlp":
+        mlp = need("wordbias.probes.mlp", extra="torch", purpose="An MLP probe")
+        make, apart, bounded = mlp.maker(device), mlp.is_cpu(device), torch_threads()
+    shares = list(_shares(jobs, apart=apart))
+    found: list[dict[int, Result]] = [{} for _ in jobs]
+    stop = threading.Event()
+
+    def work(share: Share, bar: Bar) -> None:
+        members, blocks = share
+        stack = Stack(make, vectors, [jobs[i] for i in members], classes, recipe, blocks)
+        stack.train(bar.update, stop)
+        for i, tested in zip(members, stack.test(), strict=True):
+            found[i].update(tested)
+
+    total = sum(len(job.schedule.train) for job in jobs)
+    with bounded, blas_threads(1), progress(what, total, "probe") as bar:
+        _in_threads(lambda share: work(share, bar), shares, stop)
+    return [[row[block] for block in sorted(row)] for row in found]
+
+
+def _shares(jobs: Sequence[Job], *, apart: bool) -> Iterator[Share]:
+    """Share out jobs: some of one schedule together, or every probe alone."""
+    if apart:
+        # a wide probe fills the cache alone; the large ones first, so that no thread waits long
+        sizes = [(-size, i, b) for i, job in enumerate(jobs) for b, size in _blocks(job)]
+        yield from (([i], [b]) for _, i, b in sorted(sizes))
+        return
+    alike: dict[Any, list[int]] = {}
+    for i, job in enumerate(jobs):
+        alike.setdefault(job.schedule, []).append(i)
+    for members in alike.values():
+        count = -(-len(members) // ROWS)
+        count += count % 2 if count > 1 else 0  # even, for machines of two cores and more
+        yield from ((part.tolist(), None) for part in np.array_split(members, count))
+
+
+def _blocks(job: Job) -> Iterator[tuple[int, int]]:
+    return enumerate(job.schedule.train)
+
+
+def _in_threads(
+    work: Callable[[Share], None], shares: Sequence[Share], stop: threading.Event
+) -> None:
+    """Do the shares in threads; whatever ends one ends them all soon."""
+    pool = ThreadPoolExecutor(min(threads(), len(shares)))
+    try:
+        done, _ = wait([pool.submit(work, share) for share in shares], None, FIRST_EXCEPTION)
+        for future in done:
+            future.result()
+    finally:
+        stop.set()
+        pool.shutdown(wait=True, cancel_futures=True)
