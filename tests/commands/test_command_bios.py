@@ -146,10 +146,10 @@ def test_options_reach_the_study(cli: Cli, encoder: str, tmp_path: Path) -> None
     assert {row["shares_from"] for row in rows if row.get("shares_from")} == {str(shares)}
 
 
-def test_as_a_process(process: Callable[..., Any], encoder: str, tmp_path: Path) -> None:
+def test_as_a_process(forked: Callable[..., Any], encoder: str, tmp_path: Path) -> None:
     given = ["bios", "--model", encoder, "--frozen", "-o", tmp_path / "study", "--threads", 1]
     more = [*SMALL, *QUICK, "--strategies", "none", "--no-baselines"]
-    done = process(*given, *more)
+    done = forked(*given, *more)
     assert done.code == 0, done.err
     assert done.err == ""
     assert "Gender in the vectors" in done.out

@@ -125,9 +125,9 @@ def test_limit(cli: Cli, encoder: str, nli: Path, tmp_path: Path) -> None:
     assert json.loads(done.out)["inputs"]["train"]["pairs"] == 2
 
 
-def test_as_a_process(process: Callable[..., Any], encoder: str, nli: Path, tmp_path: Path) -> None:
+def test_as_a_process(forked: Callable[..., Any], encoder: str, nli: Path, tmp_path: Path) -> None:
     """Nothing but the table on stdout, nothing at all on stderr."""
-    done = process(*given(encoder, "nli", nli, tmp_path / "o", "--threads", 1))
+    done = forked(*given(encoder, "nli", nli, tmp_path / "o", "--threads", 1))
     assert done.code == 0, done.err
     assert done.err == ""
     assert "Accuracy on dev, of the best state" in done.out

@@ -329,8 +329,8 @@ def test_a_family_that_is_not_known(
     assert "models of type 'gpt2' are not known here" in refused("project", tmp_path / "gpt")
 
 
-def test_as_a_process(process: Run, folder: Callable[..., str], tmp_path: Path) -> None:
-    done = process("project", folder(), "-o", tmp_path / "a")
+def test_as_a_process(forked: Run, folder: Callable[..., str], tmp_path: Path) -> None:
+    done = forked("project", folder(), "-o", tmp_path / "a")
     assert (done.code, done.err) == (0, "")
     assert "Subspaces of bert-SequenceClassification" in done.out
     assert read_adapter(tmp_path / "a").facts["pairs"] == 67

@@ -430,8 +430,8 @@ def test_help_needs_no_torch(process: Callable[..., Any]) -> None:
     assert "next-sentence" in done.out
 
 
-def test_as_a_process(process: Callable[..., Any], both: str, gsss: Path) -> None:
-    done = process("stereoset", both, "--data", gsss, "--format", "jsonl", "--threads", 1)
+def test_as_a_process(forked: Callable[..., Any], both: str, gsss: Path) -> None:
+    done = forked("stereoset", both, "--data", gsss, "--format", "jsonl", "--threads", 1)
     assert done.code == 0
     assert {json.loads(line)["measure"] for line in done.out.splitlines()} == {
         "ss",

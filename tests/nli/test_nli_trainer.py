@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -332,6 +333,8 @@ def test_a_cluster_trains_the_same(
     cluster: str, package: str, trained: Plan, tmp_path: Path
 ) -> None:
     pytest.importorskip(package, reason=f"{cluster} is one of the two clusters")
+    if "ray" in sys.modules:  # other tests may have joined a cluster, and here one is started
+        sys.modules["ray"].shutdown()
     chosen = planned(tmp_path)
     run(chosen.jobs, workers=Workers(2, cluster))
     for one, other in zip(trained.jobs, chosen.jobs, strict=True):
