@@ -1,8 +1,8 @@
-"""Reading back the rows that commands print, and tables of published values.
+"""Reading of rows that commands printed, and of tables of published values.
 
 Results of many embeddings side by side, as in Dawkins (2021), Table 6.
 
-How the measures of many embeddings correlate, as in Dawkins (2021), Table 5.
+Correlations between the measures of many embeddings, as in Dawkins (2021), Table 5.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Found = Mapping[str, Any]
 
 
 class Source(NamedTuple):
-    """Results: their `rows` have a subject, a measure, a value and what tells them apart.
+    """Results: their `rows` have a subject, a measure, a value and distinguishing details.
 
     `kind` is JSON, JSONL, CSV rows, CSV table or Report, which has no hash.
     """
@@ -57,7 +57,7 @@ def read_source(path: Path) -> Source:
     Raises
     ------
     WordbiasError
-        With the line and column, or the row, of what is not usable.
+        If the file cannot be used; the message names the line and column, or the row.
     """
     try:
         data = read_bounded(path)
@@ -75,7 +75,7 @@ def read_source(path: Path) -> Source:
 
 
 def source_of(found: Mapping[str, Any], name: str) -> Source:
-    """Take what `wordbias.results.Report.to_dict` returns, as `read_source` does from a file."""
+    """Make a source of a report's `wordbias.results.Report.to_dict`, as of a file."""
     rows = [_checked(row, f"{name}: row {i}") for i, row in enumerate(found["rows"], 1)]
     return Source(name, "Report", "", _of_subjects(rows, name))
 
@@ -202,7 +202,7 @@ def _number(text: str, where: str) -> float | None:
 
 
 def given(row: Found, key: str) -> bool:
-    """Say whether a row has something under `key`; CSV leaves empty what it does not have."""
+    """Say whether a row has a value for `key`; in CSV missing values are empty."""
     return row.get(key) not in (None, "")
 
 
@@ -220,7 +220,7 @@ class Comparison:
     subjects, measures
         Names of the rows and of the columns.
     values
-        Shape ``(subjects, measures)``; nan where a value is undefined or was not measured.
+        Shape ``(subjects, measures)``; nan if a value is undefined or was not measured.
     """
 
     subjects: Sequence[str]
@@ -228,7 +228,7 @@ class Comparison:
     values: NDArray[np.float64]
 
     def find(self, name: str) -> list[int]:
-        """Return the column called `name`, or all variants of the measure `name`."""
+        """Return the number of the column `name`, or of all variants of the measure `name`."""
         if name in self.measures:
             return [self.measures.index(name)]
         found = [i for i, measure in enumerate(self.measures) if _plain(measure) == name]
@@ -312,7 +312,7 @@ def _table(placed: Mapping[tuple[str, str], float | None]) -> Comparison:
     measures = [
         measure
         for measure in dict.fromkeys(measure for _, measure in placed)
-        # an undefined row has no setting, which others have: that is no column of its own
+        # an undefined row has no setting, which others have: it gets no column of its own
         if measure in valued or measure not in settled
     ]
     values = np.array([[placed.get((s, m)) for m in measures] for s in subjects], float)
@@ -327,7 +327,7 @@ def _column(row: Found, *, original: bool = False) -> str:
 
 
 def _plain(column: str) -> str:
-    """Return the measure's name without what tells its variants apart."""
+    """Return the measure's name without its variant."""
     return column.partition(" (")[0].partition("[")[0]
 
 
@@ -374,7 +374,7 @@ def _conflict(
 
 
 def listed(names: Sequence[str]) -> str:
-    """Join names for a message; of very many only the first."""
+    """Join names for a message; of many names only the first ones."""
     more = f", … ({len(names)} in all)" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more
 
@@ -386,7 +386,7 @@ _EXACT = 8  # embeddings from which Spearman's p is approximated
 
 
 class Correlation(NamedTuple):
-    """Correlation of two measures; `r` and `p` are None where undefined, for a `reason`."""
+    """Correlation of two measures; `r` and `p` are None if undefined, for a `reason`."""
 
     x: str
     y: str
@@ -428,13 +428,13 @@ def correlations(table: Comparison, method: str = "pearson") -> Correlations:
     table
         At least three embeddings and two measures.
     method
-        "pearson" as the paper, or "spearman".
+        Correlation coefficient: "pearson" as in the paper, or "spearman".
 
     Returns
     -------
     Correlations
-        With two-sided p values: of scipy.stats, which are exact for Pearson if the measures are
-        normal and the t approximation for Spearman; with fewer than eight embeddings Spearman's is
+        Correlations with two-sided p-values of scipy.stats: exact for Pearson if the measures are
+        normal, the t approximation for Spearman. With fewer than eight embeddings Spearman's is
         exact, over all permutations. Not corrected for the number of pairs.
 
     Raises
@@ -474,7 +474,7 @@ def _check_enough(table: Comparison) -> None:
 
 
 def constants(table: Comparison) -> dict[str, str]:
-    """Return what each measure that is the same for all embeddings is, in words, by its name."""
+    """Return a description of each constant measure, the same for all embeddings, by name."""
     found = {}
     for name, column in zip(table.measures, table.values.T, strict=True):
         defined = column[np.isfinite(column)]

@@ -257,9 +257,9 @@ def test_what_was_left_out_is_said(cli: Run, folder: Callable[..., str], tmp_pat
     done = cli("project", folder(), "--pairs", mine)
     assert done.code == 0
     uneven, same = done.err.splitlines()
-    assert "for they do not align: 1 of 4 pairs," in uneven
+    assert "as they do not align: 1 of 4 pairs," in uneven
     assert "my aunt / my dear uncle, 4 and 5 tokens" in uneven
-    assert "the same tokens to the tokenizer: 1 of 4 pairs," in same
+    assert "as they have the same tokens: 1 of 4 pairs," in same
     assert re.search(r"tokens@2 +2 .*\n.*cls@3 +3 ", done.out)
 
 

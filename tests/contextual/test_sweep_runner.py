@@ -134,7 +134,7 @@ def test_an_interrupted_sweep_is_resumed_with_the_same_result(
     expected = outputs(source, judge, plan, texts)
     file = tmp_path / "sweep.part"
     stopping = Interrupting(monkeypatch, 1)
-    with pytest.raises(Interrupted, match=r"the same call goes on from sweep\.part"):
+    with pytest.raises(Interrupted, match=r"the same call resumes from sweep\.part"):
         outputs(source, judge, plan, texts, file=file)
     assert file.exists()
     stopping.left = -1

@@ -26,7 +26,7 @@ class Ours:
 
     @property
     def embedding(self) -> Embedding:
-        """What it reads."""
+        """Return the embedding that the model reads."""
         return self.subject.embedding
 
     def described(self) -> str:
@@ -37,7 +37,7 @@ class Ours:
 def open_ours(
     model: File | Model | None, embedding: EmbeddingLike | None, reading: Reading
 ) -> Ours:
-    """Load what nli-train wrote, and the embedding; without them, those that come along."""
+    """Load a model that nli-train wrote, and its embedding; by default those of wordbias."""
     if isinstance(model, Model):
         return Ours(model, "in memory", open_subject(embedding, reading))
     path = path_named("--model", nli_sample_path() if model is None else model)
@@ -45,6 +45,6 @@ def open_ours(
 
 
 def open_pairs(pairs: PairsLike) -> PairsLike:
-    """Return where labelled pairs are, if they have been fetched; those in memory as they are."""
+    """Return the path of labelled pairs, or of fetched ones; pairs in memory unchanged."""
     name = path_of(pairs)
     return pairs if name is None else located(name)

@@ -37,13 +37,13 @@ class Method:
 
 
 METHODS = {
-    "misp": Method("remove a subspace softly, weighed by information", "Dawkins 2021"),
-    "mhd": Method("remove the same subspace whole", "Dawkins 2021"),
+    "misp": Method("remove a subspace softly, weighted by information", "Dawkins 2021"),
+    "mhd": Method("remove the same subspace completely", "Dawkins 2021"),
     "hard": Method("neutralise one direction, equalise pairs", "Bolukbasi et al. 2016"),
     "multi-hard": Method("the same over several groups, as religions", "Manzini et al. 2019"),
     "double-hard": Method("remove a frequency component first", "Wang et al. 2020", None),
     "inlp": Method("remove what classifiers find, in rounds", "Ravfogel et al. 2020", 150_000),
-    "leace": Method("the least change that stops them", "Belrose et al. 2023", 150_000),
+    "leace": Method("erase groups linearly by the least change", "Belrose et al. 2023", 150_000),
     "bam": Method("average with an alignment of pairs", "Lauscher et al. 2020"),
     "oscar": Method("rotate a second concept to 90 degrees", "Dev et al. 2021"),
     "half-sibling": Method("subtract what specific words predict", "Yang and Feng 2020"),
