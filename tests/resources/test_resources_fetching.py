@@ -18,7 +18,7 @@ from resource_server import Answer, Server
 
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import locked
-from wordbias.resources import Fetched, Resource, Ways, fetch, state
+from wordbias.resources import Fetched, FetchOptions, Resource, fetch, state
 from wordbias.resources.catalogue import read_group
 
 TEXT = b"he:she\tdog:cat\n" * 40
@@ -42,13 +42,13 @@ def _resource(server: Server, **about: Any) -> Resource:
     return found
 
 
-def _fetch(*resources: Resource, **ways: Any) -> list[Fetched]:
-    return list(fetch(resources, Ways(**ways)))
+def _fetch(*resources: Resource, **options: Any) -> list[Fetched]:
+    return list(fetch(resources, FetchOptions(**options)))
 
 
-def _refused(*resources: Resource, **ways: Any) -> str:
+def _refused(*resources: Resource, **options: Any) -> str:
     with pytest.raises(WordbiasError) as caught:
-        _fetch(*resources, **ways)
+        _fetch(*resources, **options)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 

@@ -337,7 +337,7 @@ def as_bytes(word: str) -> bytes:
     return word.encode("utf-8", "surrogateescape")
 
 
-def is_half(text: str) -> bool:
+def has_lone_surrogate(text: str) -> bool:
     """Say whether a text holds half of a surrogate pair, which JSON can escape and no UTF-8 has."""
     try:
         text.encode()

@@ -20,7 +20,7 @@ from typing import IO, Any, NamedTuple
 
 from wordbias.errors import WordbiasError, need
 from wordbias.formats.files import check_new
-from wordbias.formats.source import is_half, refuse_foreign
+from wordbias.formats.source import has_lone_surrogate, refuse_foreign
 from wordbias.text_files import OPENERS, bounded_lines
 
 PLAIN = "text"
@@ -181,7 +181,7 @@ def _json(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
             found = None
         if not isinstance(found, dict):
             yield Line(number, {}, "expected a JSON object")
-        elif half := next(filter(is_half, _strings(found)), None):
+        elif half := next(filter(has_lone_surrogate, _strings(found)), None):
             yield Line(number, {}, f"an escape stands for half a character: {half!a:.60}")
         else:
             nulls = frozenset(key for key, value in found.items() if value is None)
@@ -230,7 +230,7 @@ def read_parquet(file: Path) -> Any:
         raise WordbiasError(f"{file}: cannot be read as Parquet: {error}") from None
 
 
-def check_growing(folder: str | os.PathLike[str]) -> None:
+def check_output_folder(folder: str | os.PathLike[str]) -> None:
     """Refuse early, before hours of work, a folder that cannot be made or written to.
 
     Raises
@@ -248,15 +248,15 @@ def check_growing(folder: str | os.PathLike[str]) -> None:
 
 
 @contextmanager
-def growing(folder: str | os.PathLike[str]) -> Iterator[Path]:
+def output_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
     """Make a folder unless it is there; where it is new and stays empty, an error removes it.
 
     Raises
     ------
     WordbiasError
-        As `check_growing`, or if it cannot be made all the same.
+        As `check_output_folder`, or if it cannot be made all the same.
     """
-    check_growing(folder)
+    check_output_folder(folder)
     target = Path(folder)
     is_new = not target.exists()
     try:

@@ -103,8 +103,8 @@ def fetch(
         chosen = list(resources.catalogue().values())
         return Report(rows=_rows(chosen), tables=[_catalogue_table(chosen)], closing=[_LICENCES])
     mirror = os.environ.get("WORDBIAS_MIRROR", "") if mirror is None else mirror
-    ways = resources.Ways(mirror, os.fspath(source or ""), again, keep, timeout)
-    done = list(resources.fetch(chosen, ways))
+    options = resources.FetchOptions(mirror, os.fspath(source or ""), again, keep, timeout)
+    done = list(resources.fetch(chosen, options))
     rows = _rows(chosen)  # after fetching: they say what is there
     report = Report(rows=rows, tables=[_fetched_table(done)], closing=[_LICENCES])
     return _written([str(place(resource)) for resource in chosen], report)

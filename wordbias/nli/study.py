@@ -25,7 +25,7 @@ from wordbias import __version__
 from wordbias.embedding import Embedding
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.files import locked, replacing
-from wordbias.formats.tables import growing
+from wordbias.formats.tables import output_folder
 from wordbias.measures.measure import FAMILIES, check_families, table_rows
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.sembias import SemBias
@@ -424,7 +424,7 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
     jobs = models_to_train(
         plan.embeddings, plan.seeds, data, plan.recipe, plan.folder, half=plan.half
     ).jobs
-    with growing(plan.folder), locked(plan.folder / "study"):
+    with output_folder(plan.folder), locked(plan.folder / "study"):
         train_all(
             jobs,
             data.encoded["train"],

@@ -6,12 +6,12 @@ from wordbias.resources.catalogue import Resource, catalogue, choose
 from wordbias.resources.storage import folder, located, state
 
 if TYPE_CHECKING:
-    from wordbias.resources.fetching import Fetched, Ways, fetch
+    from wordbias.resources.fetching import Fetched, FetchOptions, fetch
 
 __all__ = [
+    "FetchOptions",
     "Fetched",
     "Resource",
-    "Ways",
     "catalogue",
     "choose",
     "fetch",
@@ -27,8 +27,8 @@ def __getattr__(name: str) -> Any:
         from wordbias.resources import fetching
 
         return getattr(fetching, name)
-    if name == "Ways":
-        from wordbias.resources.fetching import Ways
+    if name == "FetchOptions":
+        from wordbias.resources.fetching import FetchOptions
 
-        return Ways
+        return FetchOptions
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -35,7 +35,7 @@ from wordbias.resources.storage import Record
 
 
 @dataclass(frozen=True)
-class Ways:
+class FetchOptions:
     """How to get at the data.
 
     Attributes
@@ -84,13 +84,13 @@ class Got:
     foreign: bool
 
 
-def obtain(resource: Resource, i: int, downloads: Path, ways: Ways) -> Got:
+def obtain(resource: Resource, i: int, downloads: Path, options: FetchOptions) -> Got:
     """Return the `i`-th download of a resource, whose hash is what it has to be."""
     url, what = resource.urls[i], resource.group
     base = urlsplit(url).path.rpartition("/")[2]
     known, why = expected_hash(resource, i)
-    if ways.source:
-        path = _in_folder(Path(ways.source), resource, i, base)
+    if options.source:
+        path = _in_folder(Path(options.source), resource, i, base)
         _check_taken(path, known, why, what)
         return Got(path, sha256_of(path), str(path), True)
     # the files of one set may have one name in different folders
@@ -98,9 +98,9 @@ def obtain(resource: Resource, i: int, downloads: Path, ways: Ways) -> Got:
     pooch = need("pooch", extra="data", purpose="Fetching data")
     pooch.get_logger().setLevel(logging.WARNING)
     downloader = Resuming(
-        downloads / f"{name}.part", what, bool(known), ways.timeout, resource.size
+        downloads / f"{name}.part", what, bool(known), options.timeout, resource.size
     )
-    origin = ways.origin(url)
+    origin = options.origin(url)
     try:
         path = Path(pooch.retrieve(origin, known or None, name, downloads, downloader=downloader))
     except ValueError as error:
@@ -246,7 +246,7 @@ class Fetched:
     new: bool
 
 
-def fetch(resources: Sequence[Resource], ways: Ways | None = None) -> Iterator[Fetched]:
+def fetch(resources: Sequence[Resource], options: FetchOptions | None = None) -> Iterator[Fetched]:
     """Fetch what is not there yet; resources of one archive download it once.
 
     Yields
@@ -264,15 +264,15 @@ def fetch(resources: Sequence[Resource], ways: Ways | None = None) -> Iterator[F
     groups = dict.fromkeys(resource.group for resource in resources)
     for group in groups:
         wanted = [resource for resource in resources if resource.group == group]
-        yield from _fetch_group(wanted, ways or Ways())
+        yield from _fetch_group(wanted, options or FetchOptions())
 
 
-def _fetch_group(wanted: Sequence[Resource], ways: Ways) -> Iterator[Fetched]:
+def _fetch_group(wanted: Sequence[Resource], options: FetchOptions) -> Iterator[Fetched]:
     first = wanted[0]
     if first.how:
         raise WordbiasError(f"{first.name}: cannot be fetched: {first.how}")
     with _writing(first.group):
-        new = _bring(wanted, ways) if _missing(wanted, ways) else {}
+        new = _bring(wanted, options) if _missing(wanted, options) else {}
     for resource in wanted:
         record = new.get(resource.name) or storage.state(resource)
         if record is None:
@@ -282,20 +282,20 @@ def _fetch_group(wanted: Sequence[Resource], ways: Ways) -> Iterator[Fetched]:
         yield Fetched(resource, storage.place(resource), record, resource.name in new)
 
 
-def _missing(wanted: Sequence[Resource], ways: Ways) -> list[Resource]:
-    return [r for r in wanted if ways.again or storage.state(r) is None]
+def _missing(wanted: Sequence[Resource], options: FetchOptions) -> list[Resource]:
+    return [r for r in wanted if options.again or storage.state(r) is None]
 
 
-def _bring(wanted: Sequence[Resource], ways: Ways) -> dict[str, Record]:
+def _bring(wanted: Sequence[Resource], options: FetchOptions) -> dict[str, Record]:
     """Download once what the resources of a group are made of, and put them in their places."""
     first = wanted[0]
     with _downloads(first.group) as downloads:
-        missing = _missing(wanted, ways)  # another process may have been quicker
+        missing = _missing(wanted, options)  # another process may have been quicker
         if not missing:
             return {}
-        got = [obtain(first, i, downloads, ways) for i in range(len(first.urls))]
+        got = [obtain(first, i, downloads, options) for i in range(len(first.urls))]
         new = {resource.name: _put(resource, got) for resource in missing}
-        if not ways.keep:
+        if not options.keep:
             shutil.rmtree(downloads, ignore_errors=True)
     return new
 
