@@ -138,7 +138,7 @@ class Embedding:
 
     def to_gensim(self) -> Any:
         """Make a gensim ``KeyedVectors`` with a copy of the vectors (extra `gensim`)."""
-        from wordbias.formats.binary import to_object
+        from wordbias.formats.gensim import to_object
 
         return to_object(self.words, self.vectors)
 

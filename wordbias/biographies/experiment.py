@@ -20,8 +20,7 @@ from wordbias.biographies.plan import Plan
 from wordbias.biographies.result_file import Job, Lines
 from wordbias.devices import threads
 from wordbias.errors import Interrupted
-from wordbias.formats.files import locked
-from wordbias.formats.tables import check_output_folder, output_folder
+from wordbias.formats.files import check_output_folder, locked, output_folder
 from wordbias.progress import progress
 from wordbias.results import Row
 from wordbias.workers import Workers

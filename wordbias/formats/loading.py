@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from wordbias.devices import ordered_map
 from wordbias.errors import WordbiasError
-from wordbias.formats import binary, tensors, text
-from wordbias.formats import binary as keyed_vectors
+from wordbias.formats import binary, gensim, tensors, text
 from wordbias.formats import cache as parse_cache
 from wordbias.formats.binary import BinaryJob
 from wordbias.formats.layout import Kind, Layout, detect
@@ -302,9 +301,9 @@ def _load_whole(file: VectorFile, allow_pickle: bool) -> Loaded:
     if kind == "safetensors":
         words, vectors, _ = tensors.read(path)
     elif kind == "gensim":
-        words, vectors = keyed_vectors.read_kv(path, allow_pickle)
+        words, vectors = gensim.read_kv(path, allow_pickle)
     else:
-        words, vectors = keyed_vectors.read_fasttext(path)
+        words, vectors = gensim.read_fasttext(path)
     _check_finite(path, words, vectors)
     info = FileInfo(file.source.name, kind, sha256_of(path), len(words), vectors.shape[1])
     return _without_duplicates(Loaded(words, vectors, info, file.source.stem))

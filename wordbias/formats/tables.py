@@ -11,15 +11,12 @@ import csv
 import gzip
 import json
 import lzma
-import os
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from wordbias.errors import WordbiasError, need
-from wordbias.formats.files import check_new
 from wordbias.formats.source import has_lone_surrogate, refuse_foreign
 from wordbias.text_files import OPENERS, bounded_lines
 
@@ -228,45 +225,3 @@ def read_parquet(file: Path) -> Any:
         ) from None
     except (OSError, ValueError) as error:
         raise WordbiasError(f"{file}: cannot be read as Parquet: {error}") from None
-
-
-def check_output_folder(folder: str | os.PathLike[str]) -> None:
-    """Refuse early, before hours of work, a folder that cannot be made or written to.
-
-    Raises
-    ------
-    WordbiasError
-        If it is a file or read-only, or the folder that it is to be in is not there or read-only.
-    """
-    target = Path(folder)
-    if target.is_dir() and not os.access(target, os.W_OK):
-        raise WordbiasError(f"{target}: is read-only to you; name another folder")
-    if target.exists() and not target.is_dir():
-        raise WordbiasError(f"{target}: is a file; name a folder")
-    if not target.exists():
-        check_new(target)
-
-
-@contextmanager
-def output_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
-    """Make a folder unless it is there; where it is new and stays empty, an error removes it.
-
-    Raises
-    ------
-    WordbiasError
-        As `check_output_folder`, or if it cannot be made all the same.
-    """
-    check_output_folder(folder)
-    target = Path(folder)
-    is_new = not target.exists()
-    try:
-        target.mkdir(exist_ok=True)
-    except OSError as error:
-        raise WordbiasError(f"{target}: cannot be made: {error.strerror or error}") from None
-    try:
-        yield target
-    except BaseException:
-        with suppress(OSError):  # it holds something
-            if is_new:
-                target.rmdir()
-        raise

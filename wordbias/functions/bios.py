@@ -16,8 +16,7 @@ from wordbias.biographies.summary import summary_rows
 from wordbias.biographies.synthetic import synthetic
 from wordbias.calls import note, path_of, public
 from wordbias.errors import UsageError, WordbiasError, need
-from wordbias.formats.files import refuse_same
-from wordbias.formats.tables import check_output_folder
+from wordbias.formats.files import check_output_folder, refuse_same
 from wordbias.functions.bios_tables import closing, heading, tables, women_by_class
 from wordbias.functions.checks import seeds_of
 from wordbias.outcomes.confusion import load_shares, shares_for

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 
 from wordbias.calls import public
-from wordbias.formats.files import check_writable
-from wordbias.formats.tables import output_folder
+from wordbias.formats.files import check_writable, output_folder
 from wordbias.functions.inputs import Written
 from wordbias.functions.lists import templates_of
 from wordbias.nli.test_sets import SETS, build, marked_sets

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from wordbias.calls import note, public
 from wordbias.errors import need
-from wordbias.formats.files import check_writable, replacing
-from wordbias.formats.tables import check_output_folder
+from wordbias.formats.files import check_output_folder, check_writable, replacing
 from wordbias.functions.checks import seeds_of
 from wordbias.functions.inputs import (
     EmbeddingsLike,
