@@ -138,9 +138,9 @@ class Embedding:
 
     def to_gensim(self) -> Any:
         """Make a gensim ``KeyedVectors`` with a copy of the vectors (extra `gensim`)."""
-        from wordbias.formats.gensim import to_object
+        from wordbias.formats.gensim import to_keyed_vectors
 
-        return to_object(self.words, self.vectors)
+        return to_keyed_vectors(self.words, self.vectors)
 
     def save(self, path: str | os.PathLike[str], kind: Kind | None = None) -> None:
         """Write to a file; see `wordbias.formats.save`."""

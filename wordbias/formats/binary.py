@@ -1,14 +1,4 @@
-"""word2vec binary: ``word``, a space, the float32 values, perhaps a line feed.
-
-Whether a fastText ``.bin`` file is whole, before gensim reads it.
-
-gensim reads words until it meets their end, for ever where a file is cut off among them, and
-believes the sizes that a header names. This walks over the file without reading its vectors.
-
-gensim's own formats and objects, through gensim (the extra `gensim`).
-
-What a format can hold: refused when writing, rather than found out when reading.
-"""
+"""word2vec binary: for each word its text, a space, its float32 values and maybe a line feed."""
 
 from __future__ import annotations
 
@@ -25,7 +15,7 @@ from wordbias.formats.text import LONGEST_WORD, Block, Problem
 
 
 class BinaryJob(NamedTuple):
-    """Words, and their values as bytes."""
+    """Consecutive words, and their values as bytes."""
 
     words: list[bytes]
     values: bytes
@@ -34,12 +24,12 @@ class BinaryJob(NamedTuple):
 def jobs(
     source: Source, layout: Layout, what: str, digest: Digest | None = None
 ) -> Iterator[BinaryJob]:
-    """Cut the file at the words' borders.
+    """Cut the file into jobs of whole rows.
 
     Raises
     ------
     WordbiasError
-        If the file ends inside a row, or goes on behind the last row that its header promises.
+        If the file ends inside a row, or goes on after the last row that its header promises.
     """
     rest, row, skip = b"", 1, layout.skip
     for chunk in source.chunks(what, digest):
@@ -59,13 +49,13 @@ def jobs(
 
 
 def _cut(data: bytes, layout: Layout, row: int) -> tuple[BinaryJob, int]:
-    """Take the complete rows off the beginning of `data`; return them and where they end."""
+    """Return the complete rows at the beginning of `data`, and the position where they end."""
     size = 4 * layout.dim
-    left = (layout.count or 0) - row + 1
+    remaining = (layout.count or 0) - row + 1
     words: list[bytes] = []
     values: list[bytes] = []
     end = 0
-    while len(words) < left:
+    while len(words) < remaining:
         space = data.find(b" ", end)
         start = space + 1
         if space < 0 or start + size > len(data):
@@ -77,6 +67,7 @@ def _cut(data: bytes, layout: Layout, row: int) -> tuple[BinaryJob, int]:
 
 
 def _check_rest(source: Source, layout: Layout, row: int, rest: bytes) -> None:
+    """Refuse data after the last row, and a word that does not end."""
     if row > (layout.count or 0) and rest.strip(b"\n\r "):
         raise WordbiasError(
             f"{source.name}: goes on behind the {layout.count} words that its header promises; "
@@ -87,7 +78,7 @@ def _check_rest(source: Source, layout: Layout, row: int, rest: bytes) -> None:
 
 
 def parse(job: BinaryJob, dim: int) -> Block:
-    """Turn one job into words and rows; rows with a nan or an infinity are left out."""
+    """Return the words and rows of a job, without rows that have a nan or an infinity."""
     rows = np.frombuffer(job.values, "<f4").reshape(-1, dim)
     bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if not len(bad):
@@ -99,7 +90,7 @@ def parse(job: BinaryJob, dim: int) -> Block:
 
 
 def encode(words: list[bytes], rows: NDArray[np.float32]) -> bytes:
-    """Format rows as GoogleNews has them: no line feed between rows."""
+    """Encode rows without line feeds between them, as in the published GoogleNews vectors."""
     data = rows.astype("<f4", copy=False).tobytes()
     size = 4 * rows.shape[1]
     parts = [

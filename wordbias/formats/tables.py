@@ -1,9 +1,4 @@
-"""Rows of a text file: plain lines, tabbed text, CSV or jsonl, compressed or not.
-
-Tables in Parquet, where pandas is installed.
-
-A folder that grows while work is done, and that a later call goes on with.
-"""
+"""Tables of text in files: plain lines, TSV, CSV or JSON lines, compressed or not; Parquet."""
 
 from __future__ import annotations
 
@@ -21,15 +16,24 @@ from wordbias.formats.source import has_lone_surrogate, refuse_foreign
 from wordbias.text_files import OPENERS, bounded_lines
 
 PLAIN = "text"
-"""What the only column of a file without columns is called."""
+"""Name of the only column of a plain text."""
 _CSV_ENDS = "the file ends within quotation marks"
 _KINDS = {".tsv": "tsv", ".tab": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
 
 class Line(NamedTuple):
-    """One row: its line in the file, from 1, and its cells by column, or what is wrong with it.
+    """A row of a table.
 
-    `nulls` are the columns that hold JSON's null, which is no text; their cells say ``null``.
+    Attributes
+    ----------
+    number
+        Its line in the file, from 1.
+    cells
+        Its texts by column.
+    problem
+        What is wrong with an unusable row.
+    nulls
+        Columns with JSON's null, which is no text; their cells are ``null``.
     """
 
     number: int
@@ -38,14 +42,14 @@ class Line(NamedTuple):
     nulls: frozenset[str] = frozenset()
 
     def lacks(self, name: str) -> str:
-        """Say why a column cannot be read as a text; empty where it can."""
+        """Return why a column has no text in this row; empty if it has one."""
         if name not in self.cells:
             return f"has no {name!r}"
         return f"has null as {name!r}, which is no text" if name in self.nulls else ""
 
 
 def kind_of(file: Path) -> str:
-    """Return ``tsv``, ``csv``, ``jsonl`` or ``plain``, as the suffix says (but for .gz etc.)."""
+    """Return ``tsv``, ``csv``, ``jsonl`` or ``plain`` by the suffix, that before ``.gz`` etc."""
     suffixes = [suffix.lower() for suffix in file.suffixes]
     if suffixes and suffixes[-1] in OPENERS:
         suffixes.pop()
@@ -55,17 +59,17 @@ def kind_of(file: Path) -> str:
 def read_lines(file: Path) -> Iterator[Line]:
     """Yield the rows of a file.
 
-    Plain text is one text a line, an empty line an empty text. Tabbed text has a header and no
-    quotes (a quotation mark is one); CSV has a header and quotes where it needs them; jsonl has an
-    object a line, of which values that are lists or objects are left out.
+    Plain text has one text on each line, and an empty line is an empty text. TSV has a header and
+    no quoting: a quotation mark is an ordinary character. CSV has a header and quotes where needed.
+    JSON lines have one object on each line, of which lists and objects are left out.
 
     Raises
     ------
     WordbiasError
-        If the file cannot be read, is not UTF-8 text, is empty where it should have a header, or
-        its header is of no use.
+        If the file cannot be read, is not UTF-8 text, is empty although it needs a header, or has
+        an unusable header.
     """
-    readers = {"tsv": _tabbed, "csv": _comma, "jsonl": _json}
+    readers = {"tsv": _tsv, "csv": _csv, "jsonl": _json}
     read = readers.get(kind_of(file), _plain)
     return read(file, numbered_lines(file))
 
@@ -76,7 +80,7 @@ def numbered_lines(file: Path) -> Iterator[tuple[int, str]]:
     Raises
     ------
     WordbiasError
-        If the file cannot be read, is not UTF-8, or is something else than text.
+        If the file cannot be read, is not UTF-8, or is no text.
     """
     plain, blank = kind_of(file) == "plain", True
     for number, raw in _raw(file):
@@ -109,7 +113,7 @@ def _plain(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
         yield Line(number, {PLAIN: line})
 
 
-def _tabbed(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
+def _tsv(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
     names: list[str] = []
     for number, line in lines:
         if line and names:
@@ -119,18 +123,18 @@ def _tabbed(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
     _refuse_empty(file, names)
 
 
-def _comma(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
+def _csv(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
     names: list[str] = []
     last = 0
 
-    def fed() -> Iterator[str]:
+    def numbered() -> Iterator[str]:
         nonlocal last
         for number, line in lines:
             last = number
             yield line + "\n"
 
     try:
-        for cells in csv.reader(fed(), strict=True):
+        for cells in csv.reader(numbered(), strict=True):
             if not names:
                 names = _header(file, last, cells)
             elif cells:
@@ -186,6 +190,7 @@ def _json(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
 
 
 def _strings(found: dict[str, Any]) -> Iterator[str]:
+    """Yield the keys of an object and its texts."""
     for key, value in found.items():
         yield key
         if isinstance(value, str):
@@ -193,6 +198,7 @@ def _strings(found: dict[str, Any]) -> Iterator[str]:
 
 
 def _scalars(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the values of an object that are neither lists nor objects, as text."""
     for key, value in found.items():
         if isinstance(value, str):
             yield key, value
@@ -204,17 +210,17 @@ SUFFIXES = (".parquet", ".pq")
 
 
 def is_parquet(file: Path) -> bool:
-    """Return whether a file is called as such files are."""
+    """Return whether a file has a suffix of Parquet."""
     return file.suffix.lower() in SUFFIXES
 
 
 def read_parquet(file: Path) -> Any:
-    """Return the table as a frame of pandas.
+    """Return a Parquet table as a pandas frame.
 
     Raises
     ------
     WordbiasError
-        If pandas or pyarrow is missing, or the file is no such table.
+        If pandas or pyarrow is missing, or the file is not Parquet.
     """
     pandas = need("pandas", extra="parquet", purpose="reading Parquet")
     try:
