@@ -174,7 +174,7 @@ def typed(
 
 
 @contextmanager
-def method(*flags: str) -> Iterator[None]:
+def python_messages(*flags: str) -> Iterator[None]:
     """Spell the options in an error as Python's, for methods of the objects that functions return.
 
     Parameters

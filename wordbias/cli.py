@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wordbias import __version__
-from wordbias.errors import WordbiasError, seen, shortened
+from wordbias.errors import WordbiasError, printable, shortened
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -202,7 +202,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _one_line(error: Exception) -> str:
-    text = shortened(" ".join(seen(str(error)).split("\n")))
+    text = shortened(" ".join(printable(str(error)).split("\n")))
     if isinstance(error, WordbiasError):
         return text
     if isinstance(error, MemoryError):

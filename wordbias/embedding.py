@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from wordbias.results import Report
 
 
-class HoldsVectors(Protocol):
+class KeyedVectorsLike(Protocol):
     """A ``KeyedVectors`` of gensim, or an object like it."""
 
     index_to_key: Any
@@ -99,13 +99,13 @@ class Embedding:
         return cls(loaded.words, loaded.vectors, loaded.name, loaded.info)
 
     def __getattr__(self, name: str) -> Any:
-        later = vars(self).get("_later")
-        if later is None or name not in ("words", "vectors", "index"):
+        deferred = vars(self).get("_deferred")
+        if deferred is None or name not in ("words", "vectors", "index"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        found = later[0]()
+        found = deferred[0]()
         for key in ("words", "vectors", "index", "info"):
             object.__setattr__(self, key, getattr(found, key))
-        object.__setattr__(self, "_later", None)
+        object.__setattr__(self, "_deferred", None)
         return vars(self)[name]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -138,9 +138,9 @@ class Embedding:
 
     def to_gensim(self) -> Any:
         """Make a gensim ``KeyedVectors`` with a copy of the vectors (extra `gensim`)."""
-        from wordbias.formats.binary import to_object
+        from wordbias.formats.gensim import to_keyed_vectors
 
-        return to_object(self.words, self.vectors)
+        return to_keyed_vectors(self.words, self.vectors)
 
     def save(self, path: str | os.PathLike[str], kind: Kind | None = None) -> None:
         """Write to a file; see `wordbias.formats.save`."""
@@ -152,8 +152,8 @@ class Embedding:
         return int(self.vectors.shape[1])
 
     def __repr__(self) -> str:
-        later = vars(self).get("_later")
-        n, d = (len(self), self.dim) if later is None else later[1]
+        deferred = vars(self).get("_deferred")
+        n, d = (len(self), self.dim) if deferred is None else deferred[1]
         return on_a_line(f"<Embedding {self.name!r}: {n:,} words × {d}>")
 
     def __len__(self) -> int:
@@ -324,7 +324,7 @@ def is_words_and_vectors(source: object) -> bool:
     )
 
 
-def later(
+def lazy(
     make: Callable[[], Embedding], name: str, shape: tuple[int, int], report: Report
 ) -> Embedding:
     """Return an embedding that is made when its words or vectors are first used.
@@ -341,7 +341,7 @@ def later(
     made = object.__new__(Embedding)
     for key, value in {"name": name, "info": None, "report": report}.items():
         object.__setattr__(made, key, value)
-    object.__setattr__(made, "_later", (make, shape))
+    object.__setattr__(made, "_deferred", (make, shape))
     return made
 
 
@@ -349,7 +349,7 @@ EmbeddingLike = (
     str
     | os.PathLike[str]
     | Embedding
-    | HoldsVectors
+    | KeyedVectorsLike
     | Frame
     | tuple[Sequence[str], ArrayLike]
     | Mapping[str, ArrayLike]

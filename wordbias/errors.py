@@ -86,7 +86,7 @@ _UNSEEN = re.compile(
 _LINE = 100
 
 
-def seen(text: str) -> str:
+def printable(text: str) -> str:
     """Replace characters that cannot be seen, and change what a reader or a terminal shows."""
     return _UNSEEN.sub("\ufffd", text)
 

@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from wordbias.arguments import accepted
 from wordbias.arrays import unit
-from wordbias.calls import WordbiasWarning, method, plain
+from wordbias.calls import WordbiasWarning, plain, python_messages
 from wordbias.embedding import Embedding, EmbeddingLike, as_embedding, is_words_and_vectors
 from wordbias.errors import WordbiasError, on_a_line
 from wordbias.functions.debias import fitted_report
@@ -163,7 +163,7 @@ class _Words:
         words = _words_of(X, rows=not self.origin_.words)
         if words is None:
             return super().transform(X)  # type: ignore[misc]
-        with method():
+        with python_messages():
             self.origin_.check(words, type(self).__name__, force=True)
             return self.fitted_(words)
 
@@ -221,7 +221,7 @@ class Method(_Words, _Rows):
             If the method cannot be fitted: too few words or rows, no groups, no difference.
         """
         words = _words_of(X, rows=y is not None or concept is not None)
-        with method():
+        with python_messages():
             for one in fields(cast("Any", self)):
                 accepted(one.name, str(one.type), getattr(self, one.name), globals())
             if words is None:
@@ -953,7 +953,7 @@ def _drawn(random_state: object) -> int:
         ) from None
 
 
-@method()
+@python_messages()
 def _words_of(X: Any, *, rows: bool) -> Embedding | None:
     """Return an object with words as an embedding, and None for an array.
 

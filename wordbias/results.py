@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from wordbias import __version__
 from wordbias.arguments import accepted, named_file
 from wordbias.calls import current, in_python
-from wordbias.errors import WordbiasError, need, on_a_line, seen
+from wordbias.errors import WordbiasError, need, on_a_line, printable
 from wordbias.formats.files import replacing
 from wordbias.rendering import (
     Table,
@@ -310,13 +310,13 @@ class Report:
             raise WordbiasError(f"format {to!r}: expected one of {', '.join(FORMATS)}")
         draw = {"table": as_text, "md": as_markdown, "latex": as_latex}[to]
         width = terminal_width() if width is None else accepted("width", "int", width, {})
-        heading, closing = list(map(seen, self.heading)), list(map(seen, self.closing))
+        heading, closing = list(map(printable, self.heading)), list(map(printable, self.closing))
         parts = [draw(table, width) for table in self.tables]
         if to == "table":  # the notes go to stderr
             parts = [*paragraph(heading, width), *parts, *paragraph(closing, width)]
         else:
             start = "% " if to == "latex" else ""
-            closing += [f"Note: {seen(line)}" for line in self._further()]
+            closing += [f"Note: {printable(line)}" for line in self._further()]
             parts = [*(start + line for line in heading), *parts, *(start + x for x in closing)]
         return "\n\n".join(parts) + "\n"
 

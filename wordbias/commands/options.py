@@ -8,7 +8,7 @@ import click
 
 from wordbias.commands.types import SIZE
 from wordbias.devices import set_threads
-from wordbias.errors import seen, shortened
+from wordbias.errors import printable, shortened
 from wordbias.progress import set_quiet
 from wordbias.rendering import paragraph, terminal_width
 from wordbias.results import FORMATS, Report
@@ -77,6 +77,6 @@ def show(report: Report, to: str, *, quiet: bool = True) -> None:
 def note(text: str, quiet: bool) -> None:
     """Print one line on stderr, wrapped on a terminal."""
     if not quiet:
-        said = [f"note: {shortened(seen(text))}"]
+        said = [f"note: {shortened(printable(text))}"]
         said = paragraph(said, terminal_width()) if sys.stderr.isatty() else said
         click.echo("\n".join(said), err=True)

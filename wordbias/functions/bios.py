@@ -16,8 +16,7 @@ from wordbias.biographies.summary import summary_rows
 from wordbias.biographies.synthetic import synthetic
 from wordbias.calls import note, path_of, public
 from wordbias.errors import UsageError, WordbiasError, need
-from wordbias.formats.files import refuse_same
-from wordbias.formats.tables import check_growing
+from wordbias.formats.files import check_output_folder, refuse_same
 from wordbias.functions.bios_tables import closing, heading, tables, women_by_class
 from wordbias.functions.checks import seeds_of
 from wordbias.outcomes.confusion import load_shares, shares_for
@@ -298,7 +297,7 @@ def _check_files(
     files = {f"--{name}": path_of(file) for name, file in read.items()}
     refuse_same({"--plot": figure, "-o": path_of(output)}, files)
     if output is not None:
-        check_growing(output)
+        check_output_folder(output)
     elif keep_models:
         raise UsageError("--keep-models writes to --output; name a folder")
 

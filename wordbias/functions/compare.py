@@ -10,6 +10,14 @@ from pathlib import Path
 from typing import Any, cast
 
 from wordbias.calls import note, public
+from wordbias.comparison import (
+    Comparison,
+    Correlation,
+    Correlations,
+    constants,
+    correlations,
+    joined,
+)
 from wordbias.embedding import EmbeddingLike
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import refuse_same
@@ -20,17 +28,7 @@ from wordbias.measures.panel import make_panels
 from wordbias.pages.plots import SYMBOLS, check_plot, save_comparison
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
-from wordbias.rows import (
-    Comparison,
-    Correlation,
-    Correlations,
-    Source,
-    constants,
-    correlations,
-    joined,
-    read_source,
-    source_of,
-)
+from wordbias.rows import Source, read_source, source_of
 from wordbias.wordlists import Attribute, GroupsLike
 from wordbias.workers import Workers
 

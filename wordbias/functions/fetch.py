@@ -12,7 +12,7 @@ from wordbias.calls import public
 from wordbias.errors import WordbiasError
 from wordbias.functions.inputs import Written
 from wordbias.rendering import Table
-from wordbias.resources import Fetched, Resource, folder, located, state
+from wordbias.resources import Fetched, Resource, available, folder, located
 from wordbias.resources.catalogue import UNKNOWN
 from wordbias.resources.fetching import expected_hash
 from wordbias.resources.storage import place
@@ -103,8 +103,8 @@ def fetch(
         chosen = list(resources.catalogue().values())
         return Report(rows=_rows(chosen), tables=[_catalogue_table(chosen)], closing=[_LICENCES])
     mirror = os.environ.get("WORDBIAS_MIRROR", "") if mirror is None else mirror
-    ways = resources.Ways(mirror, os.fspath(source or ""), again, keep, timeout)
-    done = list(resources.fetch(chosen, ways))
+    options = resources.FetchOptions(mirror, os.fspath(source or ""), again, keep, timeout)
+    done = list(resources.fetch(chosen, options))
     rows = _rows(chosen)  # after fetching: they say what is there
     report = Report(rows=rows, tables=[_fetched_table(done)], closing=[_LICENCES])
     return _written([str(place(resource)) for resource in chosen], report)
@@ -127,7 +127,7 @@ def _rows(chosen: Sequence[Resource]) -> list[Row]:
 
 
 def _known(resource: Resource) -> dict[str, Any]:
-    record = state(resource)
+    record = available(resource)
     return {
         **({} if resource.size else {"reason": "the size is not known before the download"}),
         "title": resource.title,
@@ -203,7 +203,7 @@ def _hash(resource: Resource) -> str:
 
 
 def _there(resource: Resource) -> str:
-    return "by hand" if resource.how else "yes" if state(resource) else "–"
+    return "by hand" if resource.how else "yes" if available(resource) else "–"
 
 
 def _short(licence: str) -> str:

@@ -17,7 +17,7 @@ from wordbias.calls import current, note
 from wordbias.calls import path_of as path_of  # noqa: PLC0414
 from wordbias.data import sample_path
 from wordbias.devices import blas_threads
-from wordbias.embedding import Embedding, EmbeddingLike, as_embedding, is_words_and_vectors, later
+from wordbias.embedding import Embedding, EmbeddingLike, as_embedding, is_words_and_vectors, lazy
 from wordbias.errors import WordbiasError
 from wordbias.formats import (
     FileInfo,
@@ -117,11 +117,11 @@ class Subject:
         name = f"{self.embedding.name}.{transform.name}" if done is None else done.name
         if self.output is not None and self.file is not None:
             make = partial(Embedding.load, self.output, cache=self.reading.cache)
-            return later(make, name, shape, report)
+            return lazy(make, name, shape, report)
         if done is not None:
             return done.with_report(report)
         make = partial(transformed, self.embedding, transform)
-        return later(make, name, shape, report)
+        return lazy(make, name, shape, report)
 
     def written(self) -> str:
         """Say what was written."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 
 from wordbias.calls import public
-from wordbias.formats.files import check_writable
-from wordbias.formats.tables import growing
+from wordbias.formats.files import check_writable, output_folder
 from wordbias.functions.inputs import Written
 from wordbias.functions.lists import templates_of
 from wordbias.nli.test_sets import SETS, build, marked_sets
@@ -87,7 +86,7 @@ def mab_build(
         build(name, words, attribute=attribute, as_published=as_published)
         for name in (marked_sets(attribute) if set == ALL else [set])
     ]
-    with growing(output) as folder:
+    with output_folder(output) as folder:
         names = [[*test.groups, test.name] if attribute else [test.name] for test in tests]
         files = [folder / f"{'-'.join(parts)}.csv" for parts in names]
         for file in files:

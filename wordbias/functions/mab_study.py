@@ -8,8 +8,7 @@ from pathlib import Path
 
 from wordbias.calls import note, public
 from wordbias.errors import need
-from wordbias.formats.files import check_writable, replacing
-from wordbias.formats.tables import check_growing
+from wordbias.formats.files import check_output_folder, check_writable, replacing
 from wordbias.functions.checks import seeds_of
 from wordbias.functions.inputs import (
     EmbeddingsLike,
@@ -160,7 +159,7 @@ def mab_study(
     ... )  # doctest: +SKIP
     """
     folder = Path(output)
-    check_growing(folder)
+    check_output_folder(folder)
     if folder.is_dir():
         check_writable(folder / _STORED)
     half = is_half(precision)
