@@ -19,7 +19,7 @@ from wordbias.methods.gender_preserving import TanhEncoder, fit
 
 MODULES = [
     "gender_preserving",
-    *(f"gender_preserving.{name}" for name in ("autoencoder", "findings", "losses", "words")),
+    *(f"gender_preserving.{name}" for name in ("networks", "words")),
 ]
 
 

@@ -188,14 +188,14 @@ def check_chain(chain: Chain, origin: Origin) -> None:
 Tensors = dict[str, Any]
 
 KINDS = {
-    "projection": "projection.Projection",
-    "normalise": "steps.Normalise",
-    "shift": "steps.Shift",
-    "linear": "steps.Linear",
+    "projection": "transform.Projection",
+    "normalise": "transform.Normalise",
+    "shift": "transform.Shift",
+    "linear": "transform.Linear",
     "erasure": "leace.Erasure",
     "last-coordinate": "gn_glove.LastCoordinate",
     "tanh-encoder": "gender_preserving.TanhEncoder",
-    "graded-rotation": "rotation.GradedRotation",
+    "graded-rotation": "transform.GradedRotation",
 }
 """Where the class of every kind of step is."""
 
