@@ -31,7 +31,7 @@ from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.methods.classes import labelled_words
 from wordbias.methods.fitted import Fitted
-from wordbias.methods.inlp import probe_rows
+from wordbias.methods.linear_classifiers import probe_rows
 from wordbias.methods.transform import Arrays, check_width
 from wordbias.methods.words import as_embedding, as_groups
 from wordbias.wordlists import Attribute, WordGroups
@@ -201,7 +201,7 @@ def fit(
     -------
     Fitted
         One `Erasure`. Found is ``probe-accuracy`` of fresh classifiers before and after, whose sets
-        `linear_probe.probe` explains; fitted on are all words but the 30 % held out.
+        `linear_classifiers.probe` explains; fitted on are all words but the 30 % held out.
 
     Raises
     ------
