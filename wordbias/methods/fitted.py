@@ -5,7 +5,7 @@ Vectors made sure to be finite, or the word named whose vector is not.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.arrays import ROWS, blocks, frozen
+from wordbias.arrays import frozen
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError, on_a_line
 from wordbias.methods.transform import Projection, Step, transform_rows
@@ -226,33 +226,3 @@ class Chain:
     def reach(self, words: Sequence[str]) -> list[Reach]:
         """Count, for each method, the words that are mapped, replaced and left alone."""
         return [part.reach(words) for part in self.parts]
-
-
-def refuse_infinite(embedding: Embedding, words: Sequence[str], x: NDArray[Any]) -> None:
-    """Refuse rows, one a word, that are not finite.
-
-    Raises
-    ------
-    WordbiasError
-        If a value is not finite; the message names the word.
-    """
-    finite = np.isfinite(x).all(axis=1)
-    if not finite.all():
-        raise WordbiasError(
-            f"{embedding.name}: the vector of {words[int(finite.argmin())]!r} is not finite; "
-            "leave the word out"
-        )
-
-
-def finite_vectors(embedding: Embedding, words: Sequence[str]) -> NDArray[np.float32]:
-    """Return vectors of words that are all here and finite, shape ``(len(words), d)``."""
-    x = embedding.take(words)
-    refuse_infinite(embedding, words, x)
-    return x
-
-
-def finite_blocks(embedding: Embedding) -> Iterator[NDArray[np.float64]]:
-    """Yield consecutive rows, all finite, as float64."""
-    for start, x in zip(range(0, len(embedding), ROWS), blocks(embedding.vectors), strict=True):
-        refuse_infinite(embedding, embedding.words[start : start + ROWS], x)
-        yield x

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.methods.fitted import Fitted, finite_blocks
+from wordbias.methods.fitted import Fitted
 from wordbias.methods.transform import Rows, check_width
-from wordbias.methods.words import as_attribute, as_embedding
+from wordbias.methods.words import as_attribute, as_embedding, finite_blocks
 from wordbias.results import Row
 from wordbias.vocabulary import SIZE
 from wordbias.wordlists import Attribute, resolve_pairs

@@ -11,9 +11,9 @@ from wordbias.arrays import matrix, rounding
 from wordbias.devices import blas_threads
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.methods.fitted import Fitted, finite_vectors
+from wordbias.methods.fitted import Fitted
 from wordbias.methods.transform import Projection
-from wordbias.methods.words import as_attribute, as_embedding, spellings
+from wordbias.methods.words import as_attribute, as_embedding, finite_vectors, spellings
 from wordbias.results import Row
 from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute

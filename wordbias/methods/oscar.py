@@ -14,9 +14,9 @@ from wordbias.devices import blas_threads
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.panel import find_direction
-from wordbias.methods.fitted import Fitted, finite_vectors
+from wordbias.methods.fitted import Fitted
 from wordbias.methods.transform import GradedRotation, angle_between
-from wordbias.methods.words import Float, as_attribute, as_embedding, listed_words
+from wordbias.methods.words import Float, as_attribute, as_embedding, finite_vectors, listed_words
 from wordbias.results import Row
 from wordbias.wordlists import Attribute, Resolved, Templates, resolve, wordlist
 

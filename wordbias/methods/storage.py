@@ -194,7 +194,7 @@ KINDS = {
     "linear": "transform.Linear",
     "erasure": "leace.Erasure",
     "last-coordinate": "gn_glove.LastCoordinate",
-    "tanh-encoder": "gender_preserving.TanhEncoder",
+    "tanh-encoder": "gender_preserving.networks.TanhEncoder",
     "graded-rotation": "transform.GradedRotation",
 }
 """Where the class of every kind of step is."""
@@ -308,7 +308,7 @@ def _class_of(kind: str) -> type[Step]:
             f"holds a step of the kind {kind!r}, expected one of {', '.join(KINDS)}; was it saved "
             "by a newer version?"
         )
-    module, _, name = KINDS[kind].partition(".")
+    module, _, name = KINDS[kind].rpartition(".")
     found: type[Step] = getattr(import_module(f"wordbias.methods.{module}"), name)
     return found
 

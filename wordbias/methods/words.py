@@ -5,18 +5,17 @@ What fits take from an embedding: vectors of pairs, moments of all words.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.arrays import ROWS
+from wordbias.arrays import ROWS, blocks
 from wordbias.devices import blas_threads, ordered_map
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.methods.fitted import finite_vectors, refuse_infinite
 from wordbias.wordlists import Attribute, WordGroups, load_attribute, resolve_pairs
 from wordbias.wordlists.groups import more_than_two
 
@@ -70,6 +69,36 @@ def listed_words(attribute: Attribute | WordGroups) -> set[str]:
         pairs = [*attribute.definitional, *attribute.equalise, *attribute.wider]
     groups = [*attribute.members, *pairs, attribute.specific]
     return spellings(word for group in groups for word in group)
+
+
+def refuse_infinite(embedding: Embedding, words: Sequence[str], x: NDArray[Any]) -> None:
+    """Refuse rows, one a word, that are not finite.
+
+    Raises
+    ------
+    WordbiasError
+        If a value is not finite; the message names the word.
+    """
+    finite = np.isfinite(x).all(axis=1)
+    if not finite.all():
+        raise WordbiasError(
+            f"{embedding.name}: the vector of {words[int(finite.argmin())]!r} is not finite; "
+            "leave the word out"
+        )
+
+
+def finite_vectors(embedding: Embedding, words: Sequence[str]) -> NDArray[np.float32]:
+    """Return vectors of words that are all here and finite, shape ``(len(words), d)``."""
+    x = embedding.take(words)
+    refuse_infinite(embedding, words, x)
+    return x
+
+
+def finite_blocks(embedding: Embedding) -> Iterator[NDArray[np.float64]]:
+    """Yield consecutive rows, all finite, as float64."""
+    for start, x in zip(range(0, len(embedding), ROWS), blocks(embedding.vectors), strict=True):
+        refuse_infinite(embedding, embedding.words[start : start + ROWS], x)
+        yield x
 
 
 Float = NDArray[np.float64]

@@ -26,9 +26,9 @@ from wordbias.devices import find_device, torch_threads
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.methods.fitted import Fitted
-from wordbias.methods.gender_preserving.encoder import TanhEncoder as TanhEncoder
 from wordbias.methods.gender_preserving.networks import (
     Reach,
+    TanhEncoder,
     load_torch,
     refuse_mostly_outside,
     tanh_reach,
