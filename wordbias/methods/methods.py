@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.methods.effect import diagnosed
+from wordbias.methods.diagnosis import diagnose
 from wordbias.methods.fitted import Chain, Fitted, refuse_mixed_centring
 from wordbias.methods.transform import Projection, refuse_no_change
 from wordbias.methods.words import listed_words, spellings
@@ -120,7 +120,7 @@ def fit_method(
                 )
     fitted = _module(name).fit(embedding, attribute, **settings)
     if isinstance(fitted, Projection):
-        return diagnosed(fitted, embedding, attribute, {**settings_of(name), **settings})
+        return diagnose(fitted, embedding, attribute, {**settings_of(name), **settings})
     made: Fitted = fitted
     return made
 

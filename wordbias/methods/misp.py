@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,28 +38,6 @@ def resolve_groups(embedding: Embedding, attribute: Attribute | WordGroups) -> l
     """Resolve the words of each group; see `group_vectors`."""
     embedding = as_embedding(embedding)
     return list(find_words(attribute, embedding, embedding.name))
-
-
-class Groups(NamedTuple):
-    """The words of an attribute's two groups as an embedding has them."""
-
-    first: Resolved[str]
-    second: Resolved[str]
-
-    def vectors(self, embedding: Embedding) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return both groups' vectors, shapes ``(n, d)`` and ``(m, d)``."""
-        return embedding.take(self.first.found), embedding.take(self.second.found)
-
-
-def find_groups(embedding: Embedding, attribute: Attribute) -> Groups:
-    """Resolve an attribute's groups against an embedding.
-
-    Raises
-    ------
-    WordbiasError
-        If fewer than two words of a group are found.
-    """
-    return Groups(*resolve_groups(embedding, attribute))
 
 
 def fit(
