@@ -18,7 +18,7 @@ from wordbias.wordlists import Attribute
 
 def components_table(study: Study, attribute: Attribute) -> Table:
     """One line a component."""
-    found = study.diagnosis.components
+    found, shares = study.diagnosis.components, removed_shares(study.projection)
     columns = [
         "",
         "weight a",
@@ -36,9 +36,7 @@ def components_table(study: Study, attribute: Attribute) -> Table:
             "–" if found.cos_direction is None else f"{found.cos_direction[i]:.3f}",
             f"{found.stability[i]:.3f}",
         ]
-        for i, (weight, removed) in enumerate(
-            zip(found.weights, removed_shares(study.projection), strict=True)
-        )
+        for i, (weight, removed) in enumerate(zip(found.weights, shares, strict=True))
     ]
     kind = "centred" if study.diagnosis.center else "not centred"
     first, second = attribute.groups

@@ -15,7 +15,7 @@ from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.transform import Linear
-from wordbias.methods.words import Float, Pairs, as_attribute, as_embedding, pair_vectors
+from wordbias.methods.words import Float, Pairs, as_attribute, check_embedding, pair_vectors
 from wordbias.rendering import how_many
 from wordbias.results import Row
 from wordbias.wordlists import Attribute
@@ -79,7 +79,8 @@ def fit(
     -----
     ``W`` may be a reflection: a direction that it turns round is gone from the mean.
     """
-    embedding, attribute = as_embedding(embedding), as_attribute(attribute)
+    check_embedding(embedding)
+    attribute = as_attribute(attribute)
     listed = (*attribute.pairs, *attribute.equalise)
     pairs = pair_vectors(embedding, attribute, listed, "bam")
     found = align_as_published(pairs) if as_published else align(pairs.first, pairs.second)

@@ -25,7 +25,7 @@ from wordbias.methods.words import (
     Moments,
     Pairs,
     as_attribute,
-    as_embedding,
+    check_embedding,
     moments,
     pair_vectors,
 )
@@ -126,7 +126,8 @@ def fit(
     on real vectors a single random start misjudges a candidate by a tenth and changes the choice,
     and many of them agree with this one.
     """
-    embedding, attribute = as_embedding(embedding), as_attribute(attribute)
+    check_embedding(embedding)
+    attribute = as_attribute(attribute)
     pairs = pair_vectors(embedding, attribute, attribute.pairs, "double-hard")
     whole = moments(embedding)
     components = _components(embedding, whole, candidates)

@@ -20,7 +20,7 @@ from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.transform import Rows, check_width
-from wordbias.methods.words import as_attribute, as_embedding, finite_blocks
+from wordbias.methods.words import as_attribute, check_embedding, finite_blocks
 from wordbias.results import Row
 from wordbias.vocabulary import SIZE
 from wordbias.wordlists import Attribute, resolve_pairs
@@ -97,7 +97,8 @@ def fit(
         If there is one coordinate only, or a value is not finite; if checked, also if fewer than
         eight pairs are found or the last coordinate does not tell them apart.
     """
-    embedding, attribute = as_embedding(embedding), as_attribute(attribute)
+    check_embedding(embedding)
+    attribute = as_attribute(attribute)
     step = LastCoordinate(drop_last, embedding.dim)
     share = gendered_share(embedding)
     rows = [*_group_rows(embedding, attribute), share]
@@ -114,7 +115,7 @@ def fit(
 
 def split(embedding: Embedding) -> tuple[Embedding, NDArray[np.float32]]:
     """Split w into w_a, an embedding of one value less, and w_g, shape ``(n,)``."""
-    embedding = as_embedding(embedding)
+    check_embedding(embedding)
     neutral = LastCoordinate(True, embedding.dim)(embedding.vectors)
     gendered: NDArray[np.float32] = embedding.vectors[:, -1].copy()
     return embedding.with_vectors(neutral, f"{embedding.name}.w_a"), gendered

@@ -13,7 +13,7 @@ from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.transform import Projection
-from wordbias.methods.words import as_attribute, as_embedding, finite_vectors, spellings
+from wordbias.methods.words import as_attribute, check_embedding, finite_vectors, spellings
 from wordbias.results import Row
 from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute
@@ -58,7 +58,8 @@ def fit(
     The released code, like WEFE's, does not centre: no intercept. They hold a matrix of ``m`` times
     as many weights as there are words; here it is one soft projection, see `regression`.
     """
-    embedding, attribute = as_embedding(embedding), as_attribute(attribute)
+    check_embedding(embedding)
+    attribute = as_attribute(attribute)
     exempt = spellings(attribute.specific)
     words = [word for word in sorted(exempt) if word in embedding]
     if not words:

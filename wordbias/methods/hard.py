@@ -19,7 +19,7 @@ from wordbias.errors import WordbiasError
 from wordbias.measures.panel import find_direction
 from wordbias.methods.fitted import Fitted, Replaced
 from wordbias.methods.transform import Normalise, Projection
-from wordbias.methods.words import as_attribute, as_embedding, listed_words, spellings
+from wordbias.methods.words import as_attribute, check_embedding, listed_words, spellings
 from wordbias.rendering import how_many
 from wordbias.results import Row
 from wordbias.subspace import Subspace
@@ -156,7 +156,8 @@ def fit(
         If the direction is undefined for lack of words or of a difference; with `as_published` if
         the attribute lists no word of its definitional pairs as specific.
     """
-    embedding, attribute = as_embedding(embedding), as_attribute(attribute)
+    check_embedding(embedding)
+    attribute = as_attribute(attribute)
     part = on_unit_length(embedding, listed_words(attribute))
     found = find_direction(part, attribute, direction)
     settings = {"direction": direction, "equalise": equalise, "as_published": as_published}

@@ -29,7 +29,7 @@ from wordbias.methods.linear_classifiers import (
     probe_rows,
 )
 from wordbias.methods.transform import Projection
-from wordbias.methods.words import as_embedding, as_groups
+from wordbias.methods.words import as_groups, check_embedding
 from wordbias.progress import progress
 from wordbias.results import Row
 from wordbias.subspace import Subspace
@@ -260,7 +260,8 @@ def fit(
         If an argument is none of those named, the attribute has no axis, words of a class are too
         few, the first classifier is at chance already, or the rounds use up all dimensions.
     """
-    embedding, attribute = as_embedding(embedding), as_groups(attribute)
+    check_embedding(embedding)
+    attribute = as_groups(attribute)
     classes = default_classes(attribute) if classes is None else classes
     settings = {
         "classes": classes,

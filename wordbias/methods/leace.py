@@ -33,7 +33,7 @@ from wordbias.methods.classes import labelled_words
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.linear_classifiers import probe_rows
 from wordbias.methods.transform import Arrays, check_width
-from wordbias.methods.words import as_embedding, as_groups
+from wordbias.methods.words import as_groups, check_embedding
 from wordbias.wordlists import Attribute, WordGroups
 
 METHODS = ("leace", "orth")
@@ -209,7 +209,8 @@ def fit(
         If the attribute has no axis, words of a class are too few, or the classes do not differ in
         their means.
     """
-    embedding, attribute = as_embedding(embedding), as_groups(attribute)
+    check_embedding(embedding)
+    attribute = as_groups(attribute)
     classes = len(attribute.groups) if classes is None else classes
     settings = {"classes": classes, "per_class": per_class, "seed": seed, "method": method}
     words = labelled_words(embedding, attribute, classes=classes, per_class=per_class, seed=seed)

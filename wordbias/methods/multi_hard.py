@@ -9,7 +9,7 @@ from wordbias.errors import WordbiasError
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.hard import neutralising, on_unit_length
 from wordbias.methods.misp import check_dims, group_vectors
-from wordbias.methods.words import as_embedding, as_groups, listed_words, spellings
+from wordbias.methods.words import as_groups, check_embedding, listed_words, spellings
 from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute, WordGroups, WordSets, resolve
 
@@ -52,7 +52,7 @@ def fit(
     WordbiasError
         If no definitional set is found whole, or they span fewer components.
     """
-    embedding = as_embedding(embedding)
+    check_embedding(embedding)
     groups = None if attribute is None else as_groups(attribute)
     if means and (groups is None or sets is not None):
         raise WordbiasError(

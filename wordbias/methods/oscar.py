@@ -16,7 +16,13 @@ from wordbias.errors import WordbiasError
 from wordbias.measures.panel import find_direction
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.transform import GradedRotation, angle_between
-from wordbias.methods.words import Float, as_attribute, as_embedding, finite_vectors, listed_words
+from wordbias.methods.words import (
+    Float,
+    as_attribute,
+    check_embedding,
+    finite_vectors,
+    listed_words,
+)
 from wordbias.results import Row
 from wordbias.wordlists import Attribute, Resolved, Templates, resolve, wordlist
 
@@ -70,7 +76,8 @@ def fit(
     script for encoders centres, as sklearn's PCA does, and so does this. For GloVe it ships two
     directions and takes, by a slip, the last pair of directions for the nearest.
     """
-    embedding, attribute = as_embedding(embedding), as_attribute(attribute)
+    check_embedding(embedding)
+    attribute = as_attribute(attribute)
     finite_vectors(embedding, sorted(listed_words(attribute).intersection(embedding.index)))
     first = find_direction(embedding, attribute, direction)
     found = resolve(concept_words(concept), embedding, f"{embedding.name}: concept")

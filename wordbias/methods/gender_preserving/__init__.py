@@ -34,7 +34,7 @@ from wordbias.methods.gender_preserving.networks import (
     tanh_reach,
 )
 from wordbias.methods.gender_preserving.words import Given, Lists, find_lists, hold_out
-from wordbias.methods.words import as_attribute, as_embedding
+from wordbias.methods.words import as_attribute, check_embedding
 from wordbias.results import Row
 from wordbias.wordlists import Attribute
 
@@ -167,7 +167,8 @@ def fit(
     The paper's loss weighs what it removes so lightly that stereotypes may stay where they were,
     or move further out: the rows `stereotype-projection` tell, and a warning says so.
     """
-    embedding, attribute = as_embedding(embedding), as_attribute(attribute)
+    check_embedding(embedding)
+    attribute = as_attribute(attribute)
     load_torch()
     settings: dict[str, Any] = {
         "pretrain_epochs": pretrain_epochs,

@@ -35,7 +35,7 @@ from wordbias.measures.panel import find_direction
 from wordbias.methods.fitted import Fitted, Replaced
 from wordbias.methods.ran.optimise import Floats, Objective, Parts, Sets, minimise
 from wordbias.methods.transform import Normalise
-from wordbias.methods.words import as_attribute, as_embedding
+from wordbias.methods.words import as_attribute, check_embedding
 from wordbias.progress import progress
 from wordbias.results import Row
 from wordbias.subspace import Subspace
@@ -323,7 +323,8 @@ def fit(
         "as_published": as_published,
     }  # fmt: skip
     _check(iterations, learning_rate, lambdas, neighbours, theta, as_published)
-    embedding, attribute = as_embedding(embedding), as_attribute(attribute)
+    check_embedding(embedding)
+    attribute = as_attribute(attribute)
     chosen = _choose(embedding, attribute, words)
     units = _on_unit_length(embedding, chosen.found)
     at, _ = units.rows(chosen.found)
