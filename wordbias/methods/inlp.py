@@ -35,172 +35,15 @@ from wordbias.results import Row
 from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute, WordGroups
 
-Matrix = NDArray[np.float64]
-Integers = NDArray[np.intp]
-
-_EPS = float(np.finfo(float).eps)
-_SILENT = float(np.sqrt(_EPS))
-
-
-class Round(NamedTuple):
-    """Held-out balanced accuracy of a round's classifier, and how many directions it gave."""
-
-    accuracy: float
-    directions: int
-
-
-@dataclass(frozen=True, eq=False)
-class Rounds:
-    """What the rounds found.
-
-    Attributes
-    ----------
-    basis
-        Orthonormal rows, those of the first round first, shape ``(k, d)``.
-    rounds
-        In order; the last gave no direction if its classifier was at chance.
-    """
-
-    basis: Matrix
-    rounds: tuple[Round, ...]
-
-    @property
-    def at_chance(self) -> bool:
-        """Whether the last classifier found nothing to go by."""
-        return self.rounds[-1].directions == 0
-
-    def information_weights(self, classes: int) -> Matrix:
-        """Give every direction the `information_weight` of its round, shape ``(k,)``."""
-        weights = [information_weight(one.accuracy, classes) for one in self.rounds]
-        return np.repeat(weights, [one.directions for one in self.rounds])
-
-
-def learn(
-    x: Matrix,
-    labels: Integers,
-    train: Integers,
-    dev: Integers,
-    *,
-    iterations: int,
-    classifier: str = "svm",
-    center: bool = True,
-    stop_at: float | None = None,
-    at_least: int = 0,
-) -> Rounds:
-    """Find the directions that round after round of classifiers read the classes by.
-
-    The published recipe sums the projections of all rounds and takes the row space of the sum,
-    ``P = I − P_R(Σ P_R(W_i))``. The row space of a sum of projections is the span of theirs, so one
-    orthonormal basis that every round extends gives the same `P`, and keeps it a projection.
-
-    Parameters
-    ----------
-    x, labels
-        Words and their classes, shapes ``(n, d)`` and ``(n,)``.
-    train, dev
-        Places of the words to train on, and to measure the balanced accuracy on.
-    iterations
-        Rounds at most.
-    classifier
-        ``svm`` or ``logistic``, without an intercept.
-    center
-        Train on the vectors less the mean of the training words.
-    stop_at
-        The first classifier that is not more accurate ends the rounds, and its directions are not
-        removed. By default only a classifier that is zero but for rounding does.
-    at_least
-        Dimensions that no round takes away.
-
-    Raises
-    ------
-    WordbiasError
-        If no dimension is left.
-    """
-    x = x - x[train].mean(0) if center else x
-    solve = _solver(classifier, x[train], labels[train])
-    silent = _SILENT / max(float(np.linalg.norm(x[train], axis=1).max()), 1.0)
-    basis, rounds = np.zeros((0, x.shape[1])), list[Round]()
-    with blas_threads(1), progress("rounds", iterations, "round") as bar:
-        while len(rounds) < iterations and (not rounds or rounds[-1].directions):
-            rest = complement(basis)
-            w = solve(rest)
-            accuracy = balanced_accuracy(labels[dev], predicted(x[dev] @ w.T))
-            done = stop_at is not None and accuracy <= stop_at
-            new = basis[:0] if done else row_space(w @ rest.T, silent) @ rest
-            new = new[: len(rest) - at_least]
-            basis = np.concatenate([basis, new])
-            rounds.append(Round(accuracy, len(new)))
-            if len(basis) == basis.shape[1]:
-                raise WordbiasError(
-                    f"after {len(rounds)} rounds none of the {len(basis)} dimensions is left, and "
-                    f"every vector would be zero; ask for at most {len(rounds) - 1} iterations"
-                )
-            bar.update()
-    return Rounds(basis, tuple(rounds))
-
-
-def information_weight(accuracy: float, classes: int) -> float:
-    """Weigh a round's directions by what its classifier knows: ``(K acc − 1) / (K − 1)`` in [0, 1].
-
-    Dawkins (2021, section 5) proposes ``a_i = 1 − 2 acc_i`` for two classes. That is never positive
-    for a classifier that is better than chance, and would add what it should remove; meant is
-    ``2 acc_i − 1``: 0 at chance and 1 for a classifier that is always right. This is the same for
-    any number of classes.
-
-    Parameters
-    ----------
-    accuracy
-        Balanced, on held-out words.
-    classes
-        How many, `K`.
-    """
-    return float(np.clip((classes * accuracy - 1) / (classes - 1), 0, 1))
-
-
-def row_space(w: Matrix, silent: float = 0.0) -> Matrix:
-    """Return orthonormal rows, shape ``(r, d)``, that span the rows of `w`.
-
-    Parameters
-    ----------
-    w
-        Shape ``(K, d)``, of any rank.
-    silent
-        A direction no longer than that is none.
-    """
-    _, s, vt = np.linalg.svd(w, full_matrices=False)
-    spanned: Matrix = vt[s > max(silent, s[0] * max(w.shape) * _EPS)]
-    return spanned
-
-
-def complement(basis: Matrix) -> Matrix:
-    """Return orthonormal rows, shape ``(d − k, d)``, that span what is orthogonal to a basis."""
-    k, d = basis.shape
-    if k == 0:
-        return np.eye(d)
-    rest: Matrix = np.linalg.qr(basis.T, mode="complete")[0][:, k:].T
-    return rest
-
-
-def _solver(classifier: str, x: Matrix, labels: Integers) -> Callable[[Matrix], Matrix]:
-    if classifier == "svm":
-        return LinearSvm(x, labels).solve
-    if classifier != "logistic":
-        raise WordbiasError(f"classifier {classifier!r}: expected one of {', '.join(CLASSIFIERS)}")
-    from sklearn.linear_model import LogisticRegression
-
-    def solve(within: Matrix) -> Matrix:
-        model = LogisticRegression(fit_intercept=False, max_iter=10_000)
-        normals: Matrix = model.fit(x @ within.T, labels).coef_ @ within
-        return normals
-
-    return solve
-
-
 WEIGHTS = ("hard", "information")
 ITERATIONS = 35
 TOLERANCE = 0.01
-"""Held-out accuracy so little above chance is chance."""
+"""Margin above chance within which a held-out accuracy counts as chance."""
 LARGE_SHARE = 0.25
+_EPS = float(np.finfo(float).eps)
+_SILENT = float(np.sqrt(_EPS))
+Matrix = NDArray[np.float64]
+Integers = NDArray[np.intp]
 
 
 def fit(
@@ -220,7 +63,7 @@ def fit(
     Parameters
     ----------
     embedding
-        Whose words are labelled; see `labelled_words`.
+        Vectors whose words are labelled; see `labelled_words`.
     attribute
         Two groups or more, or a file with them; by default gender.
     classes
@@ -228,13 +71,13 @@ def fit(
         and up to `k` for more. One more: neutral words as well, and a direction more. By default 3
         for two groups, as published, and `k` for more.
     iterations
-        Rounds at most; 35 in the published code.
+        Number of rounds at most; 35 in the published code.
     per_class
-        Words of each class; by default 5 % of the candidates, 7,500 at most.
+        Number of words in each class; by default 5 % of the candidates, 7,500 at most.
     weights
         ``hard`` removes all directions whole. ``information`` removes those of a round by its
-        `information_weight`, as Dawkins (2021, section 5) proposes; later rounds learn where the
-        earlier directions are gone whole all the same.
+        `information_weight`, as Dawkins (2021, section 5) proposes; for later rounds the earlier
+        directions are removed whole all the same.
     classifier
         ``svm``, as published, or ``logistic``; neither has an intercept.
     as_published
@@ -245,7 +88,7 @@ def fit(
         origin may be at chance because all words are on one side of it, while one beside it tells
         them apart.
     seed
-        Of the neutral words and of the split into training, development and test words.
+        Seed of the neutral words and of the split into training, development and test words.
 
     Returns
     -------
@@ -257,8 +100,8 @@ def fit(
     Raises
     ------
     WordbiasError
-        If an argument is none of those named, the attribute has no axis, words of a class are too
-        few, the first classifier is at chance already, or the rounds use up all dimensions.
+        If an argument is unknown, the attribute has no axis, a class has too few words, the first
+        classifier is at chance already, or the rounds use up all dimensions.
     """
     check_embedding(embedding)
     attribute = as_groups(attribute)
@@ -311,21 +154,21 @@ def fit_vectors(
     x, labels
         Vectors and their classes, 0 to K − 1, shapes ``(n, d)`` and ``(n,)``.
     train, dev
-        Places of those to train on, and of those whose accuracy ends the rounds.
+        Indices of training vectors, and of development vectors, whose accuracy ends the rounds.
     iterations, weights, classifier, as_published
         See `fit`.
     at_least
-        Dimensions that are left; by default using up all is an error.
+        Number of dimensions that are kept; by default removing all is an error.
 
     Returns
     -------
     projection, rounds
-        None if no classifier is better than chance, so that there is nothing to remove.
+        The removal (None if no classifier is better than chance), and what the rounds found.
 
     Raises
     ------
     WordbiasError
-        If an argument is none of those named, or the rounds use up all dimensions.
+        If an argument is unknown, or the rounds use up all dimensions.
     """
     if iterations < 1:
         raise WordbiasError(f"{iterations} iterations asked for: expected at least 1")
@@ -351,6 +194,160 @@ def fit_vectors(
     return Projection(subspace, hard), rounds
 
 
+class Round(NamedTuple):
+    """Held-out balanced accuracy of a round's classifier, and number of directions it gave."""
+
+    accuracy: float
+    directions: int
+
+
+@dataclass(frozen=True, eq=False)
+class Rounds:
+    """Directions and accuracies of all rounds.
+
+    Attributes
+    ----------
+    basis
+        Orthonormal rows, those of the first round first, shape ``(k, d)``.
+    rounds
+        Rounds in order; the last gave no direction if its classifier was at chance.
+    """
+
+    basis: Matrix
+    rounds: tuple[Round, ...]
+
+    @property
+    def at_chance(self) -> bool:
+        """Whether the last classifier found no direction."""
+        return self.rounds[-1].directions == 0
+
+    def information_weights(self, classes: int) -> Matrix:
+        """Return for every direction the `information_weight` of its round, shape ``(k,)``."""
+        weights = [information_weight(one.accuracy, classes) for one in self.rounds]
+        return np.repeat(weights, [one.directions for one in self.rounds])
+
+
+def learn(
+    x: Matrix,
+    labels: Integers,
+    train: Integers,
+    dev: Integers,
+    *,
+    iterations: int,
+    classifier: str = "svm",
+    center: bool = True,
+    stop_at: float | None = None,
+    at_least: int = 0,
+) -> Rounds:
+    """Find the directions by which the classifiers of all rounds tell the classes.
+
+    The published recipe sums the projections of all rounds and takes the row space of the sum,
+    ``P = I − P_R(Σ P_R(W_i))``. The row space of a sum of projections is the span of theirs, so one
+    orthonormal basis that every round extends gives the same `P`, and keeps it a projection.
+
+    Parameters
+    ----------
+    x, labels
+        Vectors of words and their classes, shapes ``(n, d)`` and ``(n,)``.
+    train, dev
+        Indices of the words to train on, and of those to measure balanced accuracy on.
+    iterations
+        Number of rounds at most.
+    classifier
+        ``svm`` or ``logistic``, without an intercept.
+    center
+        Train on the vectors less the mean of the training words.
+    stop_at
+        Accuracy at or below which a classifier ends the rounds; its directions are not removed.
+        By default only a classifier that is zero up to rounding ends them.
+    at_least
+        Number of dimensions that are kept.
+
+    Raises
+    ------
+    WordbiasError
+        If no dimension is left.
+    """
+    x = x - x[train].mean(0) if center else x
+    solve = _solver(classifier, x[train], labels[train])
+    silent = _SILENT / max(float(np.linalg.norm(x[train], axis=1).max()), 1.0)
+    basis, rounds = np.zeros((0, x.shape[1])), list[Round]()
+    with blas_threads(1), progress("rounds", iterations, "round") as bar:
+        while len(rounds) < iterations and (not rounds or rounds[-1].directions):
+            rest = complement(basis)
+            w = solve(rest)
+            accuracy = balanced_accuracy(labels[dev], predicted(x[dev] @ w.T))
+            done = stop_at is not None and accuracy <= stop_at
+            new = basis[:0] if done else row_space(w @ rest.T, silent) @ rest
+            new = new[: len(rest) - at_least]
+            basis = np.concatenate([basis, new])
+            rounds.append(Round(accuracy, len(new)))
+            if len(basis) == basis.shape[1]:
+                raise WordbiasError(
+                    f"after {len(rounds)} rounds none of the {len(basis)} dimensions is left, and "
+                    f"every vector would be zero; ask for at most {len(rounds) - 1} iterations"
+                )
+            bar.update()
+    return Rounds(basis, tuple(rounds))
+
+
+def _solver(classifier: str, x: Matrix, labels: Integers) -> Callable[[Matrix], Matrix]:
+    if classifier == "svm":
+        return LinearSvm(x, labels).solve
+    if classifier != "logistic":
+        raise WordbiasError(f"classifier {classifier!r}: expected one of {', '.join(CLASSIFIERS)}")
+    from sklearn.linear_model import LogisticRegression
+
+    def solve(within: Matrix) -> Matrix:
+        model = LogisticRegression(fit_intercept=False, max_iter=10_000)
+        normals: Matrix = model.fit(x @ within.T, labels).coef_ @ within
+        return normals
+
+    return solve
+
+
+def information_weight(accuracy: float, classes: int) -> float:
+    """Return the weight of a round by its classifier: ``(K acc − 1) / (K − 1)``, within [0, 1].
+
+    Dawkins (2021, section 5) proposes ``a_i = 1 − 2 acc_i`` for two classes. That is never positive
+    for a classifier that is better than chance, and would add what it should remove. What is meant
+    is ``2 acc_i − 1``: 0 at chance and 1 for a classifier that is always right. This is its form
+    for any number of classes.
+
+    Parameters
+    ----------
+    accuracy
+        Balanced accuracy on held-out words.
+    classes
+        Number of classes `K`.
+    """
+    return float(np.clip((classes * accuracy - 1) / (classes - 1), 0, 1))
+
+
+def row_space(w: Matrix, silent: float = 0.0) -> Matrix:
+    """Return orthonormal rows, shape ``(r, d)``, that span the rows of `w`.
+
+    Parameters
+    ----------
+    w
+        Shape ``(K, d)``, of any rank.
+    silent
+        Length up to which a direction counts as none.
+    """
+    _, s, vt = np.linalg.svd(w, full_matrices=False)
+    spanned: Matrix = vt[s > max(silent, s[0] * max(w.shape) * _EPS)]
+    return spanned
+
+
+def complement(basis: Matrix) -> Matrix:
+    """Return orthonormal rows, shape ``(d − k, d)``, that span the complement of a basis."""
+    k, d = basis.shape
+    if k == 0:
+        return np.eye(d)
+    rest: Matrix = np.linalg.qr(basis.T, mode="complete")[0][:, k:].T
+    return rest
+
+
 def _round_rows(
     embedding: Embedding, words: LabelledWords, rounds: Rounds, weights: str, classifier: str
 ) -> list[Row]:
@@ -372,17 +369,17 @@ def _round_rows(
 
 
 def _warnings(rounds: Rounds, classes: int, iterations: int) -> tuple[str, ...]:
-    (removed, d), said = rounds.basis.shape, list[str]()
+    (removed, d), notes = rounds.basis.shape, list[str]()
     if removed > LARGE_SHARE * d:
-        said.append(
+        notes.append(
             f"{removed} of {d} dimensions were removed, more than a quarter: other things that the "
             "vectors know went with them; fewer iterations, or fewer classes, remove fewer"
         )
-    return (*said, *unfinished(rounds, classes, iterations))
+    return (*notes, *unfinished(rounds, classes, iterations))
 
 
 def unfinished(rounds: Rounds, classes: int, most: int, what: str = "iterations") -> list[str]:
-    """Say where the classifier of the last of all rounds that were asked for is above chance."""
+    """Return a warning if the classifier of the last round is still above chance."""
     last = rounds.rounds[-1].accuracy
     if rounds.at_chance or last <= 1 / classes + TOLERANCE:
         return []

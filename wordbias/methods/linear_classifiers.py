@@ -1,14 +1,4 @@
-r"""Linear classifiers: support vector machines in ever smaller subspaces, and a probe.
-
-.. math:: \min_w \; \tfrac12 \|w\|^2 + C \sum_i \max(0,\, 1 - y_i \langle w, x_i\rangle)^2
-
-is what sklearn's ``LinearSVC(fit_intercept=False, dual=False)`` minimises. The function is convex,
-and quadratic wherever the words within the margin (the active ones) stay the same, so that Newton's
-method with an exact line search ends after a few steps (Keerthi and DeCoste 2005, *A Modified
-Finite Newton Method for Fast Solution of Large Scale Linear SVMs*). Its Hessian
-``I + 2C Σ_active x xᵀ`` is not summed anew each time: words that enter or leave the active set are
-added or taken away, and for a subspace it is projected.
-"""
+"""Linear classifiers: support vector machines in ever smaller subspaces, and a probe with them."""
 
 from __future__ import annotations
 
@@ -20,28 +10,151 @@ from wordbias.errors import WordbiasError
 from wordbias.methods.classes import LabelledWords
 from wordbias.results import Row
 
+CLASSIFIERS = ("svm", "logistic")
+FOLDS = 5
 STEPS = 100
+_DIGITS = 9  # a smaller score is rounding
 _PRECISION = 1e4 * float(np.finfo(float).eps)
-
 Matrix = NDArray[np.float64]
+Integers = NDArray[np.intp]
+
+
+# probe: can a fresh classifier still tell the classes apart?
+
+
+def probe_rows(
+    subject: str, before: Matrix, after: Matrix, words: LabelledWords, fitted: Integers
+) -> list[Row]:
+    """Probe labelled words with every classifier before and after a method was applied."""
+    rows = []
+    with blas_threads(1):
+        for classifier in CLASSIFIERS:
+            for stage, x in (("before", before), ("after", after)):
+                found = probe(classifier, x, words.labels, fitted, words.test)
+                for name, (accuracy, n) in found.items():
+                    details = {"stage": stage, "classifier": classifier, "set": name, "n": n}
+                    details |= {"neutral": 1 / len(words.classes), "better": "lower"}
+                    rows.append(Row(subject, "probe-accuracy", accuracy, details))
+    return rows
+
+
+def probe(
+    classifier: str, x: Matrix, labels: Integers, fitted: Integers, test: Integers
+) -> dict[str, tuple[float, int]]:
+    """Return balanced accuracy and number of words on three sets of words.
+
+    Parameters
+    ----------
+    classifier
+        One of `CLASSIFIERS`.
+    x, labels
+        Vectors of words and their classes, shapes ``(n, d)`` and ``(n,)``.
+    fitted
+        Indices of the words that a method was fitted on.
+    test
+        Indices of the held-out words.
+
+    Returns
+    -------
+    dict
+        ``fitted``: trained and tested on the fitted words. ``test``: trained on the fitted words,
+        tested on the held-out words. ``unseen``: trained on held-out words too, in five-fold
+        cross-validation. That is the hardest of the three: a method may remove what a classifier
+        learns from in the words it is fitted on, and leave it in others.
+    """
+    found = _classified(classifier, x[fitted], labels[fitted], x[np.concatenate([fitted, test])])
+    on_fitted, on_test = found[: len(fitted)], found[len(fitted) :]
+    return {
+        "fitted": (balanced_accuracy(labels[fitted], on_fitted), len(fitted)),
+        "test": (balanced_accuracy(labels[test], on_test), len(test)),
+        "unseen": (_cross_validated(classifier, x[test], labels[test]), len(test)),
+    }
+
+
+def _cross_validated(classifier: str, x: Matrix, labels: Integers) -> float:
+    """Return the balanced accuracy of cross-validation, every fifth word of a class in one fold."""
+    fold, found = np.empty_like(labels), np.empty_like(labels)
+    for label in np.unique(labels):
+        fold[labels == label] = np.arange((labels == label).sum()) % FOLDS
+    for part in np.unique(fold):
+        held = fold == part
+        found[held] = _classified(classifier, x[~held], labels[~held], x[held])
+    return balanced_accuracy(labels, found)
+
+
+def scores(classifier: str, x: Matrix, labels: Integers, tested: Matrix) -> Matrix:
+    """Train a classifier with an intercept and return its scores, shape ``(m, 1 or K)``.
+
+    Parameters
+    ----------
+    classifier
+        ``svm``: the optimum of sklearn's ``LinearSVC(dual=False)``; ``logistic``: sklearn's
+        ``LogisticRegression()``.
+    x, labels
+        Training vectors and their classes, shapes ``(n, d)`` and ``(n,)``.
+    tested
+        Vectors to score, shape ``(m, d)``.
+    """
+    if classifier == "svm":
+        normals = LinearSvm(_with_one(x), labels).solve()
+        scored: Matrix = _with_one(tested) @ normals.T
+        return scored
+    from sklearn.linear_model import LogisticRegression
+
+    model = LogisticRegression(max_iter=10_000).fit(x, labels)
+    return np.asarray(model.decision_function(tested), float).reshape(len(tested), -1)
+
+
+def predicted(scores: Matrix) -> NDArray[np.intp]:
+    """Return classes by scores, shape ``(n, 1 or K)``: the sign of one score, the best of many."""
+    if scores.shape[1] == 1:
+        return (scores[:, 0] > 0).astype(np.intp)
+    best: NDArray[np.intp] = scores.argmax(1)
+    return best
+
+
+def _classified(classifier: str, x: Matrix, labels: Integers, tested: Matrix) -> Integers:
+    return predicted(np.round(scores(classifier, x, labels, tested), _DIGITS))
+
+
+def balanced_accuracy(labels: Integers, found: Integers) -> float:
+    """Mean over the classes of the share of their words that are classified correctly."""
+    shares = [float((found[labels == label] == label).mean()) for label in np.unique(labels)]
+    return float(np.mean(shares))
+
+
+def _with_one(x: Matrix) -> Matrix:
+    return np.concatenate([x, np.ones((len(x), 1))], axis=1)
+
+
+# support vector machine
 
 
 class LinearSvm:
-    """The same words and classes, to be told apart in one subspace after the other.
+    r"""Linear support vector machines of the same words in one subspace after the other.
+
+    .. math:: \min_w \; \tfrac12 \|w\|^2 + C \sum_i \max(0,\, 1 - y_i \langle w, x_i\rangle)^2
+
+    is what sklearn's ``LinearSVC(fit_intercept=False, dual=False)`` minimises. The function is
+    convex, and quadratic wherever the words within the margin (the active ones) stay the same, so
+    that Newton's method with an exact line search ends after a few steps (Keerthi and DeCoste 2005,
+    *A Modified Finite Newton Method for Fast Solution of Large Scale Linear SVMs*). Its Hessian
+    ``I + 2C Σ_active x xᵀ`` is not summed anew each time: words that enter or leave the active set
+    are added or taken away, and for a subspace it is projected.
 
     Parameters
     ----------
     x
         Vectors, shape ``(n, d)``.
     labels
-        Their classes, 0 to K − 1, shape ``(n,)``.
+        Classes of the words, 0 to K − 1, shape ``(n,)``.
     cost
-        `C`, the cost of a word within the margin.
+        Cost `C` of a word within the margin.
 
     Raises
     ------
     WordbiasError
-        If there is but one class, or a vector is not finite.
+        If there is only one class, or a vector is not finite.
     """
 
     signs: Matrix
@@ -65,8 +178,7 @@ class LinearSvm:
         Parameters
         ----------
         within
-            Orthonormal rows, shape ``(m, d)``: only what lies in their span is seen. By default
-            everything.
+            Orthonormal rows, shape ``(m, d)``, that span the subspace. By default the whole space.
 
         Raises
         ------
@@ -125,7 +237,7 @@ class LinearSvm:
 def one_against_the_rest(labels: NDArray[np.intp]) -> Matrix:
     """Return +1 for the words of a class and −1 for the others, shape ``(K, n)``.
 
-    Of two classes one is the other's rest: shape ``(1, n)``, +1 for the second, as in sklearn.
+    For two classes the shape is ``(1, n)``, with +1 for the second, as in sklearn.
     """
     classes = np.unique(labels)
     if len(classes) < 2:
@@ -134,16 +246,8 @@ def one_against_the_rest(labels: NDArray[np.intp]) -> Matrix:
     return signs[1:] if len(classes) == 2 else signs
 
 
-def predicted(scores: Matrix) -> NDArray[np.intp]:
-    """Return the class by scores of shape ``(n, 1 or K)``: by the sign of one, the best of many."""
-    if scores.shape[1] == 1:
-        return (scores[:, 0] > 0).astype(np.intp)
-    best: NDArray[np.intp] = scores.argmax(1)
-    return best
-
-
 def best_step(slack: Matrix, along: Matrix, slope: float, curve: float, cost: float) -> float:
-    """Minimise along a line that descends, exactly.
+    """Return the exact minimum `t` along a descending line.
 
     The derivative by `t` of the objective at ``w + t p`` is
     ``⟨w, p⟩ + t⟨p, p⟩ − 2C Σ a_i max(0, s_i − t a_i)``. It grows, and it is linear between the
@@ -174,108 +278,3 @@ def best_step(slack: Matrix, along: Matrix, slope: float, curve: float, cost: fl
     passed = start[:-1] + growth[:-1] * place >= 0
     piece = int(np.argmax(passed)) if passed.any() else len(place)
     return float(-start[piece] / growth[piece])
-
-
-CLASSIFIERS = ("svm", "logistic")
-FOLDS = 5
-_DIGITS = 9  # a score that is smaller is rounding, and says nothing
-
-Integers = NDArray[np.intp]
-
-
-def balanced_accuracy(labels: Integers, found: Integers) -> float:
-    """Mean over the classes of the share of their words that are recognised."""
-    shares = [float((found[labels == label] == label).mean()) for label in np.unique(labels)]
-    return float(np.mean(shares))
-
-
-def scores(classifier: str, x: Matrix, labels: Integers, tested: Matrix) -> Matrix:
-    """Train a classifier with an intercept and return its scores, shape ``(m, 1 or K)``.
-
-    Parameters
-    ----------
-    classifier
-        ``svm``: the optimum of sklearn's ``LinearSVC(dual=False)``; ``logistic``: sklearn's
-        ``LogisticRegression()``.
-    x, labels
-        To learn from, shapes ``(n, d)`` and ``(n,)``.
-    tested
-        To be scored, shape ``(m, d)``.
-    """
-    if classifier == "svm":
-        normals = LinearSvm(_with_one(x), labels).solve()
-        scored: Matrix = _with_one(tested) @ normals.T
-        return scored
-    from sklearn.linear_model import LogisticRegression
-
-    model = LogisticRegression(max_iter=10_000).fit(x, labels)
-    return np.asarray(model.decision_function(tested), float).reshape(len(tested), -1)
-
-
-def probe(
-    classifier: str, x: Matrix, labels: Integers, fitted: Integers, test: Integers
-) -> dict[str, tuple[float, int]]:
-    """Measure balanced accuracy on three sets of words, and how many they are.
-
-    Parameters
-    ----------
-    classifier
-        One of `CLASSIFIERS`.
-    x, labels
-        Words and their classes, shapes ``(n, d)`` and ``(n,)``.
-    fitted
-        Places of the words that a method was fitted on.
-    test
-        Places of words that it has not seen.
-
-    Returns
-    -------
-    dict
-        ``fitted``: learned from the fitted words and tested on them. ``test``: learned from them
-        and tested on the held-out words. ``unseen``: learned from held-out words as well, in
-        five-fold cross-validation, the hardest of the three: a method can empty the words it sees
-        of what a classifier would learn from, and leave it in others.
-    """
-    learned = scores(classifier, x[fitted], labels[fitted], x[np.concatenate([fitted, test])])
-    found = _decided(learned)
-    on_fitted, on_test = found[: len(fitted)], found[len(fitted) :]
-    return {
-        "fitted": (balanced_accuracy(labels[fitted], on_fitted), len(fitted)),
-        "test": (balanced_accuracy(labels[test], on_test), len(test)),
-        "unseen": (_cross_validated(classifier, x[test], labels[test]), len(test)),
-    }
-
-
-def probe_rows(
-    subject: str, before: Matrix, after: Matrix, words: LabelledWords, fitted: Integers
-) -> list[Row]:
-    """Probe labelled words with every classifier before and after a method was applied."""
-    rows = []
-    with blas_threads(1):
-        for classifier in CLASSIFIERS:
-            for stage, x in (("before", before), ("after", after)):
-                found = probe(classifier, x, words.labels, fitted, words.test)
-                for which, (accuracy, n) in found.items():
-                    details = {"stage": stage, "classifier": classifier, "set": which, "n": n}
-                    said = {**details, "neutral": 1 / len(words.classes), "better": "lower"}
-                    rows.append(Row(subject, "probe-accuracy", accuracy, said))
-    return rows
-
-
-def _cross_validated(classifier: str, x: Matrix, labels: Integers) -> float:
-    """Recognise every fifth word of each class by what the others teach."""
-    fold, found = np.empty_like(labels), np.empty_like(labels)
-    for label in np.unique(labels):
-        fold[labels == label] = np.arange((labels == label).sum()) % FOLDS
-    for part in np.unique(fold):
-        held = fold == part
-        found[held] = _decided(scores(classifier, x[~held], labels[~held], x[held]))
-    return balanced_accuracy(labels, found)
-
-
-def _decided(scored: Matrix) -> Integers:
-    return predicted(np.round(scored, _DIGITS))
-
-
-def _with_one(x: Matrix) -> Matrix:
-    return np.concatenate([x, np.ones((len(x), 1))], axis=1)
