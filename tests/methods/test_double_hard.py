@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from wordbias import Attribute, Embedding, WordbiasError, devices
 from wordbias.methods import double_hard
-from wordbias.methods.double_hard import Candidate, Leaning, fit, tried, two_means
+from wordbias.methods.double_hard import Candidate, Leaning, fit, try_component, two_means
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.words import Pairs, pair_vectors
 from wordbias.subspace import Subspace
@@ -164,12 +164,12 @@ def test_a_candidate_is_clustered_without_its_component_and_without_its_directio
     first = np.array([[1.0, 3, 0, 0], [2, 3, 0, 0]])
     pairs = Pairs((("a", "b"), ("c", "d")), first, -first)  # type: ignore[arg-type]
     by_component = Subspace.from_direction(np.eye(4)[0])
-    got = tried(by_component, pairs, Leaning(x, labels))  # type: ignore[arg-type]
+    got = try_component(by_component, pairs, Leaning(x, labels))  # type: ignore[arg-type]
     assert got.component is by_component
     np.testing.assert_allclose(got.direction.basis, np.eye(4)[1:2], atol=10 * EPS)
     assert got.accuracy == 0.5
     by_other = Subspace.from_direction(np.eye(4)[3])
-    assert tried(by_other, pairs, Leaning(x, labels)).accuracy == 1  # type: ignore[arg-type]
+    assert try_component(by_other, pairs, Leaning(x, labels)).accuracy == 1  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -184,11 +184,11 @@ def test_of_equals_the_first_is_chosen(
 ) -> None:
     components: list[Subspace] = []
 
-    def tried(component: Subspace, *_: Any) -> Candidate:
+    def try_component(component: Subspace, *_: Any) -> Candidate:
         components.append(component)
         return Candidate(component, component, accuracies[len(components) - 1])
 
-    monkeypatch.setattr(double_hard, "tried", tried)
+    monkeypatch.setattr(double_hard, "try_component", try_component)
     monkeypatch.setattr(double_hard, "ordered_map", map)
     got = fit(toy, two, candidates=3, per_side=50)
     assert got.steps[0].subspace is components[chosen]  # type: ignore[attr-defined]

@@ -1,9 +1,9 @@
-r"""GN-GloVe vectors, split into what is neutral and what is gendered (Zhao et al. 2018).
+"""GN-GloVe vectors, split into a neutral and a gendered part (Zhao et al. 2018).
 
 GN-GloVe is trained so that the last coordinate holds the groups' difference,
-:math:`w = (w_a, w_g)`, and :math:`w_a`, all coordinates but the last, is the debiased vector. The
-vectors are trained elsewhere; here published ones are split. Of vectors trained in any other way
-the last coordinate is like all others, and without it nothing is debiased: that is refused.
+:math:`w = (w_a, w_g)`, and :math:`w_a`, all coordinates but the last, is the debiased vector. This
+module splits vectors that were trained elsewhere. In other vectors the last coordinate has no
+special meaning, and removing it debiases nothing: they are refused.
 """
 
 from __future__ import annotations
@@ -26,47 +26,9 @@ from wordbias.vocabulary import SIZE
 from wordbias.wordlists import Attribute, resolve_pairs
 
 SEPARATION = 0.9
-"""Area under the ROC curve from which on a coordinate counts as the groups' own."""
+"""Area under the ROC curve from which on a coordinate counts as gendered."""
 _FEWEST = 8  # pairs; a coordinate without any meaning passes with 8 once in 200 times
-
 _MEASURE = "separation-auc"
-
-
-@dataclass(frozen=True)
-class LastCoordinate:
-    """Removal of the last of `d` coordinates: set to zero, or dropped.
-
-    Parameters
-    ----------
-    drop
-        Drop it, ``(…, d)`` to ``(…, d − 1)``, or else set it to zero.
-    d
-        Values of a row.
-
-    Raises
-    ------
-    WordbiasError
-        If there is only one coordinate.
-    """
-
-    kind: ClassVar[str] = "last-coordinate"
-    drop: bool
-    d: int
-
-    def __post_init__(self) -> None:
-        if self.d < 2:
-            raise WordbiasError(
-                f"vectors of {self.d} values have no last coordinate beside others; expected "
-                "GN-GloVe vectors of at least two"
-            )
-
-    def __call__(self, x: Rows) -> Rows:
-        """Remove it."""
-        check_width(x, self.d)
-        neutral = (x[..., :-1] if self.drop else x).copy()
-        if not self.drop:
-            neutral[..., -1] = 0
-        return neutral
 
 
 def fit(
@@ -83,13 +45,13 @@ def fit(
     embedding
         GN-GloVe vectors.
     attribute
-        Its definitional and equalising pairs should differ in the last coordinate; by default
+        Definitional and equalising pairs, which should differ in the last coordinate; by default
         gender.
     drop_last
-        Take the last coordinate off, so that a vector has one value less, as w_a in the paper; by
+        Drop the last coordinate, so that a vector has one value less, as w_a in the paper; by
         default it is set to zero, which gives the same lengths and cosines.
     check
-        Make sure that the last coordinate tells the pairs' words apart.
+        Check that the last coordinate tells the pairs' words apart.
 
     Raises
     ------
@@ -114,34 +76,52 @@ def fit(
 
 
 def split(embedding: Embedding) -> tuple[Embedding, NDArray[np.float32]]:
-    """Split w into w_a, an embedding of one value less, and w_g, shape ``(n,)``."""
+    """Split w into w_a, an embedding with one dimension less, and w_g, shape ``(n,)``."""
     check_embedding(embedding)
     neutral = LastCoordinate(True, embedding.dim)(embedding.vectors)
     gendered: NDArray[np.float32] = embedding.vectors[:, -1].copy()
     return embedding.with_vectors(neutral, f"{embedding.name}.w_a"), gendered
 
 
-def separation(first: NDArray[Any], second: NDArray[Any]) -> float:
-    r"""Area under the ROC curve, :math:`P(a > b) + P(a = b) / 2`, or one minus it if that is more.
+@dataclass(frozen=True)
+class LastCoordinate:
+    """Removal of the last of `d` coordinates, which is set to zero or dropped.
 
     Parameters
     ----------
-    first, second
-        Values of two groups, shapes ``(n,)`` and ``(m,)``.
+    drop
+        Drop it, ``(…, d)`` to ``(…, d − 1)``; otherwise set it to zero.
+    d
+        Number of values in a row.
 
-    Returns
-    -------
-    float
-        1 where a threshold tells the groups apart, whichever is above it; .5 where nothing does.
+    Raises
+    ------
+    WordbiasError
+        If there is only one coordinate.
     """
-    above = first[:, None] > second
-    equal = first[:, None] == second
-    area = float(above.mean() + equal.mean() / 2)
-    return max(area, 1 - area)
+
+    kind: ClassVar[str] = "last-coordinate"
+    drop: bool
+    d: int
+
+    def __post_init__(self) -> None:
+        if self.d < 2:
+            raise WordbiasError(
+                f"vectors of {self.d} values have no last coordinate beside others; expected "
+                "GN-GloVe vectors of at least two"
+            )
+
+    def __call__(self, x: Rows) -> Rows:
+        """Remove the last coordinate of rows ``(…, d)``."""
+        check_width(x, self.d)
+        neutral = (x[..., :-1] if self.drop else x).copy()
+        if not self.drop:
+            neutral[..., -1] = 0
+        return neutral
 
 
 def gendered_share(embedding: Embedding) -> Row:
-    """Share of the squared length of the most frequent words that is in the last coordinate.
+    """Share of the last coordinate in the squared length of the most frequent words.
 
     Raises
     ------
@@ -159,22 +139,41 @@ def gendered_share(embedding: Embedding) -> Row:
 
 
 def _group_rows(embedding: Embedding, attribute: Attribute) -> Iterator[Row]:
-    """Say how well the last coordinate tells the groups apart, and its mean in each."""
+    """Yield how well the last coordinate separates the groups, and its mean in each."""
     pairs = resolve_pairs([*attribute.pairs, *attribute.equalise], embedding)
-    said: dict[str, Any] = {"neutral": 0.5, "n": len(pairs.found)}
+    details: dict[str, Any] = {"neutral": 0.5, "n": len(pairs.found)}
     if len(pairs.found) < _FEWEST:
         reason = (
             f"undefined: {len(pairs.found)} of the {len(pairs.asked)} pairs of {attribute.name} "
             f"found, at least {_FEWEST} needed"
         )
-        yield Row(embedding.name, _MEASURE, None, {**said, "reason": reason})
+        yield Row(embedding.name, _MEASURE, None, {**details, "reason": reason})
         return
     words = [list(dict.fromkeys(words)) for words in zip(*pairs.found, strict=True)]
     first, second = (embedding.take(group)[:, -1].astype(float) for group in words)
-    yield Row(embedding.name, _MEASURE, separation(first, second), said)
+    yield Row(embedding.name, _MEASURE, separation(first, second), details)
     for group, values in zip(attribute.groups, (first, second), strict=True):
         about = {"group": group, "n": len(values)}
         yield Row(embedding.name, "gendered-coordinate", float(values.mean()), about)
+
+
+def separation(first: NDArray[Any], second: NDArray[Any]) -> float:
+    r"""Area under the ROC curve, :math:`P(a > b) + P(a = b) / 2`, or one minus it if that is more.
+
+    Parameters
+    ----------
+    first, second
+        Values of two groups, shapes ``(n,)`` and ``(m,)``.
+
+    Returns
+    -------
+    float
+        1 if a threshold separates the groups, whichever is above it; .5 by chance.
+    """
+    above = first[:, None] > second
+    equal = first[:, None] == second
+    area = float(above.mean() + equal.mean() / 2)
+    return max(area, 1 - area)
 
 
 def _refuse_ordinary(name: str, row: Row) -> None:
