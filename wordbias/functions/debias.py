@@ -17,7 +17,8 @@ from wordbias.measures.measure import FAMILIES, check_families, panel_rows
 from wordbias.measures.panel import make_panels
 from wordbias.measures.registry import names_families
 from wordbias.measures.sembias import SemBias
-from wordbias.methods.effect import REMOVED, about_removal, effect
+from wordbias.methods.diagnosis import REMOVED, about_removal
+from wordbias.methods.effect import effect
 from wordbias.methods.fitted import Chain, Fitted, Reach
 from wordbias.methods.methods import (
     fit_chain,

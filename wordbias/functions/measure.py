@@ -15,7 +15,7 @@ from wordbias.measures.measure import panel_rows
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.registry import BY_KEY, STANDARD, TAKEN, names_families
 from wordbias.measures.sembias import SemBias
-from wordbias.methods.effect import fit_cautions
+from wordbias.methods.diagnosis import subspace_cautions
 from wordbias.resources import located
 from wordbias.results import Report, Row
 from wordbias.wordlists import Attribute, GroupsLike, resolve, wordlist
@@ -205,7 +205,7 @@ def _notes(panels: Sequence[Panel]) -> list[str]:
     said = [
         (panel.embedding.name, caution)
         for panel in panels
-        for caution in fit_cautions(
+        for caution in subspace_cautions(
             panel.embedding,
             panel.attribute,
             dims=panel.dims,

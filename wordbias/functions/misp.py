@@ -11,7 +11,7 @@ from wordbias.errors import UsageError
 from wordbias.formats.files import refuse_same
 from wordbias.functions.inputs import Reading, Subject, open_subject, path_of
 from wordbias.functions.tables import components_table, effect_table, moved_line
-from wordbias.methods.effect import Settings, Study, chance_levels, study
+from wordbias.methods.effect import Study, chance_levels, study
 from wordbias.methods.words import listed_words
 from wordbias.results import Report
 from wordbias.vocabulary import SIZE, choose_vocabulary
@@ -110,13 +110,25 @@ def misp(
     )
     before = subject.embedding
     vocabulary = choose_vocabulary([before], attribute, given, strict=strict_vocab)
-    settings = Settings(dims, center or as_published, hard, weights, chance, seed)
-    levels = chance_levels(before, vocabulary, attribute, settings)
+    center = center or as_published
+    levels = None
+    if chance:
+        levels = chance_levels(before, vocabulary, attribute, dims=dims, center=center, seed=seed)
     subject.keep([*vocabulary, *sorted(listed_words(attribute))])
-    found = study(subject.embedding, vocabulary, attribute, settings, levels)
+    found = study(
+        subject.embedding,
+        vocabulary,
+        attribute,
+        dims=dims,
+        center=center,
+        hard=hard,
+        weights=weights,
+        seed=seed,
+        chance=levels,
+    )
     subject.write(found.projection)
     report = Report(
-        inputs={found.subject: subject.info.to_dict()},
+        inputs={before.name: subject.info.to_dict()},
         rows=found.rows,
         tables=[
             components_table(found, attribute),
@@ -125,7 +137,7 @@ def misp(
         heading=_heading(subject, attribute, found, given),
         closing=[moved_line(found.measured), subject.written()],
         seed=seed,
-        notes=found.warnings,
+        notes=found.diagnosis.cautions(),
     )
     return subject.made(found.projection, report)
 
@@ -136,7 +148,7 @@ def _heading(
     method = "MHD (hard projection)" if found.projection.hard else "MISP"
     counts = " + ".join(
         f"{len(group.found)} of {len(group.asked)} {name}"
-        for name, group in zip(attribute.groups, found.groups, strict=True)
+        for name, group in zip(attribute.groups, found.diagnosis.groups, strict=True)
     )
     over = f"{len(found.vocabulary):,} neutral words"
     if given is not None:

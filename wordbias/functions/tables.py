@@ -9,6 +9,7 @@ import numpy as np
 from wordbias.measures.chance import DRAWS, key_of, with_chance
 from wordbias.measures.family import Values
 from wordbias.measures.registry import FAMILY_OF, short_title, staged_title
+from wordbias.methods.diagnosis import removed_shares
 from wordbias.methods.effect import Effect, Study
 from wordbias.rendering import Table
 from wordbias.results import Row, number
@@ -17,7 +18,7 @@ from wordbias.wordlists import Attribute
 
 def components_table(study: Study, attribute: Attribute) -> Table:
     """Make a line for each component."""
-    found = study.diagnosis
+    found, shares = study.diagnosis.components, removed_shares(study.projection)
     columns = [
         "",
         "weight a",
@@ -35,9 +36,9 @@ def components_table(study: Study, attribute: Attribute) -> Table:
             "–" if found.cos_direction is None else f"{found.cos_direction[i]:.3f}",
             f"{found.stability[i]:.3f}",
         ]
-        for i, (weight, removed) in enumerate(zip(found.weights, study.removed, strict=True))
+        for i, (weight, removed) in enumerate(zip(found.weights, shares, strict=True))
     ]
-    kind = "centred" if study.settings.center else "not centred"
+    kind = "centred" if study.diagnosis.center else "not centred"
     first, second = attribute.groups
     return Table(
         f"Components ({kind})",
