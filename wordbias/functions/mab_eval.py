@@ -20,9 +20,9 @@ from wordbias.functions.inputs import Reading, names_of
 from wordbias.functions.lists import templates_of
 from wordbias.functions.nli_models import File, open_ours
 from wordbias.functions.tables import p_value
-from wordbias.nli.evaluation import BIAS, MEANS, PARTITIONS, Settings, mab_rows, word_rows
 from wordbias.nli.files import Model
 from wordbias.nli.hugging_face import Classifier
+from wordbias.nli.mab import BIAS, MEANS, PARTITIONS, Settings, mab_rows, word_rows
 from wordbias.nli.predictions import Predictions, PredictionsFrame, in_order
 from wordbias.nli.scoring import foreign, lacking, score_set
 from wordbias.nli.test_sets import GENDERS, MARKED, TestSet, build, known_part, marked_sets

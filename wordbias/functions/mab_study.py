@@ -26,7 +26,7 @@ from wordbias.functions.tables import measures_tables
 from wordbias.measures.measure import FAMILIES
 from wordbias.measures.registry import names_families
 from wordbias.measures.sembias import SemBias
-from wordbias.nli.evaluation import BIAS, MEANS
+from wordbias.nli.mab import BIAS, MEANS
 from wordbias.nli.pairs import PairsLike, load_pairs
 from wordbias.nli.recipes import PRECISIONS, is_half, recipe_named
 from wordbias.nli.study import QUALITY, correlations_with_error, intrinsic, settings

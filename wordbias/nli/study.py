@@ -30,8 +30,8 @@ from wordbias.measures.measure import FAMILIES, check_families, table_rows
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.sembias import SemBias
 from wordbias.methods import misp
-from wordbias.nli.evaluation import BIAS, mab_rows
 from wordbias.nli.files import Model
+from wordbias.nli.mab import BIAS, mab_rows
 from wordbias.nli.pairs import Pairs
 from wordbias.nli.recipes import FAST, Recipe
 from wordbias.nli.runs import Data, vocabulary_hash

@@ -37,8 +37,8 @@ from wordbias.methods.effect import diagnosed
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.misp import fit
 from wordbias.methods.transform import Projection, transformed
-from wordbias.nli.evaluation import Settings, mab_rows
 from wordbias.nli.files import Model
+from wordbias.nli.mab import Settings, mab_rows
 from wordbias.nli.scoring import foreign, score_set
 from wordbias.nli.test_sets import TestSet, build, known_part, marked_sets
 from wordbias.pages.word_rows import change_rows, map_rows, neighbour_rows, occupation_rows

@@ -10,8 +10,8 @@ import pytest
 
 from wordbias import Embedding, WordbiasError
 from wordbias.data import nli_sample_path
-from wordbias.nli.evaluation import can_be_significant, distance_test, mab_rows
 from wordbias.nli.files import Model
+from wordbias.nli.mab import can_be_significant, distance_test, mab_rows
 from wordbias.nli.scoring import score_set
 from wordbias.nli.test_sets import MARKED, build, known_part, marked_sets, missing_fillers
 from wordbias.wordlists import Attribute, Templates
