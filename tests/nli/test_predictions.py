@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from wordbias import WordbiasError
-from wordbias.nli.predictions import Predictions, label_places
+from wordbias.nli.predictions import Predictions, label_indices
 from wordbias.nli.test_sets import Pair, TestSet, build
 
 LABELS = ("neutral", "entailment", "contradiction")
@@ -199,7 +199,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 @given(st.permutations(LABELS))
 def test_labels_are_found_in_any_order(names: list[str]) -> None:
-    places = label_places([name.upper() for name in names])
+    places = label_indices([name.upper() for name in names])
     assert places is not None
     assert [names[i] for i in places] == list(LABELS)
 
@@ -215,4 +215,4 @@ def test_labels_are_found_in_any_order(names: list[str]) -> None:
     ],
 )
 def test_labels_that_do_not_tell(names: list[str]) -> None:
-    assert label_places(names) is None
+    assert label_indices(names) is None

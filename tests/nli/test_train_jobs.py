@@ -28,8 +28,8 @@ from wordbias.nli.scoring import probabilities
 from wordbias.nli.train import (
     Counter,
     Job,
-    Learning,
-    Material,
+    NLITask,
+    Setup,
     log_length,
     train_all,
     train_stacked,
@@ -158,16 +158,16 @@ def test_each_model_of_a_stack_stops_by_itself(
     as_one: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a GPU, models are one stack: files and logs are those of models trained alone."""
-    done: dict[Learning, int] = {}
+    done: dict[NLITask, int] = {}
 
-    def score(self: Learning) -> torch.Tensor:
+    def score(self: NLITask) -> torch.Tensor:
         done[self] = done.get(self, 0) + 1
         return torch.tensor([SCORES[seed][done[self] - 1] for seed in self.seeds]).double()
 
-    monkeypatch.setattr(Learning, "score", score)
+    monkeypatch.setattr(NLITask, "score", score)
     recipe = replace(RECIPE, patience=2, epochs=5)
     chosen = plan([embedding("one", 0)], (0, 1, 2), DATA, recipe, tmp_path)
-    data = Material(DATA.encoded["train"], DATA.encoded["dev"], recipe, False)
+    data = Setup(DATA.encoded["train"], DATA.encoded["dev"], recipe, False)
     for jobs in [chosen.jobs] if as_one else [[job] for job in chosen.jobs]:
         train_stacked(jobs, data, torch.device("cpu"))
     about = [Model.load(job.output).about for job in chosen.jobs]
@@ -194,7 +194,7 @@ def stacked_run(
     trained_now: list[list[Job]] = []
     save = Model.save
 
-    def train(jobs: Sequence[Job], data: Material, device: torch.device) -> None:
+    def train(jobs: Sequence[Job], data: Setup, device: torch.device) -> None:
         trained_now.append(list(jobs))
         train_stacked(jobs, data, torch.device("cpu"))
 
@@ -223,7 +223,7 @@ def test_a_stack_that_was_killed_between_two_files_is_resumed_from_its_checkpoin
     stacked_run(straight.jobs, monkeypatch)
     stacked_run(chosen.jobs, monkeypatch, written)
     assert sum(job.output.exists() for job in chosen.jobs) == written
-    monkeypatch.setattr(Learning, "losses", lambda *_: pytest.fail("trained again"))
+    monkeypatch.setattr(NLITask, "losses", lambda *_: pytest.fail("trained again"))
     assert stacked_run(chosen.jobs, monkeypatch) == [chosen.jobs]
     for one, other in zip(straight.jobs, chosen.jobs, strict=True):
         assert one.output.read_bytes() == other.output.read_bytes()
@@ -257,15 +257,15 @@ def test_an_interrupted_training_is_resumed(
 ) -> None:
     """The third model is interrupted in its third epoch; the same call does the rest."""
     chosen = planned(tmp_path)
-    losses, begun = Learning.losses, []
+    losses, begun = NLITask.losses, []
 
-    def interrupted(self: Learning, epoch: int) -> Iterator[torch.Tensor]:
+    def interrupted(self: NLITask, epoch: int) -> Iterator[torch.Tensor]:
         begun.append(epoch)
         if len(begun) == 11:
             raise KeyboardInterrupt
         yield from losses(self, epoch)
 
-    monkeypatch.setattr(Learning, "losses", interrupted)
+    monkeypatch.setattr(NLITask, "losses", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(chosen.jobs, workers=Workers(1))
     assert [job.output.exists() for job in chosen.jobs] == [True, True, False, False]

@@ -23,9 +23,9 @@ from wordbias.functions.tables import p_value
 from wordbias.nli.files import Model
 from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.mab import BIAS, MEANS, PARTITIONS, Settings, mab_rows, word_rows
-from wordbias.nli.predictions import Predictions, PredictionsFrame, in_order
-from wordbias.nli.scoring import foreign, lacking, score_set
-from wordbias.nli.test_sets import GENDERS, MARKED, TestSet, build, known_part, marked_sets
+from wordbias.nli.predictions import Predictions, PredictionsFrame, split_by_set
+from wordbias.nli.scoring import notes_on_missing_words, notes_on_vectors, score_set
+from wordbias.nli.test_sets import GENDERS, MARKED, TestSet, build, marked_sets, with_known_words
 from wordbias.pretrained import ModelLike
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
@@ -212,7 +212,7 @@ def _by_ours(
         {read.name: ours.subject.info.to_dict(), "model": about},
         asked,
         [one.probabilities for one in scored],
-        [*left_out, *foreign(model, read), *lacking(scored, read)],
+        [*left_out, *notes_on_vectors(model, read), *notes_on_missing_words(scored, read)],
     )
 
 
@@ -221,7 +221,7 @@ def _known(
 ) -> tuple[list[TestSet], list[str]]:
     """Leave out words that vectors lack, but not of the sets that are published; say which."""
     asked = [
-        known_part(embedding, test, lower=model.lower) if test.groups != GENDERS else test
+        with_known_words(embedding, test, lower=model.lower) if test.groups != GENDERS else test
         for test in tests
     ]
     left_out = dict.fromkeys(
@@ -259,14 +259,14 @@ def _predicted(
     """Take the predictions of another system."""
     if not isinstance(given, (str, os.PathLike)) and not hasattr(given, "itertuples"):
         about = {"path": "in memory", "sha256": "", "pairs": sum(map(len, tests))}
-        found = in_order(given, tests)
+        found = split_by_set(given, tests)
         return _Judged("predictions", "the predictions given", {"predictions": about}, tests, found)
     if isinstance(given, (str, os.PathLike)):
         path, subject = os.fspath(given), Path(given).stem
         read, described = Predictions.load(path), f"the predictions in {path}"
     else:
         path, subject, described = "in memory", "predictions", "the predictions given"
-        read = Predictions.of_frame(cast("PredictionsFrame", given))
+        read = Predictions.from_frame(cast("PredictionsFrame", given))
     probabilities = [read.of(test) for test in tests]
     beside = read.beside(tests)
     return _Judged(

@@ -29,7 +29,7 @@ from wordbias.measures.sembias import SemBias
 from wordbias.nli.mab import BIAS, MEANS
 from wordbias.nli.pairs import PairsLike, load_pairs
 from wordbias.nli.recipes import PRECISIONS, is_half, recipe_named
-from wordbias.nli.study import QUALITY, correlations_with_error, intrinsic, settings
+from wordbias.nli.study import QUALITY, correlations_with_error, intrinsic_rows, settings
 from wordbias.nli.test_sets import GENDERS
 from wordbias.rendering import Table
 from wordbias.resources import located
@@ -227,7 +227,7 @@ def _report(
             _errors_table(rows),
             *_marked_tables(rows),
             *quality_tables([row for row in rows if row.measure in QUALITY]),
-            *measures_tables(intrinsic(rows)),
+            *measures_tables(intrinsic_rows(rows)),
             *tables,
         ],
         heading=[heading],

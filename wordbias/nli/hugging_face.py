@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
 from wordbias.nli.pairs import LABELS
-from wordbias.nli.predictions import label_places
+from wordbias.nli.predictions import label_indices
 from wordbias.nli.test_sets import Pair, TestSet
 from wordbias.pretrained import LoadedModel, ModelLike, check_padding, load_pretrained, to_device
 from wordbias.progress import progress
@@ -141,7 +141,7 @@ def label_order(
             f"{name}: has {len(own)} labels ({', '.join(own)}), expected three: {', '.join(LABELS)}"
         )
     names = own if given is None else list(given)
-    places = label_places(names) if len(names) == len(own) else None
+    places = label_indices(names) if len(names) == len(own) else None
     if places is None and given is None:
         raise WordbiasError(
             f"{name}: a label order that cannot be determined ({', '.join(own)}); give it, such as "

@@ -30,12 +30,12 @@ class PredictionsFrame(Protocol):
     itertuples: Any
 
 
-def label_places(names: Sequence[str]) -> tuple[int, int, int] | None:
+def label_indices(names: Sequence[str]) -> tuple[int, int, int] | None:
     """Return where neutral, entailment and contradiction stand among names, if each stands once.
 
     Examples
     --------
-    >>> label_places(["CONTRADICTION", "entail", "neutral"])
+    >>> label_indices(["CONTRADICTION", "entail", "neutral"])
     (2, 1, 0)
     """
     lower = [name.strip().lower() for name in names]
@@ -81,7 +81,7 @@ class Predictions:
         return cls._of(_rows(data), str(file), hashlib.sha256(data).hexdigest())
 
     @classmethod
-    def of_frame(cls, frame: PredictionsFrame) -> Predictions:
+    def from_frame(cls, frame: PredictionsFrame) -> Predictions:
         """Take the predictions of a frame, whose columns are those of a file.
 
         Raises
@@ -152,7 +152,7 @@ def _read(file: Path) -> bytes:
         raise WordbiasError(f"{file}: cannot be read: {error.strerror}") from None
 
 
-def in_order(probabilities: ArrayLike, tests: Sequence[TestSet]) -> list[Float32]:
+def split_by_set(probabilities: ArrayLike, tests: Sequence[TestSet]) -> list[Float32]:
     """Divide the (N, E, C) of all pairs of some test sets, in their order, among the sets.
 
     Raises
@@ -216,7 +216,7 @@ def _cells(
 def _columns(header: Iterable[str]) -> tuple[int, ...]:
     header = list(header)
     names = [name.strip().lower() for name in header]
-    labels = label_places(names)
+    labels = label_indices(names)
     if labels is None or names.count("premise") != 1 or names.count("hypothesis") != 1:
         raise WordbiasError(
             "expected the columns premise, hypothesis and one each that begins with neutral, "

@@ -223,7 +223,7 @@ def score_set(model: Model, embedding: Embedding, test: TestSet) -> Scored:
     return Scored(out.reshape(-1, 3), *(tuple(dict.fromkeys(x)) for x in (words[1:], unknown)))
 
 
-def foreign(model: Model, embedding: Embedding) -> list[str]:
+def notes_on_vectors(model: Model, embedding: Embedding) -> list[str]:
     """Say so if a model was not trained on the vectors it is given."""
     known = model.about.get("embedding", {})
     name, digest = known.get("name"), known.get("sha256")
@@ -240,7 +240,7 @@ def foreign(model: Model, embedding: Embedding) -> list[str]:
     ]
 
 
-def lacking(scored: Sequence[Scored], embedding: Embedding) -> list[str]:
+def notes_on_missing_words(scored: Sequence[Scored], embedding: Embedding) -> list[str]:
     """Say which words of the templates an embedding lacks, if any."""
     unknown = list(dict.fromkeys(word for one in scored for word in one.unknown))
     if not unknown:

@@ -40,10 +40,10 @@ from wordbias.nli.scoring import accuracy, score_set
 from wordbias.nli.test_sets import (
     TestSet,
     build,
-    known_part,
     marked_sets,
-    why_no_part,
-    why_not_whole,
+    missing_group_reason,
+    missing_words_reason,
+    with_known_words,
 )
 from wordbias.nli.train import Job, train_all
 from wordbias.results import Row
@@ -67,7 +67,7 @@ def over_seeds(rows: Sequence[Row]) -> list[Row]:
     return [_mean(found) for found in groups.values()]
 
 
-def intrinsic(rows: Sequence[Row]) -> list[Row]:
+def intrinsic_rows(rows: Sequence[Row]) -> list[Row]:
     """Return the rows about bias in vectors: not those about models, nor about quality."""
     other = ("mab", "snli", *QUALITY)
     return [row for row in rows if row.measure.split("-")[0] not in other]
@@ -79,7 +79,7 @@ def settings(rows: Sequence[Row]) -> list[tuple[str, str]]:
     return list(dict.fromkeys((one["set"], one["setting"]) for one in found))
 
 
-def error_of(rows: Sequence[Row]) -> dict[str, float]:
+def mean_errors(rows: Sequence[Row]) -> dict[str, float]:
     """Return E of each embedding, averaged over seeds: of the nouns (Table 6), the first setting.
 
     Of an attribute that has no nouns it is E of the names.
@@ -95,9 +95,9 @@ def error_of(rows: Sequence[Row]) -> dict[str, float]:
 
 def correlations_with_error(rows: Sequence[Row]) -> list[Row]:
     """Correlate E with every measure over the embeddings that have both (Pearson, Table 5)."""
-    error = error_of(rows)
+    error = mean_errors(rows)
     columns: dict[str, dict[str, float]] = {}
-    for row in intrinsic(rows):
+    for row in intrinsic_rows(rows):
         variant = row.details.get(_VARIANTS.get(row.measure.split("-")[0], ""))
         name = f"{row.measure} ({variant})" if variant else row.measure
         columns.setdefault(name, {})[row.subject] = np.nan if row.value is None else row.value
@@ -127,7 +127,7 @@ def _mean(rows: Sequence[Row]) -> Row:
     return Row(rows[0].subject, rows[0].measure, float(values.mean()), {**details, **more})
 
 
-def kept(path: Path, about: Mapping[str, Any], make: Callable[[], list[Row]]) -> list[Row]:
+def cached_rows(path: Path, about: Mapping[str, Any], make: Callable[[], list[Row]]) -> list[Row]:
     """Return rows from a file that is about the same, or make and write them.
 
     What another version of wordbias measured is measured again: it may have mended a measure.
@@ -144,7 +144,7 @@ def kept(path: Path, about: Mapping[str, Any], make: Callable[[], list[Row]]) ->
     return rows
 
 
-def kept_about(path: Path) -> Mapping[str, Any]:
+def cached_about(path: Path) -> Mapping[str, Any]:
     """Return what the rows of a file are about; nothing if there is no such file."""
     try:
         about: Mapping[str, Any] = dict(json.loads(path.read_text(encoding="utf-8"))["about"])
@@ -197,7 +197,7 @@ def _model_rows(plan: Plan, embedding: Embedding, job: Job) -> list[Row]:
 
     path = job.output.with_name(f"{job.output.name}.{_named(plan)}rows.json")
     about = {**job.about, "test": plan.test.sha256 if plan.test else None, **_about(plan)}
-    rows = kept(path, about, lambda: list(make()))
+    rows = cached_rows(path, about, lambda: list(make()))
     return [replace(row, details={**row.details, "seed": job.seed}) for row in rows]
 
 
@@ -209,9 +209,9 @@ def sets_of(plan: Plan, embedding: Embedding) -> list[tuple[TestSet, str]]:
     """
     found = []
     for test in (build(name, attribute=plan.about) for name in marked_sets(plan.about)):
-        check = why_not_whole if plan.about is None else why_no_part
+        check = missing_words_reason if plan.about is None else missing_group_reason
         reason = check(embedding, test)
-        found.append((test if reason else known_part(embedding, test), reason))
+        found.append((test if reason else with_known_words(embedding, test), reason))
     return found
 
 
@@ -220,7 +220,7 @@ def skipped(plan: Plan) -> list[str]:
     said = []
     for embedding in plan.embeddings:
         for test, reason in sets_of(plan, embedding):
-            missing = why_not_whole(embedding, build(test.name, attribute=plan.about))
+            missing = missing_words_reason(embedding, build(test.name, attribute=plan.about))
             if reason:
                 said.append(f"{embedding.name} {reason}: the set is skipped for it")
             elif missing:
@@ -280,12 +280,12 @@ def _measure_rows(plan: Plan, panel: Panel) -> list[Row]:
     def make() -> list[Row]:
         return table_rows(panel, plan.families, sembias=plan.sembias, isolated=isolated)
 
-    return kept(path, {**about, "centred": plan.center}, make)
+    return cached_rows(path, {**about, "centred": plan.center}, make)
 
 
 def _refuse_other_centring(path: Path, center: bool) -> None:
     """Refuse a folder whose measures were taken along the other subspace."""
-    before = kept_about(path).get("centred")
+    before = cached_about(path).get("centred")
     if before is not None and before is not center:
         said = ("without --center", "with --center or --as-published")
         raise WordbiasError(
@@ -300,7 +300,7 @@ def _quality_rows(plan: Plan, embedding: Embedding) -> list[Row]:
     sets = {one.name: _hashed(one) for one in plan.quality}
     path = plan.folder / f"{embedding.name}.quality.json"
     about = {"sha256": _sha256(embedding), "sets": sets}
-    return kept(path, about, lambda: quality(embedding, plan.quality))
+    return cached_rows(path, about, lambda: quality(embedding, plan.quality))
 
 
 def _sha256(embedding: Embedding) -> str:

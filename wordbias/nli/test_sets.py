@@ -351,11 +351,11 @@ def check_fillers(embedding: Embedding, test: TestSet, *, lower: bool | None = N
     WordbiasError
         Naming the first ones.
     """
-    if reason := why_not_whole(embedding, test, lower=lower):
+    if reason := missing_words_reason(embedding, test, lower=lower):
         raise WordbiasError(f"{embedding.name} {reason}; {_remedy(test)}")
 
 
-def why_not_whole(embedding: Embedding, test: TestSet, *, lower: bool | None = None) -> str:
+def missing_words_reason(embedding: Embedding, test: TestSet, *, lower: bool | None = None) -> str:
     """Say which words asked about an embedding lacks, or nothing where it has them all."""
     missing = missing_fillers(embedding, test, lower=lower)
     total = len({filler.word for filler in (*test.premises, *test.hypotheses)})
@@ -363,7 +363,7 @@ def why_not_whole(embedding: Embedding, test: TestSet, *, lower: bool | None = N
     return f"{said} ({listed(missing)})" if missing else ""
 
 
-def known_part(embedding: Embedding, test: TestSet, *, lower: bool | None = None) -> TestSet:
+def with_known_words(embedding: Embedding, test: TestSet, *, lower: bool | None = None) -> TestSet:
     """Leave out the words asked about, of the hypotheses, that an embedding lacks.
 
     Not for the published sets, whose numbers compare only if all words are there.
@@ -373,13 +373,13 @@ def known_part(embedding: Embedding, test: TestSet, *, lower: bool | None = None
     WordbiasError
         If no word of a group, or none of a kind, is left.
     """
-    if reason := why_no_part(embedding, test, lower=lower):
+    if reason := missing_group_reason(embedding, test, lower=lower):
         raise WordbiasError(f"{embedding.name} {reason}; {_remedy(test)}")
     missing = missing_fillers(embedding, test, lower=lower)
     return replace(test, hypotheses=[one for one in test.hypotheses if one.word not in missing])
 
 
-def why_no_part(embedding: Embedding, test: TestSet, *, lower: bool | None = None) -> str:
+def missing_group_reason(embedding: Embedding, test: TestSet, *, lower: bool | None = None) -> str:
     """Say of which group an embedding lacks every word of a kind, or nothing if of none."""
     missing = missing_fillers(embedding, test, lower=lower)
     whole = {(one.kind, one.group) for one in test.hypotheses}

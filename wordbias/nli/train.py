@@ -41,7 +41,7 @@ from wordbias.workers import Workers
 _DEV_BATCH = 512
 
 
-class Learning:
+class NLITask:
     """K models on the same pairs, each with vectors, a seed and an order of its own.
 
     Parameters
@@ -335,7 +335,7 @@ def _same(job: Job, about: Any) -> bool:
     return difference(about, dict(job.about)) is None
 
 
-class Material(NamedTuple):
+class Setup(NamedTuple):
     """What all jobs share: the pairs, and how models are trained on them."""
 
     train: Encoded
@@ -345,7 +345,7 @@ class Material(NamedTuple):
 
 
 def train_stacked(
-    jobs: Sequence[Job], data: Material, device: torch.device, bar: Bar | None = None
+    jobs: Sequence[Job], data: Setup, device: torch.device, bar: Bar | None = None
 ) -> None:
     """Train models stacked on a device, from their checkpoint if there is one, and write them."""
     recipe, seeds = data.recipe, [job.seed for job in jobs]
@@ -354,7 +354,7 @@ def train_stacked(
     state = train(
         model,
         make_optimizer(model, recipe),
-        Learning(model, tables, data.train, data.dev, recipe, seeds, data.half),
+        NLITask(model, tables, data.train, data.dev, recipe, seeds, data.half),
         epochs=recipe.epochs,
         patience=recipe.patience,
         checkpoint=jobs[0].checkpoint,
@@ -436,7 +436,7 @@ def train_all(
     left = stacks(jobs)
     for job in (job for stack in left for job in stack):
         job.output.parent.mkdir(parents=True, exist_ok=True)
-    data = Material(train_pairs, dev_pairs, recipe, half)
+    data = Setup(train_pairs, dev_pairs, recipe, half)
     try:
         _train(left, data, chosen, workers or Workers())
     except KeyboardInterrupt:
@@ -444,7 +444,7 @@ def train_all(
 
 
 def _train(
-    left: Sequence[Sequence[Job]], data: Material, device: torch.device, workers: Workers
+    left: Sequence[Sequence[Job]], data: Setup, device: torch.device, workers: Workers
 ) -> None:
     jobs = [job for stack in left for job in stack if not job.output.exists()]
     at_once = min(workers.jobs or threads(), len(jobs))
@@ -461,7 +461,7 @@ def _train(
             train_stacked(stack, data, device)
 
 
-def _train_apart(jobs: Sequence[Job], data: Material, workers: Workers) -> None:
+def _train_apart(jobs: Sequence[Job], data: Setup, workers: Workers) -> None:
     with tempfile.TemporaryDirectory() as folder:
         steps = Path(folder) / "steps"
         np.zeros(len(jobs), np.int64).tofile(steps)
@@ -470,12 +470,12 @@ def _train_apart(jobs: Sequence[Job], data: Material, workers: Workers) -> None:
             deque(workers.unordered(_counting, numbered, shared=shared, lost=_LOST), maxlen=0)
 
 
-def _counting(data: Material, steps: Path, numbered: tuple[int, Job]) -> None:
+def _counting(data: Setup, steps: Path, numbered: tuple[int, Job]) -> None:
     place, job = numbered
     _alone(data, job, Counter(steps, place))
 
 
-def _train_on_cluster(jobs: Sequence[Job], data: Material, workers: Workers) -> None:
+def _train_on_cluster(jobs: Sequence[Job], data: Setup, workers: Workers) -> None:
     workers.results(_alone, jobs, f"training {len(jobs)} models", shared=(data,), unit="model")
     missing = [job.output for job in jobs if not job.output.exists()]
     if missing:
@@ -485,12 +485,12 @@ def _train_on_cluster(jobs: Sequence[Job], data: Material, workers: Workers) -> 
         )
 
 
-def _alone(data: Material, job: Job, bar: Bar | None = None) -> None:
+def _alone(data: Setup, job: Job, bar: Bar | None = None) -> None:
     torch.set_num_threads(threads())
     train_stacked([job], data, torch.device("cpu"), bar)
 
 
-def _remaining(jobs: Sequence[Job], data: Material) -> int:
+def _remaining(jobs: Sequence[Job], data: Setup) -> int:
     """Count the steps that are left, at most."""
     done = sum(log_length(job.log) for job in jobs if job.checkpoint.exists())
     batches = -(-len(data.train) // data.recipe.batch)
