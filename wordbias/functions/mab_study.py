@@ -169,7 +169,6 @@ def mab_study(
     subjects = [open_subject(one, reading) for one in as_list(embeddings)]
     need("torch", extra="torch", purpose="The study")
     from wordbias.nli import study
-    from wordbias.nli import study as study_rows
 
     centred = center or as_published
     studied = [subject.embedding for subject in subjects]
@@ -191,7 +190,7 @@ def mab_study(
         center=centred,
         as_published=as_published,
     )
-    missing = study_rows.skipped(plan)
+    missing = study.skipped(plan)
     for said in missing:
         note(said)
     rows = study.run(plan, device=device, workers=workers)
