@@ -202,7 +202,7 @@ def nli_train(
 
 
 def _outputs(output: str, count: int) -> tuple[Path, Path | None]:
-    """Return the folder of the models, and the file if there is only one and the output names it."""
+    """Return the folder of the models, and the file if it is one that the output names."""
     path = Path(output)
     if count == 1 and not path.is_dir():
         check_writable(path)

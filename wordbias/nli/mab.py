@@ -1,6 +1,4 @@
-"""From the probabilities of a marked-attribute set to rows: means, distances, errors, p-values.
-
-Marked attribute bias: does "a person" entail "he" but not "she"? (Dawkins 2021, section 3).
+"""Marked attribute bias: does "a person" entail "he" but not "she"? (Dawkins 2021, section 3).
 
 Every probability vector is (N, E, C), and the ideal one is (1, 0, 0).
 """
@@ -29,8 +27,147 @@ from wordbias.statistics import (
 
 Float = NDArray[np.float64]
 
+MEANS = ("mab-neutral", "mab-entailment", "mab-contradiction")
+"""Measures that hold a mean (N, E, C)."""
+BIAS = ("mab-distance", "mab-error", "mab-error-per-pair")
 IDEAL = np.array([1.0, 0.0, 0.0])
 PARTITIONS = 10_000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of the permutation test, and the seed of the test and the intervals."""
+
+    draws: int = PARTITIONS
+    strict: bool = False
+    seed: int = 0
+
+
+def mab_rows(
+    test: TestSet,
+    probabilities: NDArray[np.float32],
+    subject: str,
+    settings: Settings | None = None,
+) -> list[Row]:
+    """Measure marked attribute bias: the numbers of Dawkins (2021), Tables 1, 2 and 4.
+
+    Nouns and pronouns are measured separately, as there.
+
+    Parameters
+    ----------
+    test
+        One of the three marked sets.
+    probabilities
+        (N, E, C) of each pair in the order of the set, shape ``(n, 3)``.
+    subject
+        Name of the system that made the predictions.
+    settings
+        Settings of the permutation test; the intervals draw the premises again.
+
+    Returns
+    -------
+    list of Row
+        For each `setting` (``nouns``, …): the means of each `group` (``male`` and ``female``,
+        say), the distance between them, and the error of the means and of the pairs.
+
+    Raises
+    ------
+    WordbiasError
+        If the shape does not fit the set, or the set has more than one word in its premises.
+    """
+    settings = settings or Settings()
+    return [
+        row
+        for part in _parts(test, probabilities)
+        for row in (*_mean_rows(part, subject), *_bias_rows(part, subject, settings))
+    ]
+
+
+def word_rows(test: TestSet, probabilities: NDArray[np.float32], subject: str) -> list[Row]:
+    """Measure each word of a set: mean (N, E, C), and both errors.
+
+    Parameters and errors are those of `mab_rows`.
+    """
+    rows: list[Row] = []
+    for part in _parts(test, probabilities):
+        for word, p in zip(part.words, part.p, strict=True):
+            mean = p.mean(0)
+            about = {**part.about, "group": word.group, "word": word.word, "n": len(p)}
+            rows += _means(mean, about, subject)
+            errors = (distance_to_ideal(mean), distance_to_ideal(p).mean())
+            rows += (
+                Row(subject, measure, float(value), {**about, **ideal(measure)})
+                for measure, value in zip(BIAS[1:], errors, strict=True)
+            )
+    return rows
+
+
+class _Part(NamedTuple):
+    """Words of one kind in a set, such as the nouns; probabilities of shape ``(w, t, 3)``."""
+
+    about: dict[str, Any]
+    groups: tuple[str, str]
+    words: Sequence[Filler]
+    p: Float
+
+    def side(self, group: str) -> Float:
+        """Return the probabilities of one group, shape ``(m, t, 3)``."""
+        return self.p[[word.group == group for word in self.words]]
+
+
+def _parts(test: TestSet, probabilities: NDArray[np.float32]) -> Iterator[_Part]:
+    if len(test.premises) != 1:
+        raise WordbiasError(
+            f"{test.name}: its premises are about {len(test.premises)} words; marked attribute "
+            "bias is measured on explicit, occupations or names"
+        )
+    p = by_word(probabilities, len(test.hypotheses), len(test.templates))
+    for kind in dict.fromkeys(filler.kind for filler in test.hypotheses):
+        chosen = [filler.kind == kind for filler in test.hypotheses]
+        words = [filler for filler in test.hypotheses if filler.kind == kind]
+        about = {
+            "attribute": test.attribute, "set": test.name, "setting": f"{kind}s",
+            "premises": len(test.templates),
+        }  # fmt: skip
+        yield _Part(about, test.groups, words, p[chosen])
+
+
+def _mean_rows(part: _Part, subject: str) -> Iterator[Row]:
+    for group in part.groups:
+        p = part.side(group)
+        about = {**part.about, "group": group, "n": p.shape[0] * p.shape[1]}
+        yield from _means(p.mean((0, 1)), about, subject)
+
+
+def _bias_rows(part: _Part, subject: str, settings: Settings) -> Iterator[Row]:
+    first, second = map(part.side, part.groups)
+    found = marked(first, second)
+    values = (found.distance, found.error, found.error_per_pair)
+    around = intervals(first, second, np.random.default_rng(settings.seed))
+    tested = _test(first, second, settings) if can_be_significant(len(first), len(second)) else {}
+    about = {**part.about, "n": part.p.shape[0] * part.p.shape[1]}
+    for measure, value, interval in zip(BIAS, values, around, strict=True):
+        more = tested if measure == BIAS[0] else {}
+        details = {**about, **ideal(measure), **interval._asdict(), **more}
+        yield Row(subject, measure, value, details)
+
+
+def _test(first: Float, second: Float, settings: Settings) -> dict[str, Any]:
+    words = np.concatenate([first.mean(1), second.mean(1)])  # (w, 3)
+    rng = np.random.default_rng(settings.seed)
+    found = distance_test(words, len(first), rng, draws=settings.draws, strict=settings.strict)
+    method = "exact" if found.exact else "sampled"
+    return {
+        "p": found.p, "partitions": found.partitions, "method": method, "strict": settings.strict
+    }  # fmt: skip
+
+
+def _means(mean: Float, about: dict[str, Any], subject: str) -> Iterator[Row]:
+    for measure, value in zip(MEANS, mean, strict=True):
+        yield Row(subject, measure, float(value), {**about, **ideal(measure)})
+
+
+# The mathematics, on arrays
 
 
 class Marked(NamedTuple):
@@ -39,8 +176,7 @@ class Marked(NamedTuple):
     Attributes
     ----------
     first, second
-        Mean probability vector of each group, shape ``(3,)``: of male and female words in the
-        paper.
+        Mean probability vector of each group, shape ``(3,)``; male and female words in the paper.
     distance
         ``‖mean_M − mean_F‖``: what all printed tables show; eq. (2) of the paper is a quarter of
         it. Neutral: 0.
@@ -86,7 +222,7 @@ class Intervals(NamedTuple):
 
 
 def intervals(first: Float, second: Float, rng: np.random.Generator) -> Intervals:
-    """Bootstrap over templates: the words are the test, the sentences a sample.
+    """Bootstrap over templates: the words are fixed, the sentences a sample.
 
     A distance is never negative and its interval never holds 0; whether groups of words differ at
     all is tested by `distance_test`.
@@ -112,17 +248,17 @@ def distance_test(
 
     If there are at most `draws` partitions into groups of the same sizes, all of them are counted
     and p = #{d* ≥ d} / N, the observed one among them. Otherwise `draws` of them are drawn and
-    p = (1 + #{d* ≥ d}) / (1 + N). The words are put in an order of their own first, so that p does
-    not depend on their order in a group.
+    p = (1 + #{d* ≥ d}) / (1 + N). The words are sorted first, so that p does not
+    depend on their order in a group.
 
     Parameters
     ----------
     words
         Mean probability vector of each word, shape ``(n, 3)``, those of one group first.
     first
-        How many these are.
+        Number of words of that group.
     strict
-        The published ``#{d* > d} / N``, which can be 0.
+        Compute the published ``#{d* > d} / N``, which can be 0.
 
     Raises
     ------
@@ -151,12 +287,12 @@ def distance_test(
 
 
 def can_be_significant(first: int, second: int, level: float = 0.05) -> bool:
-    """Say whether a permutation test of so many words can reach a level at all.
+    """Return whether a permutation test of so many words can reach a level at all.
 
-    Of groups of one size a partition and its mirror image have the same distance.
+    If the groups have one size, a partition and its mirror image have the same distance.
     """
-    alike = 2 if first == second else 1
-    return alike / comb(first + second, first) <= level
+    equal = 2 if first == second else 1
+    return equal / comb(first + second, first) <= level
 
 
 def by_word(probabilities: NDArray[np.float32], words: int, templates: int) -> Float:
@@ -165,12 +301,12 @@ def by_word(probabilities: NDArray[np.float32], words: int, templates: int) -> F
     Parameters
     ----------
     probabilities
-        Of each pair in the order of the set, shape ``(w · t, 3)``.
+        (N, E, C) of each pair in the order of the set, shape ``(w · t, 3)``.
 
     Raises
     ------
     WordbiasError
-        If the shape is another.
+        If the shape does not fit.
     """
     p = np.asarray(probabilities, np.float64)
     if p.shape != (words * templates, 3):
@@ -184,144 +320,3 @@ def by_word(probabilities: NDArray[np.float32], words: int, templates: int) -> F
 def _norm(x: Float) -> Float:
     length: Float = np.sqrt(np.einsum("...i,...i->...", x, x))
     return length
-
-
-MEANS = ("mab-neutral", "mab-entailment", "mab-contradiction")
-"""The measures that hold a mean (N, E, C)."""
-BIAS = ("mab-distance", "mab-error", "mab-error-per-pair")
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How the permutation test is made, and the seed of everything random."""
-
-    draws: int = PARTITIONS
-    strict: bool = False
-    seed: int = 0
-
-
-class _Part(NamedTuple):
-    """The words of one kind in a set: the nouns, say. Probabilities ``(w, t, 3)``."""
-
-    about: dict[str, Any]
-    groups: tuple[str, str]
-    words: Sequence[Filler]
-    p: Float
-
-    def side(self, group: str) -> Float:
-        """Return the probabilities of one group, shape ``(m, t, 3)``."""
-        return self.p[[word.group == group for word in self.words]]
-
-
-def mab_rows(
-    test: TestSet,
-    probabilities: NDArray[np.float32],
-    subject: str,
-    settings: Settings | None = None,
-) -> list[Row]:
-    """Measure marked attribute bias: the numbers of Dawkins (2021), Tables 1, 2 and 4.
-
-    Nouns and pronouns are kept apart, as there.
-
-    Parameters
-    ----------
-    test
-        One of the three marked sets.
-    probabilities
-        (N, E, C) of each of its pairs in its order, shape ``(n, 3)``.
-    subject
-        What made the predictions.
-    settings
-        Of the permutation test; the intervals draw the premises again.
-
-    Returns
-    -------
-    list of Row
-        For each `setting` (``nouns``, …): the means of each `group` (``male`` and ``female``,
-        say), the distance between them, and the error of the means and of the pairs.
-
-    Raises
-    ------
-    WordbiasError
-        If the shape does not fit the set, or the set has more than one word in its premises.
-    """
-    settings = settings or Settings()
-    return [
-        row
-        for part in _parts(test, probabilities)
-        for row in (*_mean_rows(part, subject), *_bias_rows(part, subject, settings))
-    ]
-
-
-def word_rows(test: TestSet, probabilities: NDArray[np.float32], subject: str) -> list[Row]:
-    """Measure every word of a set by itself: mean (N, E, C), and both errors.
-
-    Parameters and errors are those of `mab_rows`.
-    """
-    return [
-        row
-        for part in _parts(test, probabilities)
-        for word, p in zip(part.words, part.p, strict=True)
-        for row in _word_rows(word, p, part.about, subject)
-    ]
-
-
-def _parts(test: TestSet, probabilities: NDArray[np.float32]) -> Iterator[_Part]:
-    if len(test.premises) != 1:
-        raise WordbiasError(
-            f"{test.name}: its premises are about {len(test.premises)} words; marked attribute "
-            "bias is measured on explicit, occupations or names"
-        )
-    p = by_word(probabilities, len(test.hypotheses), len(test.templates))
-    for kind in dict.fromkeys(filler.kind for filler in test.hypotheses):
-        chosen = [filler.kind == kind for filler in test.hypotheses]
-        words = [filler for filler in test.hypotheses if filler.kind == kind]
-        about = {
-            "attribute": test.attribute, "set": test.name, "setting": f"{kind}s",
-            "premises": len(test.templates),
-        }  # fmt: skip
-        yield _Part(about, test.groups, words, p[chosen])
-
-
-def _mean_rows(part: _Part, subject: str) -> Iterator[Row]:
-    for group in part.groups:
-        p = part.side(group)
-        about = {**part.about, "group": group, "n": p.shape[0] * p.shape[1]}
-        yield from _means(p.mean((0, 1)), about, subject)
-
-
-def _bias_rows(part: _Part, subject: str, settings: Settings) -> Iterator[Row]:
-    first, second = map(part.side, part.groups)
-    found = marked(first, second)
-    values = (found.distance, found.error, found.error_per_pair)
-    around = intervals(first, second, np.random.default_rng(settings.seed))
-    tested = _test(first, second, settings) if can_be_significant(len(first), len(second)) else {}
-    about = {**part.about, "n": part.p.shape[0] * part.p.shape[1]}
-    for measure, value, interval in zip(BIAS, values, around, strict=True):
-        more = tested if measure == BIAS[0] else {}
-        said = {**about, **ideal(measure), **interval._asdict(), **more}
-        yield Row(subject, measure, value, said)
-
-
-def _test(first: Float, second: Float, settings: Settings) -> dict[str, Any]:
-    words = np.concatenate([first.mean(1), second.mean(1)])  # (w, 3)
-    rng = np.random.default_rng(settings.seed)
-    found = distance_test(words, len(first), rng, draws=settings.draws, strict=settings.strict)
-    method = "exact" if found.exact else "sampled"
-    return {
-        "p": found.p, "partitions": found.partitions, "method": method, "strict": settings.strict
-    }  # fmt: skip
-
-
-def _word_rows(word: Filler, p: Float, about: dict[str, Any], subject: str) -> Iterator[Row]:
-    mean = p.mean(0)
-    about = {**about, "group": word.group, "word": word.word, "n": len(p)}
-    yield from _means(mean, about, subject)
-    errors = (distance_to_ideal(mean), distance_to_ideal(p).mean())
-    for measure, value in zip(BIAS[1:], errors, strict=True):
-        yield Row(subject, measure, float(value), {**about, **ideal(measure)})
-
-
-def _means(mean: Float, about: dict[str, Any], subject: str) -> Iterator[Row]:
-    for measure, value in zip(MEANS, mean, strict=True):
-        yield Row(subject, measure, float(value), {**about, **ideal(measure)})
