@@ -267,8 +267,8 @@ def _predicted(
     else:
         path, subject, described = "in memory", "predictions", "the predictions given"
         read = Predictions.from_frame(cast("PredictionsFrame", given))
-    probabilities = [read.of(test) for test in tests]
-    beside = read.beside(tests)
+    probabilities = [read.for_set(test) for test in tests]
+    beside = read.count_others(tests)
     return _Judged(
         subject,
         described,
