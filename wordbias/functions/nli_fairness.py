@@ -27,7 +27,7 @@ from wordbias.formats.files import check_writable, refuse_same, replacing
 from wordbias.functions.encoders import AdapterLike, open_adapter
 from wordbias.functions.inputs import Reading, names_of, path_of
 from wordbias.functions.lists import templates_of
-from wordbias.functions.nli_models import File, open_ours, open_pairs
+from wordbias.functions.nli_models import File, open_nli_model, open_pairs
 from wordbias.nli.files import Model
 from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.pairs import PairsLike, load_pairs, pairs_name
@@ -238,7 +238,7 @@ def _ours(
     test: TestSet,
 ) -> _Judged:
     """Run decomposable attention on an embedding."""
-    ours = open_ours(given, embedding, reading)
+    ours = open_nli_model(given, embedding, reading)
     model, read = ours.model, ours.embedding
     inputs: dict[str, dict[str, Any]] = {
         read.name: ours.subject.info.to_dict(),
