@@ -196,9 +196,9 @@ def document(path: Path) -> Any:
 
 
 def kept_rows(path: Path) -> Any:
-    from wordbias.nli.study import kept
+    from wordbias.nli.study import cached_rows
 
-    return kept(path, {"a": 1}, list)
+    return cached_rows(path, {"a": 1}, list)
 
 
 load = call("formats:load", cache=False)

@@ -81,9 +81,9 @@ def mab_build(
     15744
     """
     attribute = other_than_gender(groups)
-    words = templates_of(lists)
+    templates = templates_of(lists)
     tests = [
-        build(name, words, attribute=attribute, as_published=as_published)
+        build(name, templates, attribute=attribute, as_published=as_published)
         for name in (marked_sets(attribute) if set == ALL else [set])
     ]
     with output_folder(output) as folder:
@@ -95,15 +95,15 @@ def mab_build(
             test.write(file)
     rows, cells = [], []
     for test, file in zip(tests, files, strict=True):
-        premises, about = len(test.premises) * len(test.templates), len(test.hypotheses)
+        premises, words = len(test.premises) * len(test.templates), len(test.hypotheses)
         details = {
             "attribute": test.attribute,
             "set": test.name,
             "premises": premises,
-            "words": about,
+            "words": words,
             "file": str(file),
         }
         rows.append(Row(test.name, "pairs", len(test), details))
-        cells.append([test.name, f"{premises:,}", str(about), f"{len(test):,}", str(file)])
+        cells.append([test.name, f"{premises:,}", str(words), f"{len(test):,}", str(file)])
     table = Table("Test sets written", ["", "premises", "words", "pairs", "file"], cells)
     return Written(str(folder), Report(rows=rows, tables=[table]))

@@ -1,4 +1,4 @@
-"""The study of Dawkins (2021) on embeddings of one's own: its folder, its rows, its tables."""
+"""The study of Dawkins (2021) on other embeddings: its folder, its rows, its tables."""
 
 from __future__ import annotations
 
@@ -12,23 +12,22 @@ from wordbias.formats.files import check_output_folder, check_writable, replacin
 from wordbias.functions.checks import seeds_of
 from wordbias.functions.inputs import (
     EmbeddingsLike,
-    Facts,
     Reading,
     as_list,
     names_of,
     open_subject,
 )
-from wordbias.functions.mab_eval import groups_of, heads
+from wordbias.functions.mab_eval import groups_of, probability_columns
 from wordbias.functions.nli_models import open_pairs
 from wordbias.functions.quality import Places, places_of, quality_tables
 from wordbias.functions.tables import measures_tables
 from wordbias.measures.measure import FAMILIES
 from wordbias.measures.registry import names_families
 from wordbias.measures.sembias import SemBias
-from wordbias.nli.evaluation import BIAS, MEANS
+from wordbias.nli.mab import BIAS, MEANS
 from wordbias.nli.pairs import PairsLike, load_pairs
 from wordbias.nli.recipes import PRECISIONS, is_half, recipe_named
-from wordbias.nli.study import QUALITY, correlations_with_error, intrinsic, settings
+from wordbias.nli.study import QUALITY, correlations_with_error, intrinsic_rows, settings
 from wordbias.nli.test_sets import GENDERS
 from wordbias.rendering import Table
 from wordbias.resources import located
@@ -168,7 +167,6 @@ def mab_study(
     subjects = [open_subject(one, reading) for one in as_list(embeddings)]
     need("torch", extra="torch", purpose="The study")
     from wordbias.nli import study
-    from wordbias.nli import study as study_rows
 
     centred = center or as_published
     studied = [subject.embedding for subject in subjects]
@@ -190,53 +188,36 @@ def mab_study(
         center=centred,
         as_published=as_published,
     )
-    missing = study_rows.skipped(plan)
-    for said in missing:
-        note(said)
+    missing = study.skipped(plan)
+    for line in missing:
+        note(line)
     rows = study.run(plan, device=device, workers=workers)
-    report = _report(
-        rows,
-        {subject.embedding.name: subject.info.to_dict() for subject in subjects},
-        f"Embeddings: {len(plan.embeddings)}. Models of each: {len(plan.seeds)}.",
-        folder,
-        missing,
+    related = correlations_with_error(rows)
+    correlated = any(row.value is not None for row in related)
+    closing = [f"Kept in {folder}: models, rows, {_STORED}."]
+    if not correlated:
+        closing.insert(0, "Correlations with E (Table 5) need at least 3 embeddings.")
+    report = Report(
+        inputs={subject.embedding.name: subject.info.to_dict() for subject in subjects},
+        rows=[*rows, *related],
+        tables=[
+            _errors_table(rows),
+            *_marked_tables(rows),
+            *quality_tables([row for row in rows if row.measure in QUALITY]),
+            *measures_tables(intrinsic_rows(rows)),
+            *([_correlation_table(related)] if correlated else []),
+        ],
+        heading=[f"Embeddings: {len(plan.embeddings)}. Models of each: {len(plan.seeds)}."],
+        closing=[*(f"{line}." for line in missing), *closing],
+        notes=["Few embeddings and seeds: read correlations as descriptions, not as tests."],
     )
     with replacing(folder / _STORED) as file:
         file.write(report.render("json").encode())
     return report
 
 
-def _report(
-    rows: Sequence[Row],
-    inputs: dict[str, Facts],
-    heading: str,
-    folder: Path,
-    missing: Sequence[str] = (),
-) -> Report:
-    related = correlations_with_error(rows)
-    closing = [f"Written to {folder}: models, rows, {_STORED}."]
-    tables = [_correlation_table(related)]
-    if all(row.value is None for row in related):
-        tables, least = [], "Correlations with E (Table 5) need at least 3 embeddings."
-        closing.insert(0, least)
-    return Report(
-        inputs=inputs,
-        rows=[*rows, *related],
-        tables=[
-            _errors_table(rows),
-            *_marked_tables(rows),
-            *quality_tables([row for row in rows if row.measure in QUALITY]),
-            *measures_tables(intrinsic(rows)),
-            *tables,
-        ],
-        heading=[heading],
-        closing=[*(f"{said}." for said in missing), *closing],
-        notes=["Few embeddings and seeds: read correlations as descriptions, not as tests."],
-    )
-
-
 def _errors_table(rows: Sequence[Row]) -> Table:
-    """Make a line for each embedding: accuracy, E and d of the gendered nouns, with spread."""
+    """Tabulate one line an embedding: accuracy, and E and d of the gendered nouns, with spread."""
     averaged = [row for row in rows if "seeds" in row.details]
     subjects = list(dict.fromkeys(row.subject for row in averaged))
     first = settings(averaged)[0]
@@ -270,24 +251,24 @@ def _marked_tables(rows: Sequence[Row]) -> list[Table]:
     return [
         Table(
             titles.get(key, f"{' and '.join(groups).capitalize()}: {key[1]}"),
-            ["", *heads(groups), "d", "E"],
-            [[s, *_marked(averaged, s, groups, *key)] for s in subjects],
+            ["", *probability_columns(groups), "d", "E"],
+            [[subject, *_marked_cells(averaged, subject, groups, *key)] for subject in subjects],
         )
         for key in settings(averaged)
     ]
 
 
-def _marked(
-    rows: Sequence[Row], subject: str, groups: Sequence[str], of: str, setting: str
+def _marked_cells(
+    rows: Sequence[Row], subject: str, groups: Sequence[str], name: str, setting: str
 ) -> list[str]:
     own = [row for row in rows if row.subject == subject]
-    means = [_find(own, measure, of, setting, group) for group in groups for measure in MEANS]
-    bias = [_find(own, measure, of, setting) for measure in BIAS[:2]]
+    means = [_find(own, measure, name, setting, group) for group in groups for measure in MEANS]
+    bias = [_find(own, measure, name, setting) for measure in BIAS[:2]]
     return ["" if row is None else number(row.value, 3) for row in (*means, *bias)]
 
 
 def _correlation_table(rows: Sequence[Row]) -> Table:
-    """Make a line for each measure: its correlation with E."""
+    """Tabulate the correlation of each measure with E."""
     cells = []
     for row in rows:
         p = row.details["p"]
@@ -302,14 +283,16 @@ def _correlation_table(rows: Sequence[Row]) -> Table:
 
 
 def _find(
-    rows: Sequence[Row], measure: str, of: str, setting: str | None, group: str | None = None
+    rows: Sequence[Row], measure: str, name: str, setting: str | None, group: str | None = None
 ) -> Row | None:
-    wanted = (measure, of, setting, group)
-    for row in rows:
-        got = row.details
-        if (row.measure, got.get("set"), got.get("setting"), got.get("group")) == wanted:
-            return row
-    return None
+    """Return the row of a measure on the set `name`, for one kind of words and one group."""
+    wanted = {"set": name, "setting": setting, "group": group}
+    found = (
+        row
+        for row in rows
+        if row.measure == measure and all(row.details.get(k) == v for k, v in wanted.items())
+    )
+    return next(found, None)
 
 
 def _with_spread(row: Row | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ from wordbias.results import Report, Row, number
 from wordbias.workers import Workers
 
 if TYPE_CHECKING:
-    from wordbias.nli.runs import Data, Plan
+    from wordbias.nli.jobs import Data, Job
 
 
 @public
@@ -159,18 +160,19 @@ def nli_train(
     refuse_same({"-o": target}, read | {f"--{name}": path_of(one) for name, one in given.items()})
     folder, file = _outputs(target, len(sources) * len(order))
     need("torch", extra="torch", purpose="Training an NLI model")
-    from wordbias.nli import runs
-    from wordbias.nli import train as trainer
+    from wordbias.nli.jobs import Data, accuracy_rows, plan_jobs
+    from wordbias.nli.train import train_all
 
     find_device(device)
-    data = runs.Data.of({name: load_pairs(open_pairs(one)) for name, one in given.items()})
+    data = Data.of({name: load_pairs(open_pairs(one)) for name, one in given.items()})
     inputs: dict[str, dict[str, Any]] = {}
-    opened = _opened(sources, Reading(cache, skip_bad, allow_pickle), inputs)
-    plan = runs.plan(opened, order, data, chosen, folder, half=half)
-    plan = plan if file is None else runs.single(plan, file)
+    opened = _open_each(sources, Reading(cache, skip_bad, allow_pickle), inputs)
+    planned = plan_jobs(opened, order, data, chosen, folder, half=half)
+    if file is not None:
+        planned = [replace(planned[0], output=file)]
     with locked(target):
-        trainer.train_all(
-            plan.jobs,
+        train_all(
+            planned,
             data.encoded["train"],
             data.encoded["dev"],
             chosen,
@@ -178,7 +180,7 @@ def nli_train(
             half=half,
             workers=Workers(jobs, backend),
         )
-    rows = [row for job in plan.jobs for row in runs.accuracy_rows(job, data)]
+    rows = [row for job in planned for row in accuracy_rows(job, data)]
     about = {
         f"pairs: {name}": {
             "path": pairs_name(given[name]),
@@ -192,15 +194,15 @@ def nli_train(
         inputs={**inputs, **about},
         rows=rows,
         tables=[_table(rows)],
-        heading=_heading(recipe, chosen, data, plan),
+        heading=_heading(recipe, chosen, data, planned),
         closing=[f"Written: {target}."],
     )
-    files = tuple(str(job.output) for job in plan.jobs)
+    files = tuple(str(job.output) for job in planned)
     return Written(files[0] if len(files) == 1 else target, report, files)
 
 
 def _outputs(output: str, count: int) -> tuple[Path, Path | None]:
-    """Return the folder of the models, and the file if there is only one model."""
+    """Return the folder of the models, and the file if it is one that the output names."""
     path = Path(output)
     if count == 1 and not path.is_dir():
         check_writable(path)
@@ -211,20 +213,21 @@ def _outputs(output: str, count: int) -> tuple[Path, Path | None]:
     return path, None
 
 
-def _opened(
+def _open_each(
     sources: Sequence[EmbeddingLike | None], reading: Reading, inputs: dict[str, dict[str, Any]]
 ) -> Iterator[Embedding]:
-    """Open one embedding after the other, and record its file."""
+    """Open one embedding after the other, and describe each in `inputs`."""
     for source in sources:
         subject = open_subject(source, reading)
         inputs[subject.embedding.name] = subject.info.to_dict()
         yield subject.embedding
 
 
-def _heading(name: str, recipe: Recipe, data: Data, plan: Plan) -> list[str]:
+def _heading(name: str, recipe: Recipe, data: Data, jobs: Sequence[Job]) -> list[str]:
     settings = ", ".join(f"{key} {value}" for key, value in recipe.to_dict().items())
     sizes = ", ".join(f"{len(pairs):,} {name}" for name, pairs in data.pairs.items())
-    known = ", ".join(f"{name} {share:.1%}" for name, share in plan.known.items())
+    shares = {job.about["embedding"]["name"]: job.known for job in jobs}
+    known = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
     return [
         f"Decomposable attention, recipe {name}: {settings}.",
         f"Pairs: {sizes}. Words of the training sentences that are known: {known}.",
@@ -232,7 +235,7 @@ def _heading(name: str, recipe: Recipe, data: Data, plan: Plan) -> list[str]:
 
 
 def _table(rows: Sequence[Row]) -> Table:
-    """Make a line for each model."""
+    """Tabulate the accuracies, one line a model."""
     found = {(row.subject, row.details["set"]): row for row in rows}
     sets = list(dict.fromkeys(row.details["set"] for row in rows))
     cells = []
