@@ -27,8 +27,8 @@ from wordbias.devices import set_threads, threads
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.encoding import Work
 from wordbias.probes.representations import load_representations
+from wordbias.probes.resume import encode_to
 from wordbias.probes.texts import Choice, load_texts
-from wordbias.probes.unfinished import encode_to
 from wordbias.progress import set_quiet
 
 BATCH = 32

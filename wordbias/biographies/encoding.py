@@ -29,7 +29,7 @@ from wordbias.probes.representations import (
     load_representations,
     save_representations,
 )
-from wordbias.probes.unfinished import encode_to
+from wordbias.probes.resume import encode_to
 
 Float32 = NDArray[np.float32]
 

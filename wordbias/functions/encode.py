@@ -22,8 +22,8 @@ from wordbias.probes.representations import (
     provenance,
     which_layers,
 )
+from wordbias.probes.resume import check_target, encode_to
 from wordbias.probes.texts import DISTINCT, Choice, Texts, TextsLike, load_texts
-from wordbias.probes.unfinished import check_target, encode_to
 from wordbias.rendering import Table, how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row, number

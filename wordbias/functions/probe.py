@@ -19,7 +19,8 @@ from wordbias.functions.labelled_vectors import (
     with_names,
 )
 from wordbias.probes.accuracy import probe_accuracy
-from wordbias.probes.online import codes_apart
+from wordbias.probes.jobs import Recipe
+from wordbias.probes.mdl import online_codes_in_processes
 from wordbias.probes.representations import Layers
 from wordbias.probes.rows import (
     ACCURACY,
@@ -33,7 +34,6 @@ from wordbias.probes.rows import (
     accuracy_rows,
     code_rows,
 )
-from wordbias.probes.schedule import Recipe
 from wordbias.rendering import Table
 from wordbias.results import Report, Row, number
 from wordbias.workers import Workers
@@ -193,7 +193,7 @@ def probe(
     rows: list[Row] = []
     for one in inputs:
         if mdl:
-            codes = codes_apart(
+            codes = online_codes_in_processes(
                 one.examples,
                 Workers(jobs, backend),
                 seeds=order,

@@ -23,7 +23,7 @@ from safetensors import safe_open
 
 from wordbias.devices import threads
 from wordbias.errors import WordbiasError, need
-from wordbias.pretrained.given import (
+from wordbias.pretrained.model_like import (
     PURPOSE,
     ModelLike,
     evaluating,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.probes.schedule import Recipe
+from wordbias.probes.jobs import Recipe
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.intp]

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from wordbias.devices import find_device
+from wordbias.probes.jobs import Recipe
 from wordbias.probes.linear import BETAS, EPS, Floats, Integers
-from wordbias.probes.schedule import Recipe
 from wordbias.probes.train import Make
 
 

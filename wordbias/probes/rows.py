@@ -9,9 +9,8 @@ import numpy as np
 
 from wordbias.measures.registry import ideal
 from wordbias.probes.accuracy import Probed
-from wordbias.probes.codelength import OnlineCode, to_published
 from wordbias.probes.inputs import Examples
-from wordbias.probes.online import Coded
+from wordbias.probes.mdl import Coded, OnlineCode, to_published
 from wordbias.results import Row
 from wordbias.statistics import majority_share, wilson
 
@@ -29,7 +28,7 @@ def code_rows(examples: Examples, coded: Sequence[Coded], *, one_layer: bool = F
     examples
         What was coded.
     coded
-        What `wordbias.probes.online.online_codes` returned for them.
+        What `wordbias.probes.mdl.online_codes` returned for them.
     one_layer
         The vectors have no layers to be told apart, so rows do not name one.
     """

@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from wordbias.devices import blas_threads, threads, torch_threads
 from wordbias.errors import need
+from wordbias.probes.jobs import Job, Recipe, Result, Schedule, Stretch
 from wordbias.probes.linear import LinearProbes
-from wordbias.probes.schedule import Job, Recipe, Result, Schedule, Stretch
 from wordbias.progress import Bar, progress
 
 Integers = NDArray[np.intp]

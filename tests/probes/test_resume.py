@@ -15,7 +15,7 @@ from encoder_folders import TEXTS
 
 from wordbias import WordbiasError
 from wordbias.formats.files import locked
-from wordbias.probes import unfinished
+from wordbias.probes import resume
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.encoding import Settings, Work, encode
 from wordbias.probes.representations import (
@@ -25,7 +25,7 @@ from wordbias.probes.representations import (
     provenance,
     save_representations,
 )
-from wordbias.probes.unfinished import Partial, encode_to
+from wordbias.probes.resume import Partial, encode_to
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -203,7 +203,7 @@ def test_progress_is_noted_while_it_works(
 ) -> None:
     noted = []
     true = Partial.save
-    monkeypatch.setattr(unfinished, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(resume, "SAVE_SECONDS", 0.0)
     monkeypatch.setattr(Partial, "save", lambda *given: (noted.append(given[-1]), true(*given)))
     run(out, bert)
     assert noted[-2:] == [DISTINCT, DISTINCT]
