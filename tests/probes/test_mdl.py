@@ -88,7 +88,7 @@ def test_a_label_that_says_more_compresses_more() -> None:
 def test_the_labels_names_do_not_matter(names: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """But for the first weights, of which each class gets its own; here they are all 0."""
     monkeypatch.setattr(
-        "wordbias.probes.linear.first_weights",
+        "wordbias.probes.linear.initial_weights",
         lambda seed, block, d, classes: np.zeros((classes, d + 1), np.float32),
     )
     x, y = _noise(400, 5, 3)

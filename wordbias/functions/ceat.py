@@ -16,14 +16,8 @@ from wordbias.functions.inputs import path_of
 from wordbias.functions.tables import p_value
 from wordbias.pretrained import ModelLike
 from wordbias.probes.ceat.association import DRAWS, Variance
-from wordbias.probes.ceat.contexts import (
-    AS_PUBLISHED,
-    Reading,
-    check_words,
-    encode_contexts,
-    swapped,
-)
-from wordbias.probes.ceat.measure import Settings
+from wordbias.probes.ceat.contexts import AS_PUBLISHED, ContextSettings, encode_contexts
+from wordbias.probes.ceat.measure import Settings, check_words, swapped
 from wordbias.probes.ceat.measure import ceat as measured
 from wordbias.probes.ceat.sentences import (
     PER_WORD,
@@ -208,11 +202,11 @@ def ceat(
             refuse_same({"--save": save}, {"--sentences": file, "--stimuli": path_of(stimuli)})
         read = _find(queries, path_of(stimuli), sentences, column, per_word, min_sentences, seed)
         encoder = Encoder.load(model, device=device, precision=precision, random_init=random_init)
-        usual = AS_PUBLISHED if as_published else Reading()
+        usual = AS_PUBLISHED if as_published else ContextSettings()
         encoded = encode_contexts(
             encoder,
             read,
-            Reading(
+            ContextSettings(
                 which_layers(layers, range(encoder.layers + 1), "last"),
                 usual.subword if subword is None else subword,
                 usual.special_tokens if special_tokens is None else special_tokens,

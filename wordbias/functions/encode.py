@@ -14,7 +14,7 @@ from wordbias.formats.files import refuse_same
 from wordbias.functions.inputs import path_of
 from wordbias.pretrained import ModelLike
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import BATCH_TOKENS, Settings, Work
+from wordbias.probes.encoding import BATCH_TOKENS, EncodingJob, Settings
 from wordbias.probes.representations import (
     Layers,
     Representations,
@@ -164,23 +164,23 @@ def encode(
         special_tokens,
         max_length,
     )
-    work = Work.of(encoder, given.texts, given.spans, settings)
-    if lost := work.lost():
+    job = EncodingJob.of(encoder, given.texts, given.spans, settings)
+    if lost := job.lost():
         given = given.without({i: f"its word {why}" for i, why in lost.items()}, skip_bad)
-        work = Work.of(encoder, given.texts, given.spans, settings)
-    for said in _cautions(given, work):
+        job = EncodingJob.of(encoder, given.texts, given.spans, settings)
+    for said in _cautions(given, job):
         note(said)
-    about = provenance(work, Path(given.name).name, given.sha256())
+    about = provenance(job, Path(given.name).name, given.sha256())
     if output is None:
         start = time.perf_counter()
-        vectors = work.vectors(batch_tokens)
-        encoded, before, seconds = len(work.order), 0, time.perf_counter() - start
+        vectors = job.vectors(batch_tokens)
+        encoded, before, seconds = len(job.order), 0, time.perf_counter() - start
         found = Representations(
-            vectors, work.settings.layers or (), given.columns, about, Path(encoder.name).name
+            vectors, job.settings.layers or (), given.columns, about, Path(encoder.name).name
         )
     else:
         try:
-            done = encode_to(output, work, given.columns, about, batch_tokens=batch_tokens)
+            done = encode_to(output, job, given.columns, about, batch_tokens=batch_tokens)
         except KeyboardInterrupt:
             raise Interrupted("the same command goes on where it stopped") from None
         encoded, before, seconds = done.encoded, done.before, done.seconds
@@ -191,10 +191,10 @@ def encode(
         encoded / seconds if encoded else None,
         {
             "n": len(given),
-            "distinct": len(work.order),
-            **work.settings.to_dict(),
-            "dim": work.shape[-1],
-            "truncated": work.truncated,
+            "distinct": len(job.order),
+            **job.settings.to_dict(),
+            "dim": job.shape[-1],
+            "truncated": job.truncated,
             "dropped": given.dropped,
             "columns": {name: len(column.values) for name, column in given.columns.items()},
             "encoded": encoded,
@@ -223,7 +223,7 @@ def encode(
     return replace(found, report=report)
 
 
-def _cautions(texts: Texts, work: Work) -> list[str]:
+def _cautions(texts: Texts, job: EncodingJob) -> list[str]:
     """Say what was left out, dropped or cut, and where vectors are not what one may expect."""
     said = []
     if texts.left_out:
@@ -233,10 +233,10 @@ def _cautions(texts: Texts, work: Work) -> list[str]:
         )
     if texts.dropped:
         said.append(f"{how_many(texts.dropped, 'row')} dropped, the first: {texts.problem}")
-    said += [*work.encoder.notes, *_pooled_otherwise(work.encoder, work.settings)]
-    if work.truncated:
+    said += [*job.encoder.notes, *_pooled_otherwise(job.encoder, job.settings)]
+    if job.truncated:
         said.append(
-            f"cut to {work.settings.max_length} tokens: {work.truncated} of "
+            f"cut to {job.settings.max_length} tokens: {job.truncated} of "
             f"{how_many(len(texts), 'text')}"
         )
     return said

@@ -269,7 +269,7 @@ class Batch(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class EncodingJob:
     """Tokenised texts in the order they are encoded in, equal ones once, the longest first.
 
     Attributes
@@ -300,7 +300,7 @@ class Work:
         texts: Sequence[str],
         spans: Sequence[Span] | None = None,
         settings: Settings | None = None,
-    ) -> Work:
+    ) -> EncodingJob:
         """Tokenise.
 
         Raises
@@ -465,7 +465,7 @@ def _check_lengths(lengths: Int) -> None:
         )
 
 
-__all__ = ["BATCH_TOKENS", "Batch", "Work", "encode", "encode_spans"]
+__all__ = ["BATCH_TOKENS", "Batch", "EncodingJob", "encode", "encode_spans"]
 
 
 def encode(
@@ -484,7 +484,7 @@ def encode(
         If a layer does not exist, there is no text, a span has no tokens, or a vector is not
         finite.
     """
-    return Work.of(encoder, texts, spans, settings).vectors(batch_tokens)
+    return EncodingJob.of(encoder, texts, spans, settings).vectors(batch_tokens)
 
 
 def encode_spans(

@@ -18,7 +18,7 @@ EPS = 1e-8
 _FAR = 80.0  # beyond, a sigmoid is 0 or 1, and exp would overflow float32
 
 
-def first_weights(seed: int, block: int, d: int, classes: int) -> Floats:
+def initial_weights(seed: int, block: int, d: int, classes: int) -> Floats:
     """Draw a probe's first weights as torch's ``nn.Linear`` does: uniform in ±1/√d.
 
     Returns
@@ -72,7 +72,7 @@ class LinearProbes:
         self.vectors, self.recipe, self.d = vectors, recipe, vectors.shape[1]
         self.two = classes == 2
         first = {
-            (seed, block): first_weights(seed, block, self.d, classes)
+            (seed, block): initial_weights(seed, block, self.d, classes)
             for seed in set(seeds)
             for block in blocks
         }

@@ -31,7 +31,7 @@ def maker(device: str | None) -> Make:
     return partial(MlpProbes, device=find_device(device))
 
 
-def first_weights(seed: int, block: int, d: int, classes: int) -> Floats:
+def initial_weights(seed: int, block: int, d: int, classes: int) -> Floats:
     """Draw a probe's first weights as torch's ``nn.Linear`` does, each layer in ±1/√inputs.
 
     Returns
@@ -81,7 +81,7 @@ class MlpProbes:
         self.vectors, self.recipe, self.device = vectors, recipe, device
         self.d, self.h, self.classes = vectors.shape[1], hidden_units(vectors.shape[1]), classes
         first = [
-            [first_weights(seed, block, self.d, classes) for block in blocks] for seed in seeds
+            [initial_weights(seed, block, self.d, classes) for block in blocks] for seed in seeds
         ]
         self.w = torch.from_numpy(np.array(first)).to(device)  # (S, B, P)
         self.m, self.v = torch.zeros_like(self.w), torch.zeros_like(self.w)

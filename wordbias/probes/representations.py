@@ -22,7 +22,7 @@ from wordbias.errors import WordbiasError, on_a_line
 from wordbias.formats.files import replacing
 from wordbias.formats.stored import REPRESENTATIONS, read_header, reading
 from wordbias.formats.tensors import header_of
-from wordbias.probes.encoding import Work
+from wordbias.probes.encoding import EncodingJob
 from wordbias.rendering import as_paragraph, how_many
 from wordbias.results import Report
 
@@ -268,7 +268,7 @@ def header(found: Representations) -> bytes:
 _REMEDY = "remove it, or name another output"
 
 
-def provenance(work: Work, texts: str, sha256: str) -> dict[str, Any]:
+def provenance(job: EncodingJob, texts: str, sha256: str) -> dict[str, Any]:
     """Return what a file of representations says of itself.
 
     Parameters
@@ -278,17 +278,17 @@ def provenance(work: Work, texts: str, sha256: str) -> dict[str, Any]:
     sha256
         Their hash.
     """
-    encoder = work.encoder
+    encoder = job.encoder
     return {
         "model": encoder.name,
         "random_init": encoder.random_init,
         "precision": encoder.precision,
         "device": encoder.device,
         "weights_sha256": encoder.sha256(),
-        **work.settings.to_dict(),
+        **job.settings.to_dict(),
         "texts": texts,
         "texts_sha256": sha256,
-        "truncated": work.truncated,
+        "truncated": job.truncated,
         "versions": _versions(),
     }
 

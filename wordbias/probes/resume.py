@@ -24,7 +24,7 @@ import numpy as np
 
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import check_writable, locked, rename, replacing, sync_file
-from wordbias.probes.encoding import BATCH_TOKENS, Work
+from wordbias.probes.encoding import BATCH_TOKENS, EncodingJob
 from wordbias.probes.representations import (
     Column,
     Representations,
@@ -145,7 +145,7 @@ class Written:
 
 def encode_to(
     path: str | Path,
-    work: Work,
+    job: EncodingJob,
     columns: Mapping[str, Column],
     about: Mapping[str, Any],
     *,
@@ -160,7 +160,7 @@ def encode_to(
     ----------
     path
         Where to, as `storage.load_representations` reads it.
-    work
+    job
         What is encoded.
     columns
         What is known of each text.
@@ -174,17 +174,17 @@ def encode_to(
     """
     start = time.perf_counter()
     target = check_target(path)
-    zeros = np.broadcast_to(np.float32(0), work.shape)
+    zeros = np.broadcast_to(np.float32(0), job.shape)
     part = Partial(
-        _unfinished(target), Representations(zeros, work.settings.layers or (), columns, about)
+        _unfinished(target), Representations(zeros, job.settings.layers or (), columns, about)
     )
-    before = count = len(work.order)
+    before = count = len(job.order)
     with _explaining(target), locked(part.path):
         if target.exists():
             check_same(target, part.wanted)
         else:
             before = part.begin()
-            _go_on(part, work, before, batch_tokens)
+            _go_on(part, job, before, batch_tokens)
             part.finish(target)
     return Written(count - before, before, time.perf_counter() - start)
 
@@ -209,12 +209,12 @@ def _unfinished(target: Path) -> Path:
     return target.with_name(f"{target.name}.unfinished")
 
 
-def _go_on(part: Partial, work: Work, done: int, batch_tokens: int) -> None:
+def _go_on(part: Partial, job: EncodingJob, done: int, batch_tokens: int) -> None:
     """Encode what is left; of a call that comes to nothing nothing is left."""
     vectors = part.vectors()
     saved = time.monotonic()
     try:
-        for batch in work.batches(done, batch_tokens):
+        for batch in job.batches(done, batch_tokens):
             vectors[:, batch.places] = batch.vectors
             done += batch.distinct
             if time.monotonic() - saved > SAVE_SECONDS:

@@ -249,7 +249,7 @@ def find_word(text: str, word: str) -> Span | None:
     `man` is not found in `woman`, but is in `man's`. A word may consist of several, as `New York`.
     """
     pattern = _pattern(" ".join(word.split()))
-    return first_alone(pattern, text) if pattern else None
+    return first_match(pattern, text) if pattern else None
 
 
 @cache
@@ -263,7 +263,7 @@ def pattern_of(word: str, flags: re.RegexFlag) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w){parts}(?!\w)", flags)
 
 
-def first_alone(pattern: re.Pattern[str], text: str) -> Span | None:
+def first_match(pattern: re.Pattern[str], text: str) -> Span | None:
     """Return where a pattern first matches without a combining mark before or behind it.
 
     Such a mark (an accent by itself, a vowel sign of Devanagari) belongs to the word it stands in:

@@ -31,7 +31,7 @@ from typing import NamedTuple
 from wordbias.errors import WordbiasError
 from wordbias.formats.tables import Line
 from wordbias.probes.texts import Source, TextsLike, open_texts
-from wordbias.probes.tokenising import first_alone, pattern_of
+from wordbias.probes.tokenising import first_match, pattern_of
 from wordbias.progress import progress
 from wordbias.wordlists.queries import Query, choose_query, load_queries
 
@@ -78,7 +78,7 @@ class Scanner:
         """Yield the first occurrence of every word that is in the text."""
         for first in self._first.intersection(_WORDS(text.lower())):
             for word, pattern in self._patterns[first]:
-                if found := first_alone(pattern, text):
+                if found := first_match(pattern, text):
                     yield Occurrence(word, *found)
 
 
