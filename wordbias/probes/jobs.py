@@ -1,12 +1,4 @@
-"""Which examples each block's probe learns from, is watched on and is tested on.
-
-A schedule speaks of places in an order of the examples; a job's order says which example stands
-where.
-
-How a probe is trained, and how it did.
-
-The jobs of a call: every layer under every seed, with the labels and with a control task.
-"""
+"""Training jobs of probes: recipe, schedule of training, dev and test examples, and result."""
 
 from __future__ import annotations
 
@@ -20,75 +12,31 @@ from numpy.typing import NDArray
 from wordbias.errors import WordbiasError
 from wordbias.probes.inputs import Examples, control_labels
 
+PROBES = ("linear", "mlp")
 DEV_SHARE = 10
-"""One in so many of the examples already sent is kept to watch the training on."""
+"""One in ten of the examples for training is a dev example, where no dev set is given."""
 Stretch = tuple[int, int]
 Integers = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Schedule:
-    """What each of `B` probes does with an order of the examples.
-
-    Attributes
-    ----------
-    train
-        Each learns from the first so many.
-    dev, test
-        From where to where each is watched, and tested.
-    """
-
-    train: tuple[int, ...]
-    dev: tuple[Stretch, ...]
-    test: tuple[Stretch, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Job:
-    """One order of the examples of one layer, to be coded by one schedule.
-
-    Attributes
-    ----------
-    layer
-        Place of the layer among the vectors.
-    labels
-        Codes 0 to K - 1, shape ``(n,)``.
-    order
-        Examples as they are sent, shape ``(n,)``, and behind them those of an external dev set.
-    schedule
-        What the probes do with them.
-    seed
-        Of the probes' first weights.
-    """
-
-    layer: int
-    labels: Integers
-    order: Integers
-    schedule: Schedule
-    seed: int
-
-
-PROBES = ("linear", "mlp")
-
-
-@dataclass(frozen=True)
 class Recipe:
-    """How a probe is trained; the defaults are those of Orgad et al. (2022).
+    """Settings of training a probe; the defaults are those of Orgad et al. (2022).
 
     Attributes
     ----------
     probe
         ``linear``, or ``mlp``: half as many hidden units as dimensions, tanh.
     epochs
-        At most.
+        Maximum number of epochs.
     batch
         Examples in a batch; the batches keep their order in every epoch. The loss of a batch is
         the sum of those of its examples.
     rate, decay
-        Of AdamW; its other settings are torch's defaults.
+        Learning rate and weight decay of AdamW; its other settings are torch's defaults.
     patience, tolerance
-        A training ends when its loss on dev, summed, in nats, has not fallen by `tolerance` in
-        more than `patience` epochs.
+        Early stopping: training ends when the loss on dev, summed, in nats, has not fallen by
+        `tolerance` in more than `patience` epochs.
     last
         Use a probe's last weights instead of its best on dev, as the released code does: it keeps
         a reference to the live weights, which go on changing. Wrong, and off by default.
@@ -119,19 +67,61 @@ class Recipe:
 
 
 @dataclass(frozen=True)
+class Schedule:
+    """Training, dev and test examples of each of `B` probes, as places in an order of the examples.
+
+    Attributes
+    ----------
+    train
+        Number of training examples of each probe, from the beginning of the order.
+    dev, test
+        Beginning and end of the dev and of the test examples of each probe.
+    """
+
+    train: tuple[int, ...]
+    dev: tuple[Stretch, ...]
+    test: tuple[Stretch, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """The probes of one layer, one order of the examples and one schedule.
+
+    Attributes
+    ----------
+    layer
+        Place of the layer among the vectors.
+    labels
+        Codes 0 to K - 1, shape ``(n,)``.
+    order
+        Order of the examples, shape ``(n,)``; those of an external dev set come last.
+    schedule
+        Training, dev and test examples of each probe.
+    seed
+        Seed of the probes' initial weights.
+    """
+
+    layer: int
+    labels: Integers
+    order: Integers
+    schedule: Schedule
+    seed: int
+
+
+@dataclass(frozen=True)
 class Result:
-    """How one probe did on the examples it was tested on.
+    """Result of one probe on its test examples.
 
     Attributes
     ----------
     loss
-        Their cross-entropy, summed, in nats.
+        Cross-entropy, summed, in nats.
     right, n
-        How many it named rightly, of how many.
+        Number of correct predictions, and of test examples.
     epochs
-        Epochs it was trained.
+        Number of epochs of training.
     best
-        The epoch whose weights were tested.
+        Epoch whose weights were tested.
     """
 
     loss: float
@@ -142,7 +132,7 @@ class Result:
 
     @property
     def accuracy(self) -> float:
-        """Share of the examples that it named rightly."""
+        """Share of correct predictions."""
         return self.right / self.n
 
 
@@ -154,20 +144,20 @@ def make_jobs(
     types: Integers | None = None,
     control: bool = True,
 ) -> list[Job]:
-    """Plan the jobs layer by layer, in each seed by seed.
+    """Return the jobs of all layers and seeds: layer by layer, in each seed by seed.
 
     Parameters
     ----------
     examples
         Vectors and labels.
     seeds
-        Of first weights and control labels, which all layers share.
+        Seeds of initial weights and control labels, which all layers share.
     plans
-        The order and the schedule of each seed.
+        Order and schedule of each seed.
     types
-        See `wordbias.probes.inputs.control_labels`.
+        Code of each example's type; see `wordbias.probes.inputs.control_labels`.
     control
-        Whether behind each job stands one of the control task.
+        Follow each job by one of the control task.
     """
     labels = [[examples.labels] * len(seeds)]
     if control:

@@ -1,12 +1,12 @@
-"""MDL online codes: how few bits send the labels to someone who has the vectors.
+"""MDL online codes: the number of bits that send the labels to a receiver who has the vectors.
 
-In bits, as Voita and Titov (2020, eq. 3) define it:
+The codelength in bits, as Voita and Titov (2020, eq. 3) define it:
 
     L_online = t1 · log2 K + Σ_i -log2 p_{probe of the blocks up to i}(block i + 1)
 
 The code published with it, and with Orgad et al. (2022), adds the cross-entropies in nats to the
-first block in bits: a probe that knows nothing then reads 1.43 (at t1 = 2 %) instead of 1. Bits
-are the default; the published figure stands beside them.
+first block in bits: the compression of a probe that knows nothing is then 1.43 (at t1 = 2 %)
+instead of 1. Bits are the default; the published figure is given beside them.
 """
 
 from __future__ import annotations
@@ -34,27 +34,28 @@ FRACTIONS: dict[str, tuple[float, ...]] = {
     "published": (0.02, 0.03, 0.044, 0.065, 0.095, 0.14, 0.21, 0.31, 0.457, 0.676, 1.0),
     "voita": (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0),
 }
-"""Where blocks end: Orgad et al. (2022), whose ratio is about 1.475, and Voita and Titov (2020)."""
+"""Ends of blocks: Orgad et al. (2022), whose ratio is about 1.475, and Voita and Titov (2020)."""
 LEAST = 1e-6
-"""The least share of the examples that a block may have."""
-
+"""Smallest share of the examples that a block may have."""
 LN2 = math.log(2)
 
 
 @dataclass(frozen=True)
 class OnlineCode:
-    """Labels of `n` examples, sent block by block.
+    """Online code of the labels of `n` examples, sent block by block.
 
     Attributes
     ----------
     classes
-        How many classes the labels have.
+        Number of classes.
     first
         Examples of the first block, t1.
     blocks
-        How each probe did on the block behind those that it learned from.
-    layer, seed
-        Of the representations, and of the order and the first weights.
+        Result of each probe on the block that follows its training examples.
+    layer
+        Layer of the representations.
+    seed
+        Seed of the order and the initial weights.
     """
 
     classes: int
@@ -65,7 +66,7 @@ class OnlineCode:
 
     @property
     def n(self) -> int:
-        """Examples sent."""
+        """Number of examples that are sent."""
         return self.first + sum(block.n for block in self.blocks)
 
     @property
@@ -75,7 +76,7 @@ class OnlineCode:
 
     @property
     def uniform(self) -> float:
-        """Bits without a model."""
+        """Bits of a code without a model."""
         return uniform_codelength(self.n, self.classes)
 
     @property
@@ -85,7 +86,7 @@ class OnlineCode:
 
     @property
     def compression(self) -> float:
-        """Uniform by online codelength, both in bits; 1 says that nothing can be read off."""
+        """Uniform by online codelength, both in bits; 1 means that nothing can be read off."""
         return self.uniform / self.codelength
 
     @property
@@ -95,11 +96,11 @@ class OnlineCode:
 
     @property
     def accuracy(self) -> float:
-        """Accuracy on the last block of the probe that learned from all before."""
+        """Accuracy on the last block of the probe that was trained on all other blocks."""
         return self.blocks[-1].accuracy
 
     def bits(self) -> NDArray[np.float64]:
-        """Return the bits that each block took, the first too, shape ``(B + 1,)``."""
+        """Return the bits of each block, the first too, shape ``(B + 1,)``."""
         first = self.first * math.log2(self.classes)
         return np.array([first, *(block.loss / LN2 for block in self.blocks)])
 
@@ -110,14 +111,14 @@ class OnlineCode:
 
 @dataclass(frozen=True)
 class Coded:
-    """The code of the labels, and that of a control task if there was one."""
+    """Online code of the labels, and of a control task if there was one."""
 
     code: OnlineCode
     control: OnlineCode | None = None
 
     @property
     def selectivity(self) -> float | None:
-        """Accuracy on the labels less that on the control task (Hewitt and Liang 2019)."""
+        """Accuracy on the labels minus accuracy on the control task (Hewitt and Liang 2019)."""
         return None if self.control is None else self.code.accuracy - self.control.accuracy
 
 
@@ -134,30 +135,30 @@ def online_code(
 ) -> OnlineCode:
     """Code labels online, given vectors (Voita and Titov 2020; Orgad et al. 2022).
 
-    The examples are sent in a random order, block by block; each block under a fresh probe that
-    has learned from the blocks before.
+    The examples are sent in a random order, block by block; each block under a new probe that was
+    trained on the blocks before.
 
     Parameters
     ----------
     x
         Vectors, shape ``(n, d)``; stays as it is.
     y
-        Labels, shape ``(n,)``; the number of classes is that of the different ones.
+        Labels, shape ``(n,)``; the number of classes is the number of distinct labels.
     seed
-        Of the order and the probes' first weights.
+        Seed of the order and the probes' initial weights.
     fractions
-        Where the blocks end: a name in `FRACTIONS`, or shares that rise to 1.
+        Ends of the blocks: a name in `FRACTIONS`, or shares that rise to 1.
     recipe
         The probe and its training, as published by default.
     groups
-        A group for each example, such as its profession. Groups then arrive one after another,
-        in a random order, and no group is split between learning and testing.
+        Group of each example, such as its profession. Groups are then sent one after another, in
+        a random order, and no group is split between training and test.
     dev
-        Places in `x` of examples that every probe is watched on, as in the released code; they
-        are not sent. By default the last tenth of what was already sent serves, because a
+        Places in `x` of the examples of an external dev set, as in the released code; they are
+        not sent. By default the last tenth of the examples already sent is the dev set, because a
         receiver does not have anything else.
     device
-        Of an MLP probe.
+        Device of an MLP probe.
 
     Raises
     ------
@@ -204,24 +205,24 @@ def online_codes(
     examples
         Vectors and labels.
     seeds
-        Each has an order and first weights of its own, which all layers share.
+        Seeds, each with an order and initial weights of its own, which all layers share.
     groups, types
-        A code for each example, shape ``(n,)``; see `online_code` and
+        Code of each example's group and type, shape ``(n,)``; see `online_code` and
         `wordbias.probes.inputs.control_labels`.
     control
-        Whether to code a control task too.
+        Code a control task too.
 
     Returns
     -------
     list of Coded
         Layer by layer, in each seed by seed.
     """
-    recipe = recipe or Recipe()
-    _check_classes(examples, dev)
-    plan = [_arranged(examples, seed, _shares(fractions), groups, dev) for seed in seeds]
-    jobs = make_jobs(examples, seeds, plan, types=types, control=control)
-    k = len(examples.classes)
-    tested = train_jobs(examples.vectors, jobs, k, recipe, device=device, what=examples.name)
+    sent = _sent_examples(examples, dev)
+    shares = _shares(fractions)
+    plans = [_ordered(sent, seed, shares, groups, dev) for seed in seeds]
+    jobs = make_jobs(examples, seeds, plans, types=types, control=control)
+    k, recipe = len(examples.classes), recipe or Recipe()
+    tested = train_jobs(examples.vectors, jobs, k, recipe, device=device, name=examples.name)
     codes = [
         OnlineCode(k, job.schedule.test[0][0], tuple(row), examples.layers[job.layer], job.seed)
         for job, row in zip(jobs, tested, strict=True)
@@ -239,8 +240,27 @@ def _shares(fractions: str | Sequence[float]) -> Sequence[float]:
     return FRACTIONS[fractions]
 
 
-def _arranged(
-    examples: Examples,
+def _sent_examples(examples: Examples, dev: Integers | None) -> Integers:
+    """Return the examples outside of dev; refuse a dev set that is none or leaves one class."""
+    n = len(examples)
+    if dev is None:
+        return np.arange(n)
+    if not len(dev) or len(np.unique(dev)) < len(dev) or dev.min() < 0 or dev.max() >= n:
+        raise WordbiasError(
+            f"the dev set: expected some of {n:,} examples, each once; found {len(dev):,} places"
+        )
+    sent = np.setdiff1d(np.arange(n), dev)
+    classes = np.unique(examples.labels[sent])
+    if len(classes) == 1:
+        raise WordbiasError(
+            f"{examples.name}: outside of the dev set all labels are "
+            f"{examples.classes[classes[0]]!r}; name another dev set"
+        )
+    return sent
+
+
+def _ordered(
+    examples: Integers,
     seed: int,
     fractions: Sequence[float],
     groups: Integers | None,
@@ -248,7 +268,7 @@ def _arranged(
 ) -> tuple[Integers, Schedule]:
     """Return an order of the examples, those of dev behind the others, and its schedule."""
     rng = np.random.default_rng(seed)
-    sent = rng.permutation(_sent(len(examples), dev))
+    sent = rng.permutation(examples)
     stretch: Stretch | None = None if dev is None else (len(sent), len(sent) + len(dev))
     behind = np.array([], np.intp) if dev is None else dev
     ends = block_ends(len(sent), fractions)
@@ -262,37 +282,18 @@ def _arranged(
     return np.concatenate([sent, behind]), grouped(ends, sizes[arrival].tolist(), stretch)
 
 
-def _check_classes(examples: Examples, dev: Integers | None) -> None:
-    sent = np.unique(examples.labels[_sent(len(examples), dev)])
-    if len(sent) == 1:
-        raise WordbiasError(
-            f"{examples.name}: outside of the dev set all labels are "
-            f"{examples.classes[sent[0]]!r}; name another dev set"
-        )
-
-
-def _sent(n: int, dev: Integers | None) -> Integers:
-    """Return the examples that are sent: those outside of dev."""
-    if dev is None:
-        return np.arange(n)
-    if not len(dev) or len(np.unique(dev)) < len(dev) or dev.min() < 0 or dev.max() >= n:
-        raise WordbiasError(
-            f"the dev set: expected some of {n:,} examples, each once; found {len(dev):,} places"
-        )
-    return np.setdiff1d(np.arange(n), dev)
-
-
 def online_codes_in_processes(
     examples: Examples, workers: Workers, *, seeds: Sequence[int] = (0,), **settings: Any
 ) -> list[Coded]:
-    """Return what `wordbias.probes.mdl.online_codes` does, and do it where `workers` says.
+    """Return what `online_codes` does, computed in several processes or on a cluster.
+
+    The codes are the same bit by bit wherever they are computed, and equal to those of one
+    process but for the last bits of float32, as probes share matrix products there.
 
     Parameters
     ----------
     settings
-        Those of `online_codes`. The codes are the same bit by bit wherever the jobs are done; and
-        but for the last bits of float32 those that one process computes, where probes share matrix
-        products.
+        Other arguments of `online_codes`.
     """
     if workers.here:
         return online_codes(examples, seeds=seeds, **settings)
@@ -303,13 +304,10 @@ def online_codes_in_processes(
 
 
 def _code(examples: Examples, job: tuple[int, int], **settings: Any) -> list[Coded]:
+    """Code one layer under one seed."""
     place, seed = job
-    vectors = aligned(examples.vectors[place : place + 1])
-    one = replace(
-        examples,
-        vectors=vectors,
-        layers=examples.layers[place : place + 1],
-    )
+    part = slice(place, place + 1)
+    one = replace(examples, vectors=aligned(examples.vectors[part]), layers=examples.layers[part])
     return online_codes(one, seeds=[seed], **settings)
 
 
@@ -317,7 +315,13 @@ def _code(examples: Examples, job: tuple[int, int], **settings: Any) -> list[Cod
 
 
 def check_fractions(fractions: Sequence[float]) -> tuple[float, ...]:
-    """Return fractions that rise from above 0 to 1, or refuse them."""
+    """Return fractions that rise from above 0 to 1.
+
+    Raises
+    ------
+    WordbiasError
+        If they do not, or there are fewer than two.
+    """
     found = tuple(float(fraction) for fraction in fractions)
     rising = all(b - a >= LEAST for a, b in pairwise((0.0, *found)))
     if len(found) < 2 or not rising or found[-1] != 1:
@@ -334,8 +338,8 @@ def block_ends(n: int, fractions: Sequence[float]) -> tuple[int, ...]:
     Raises
     ------
     WordbiasError
-        If a block would be empty, or the first too short to hold a dev example besides one to
-        learn from; the message says how many examples the fractions need.
+        If a block would be empty, or the first too short to hold a dev example besides one for
+        training; the message says how many examples the fractions need.
     """
     fractions = check_fractions(fractions)
     ends = _ends(n, fractions)
@@ -349,7 +353,7 @@ def block_ends(n: int, fractions: Sequence[float]) -> tuple[int, ...]:
 
 
 def needed(fractions: Sequence[float]) -> int:
-    """Return the fewest examples from which on no block is empty."""
+    """Return the smallest number of examples from which on no block is empty."""
     n = int(2 / fractions[0])  # with fewer, the first block is too short
     while not _usable(_ends(n, fractions)):
         n += 1
@@ -357,7 +361,7 @@ def needed(fractions: Sequence[float]) -> int:
 
 
 def _ends(n: int, fractions: Sequence[float]) -> tuple[int, ...]:
-    # 0.457 * 1000 is 456.99…: what is whole up to rounding is meant to be whole
+    # 0.457 * 1000 is 456.99…: a product that is whole up to rounding is meant to be whole
     return tuple(int(fraction * n + 1e-9) for fraction in fractions)
 
 
@@ -366,16 +370,16 @@ def _usable(ends: Sequence[int]) -> bool:
 
 
 def nested(ends: Sequence[int], dev: Stretch | None = None) -> Schedule:
-    """Let each probe learn from all blocks up to one and be tested on the next.
+    """Return a schedule in which each probe is trained on the first blocks and tested on the next.
 
     Parameters
     ----------
     ends
-        Where the blocks end.
+        Ends of the blocks.
     dev
-        Where the external dev set stands. Without one, which is the default because only then is
-        the number a code that a receiver can decode, each probe is watched on the last tenth of
-        what was already sent and learns from the rest.
+        Beginning and end of an external dev set. Without one, which is the default because only
+        then is the number a code that a receiver can decode, the last tenth of the examples
+        already sent is the dev set and the rest the training set.
     """
     sent = ends[:-1]
     kept = [0 if dev else max(1, end // DEV_SHARE) for end in sent]
@@ -390,18 +394,18 @@ def grouped(ends: Sequence[int], sizes: Sequence[int], dev: Stretch | None = Non
     Parameters
     ----------
     ends
-        Where the blocks would end.
+        Ends of the blocks if groups could be split.
     sizes
-        Examples of each group, in the order in which the groups arrive.
+        Number of examples of each group, in the order in which the groups are sent.
     dev
-        Where the external dev set stands. Without one the groups that end the part already sent,
-        as many as hold a tenth of it, are watched; where a block is a single group there is no
-        other choice than to watch its last tenth.
+        Beginning and end of an external dev set. Without one the last groups of the part already
+        sent, as many as hold a tenth of it, are the dev set; where a block is a single group there
+        is no other choice than its last tenth.
 
     Returns
     -------
     Schedule
-        With fewer blocks than `ends` where several would end in the same group.
+        Fewer blocks than `ends` where several would end in the same group.
 
     Raises
     ------
@@ -435,7 +439,7 @@ def _whole(stops: Integers, end: int, train: int) -> int:
 
 
 def uniform_codelength(n: int, k: int) -> float:
-    """Return the bits that `n` labels of `k` classes take without a model."""
+    """Return the bits of `n` labels of `k` classes without a model."""
     return n * math.log2(k)
 
 
@@ -447,7 +451,7 @@ def online_codelength(t1: int, k: int, nats: float) -> float:
     t1
         Examples of the first block, sent without a model.
     k
-        How many classes there are.
+        Number of classes.
     nats
         Cross-entropy of all other blocks, summed.
     """
@@ -455,23 +459,23 @@ def online_codelength(t1: int, k: int, nats: float) -> float:
 
 
 def published_codelength(t1: int, k: int, nats: float) -> float:
-    """Return what the published code calls the online codelength: bits plus nats."""
+    """Return the online codelength of the published code: bits plus nats."""
     return t1 * math.log2(k) + nats
 
 
 def to_bits(published: float, f1: float) -> float:
-    """Convert a compression as published into one of bits.
+    """Convert a published compression into one of bits.
 
     Parameters
     ----------
     published
         Uniform codelength in bits by a codelength that adds nats to bits.
     f1
-        Share of the first block, as it is in the data: t1 / n.
+        Share of the first block in the data: t1 / n.
     """
     return 1 / (f1 + (1 / published - f1) / LN2)
 
 
 def to_published(bits: float, f1: float) -> float:
-    """Undo `to_bits`."""
+    """Convert a compression of bits into one as published; the inverse of `to_bits`."""
     return 1 / (f1 + (1 / bits - f1) * LN2)

@@ -1,12 +1,9 @@
-"""Representations that are written while texts are encoded, and gone on with after a stop.
+"""Encoding into a file, resumed after an interruption.
 
-They are in `OUT.unfinished` until the last text is encoded; then the file takes its name. Memory
-holds one batch, whatever the size of the file.
-
-A file of representations while it is being filled, and the note of how far it has come.
-
-It has the bytes that the finished file will have, vectors of zero where a text is still to be
-encoded; its note, ``FILE.json``, says how many have been.
+The vectors are in `OUT.unfinished` until the last text is encoded; then the file takes its name.
+It has the bytes that the finished file will have, with vectors of zero where a text is still to be
+encoded; `OUT.unfinished.json` holds the number of encoded texts. Memory holds one batch, whatever
+the size of the file.
 """
 
 from __future__ import annotations
@@ -34,109 +31,12 @@ from wordbias.probes.representations import (
 )
 
 Vectors = np.memmap[Any, np.dtype[np.float32]]
-
-
-@dataclass(frozen=True, eq=False)
-class Partial:
-    """A file that is being filled.
-
-    Attributes
-    ----------
-    path
-        Where it is.
-    wanted
-        What it will hold; of the vectors only the shape matters.
-    """
-
-    path: Path
-    wanted: Representations = field(repr=False)
-
-    @property
-    def note(self) -> Path:
-        """The file that says how many texts are encoded."""
-        return self.path.with_name(f"{self.path.name}.json")
-
-    def begin(self) -> int:
-        """Make the file, or find how many texts are encoded in it.
-
-        Raises
-        ------
-        WordbiasError
-            If there is a file of something else, or the disk is full.
-        """
-        if self.path.exists():
-            check_same(self.path, self.wanted)
-            return noted(self.note, self.wanted.vectors.shape[-2])
-        self.note.unlink(missing_ok=True)
-        head = header(self.wanted)
-        with replacing(self.path) as file:
-            file.write(head)
-            _reserve(file, len(head) + self.wanted.vectors.size * 4)
-            for column in self.wanted.columns.values():
-                file.write(np.ascontiguousarray(column.codes, np.int32).data)
-        return 0
-
-    def vectors(self) -> Vectors:
-        """Map the vectors, to be written."""
-        shape = self.wanted.vectors.shape
-        return np.memmap(self.path, np.float32, "r+", len(header(self.wanted)), shape)
-
-    def save(self, vectors: Vectors, done: int) -> None:
-        """Bring the vectors to the disk, then say that they are there."""
-        vectors.flush()
-        with replacing(self.note) as file:
-            file.write(json.dumps({"done": done}).encode())
-
-    def finish(self, target: Path) -> None:
-        """Give the file its name."""
-        with self.path.open("r+b") as file:
-            sync_file(file)
-        rename(self.path, target)
-        self.note.unlink(missing_ok=True)
-
-    def remove(self) -> None:
-        """Remove the file and its note."""
-        self.note.unlink(missing_ok=True)
-        self.path.unlink(missing_ok=True)
-
-
-def noted(note: Path, rows: int) -> int:
-    """Return how many texts are encoded, of at most as many as there are rows.
-
-    Raises
-    ------
-    WordbiasError
-        If the note is damaged.
-    """
-    try:
-        done = int(json.loads(note.read_bytes())["done"])
-        if 0 <= done <= rows:
-            return done
-        raise ValueError
-    except FileNotFoundError:  # stopped before anything was said to be there
-        return 0
-    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        raise WordbiasError(f"{note}: is damaged; remove it") from None
-
-
-def _reserve(file: IO[bytes], size: int) -> None:
-    """Take the room on the disk now, for a map of a file whose disk is full kills the process."""
-    if hasattr(os, "posix_fallocate"):
-        file.flush()
-        os.posix_fallocate(file.fileno(), 0, size)
-    else:
-        zeros = bytes(1 << 20)
-        while file.tell() < size:
-            file.write(zeros[: size - file.tell()])
-    file.seek(size)
-
-
 SAVE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class Written:
-    """What `encode_to` did: distinct texts encoded now and before, and the seconds it took."""
+    """Result of `encode_to`: distinct texts encoded now and before, and seconds."""
 
     encoded: int
     before: int
@@ -153,19 +53,18 @@ def encode_to(
 ) -> Written:
     """Encode texts into a file that takes its name only when it is complete.
 
-    After an interruption the same call goes on where it stopped; a file that is complete is not
-    written again.
+    After an interruption the same call resumes; a complete file is not written again.
 
     Parameters
     ----------
     path
-        Where to, as `storage.load_representations` reads it.
+        Output file; `load_representations` reads it.
     job
-        What is encoded.
+        Texts to encode.
     columns
-        What is known of each text.
+        Columns of the texts.
     about
-        What else the file says of itself; a file that says something else is not gone on with.
+        Provenance; a file with another one is not resumed.
 
     Raises
     ------
@@ -184,13 +83,13 @@ def encode_to(
             check_same(target, part.wanted)
         else:
             before = part.begin()
-            _go_on(part, job, before, batch_tokens)
+            _encode_rest(part, job, before, batch_tokens)
             part.finish(target)
     return Written(count - before, before, time.perf_counter() - start)
 
 
 def check_target(path: str | Path) -> Path:
-    """Return where a file will be written, links followed.
+    """Return the path that will be written, with links resolved.
 
     Raises
     ------
@@ -209,8 +108,8 @@ def _unfinished(target: Path) -> Path:
     return target.with_name(f"{target.name}.unfinished")
 
 
-def _go_on(part: Partial, job: EncodingJob, done: int, batch_tokens: int) -> None:
-    """Encode what is left; of a call that comes to nothing nothing is left."""
+def _encode_rest(part: Partial, job: EncodingJob, done: int, batch_tokens: int) -> None:
+    """Encode the remaining texts; remove the file if none could be encoded."""
     vectors = part.vectors()
     saved = time.monotonic()
     try:
@@ -230,6 +129,7 @@ def _go_on(part: Partial, job: EncodingJob, done: int, batch_tokens: int) -> Non
 
 @contextmanager
 def _explaining(target: Path) -> Iterator[None]:
+    """Raise errors of the operating system as `WordbiasError` with the file and a remedy."""
     try:
         yield
     except OSError as error:
@@ -237,3 +137,98 @@ def _explaining(target: Path) -> Iterator[None]:
             f"{target}: could not be written: {error.strerror or error}; mend that, and the same "
             "command goes on"
         ) from None
+
+
+@dataclass(frozen=True, eq=False)
+class Partial:
+    """Unfinished file of representations.
+
+    Attributes
+    ----------
+    path
+        The file.
+    wanted
+        Content of the finished file; of the vectors only the shape matters.
+    """
+
+    path: Path
+    wanted: Representations = field(repr=False)
+
+    @property
+    def note(self) -> Path:
+        """The file with the number of encoded texts."""
+        return self.path.with_name(f"{self.path.name}.json")
+
+    def begin(self) -> int:
+        """Create the file, or return the number of texts that are encoded in it.
+
+        Raises
+        ------
+        WordbiasError
+            If there is a file of something else, or the disk is full.
+        """
+        if self.path.exists():
+            check_same(self.path, self.wanted)
+            return noted(self.note, self.wanted.vectors.shape[-2])
+        self.note.unlink(missing_ok=True)
+        head = header(self.wanted)
+        with replacing(self.path) as file:
+            file.write(head)
+            _reserve(file, len(head) + self.wanted.vectors.size * 4)
+            for column in self.wanted.columns.values():
+                file.write(np.ascontiguousarray(column.codes, np.int32).data)
+        return 0
+
+    def vectors(self) -> Vectors:
+        """Map the vectors for writing."""
+        shape = self.wanted.vectors.shape
+        return np.memmap(self.path, np.float32, "r+", len(header(self.wanted)), shape)
+
+    def save(self, vectors: Vectors, done: int) -> None:
+        """Write the vectors to the disk, then the number of encoded texts."""
+        vectors.flush()
+        with replacing(self.note) as file:
+            file.write(json.dumps({"done": done}).encode())
+
+    def finish(self, target: Path) -> None:
+        """Give the finished file its name."""
+        with self.path.open("r+b") as file:
+            sync_file(file)
+        rename(self.path, target)
+        self.note.unlink(missing_ok=True)
+
+    def remove(self) -> None:
+        """Remove the file and its note."""
+        self.note.unlink(missing_ok=True)
+        self.path.unlink(missing_ok=True)
+
+
+def noted(note: Path, rows: int) -> int:
+    """Return the number of encoded texts from a note, at most `rows`.
+
+    Raises
+    ------
+    WordbiasError
+        If the note is damaged.
+    """
+    try:
+        done = int(json.loads(note.read_bytes())["done"])
+        if 0 <= done <= rows:
+            return done
+        raise ValueError
+    except FileNotFoundError:  # stopped before the first note was written
+        return 0
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        raise WordbiasError(f"{note}: is damaged; remove it") from None
+
+
+def _reserve(file: IO[bytes], size: int) -> None:
+    """Allocate the disk space now: writing to a map of a file kills the process on a full disk."""
+    if hasattr(os, "posix_fallocate"):
+        file.flush()
+        os.posix_fallocate(file.fileno(), 0, size)
+    else:
+        zeros = bytes(1 << 20)
+        while file.tell() < size:
+            file.write(zeros[: size - file.tell()])
+    file.seek(size)
