@@ -168,8 +168,8 @@ def encode(
     if lost := job.lost():
         given = given.without({i: f"its word {why}" for i, why in lost.items()}, skip_bad)
         job = EncodingJob.of(encoder, given.texts, given.spans, settings)
-    for said in _cautions(given, job):
-        note(said)
+    for line in _notes(given, job):
+        note(line)
     about = provenance(job, Path(given.name).name, given.sha256())
     if output is None:
         start = time.perf_counter()
@@ -223,29 +223,29 @@ def encode(
     return replace(found, report=report)
 
 
-def _cautions(texts: Texts, job: EncodingJob) -> list[str]:
-    """Say what was left out, dropped or cut, and where vectors are not what one may expect."""
-    said = []
+def _notes(texts: Texts, job: EncodingJob) -> list[str]:
+    """Note what was left out, dropped or cut, and where vectors differ from what one may expect."""
+    notes = []
     if texts.left_out:
-        said.append(
+        notes.append(
             f"{texts.name}: not kept, for they have more than {DISTINCT:,} values: "
             f"{', '.join(texts.left_out)}; --keep names what to keep"
         )
     if texts.dropped:
-        said.append(f"{how_many(texts.dropped, 'row')} dropped, the first: {texts.problem}")
-    said += [*job.encoder.notes, *_pooled_otherwise(job.encoder, job.settings)]
+        notes.append(f"{how_many(texts.dropped, 'row')} dropped, the first: {texts.problem}")
+    notes += [*job.encoder.notes, *_pooling_notes(job.encoder, job.settings)]
     if job.truncated:
-        said.append(
+        notes.append(
             f"cut to {job.settings.max_length} tokens: {job.truncated} of "
             f"{how_many(len(texts), 'text')}"
         )
-    return said
+    return notes
 
 
-def _pooled_otherwise(encoder: Encoder, settings: Settings) -> list[str]:
-    """Say in what a vector is not what a sentence-transformers folder makes of a text."""
+def _pooling_notes(encoder: Encoder, settings: Settings) -> list[str]:
+    """Note where a vector is not the one that a sentence-transformers folder describes."""
     if settings.pooling == "word":
-        return beside_modules(encoder, settings.modules)
+        return notes_on_modules(encoder, settings.modules)
     if encoder.sentence is None or settings.modules:
         return []
     prompt = encoder.sentence.prompt
@@ -258,8 +258,8 @@ def _pooled_otherwise(encoder: Encoder, settings: Settings) -> list[str]:
     ]
 
 
-def beside_modules(encoder: Encoder, followed: Sequence[str]) -> list[str]:
-    """Say where the vectors of words do not go through a folder's modules, which do not fit."""
+def notes_on_modules(encoder: Encoder, followed: Sequence[str]) -> list[str]:
+    """Note where the vectors of words do not go through a folder's modules, which do not fit."""
     if encoder.sentence is None or not encoder.sentence.steps or followed:
         return []
     return [
@@ -289,12 +289,12 @@ def _table(row: Row) -> Table:
         prompt = f", behind the prompt {about['prompt']!r}" if about["prompt"] else ""
         followed = f"As its folder says: {' → '.join(about['modules'])}{prompt}. "
     kept = ", ".join(f"{name} ({count})" for name, count in about["columns"].items())
-    said = f"{about['distinct']:,} distinct texts; columns kept (values): {kept or 'none'}."
-    return Table(f"Representations by {row.subject}", columns, [cells], followed + said)
+    counts = f"{about['distinct']:,} distinct texts; columns kept (values): {kept or 'none'}."
+    return Table(f"Representations by {row.subject}", columns, [cells], followed + counts)
 
 
 def _closing(row: Row) -> str:
-    """Say what is in the file, and whether it was before."""
+    """Return the line on the file that was written, or was complete before."""
     about = row.details
     if about["file"] is None:
         return "Nothing written; -o FILE keeps the vectors."

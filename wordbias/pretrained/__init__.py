@@ -1,4 +1,4 @@
-"""Models of transformers, from a folder or the hub: loaded quietly, and refused in one line."""
+"""Pretrained models of transformers, from a folder, the hub or the caller."""
 
 from wordbias.pretrained.loading import (
     LoadedModel,

@@ -18,7 +18,8 @@ from wordbias.probes.tokenising import Span, find_word
 
 DISTINCT = 1_000
 """Number of distinct values up to which a column is kept by default."""
-_USUAL = ("text", "sentence")
+USUAL = ("text", "sentence")
+"""Names of the column of texts by default."""
 
 
 class Columns(Protocol):
@@ -267,7 +268,7 @@ def text_column(name: str, names: list[str], choice: Choice, plain: str = "") ->
         if one is not None and one not in names:
             raise WordbiasError(f"{name}: has no column {one!r}; it has {listed}")
     if choice.text is None:
-        known = [one for one in (*_USUAL, *(names if len(names) == 1 else [])) if one in names]
+        known = [one for one in (*USUAL, *(names if len(names) == 1 else [])) if one in names]
         if not known:
             raise WordbiasError(
                 f"{name}: which column holds the texts? Name one of {listed} with --text-column"

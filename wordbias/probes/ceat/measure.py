@@ -39,7 +39,7 @@ class Settings:
     draws
         Number of draws, at least 2.
     variance
-        In-sample variance; see `wordbias.probes.ceat.association`.
+        In-sample variance; see `wordbias.probes.ceat.association.in_sample_variances`.
     minimum
         Sentences that a word needs; words with fewer are left out.
     swap
@@ -91,7 +91,7 @@ def ceat(
     -------
     list of Row
         One row for each query and layer, whose value is the combined effect size. `low` and `high`
-        are its 95 % interval over resampled sentences, see `wordbias.probes.ceat.association`; the
+        are its 95 % interval over resampled sentences, see `association.sentence_spread`; the
         words are fixed. `p` and `p_two_sided` are those of the random-effects model over draws and
         shrink with their number.
 
