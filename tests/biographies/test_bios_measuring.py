@@ -28,9 +28,8 @@ from wordbias.outcomes.measure import fairness_rows
 from wordbias.outcomes.metrics import Settings
 from wordbias.probes.ceat.measure import Settings as CeatSettings
 from wordbias.probes.ceat.measure import ceat
-from wordbias.probes.online import online_code
+from wordbias.probes.mdl import FRACTIONS, needed, online_code
 from wordbias.probes.representations import Column, Representations
-from wordbias.probes.schedule import FRACTIONS, needed
 from wordbias.results import Row
 from wordbias.wordlists.queries import load_queries
 

@@ -184,7 +184,7 @@ def cached(path: Path) -> Any:
 
 def unfinished(path: Path) -> Any:
     from wordbias.probes.representations import stored_provenance
-    from wordbias.probes.unfinished import noted
+    from wordbias.probes.resume import noted
 
     return stored_provenance(path) if path.suffix == ".unfinished" else noted(path, 1000)
 

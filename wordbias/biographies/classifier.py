@@ -35,7 +35,7 @@ from wordbias.errors import WordbiasError
 from wordbias.formats.files import new_folder
 from wordbias.pretrained import need_transformers, silent
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import Work, pooled_tokens
+from wordbias.probes.encoding import EncodingJob, pooled_tokens
 from wordbias.probes.tokenising import padded
 from wordbias.rendering import as_json
 from wordbias.training import TrainingState, train
@@ -306,7 +306,7 @@ class TextExamples:
         self.targets = torch.from_numpy(bios.labels)
         self.lengths = np.empty(0, np.intp)
         if len(bios):
-            self.work = Work.of(encoder, bios.texts, settings=reading.settings(encoder))
+            self.work = EncodingJob.of(encoder, bios.texts, settings=reading.settings(encoder))
             self.lengths = self.work.tokens.lengths[self.work.texts]
 
     def logits(self, rows: Places) -> Tensor:

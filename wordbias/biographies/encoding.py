@@ -19,17 +19,16 @@ from torch import nn
 
 from wordbias.biographies.data import Biographies
 from wordbias.errors import WordbiasError
-from wordbias.probes.ceat.contexts import Reading as InContext
-from wordbias.probes.ceat.contexts import encode_contexts
+from wordbias.probes.ceat.contexts import ContextSettings, encode_contexts
 from wordbias.probes.ceat.sentences import Sentences
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import Settings, Work, encode
+from wordbias.probes.encoding import EncodingJob, Settings, encode
 from wordbias.probes.representations import (
     Representations,
     load_representations,
     save_representations,
 )
-from wordbias.probes.unfinished import encode_to
+from wordbias.probes.resume import encode_to
 
 Float32 = NDArray[np.float32]
 
@@ -134,7 +133,7 @@ class Live:
 
     def contexts(self, sentences: Sentences) -> Representations:
         """Encode words in sentences."""
-        reading = InContext(max_length=self.reading.max_tokens)
+        reading = ContextSettings(max_length=self.reading.max_tokens)
         return encode_contexts(self.encoder, sentences, reading).representations
 
 
@@ -177,7 +176,7 @@ class Stored:
         file = self._file("texts", about)
         if not file.exists():
             encoder = self.load()
-            work = Work.of(encoder, texts, settings=self.reading.settings(encoder))
+            work = EncodingJob.of(encoder, texts, settings=self.reading.settings(encoder))
             self._make_folder()
             encode_to(file, work, {}, about)
         return numbered(_loaded(file).vectors[0], texts)

@@ -12,7 +12,7 @@ from typing import Any
 
 from wordbias.contextual.sites import Place, Site, check_read, locate, locate_all
 from wordbias.errors import WordbiasError, need
-from wordbias.pretrained.intervening import Applied, intervening, interventions_in
+from wordbias.pretrained.interventions import Applied, intervening, interventions_in
 from wordbias.subspace import Subspace
 
 Change = Callable[[Any], Any]

@@ -24,7 +24,7 @@ from wordbias.contextual.sentence_pairs import TextPairs, load_text_pairs
 from wordbias.embedding import EmbeddingLike
 from wordbias.errors import UsageError
 from wordbias.formats.files import check_writable, refuse_same, replacing
-from wordbias.functions.encoders import AdapterLike, open_adapter
+from wordbias.functions.adapters import AdapterLike, open_adapter
 from wordbias.functions.inputs import Reading, names_of, path_of
 from wordbias.functions.lists import templates_of
 from wordbias.functions.nli_models import File, open_nli_model, open_pairs

@@ -16,8 +16,8 @@ from wordbias.contextual.stereoset.repair import repair as repair_swaps
 from wordbias.contextual.stereoset.scores import SHARE, Rounding, Settings, extremes
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import check_writable, refuse_same, replacing
+from wordbias.functions.adapters import AdapterLike, open_adapter
 from wordbias.functions.checks import check_number
-from wordbias.functions.encoders import AdapterLike, open_adapter
 from wordbias.functions.inputs import path_of
 from wordbias.pretrained import ModelLike
 from wordbias.rendering import Table, as_csv, how_many
