@@ -16,8 +16,8 @@ import torch
 
 from wordbias.contextual.fine_tuning.distributed import Processes, joined
 from wordbias.contextual.fine_tuning.heads import load_headed
-from wordbias.contextual.fine_tuning.pairs import LabelledPairs
 from wordbias.contextual.fine_tuning.train import Recipe, Task, fine_tune
+from wordbias.contextual.labelled_pairs import LabelledPairs
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.nli.pairs import LABELS
 

@@ -24,10 +24,6 @@ from wordbias.contextual.fine_tuning.heads import (  # noqa: E402
     encoder_parameters,
     load_headed,
 )
-from wordbias.contextual.fine_tuning.pairs import (  # noqa: E402
-    NEXT,
-    LabelledPairs,
-)
 from wordbias.contextual.fine_tuning.train import (  # noqa: E402
     Recipe,
     Rounds,
@@ -35,6 +31,10 @@ from wordbias.contextual.fine_tuning.train import (  # noqa: E402
     bucketed,
     fine_tune,
     schedule,
+)
+from wordbias.contextual.labelled_pairs import (  # noqa: E402
+    NEXT,
+    LabelledPairs,
 )
 
 QUICK = Recipe(epochs=4, batch=8, rate=3e-3, every=4)

@@ -21,7 +21,7 @@ from wordbias.errors import WordbiasError
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from wordbias.contextual.heads import (  # noqa: E402
+from wordbias.contextual.families import (  # noqa: E402
     check_head,
     logits_of,
 )

@@ -15,7 +15,6 @@ from wordbias.contextual.stereoset.scores import (
     icat,
     language_score,
     preferred,
-    resampled,
     stereotype_score,
     strengths,
     tail_mean,

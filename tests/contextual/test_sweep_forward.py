@@ -19,7 +19,7 @@ from wordbias.subspace import Subspace
 
 torch = pytest.importorskip("torch")
 
-from wordbias.contextual.heads import logits_of  # noqa: E402
+from wordbias.contextual.families import logits_of  # noqa: E402
 from wordbias.contextual.sweep.forward import (  # noqa: E402
     Forward,
     enter,

@@ -20,14 +20,9 @@ torch = pytest.importorskip("torch")
 from wordbias.contextual.sweep import run  # noqa: E402
 from wordbias.contextual.sweep.forward import Forward  # noqa: E402
 from wordbias.contextual.sweep.plan import Plan  # noqa: E402
-from wordbias.contextual.sweep.run import (  # noqa: E402
-    Kept,
-    Source,
-    Texts,
-    Workers,
-    outputs,
-)
+from wordbias.contextual.sweep.run import Kept, Source, Workers, outputs  # noqa: E402
 from wordbias.contextual.sweep.sweep import models_of  # noqa: E402
+from wordbias.contextual.tokenising import TokenisedPairs  # noqa: E402
 
 PAIRS = [
     ("the woman sat .", "she slept ."),
@@ -65,8 +60,8 @@ def plan(judge: Any) -> Plan:
 
 
 @pytest.fixture
-def texts(judge: Any) -> Texts:
-    return Texts.of(judge, PAIRS, truncate=False, budget=30)
+def texts(judge: Any) -> TokenisedPairs:
+    return TokenisedPairs.of(judge, PAIRS, truncate=False, budget=30)
 
 
 def straight(judge: Any, plan: Plan) -> np.ndarray:
@@ -83,14 +78,14 @@ def straight(judge: Any, plan: Plan) -> np.ndarray:
 
 
 def test_a_batch_does_not_change_the_logits_of_its_pairs(
-    source: Source, judge: Any, plan: Plan, texts: Texts
+    source: Source, judge: Any, plan: Plan, texts: TokenisedPairs
 ) -> None:
     found = outputs(source, judge, plan, texts)
     assert found.shape == (6, len(plan.names), 3)
     np.testing.assert_allclose(found, straight(judge, plan), rtol=0, atol=1e-5)
 
 
-def test_equal_pairs_are_read_once_and_batches_have_a_largest_size(texts: Texts) -> None:
+def test_equal_pairs_are_read_once_and_batches_have_a_largest_size(texts: TokenisedPairs) -> None:
     assert len(texts.tokens) == 5
     assert texts.places[0] == texts.places[3]
     assert sorted(np.concatenate(texts.batches).tolist()) == list(range(5))
@@ -105,8 +100,8 @@ def test_equal_pairs_are_read_once_and_batches_have_a_largest_size(texts: Texts)
 def test_long_pairs_are_cut_or_refused(judge: Any) -> None:
     long = [("the " * 30, "a cup"), ("a", "the")]
     with pytest.raises(WordbiasError, match=r"reads at most 40 tokens; a pair has 73: .the the"):
-        Texts.of(judge, [("the " * 30, "a cup " * 20)], truncate=False)
-    cut = Texts.of(judge, [("the " * 30, "a cup " * 20), *long], truncate=True)
+        TokenisedPairs.of(judge, [("the " * 30, "a cup " * 20)], truncate=False)
+    cut = TokenisedPairs.of(judge, [("the " * 30, "a cup " * 20), *long], truncate=True)
     assert max(len(one["input_ids"]) for one in cut.tokens) == 40
 
 
@@ -127,7 +122,7 @@ class Interrupting:
 
 
 def test_an_interrupted_sweep_is_resumed_with_the_same_result(
-    source: Source, judge: Any, plan: Plan, texts: Texts, tmp_path: Path,
+    source: Source, judge: Any, plan: Plan, texts: TokenisedPairs, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     expected = outputs(source, judge, plan, texts)
@@ -145,7 +140,7 @@ def test_an_interrupted_sweep_is_resumed_with_the_same_result(
 
 
 def test_without_a_file_an_interruption_says_how_to_have_one(
-    source: Source, judge: Any, plan: Plan, texts: Texts, monkeypatch: pytest.MonkeyPatch
+    source: Source, judge: Any, plan: Plan, texts: TokenisedPairs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Interrupting(monkeypatch, 1)
     with pytest.raises(Interrupted, match="with an output file"):
@@ -153,11 +148,11 @@ def test_without_a_file_an_interruption_says_how_to_have_one(
 
 
 def test_a_file_of_another_sweep_is_refused(
-    source: Source, judge: Any, plan: Plan, texts: Texts, tmp_path: Path
+    source: Source, judge: Any, plan: Plan, texts: TokenisedPairs, tmp_path: Path
 ) -> None:
     file = tmp_path / "sweep.part"
     outputs(source, judge, plan, texts, file=file)
-    other = Texts.of(judge, PAIRS[:3], truncate=False)
+    other = TokenisedPairs.of(judge, PAIRS[:3], truncate=False)
     with pytest.raises(WordbiasError, match=r"is of another sweep: its pairs"):
         outputs(source, judge, plan, other, file=file)
     fewer = Plan.of({name: plan.steps_of(i) for i, name in enumerate(plan.names[:2])}, 2)
@@ -183,7 +178,7 @@ def test_it_is_saved_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_sweep_that_fails_is_resumed(
-    source: Source, judge: Any, plan: Plan, texts: Texts, tmp_path: Path,
+    source: Source, judge: Any, plan: Plan, texts: TokenisedPairs, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     def dying(self: Workers, function: Any, items: Any, *, shared: Any, lost: str) -> Any:
@@ -203,7 +198,7 @@ def test_a_sweep_that_fails_is_resumed(
 
 
 def test_few_batches_are_read_here(
-    source: Source, judge: Any, plan: Plan, texts: Texts, monkeypatch: pytest.MonkeyPatch
+    source: Source, judge: Any, plan: Plan, texts: TokenisedPairs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Workers, "unordered", None)
     assert len(texts.batches) <= run.BATCHES_TOGETHER
@@ -217,7 +212,9 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("apart")
-def test_several_jobs_give_the_same(source: Source, judge: Any, plan: Plan, texts: Texts) -> None:
+def test_several_jobs_give_the_same(
+    source: Source, judge: Any, plan: Plan, texts: TokenisedPairs
+) -> None:
     devices.set_threads(2)
     expected = outputs(source, judge, plan, texts)
     found = outputs(source, judge, plan, texts, workers=Workers(2))
@@ -228,7 +225,7 @@ def test_several_jobs_give_the_same(source: Source, judge: Any, plan: Plan, text
 @pytest.mark.filterwarnings("default")  # of clusters that start and stop
 @pytest.mark.parametrize(("cluster", "package"), [("dask", "distributed"), ("ray", "ray")])
 def test_a_cluster_gives_what_processes_give(
-    cluster: str, package: str, source: Source, judge: Any, plan: Plan, texts: Texts
+    cluster: str, package: str, source: Source, judge: Any, plan: Plan, texts: TokenisedPairs
 ) -> None:
     pytest.importorskip(package, reason=f"{cluster} is one of the two clusters")
     devices.set_threads(2)
@@ -239,7 +236,7 @@ def test_a_cluster_gives_what_processes_give(
 
 @pytest.mark.usefixtures("apart")
 def test_a_cluster_that_is_not_installed(
-    source: Source, judge: Any, plan: Plan, texts: Texts, monkeypatch: pytest.MonkeyPatch
+    source: Source, judge: Any, plan: Plan, texts: TokenisedPairs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import importlib
 
@@ -255,7 +252,9 @@ def test_a_cluster_that_is_not_installed(
         outputs(source, judge, plan, texts, workers=Workers(2, "ray"))
 
 
-def test_damaged_weights_are_noticed(source: Source, judge: Any, plan: Plan, texts: Texts) -> None:
+def test_damaged_weights_are_noticed(
+    source: Source, judge: Any, plan: Plan, texts: TokenisedPairs
+) -> None:
     with torch.no_grad():
         judge.model.classifier.bias.fill_(torch.nan)
     with pytest.raises(WordbiasError, match="its weights are damaged"):

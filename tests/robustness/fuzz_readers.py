@@ -203,15 +203,15 @@ def kept_rows(path: Path) -> Any:
 
 load = call("formats:load", cache=False)
 vectors = call("probes.reading:load_vectors")
-adapter = call("contextual.adapter_files:read_adapter")
+adapter = call("contextual.adapters:read_adapter")
 transform = call("methods.storage:load_chain")
 nli_model = call("nli.files:Model.load")
 texts = call("probes.texts:load_texts")
 columns = call("outcomes.predictions:load_columns", ["y", "p", "g"])
 pairs = call("nli.pairs:load_pairs")
-text_pairs = call("contextual.text_pairs:load_text_pairs")
-stereoset = call("contextual.stereoset.original:load_stereoset")
-stereoset_tables = call("contextual.stereoset.data:load_data")
+text_pairs = call("contextual.labelled_pairs:load_inferences")
+stereoset = call("contextual.stereoset.stereoset:load_stereoset")
+stereoset_tables = call("contextual.stereoset.evaluate:load_data")
 quality = call("word_tasks.sets:read_set")
 attribute = call("wordlists.attribute:load_attribute")
 queries = call("wordlists.query_files:load_queries")
@@ -230,7 +230,7 @@ comparison: Any = call("comparison:read")
 
 def labelled(task: str) -> Read:
     def read(path: Path) -> Any:
-        from wordbias.contextual.fine_tuning.pairs import load_labelled
+        from wordbias.contextual.labelled_pairs import load_labelled
 
         return load_labelled(task, path)
 

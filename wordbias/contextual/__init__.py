@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Adapter": "adapters",
-    "Intervention": "interventions",
+    "Intervention": "hooks",
     "Settings": "settings",
     "Site": "sites",
     "all_settings": "settings",
-    "applied": "interventions",
+    "applied": "hooks",
     "fit_adapter": "fitting",
     "fold": "folding",
-    "load_adapter": "adapter_files",
+    "load_adapter": "adapters",
 }
 
 __all__ = [

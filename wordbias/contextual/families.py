@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from wordbias.errors import WordbiasError
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, nn
 
 PARTS = ("query", "key", "value")
 Reading = Callable[[Any, "Tensor"], "Tensor"]
@@ -310,3 +310,56 @@ def head_count(model: Any) -> int:
 def width(model: Any) -> int:
     """Return the dimension of the hidden states."""
     return int(model.config.hidden_size)
+
+
+def sentence_of(model: Any, x: Tensor) -> Tensor:
+    """Return the vector that enters the final linear layer.
+
+    Parameters
+    ----------
+    model
+        A classifier of sentences, or BERT for the next sentence.
+    x
+        What the last layer puts out at position 0, shape ``(n, d)``.
+    """
+    return _read(model)[1](model, x)
+
+
+def final_of(model: Any) -> nn.Module:
+    """Return the final linear layer."""
+    final: nn.Module = model.get_submodule(_read(model)[0].final)
+    return final
+
+
+def logits_of(model: Any, x: Tensor) -> Tensor:
+    """Return what the model puts out for vectors at position 0; dropout as the model's is."""
+    head, read = _read(model)
+    sentence = read(model, x)
+    if head.dropout:
+        sentence = model.get_submodule(head.dropout)(sentence)
+    found: Tensor = final_of(model)(sentence)
+    return found
+
+
+def check_head(model: Any) -> None:
+    """Refuse a model whose head is not known to read position 0 alone.
+
+    Raises
+    ------
+    WordbiasError
+        If it is none of the supported kinds.
+    """
+    _read(model)
+
+
+def _read(model: Any) -> tuple[Head, Reading]:
+    """Return a model's head and what makes the vector that enters its final layer."""
+    head = head_of(model)
+    if head is None or head.sentence is None:
+        every = [item for family in FAMILIES.values() for item in family.heads.items()]
+        purposes = dict.fromkeys(purpose for purpose, one in every if one.sentence is not None)
+        raise WordbiasError(
+            f"{type(model).__name__}: expected a model with a head for {' or '.join(purposes)}, "
+            "which reads the first token alone"
+        )
+    return head, head.sentence

@@ -11,7 +11,7 @@ What was fitted, as rows and tables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -24,18 +24,15 @@ from wordbias.contextual.families import PARTS, head_count
 from wordbias.contextual.hooks import check_plain, of_heads, recording
 from wordbias.contextual.sentence_pairs import SentencePair
 from wordbias.contextual.sites import Site, attention, locate_all
+from wordbias.contextual.tokenising import PURPOSE, Tokens, batches, encode
 from wordbias.devices import blas_threads, threads
 from wordbias.errors import WordbiasError, need
-from wordbias.pretrained import evaluating, usual_length
+from wordbias.pretrained import evaluating
 from wordbias.progress import progress
 from wordbias.rendering import Table
 from wordbias.results import Row, number
 from wordbias.statistics import percentile_interval, resamples
 from wordbias.subspace import Subspace, principal
-
-Tokens = dict[str, list[int]]
-
-PURPOSE = "reading sentences with an encoder"
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,42 +80,6 @@ def encode_pairs(model: Any, tokenizer: Any, pairs: Sequence[SentencePair]) -> E
         tuple(k for k, i in enumerate(kept) if len(ids[i][0]) != len(ids[i][1])),
         tuple(pair for i, pair in enumerate(pairs) if i not in set(kept)),
     )
-
-
-def encode(model: Any, tokenizer: Any, texts: Sequence[str]) -> list[Tokens]:
-    """Tokenise texts, none longer than the model reads."""
-    read = tokenizer(list(texts), truncation=True, max_length=usual_length(model, tokenizer))
-    names = [name for name in read if name != "attention_mask"]
-    return [{name: list(read[name][i]) for name in names} for i in range(len(texts))]
-
-
-def batches(
-    tokens: Sequence[Tokens], size: int, padding: int
-) -> Iterator[tuple[list[int], dict[str, Any]]]:
-    """Yield texts of like length together, padded at the right.
-
-    Yields
-    ------
-    places, inputs
-        Which texts, and their tensors with an `attention_mask`, shapes ``(batch, tokens)``.
-    """
-    torch = need("torch", extra="contextual", purpose=PURPOSE)
-    lengths = [len(text["input_ids"]) for text in tokens]
-    order = np.argsort(lengths, kind="stable").tolist()
-    for start in range(0, len(order), size):
-        places = order[start : start + size]
-        width = max(lengths[i] for i in places)
-        inputs = {
-            name: torch.tensor([_padded(tokens[i][name], width, name, padding) for i in places])
-            for name in tokens[places[0]]
-        }
-        mask = [[1] * lengths[i] + [0] * (width - lengths[i]) for i in places]
-        yield places, {**inputs, "attention_mask": torch.tensor(mask)}
-
-
-def _padded(values: list[int], width: int, name: str, padding: int) -> list[int]:
-    filler = padding if name == "input_ids" else 0
-    return values + [filler] * (width - len(values))
 
 
 Float32 = NDArray[np.float32]

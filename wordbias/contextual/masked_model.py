@@ -30,7 +30,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.contextual.stereoset.published import BLANK, Cluster, CrowsPair
+from wordbias.contextual.stereoset.crows_pairs import CrowsPair
+from wordbias.contextual.stereoset.stereoset import BLANK, Cluster
 from wordbias.errors import WordbiasError
 from wordbias.pretrained import LoadedModel, ModelLike, load_pretrained, to_float64
 from wordbias.progress import progress

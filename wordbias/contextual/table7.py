@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from wordbias.contextual.csv_files import read_text
+from wordbias.contextual.csv_files import records as read_records
 from wordbias.contextual.nli_fairness import DROP, is_viable
 from wordbias.contextual.settings import LEVELS, Settings
-from wordbias.contextual.stereoset.tables import read_text
-from wordbias.contextual.stereoset.tables import records as read_records
 from wordbias.errors import WordbiasError
 from wordbias.results import Row
 from wordbias.statistics import percentile_interval, resamples

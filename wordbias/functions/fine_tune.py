@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from wordbias.calls import public
-from wordbias.contextual.fine_tuning.pairs import TASKS, load_labelled
 from wordbias.contextual.fine_tuning.train import HEAD_ONLY, WHOLE
+from wordbias.contextual.labelled_pairs import TASKS, load_labelled
 from wordbias.errors import need
 from wordbias.functions.checks import check_choice, check_number, path_named
 from wordbias.functions.inputs import Written

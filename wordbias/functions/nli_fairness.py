@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.calls import public
+from wordbias.contextual.labelled_pairs import LabelledPairs, load_inferences
 from wordbias.contextual.nli_fairness import (
     DROP,
     PARITIES,
@@ -20,7 +21,6 @@ from wordbias.contextual.nli_fairness import (
     occupation_records,
     snli_row,
 )
-from wordbias.contextual.sentence_pairs import TextPairs, load_text_pairs
 from wordbias.embedding import EmbeddingLike
 from wordbias.errors import UsageError
 from wordbias.formats.files import check_writable, refuse_same, replacing
@@ -32,7 +32,7 @@ from wordbias.nli.files import Model
 from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.pairs import PairsLike, load_pairs, pairs_name
 from wordbias.nli.scoring import accuracy, foreign, lacking, score_set
-from wordbias.nli.test_sets import TestSet, build
+from wordbias.nli.test_sets import Pair, TestSet, build
 from wordbias.pretrained import ModelLike
 from wordbias.rendering import Table, as_csv
 from wordbias.results import Report, Row, number
@@ -188,7 +188,7 @@ def nli_fairness(
         reading = Reading(cache, skip_bad, allow_pickle)
         judged = _ours(cast("File | Model | None", model), embedding, reading, snli, test)
     else:
-        texts = None if snli is None else load_text_pairs(open_pairs(snli))  # refused sooner
+        texts = None if snli is None else load_inferences(open_pairs(snli))  # refused sooner
         classifier = Classifier.load(
             cast("ModelLike", model), labels=names_of(labels) or None, device=device
         )
@@ -256,7 +256,7 @@ def _ours(
 
 def _hugging_face(
     classifier: Classifier,
-    snli: TextPairs | None,
+    snli: LabelledPairs | None,
     test: TestSet,
     adapter: Adapter | None,
     settings: Sequence[str],
@@ -266,13 +266,17 @@ def _hugging_face(
     """Run a model of transformers, as it is and under each setting."""
     name = classifier.name
     about = {"path": name, "labels": classifier.labels(), "device": classifier.device}
-    inputs = {"model": about} | ({} if snli is None else {"snli": snli.to_dict()})
+    inputs = {"model": about} | ({} if snli is None else {"snli": snli.source()})
 
     def run(setting: str) -> _Run:
         found = classifier.score_set(test)
         if snli is None:
             return setting, found, None
-        return setting, found, (classifier.accuracy(snli.pairs, snli.labels), len(snli))
+        return (
+            setting,
+            found,
+            (classifier.accuracy([Pair(*pair) for pair in snli.pairs], snli.labels), len(snli)),
+        )
 
     def runs() -> Iterator[_Run]:
         yield run("")

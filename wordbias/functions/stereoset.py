@@ -8,12 +8,13 @@ from typing import Any
 
 from wordbias.calls import public
 from wordbias.contextual.adapters import Adapter, load_adapter
+from wordbias.contextual.stereoset.crows_pairs import CrowsPairs
 from wordbias.contextual.stereoset.evaluate import Data, DataLike, Found, Judge, load_data
 from wordbias.contextual.stereoset.gsss import Gsss
-from wordbias.contextual.stereoset.published import KINDS, CrowsPairs, StereoSet
 from wordbias.contextual.stereoset.repair import Repaired
 from wordbias.contextual.stereoset.repair import repair as repair_swaps
 from wordbias.contextual.stereoset.scores import SHARE, Rounding, Settings, extremes
+from wordbias.contextual.stereoset.stereoset import KINDS, StereoSet
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import check_writable, refuse_same, replacing
 from wordbias.functions.checks import check_number

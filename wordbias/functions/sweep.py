@@ -10,9 +10,10 @@ from typing import Any
 
 from wordbias.calls import public
 from wordbias.contextual.fitting import TOKENS, Recipe
+from wordbias.contextual.labelled_pairs import load_inferences
 from wordbias.contextual.nli_fairness import DROP, Parity, Viability, is_viable
 from wordbias.contextual.sent_debias import LIMIT, TextLike, fit_with_baseline
-from wordbias.contextual.sentence_pairs import SentencePairsLike, load_text_pairs
+from wordbias.contextual.sentence_pairs import SentencePairsLike
 from wordbias.contextual.stereoset.evaluate import DataLike, load_data
 from wordbias.contextual.stereoset.gsss import Gsss, load_gsss
 from wordbias.contextual.stereoset.repair import repair as repair_swaps
@@ -217,7 +218,7 @@ def sweep(
             if repair:
                 versions["repaired"] = repair_swaps(gsss).gsss
             test = build("parity", Templates.load(words), as_published=as_published)
-            labelled = load_text_pairs(open_pairs(snli))
+            labelled = load_inferences(open_pairs(snli))
             meant = (next_label,) if next_label else ()
             sources = {
                 "next-sentence": run.Source("next sentence", model, meant, device),
@@ -258,7 +259,7 @@ def sweep(
             inputs["stereoset"] = {
                 "path": gsss.path, "sha256": gsss.sha256, "triples": len(gsss.triples)
             }  # fmt: skip
-            inputs["snli"] = labelled.to_dict()
+            inputs["snli"] = labelled.source()
         notes = _remarks(entries, drop, relative)
         if table is None and sent_debias is None:
             notes.append("without SENT-Debias: it needs a text, --sent-debias TEXT")

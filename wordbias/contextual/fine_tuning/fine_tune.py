@@ -15,8 +15,8 @@ from typing import Any
 
 from wordbias.contextual.fine_tuning.distributed import joined, launched
 from wordbias.contextual.fine_tuning.heads import Headed, load_headed
-from wordbias.contextual.fine_tuning.pairs import LabelledPairs
 from wordbias.contextual.fine_tuning.train import Recipe, Rounds, Tuned, fine_tune
+from wordbias.contextual.labelled_pairs import LabelledPairs
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import check_new, locked, new_folder
 from wordbias.pretrained import (

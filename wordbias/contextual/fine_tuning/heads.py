@@ -9,9 +9,8 @@ from typing import Any
 
 import torch
 
-from wordbias.contextual.families import base_of, family_of
-from wordbias.contextual.fine_tuning.pairs import NEXT
-from wordbias.contextual.heads import check_head
+from wordbias.contextual.families import base_of, check_head, family_of
+from wordbias.contextual.labelled_pairs import NEXT
 from wordbias.errors import WordbiasError
 from wordbias.nli.predictions import label_places
 from wordbias.pretrained import LoadedModel, load_pretrained

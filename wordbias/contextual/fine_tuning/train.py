@@ -23,13 +23,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from wordbias.checkpoints import State
-from wordbias.contextual.families import base_of
+from wordbias.contextual.families import base_of, logits_of
 from wordbias.contextual.fine_tuning.distributed import ALONE, Processes
 from wordbias.contextual.fine_tuning.heads import Headed, encoder_parameters
-from wordbias.contextual.fine_tuning.pairs import LabelledPairs
-from wordbias.contextual.fitting import Tokens, batches
-from wordbias.contextual.heads import logits_of
-from wordbias.contextual.sweep.run import Texts
+from wordbias.contextual.labelled_pairs import LabelledPairs
+from wordbias.contextual.tokenising import TokenisedPairs, Tokens, batches
 from wordbias.devices import threads
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.progress import progress
@@ -201,11 +199,13 @@ class Reader:
     """Logits of pairs, by whole passes."""
 
     model: Any
-    texts: Texts
+    texts: TokenisedPairs
     device: str
     lengths: NDArray[np.intp]
 
-    def __init__(self, model: Any, texts: Texts, device: str, processes: Processes = ALONE) -> None:
+    def __init__(
+        self, model: Any, texts: TokenisedPairs, device: str, processes: Processes = ALONE
+    ) -> None:
         self.model, self.texts, self.device = model, texts, device
         self.lengths = np.array([len(one["input_ids"]) for one in texts.tokens])
 
@@ -227,7 +227,9 @@ class Cached(Reader):
 
     first: Tensor
 
-    def __init__(self, model: Any, texts: Texts, device: str, processes: Processes = ALONE) -> None:
+    def __init__(
+        self, model: Any, texts: TokenisedPairs, device: str, processes: Processes = ALONE
+    ) -> None:
         super().__init__(model, texts, device)
         first = torch.zeros(len(texts.tokens), model.config.hidden_size)
         own = texts.batches[processes.rank :: processes.count]
@@ -261,7 +263,7 @@ class Part:
         processes: Processes = ALONE,
     ) -> Part:
         """Tokenise pairs for a model."""
-        texts = Texts.of(headed, data.pairs, truncate=True, budget=_READ)
+        texts = TokenisedPairs.of(headed, data.pairs, truncate=True, budget=_READ)
         targets = torch.tensor(headed.places)[torch.from_numpy(data.labels)]
         return cls(kind(headed.model, texts, headed.device, processes), texts.places, targets)
 

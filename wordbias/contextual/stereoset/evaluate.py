@@ -14,29 +14,22 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from wordbias.contextual.csv_files import Source, header_of, read_text
 from wordbias.contextual.hooks import Intervention, applied
 from wordbias.contextual.masked_model import MaskedModel, blank_scores, pair_scores
 from wordbias.contextual.next_sentence import NextSentence
+from wordbias.contextual.stereoset.crows_pairs import CrowsPairs, crows_rows, parse_crows_pairs
 from wordbias.contextual.stereoset.gsss import LABELS, Gsss, Sentences, parse_gsss
-from wordbias.contextual.stereoset.published import (
-    KINDS,
-    Cluster,
-    CrowsPairs,
-    StereoSet,
-    parse_crows_pairs,
-    parse_stereoset,
-)
 from wordbias.contextual.stereoset.repair import Repaired
 from wordbias.contextual.stereoset.scores import (
     Float,
     Settings,
-    crows_rows,
     distances,
     gsss_rows,
     stereoset_rows,
     strengths,
 )
-from wordbias.contextual.stereoset.tables import Source, header_of, read_text
+from wordbias.contextual.stereoset.stereoset import KINDS, Cluster, StereoSet, parse_stereoset
 from wordbias.errors import WordbiasError
 from wordbias.pretrained import ModelLike, evaluating, name_of
 from wordbias.results import Row

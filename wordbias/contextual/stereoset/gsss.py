@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from wordbias.contextual.stereoset.tables import Source, read_text, records
+from wordbias.contextual.csv_files import Source, read_text, records
 from wordbias.errors import WordbiasError
 
 LABELS = ("stereotype", "anti-stereotype", "unrelated")

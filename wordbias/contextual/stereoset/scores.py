@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.contextual.stereoset.gsss import GENDERS, Gsss
-from wordbias.contextual.stereoset.published import DIRECTIONS, Cluster, CrowsPairs
+from wordbias.contextual.stereoset.stereoset import Cluster
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
@@ -278,10 +278,6 @@ def _part(p: Float, subject: str, about: dict[str, Any], settings: Settings) -> 
     yield row("mean-strength", s, n, {})
 
 
-_DIGITS = 3
-"""To which CrowS-Pairs' own metric rounds what it compares."""
-
-
 def stereoset_rows(
     clusters: Sequence[Cluster],
     scores: Float,
@@ -335,39 +331,3 @@ def _cat(
     ):
         interval = percentile_interval(drawn[:, i])._asdict()
         yield Row(subject, name, value, {**about, **ideal(name), **interval})
-
-
-def crows_rows(
-    data: CrowsPairs, scores: Float, subject: str, settings: Settings | None = None
-) -> list[Row]:
-    """Measure how often the more stereotyping sentence is the likelier one: neutral .5.
-
-    Parameters
-    ----------
-    scores
-        Pseudo-log-likelihoods, shape ``(n, 2)``: more, less.
-
-    Returns
-    -------
-    list of Row
-        ``crows`` of all pairs, of each direction and of each type of bias.
-    """
-    settings = settings or Settings()
-    compared = np.round(scores, _DIGITS) if settings.as_published else scores
-    better = preferred(compared[:, 0], compared[:, 1], settings.ties)
-    rows = []
-    for subset, chosen in _subsets(data).items():
-        if chosen.any():
-            about = {"subset": subset, "n": int(chosen.sum()), **ideal("crows")}
-            interval = settings.interval(better[chosen], lambda x: x.mean(-1))
-            value = float(better[chosen].mean())
-            rows.append(Row(subject, "crows", value, {**about, **interval}))
-    return rows
-
-
-def _subsets(data: CrowsPairs) -> dict[str, NDArray[np.bool_]]:
-    direction = np.array([pair.direction for pair in data.pairs])
-    bias = np.array([pair.bias_type for pair in data.pairs])
-    subsets: dict[str, NDArray[np.bool_]] = {ALL: np.ones(len(bias), bool)}
-    subsets |= {one: direction == one for one in DIRECTIONS}
-    return subsets | {one: bias == one for one in dict.fromkeys(bias.tolist())}

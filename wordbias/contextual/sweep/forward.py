@@ -32,12 +32,14 @@ from torch import Tensor, nn
 from wordbias.contextual.families import (
     Family,
     base_of,
+    check_head,
     family_of,
+    final_of,
     head_count,
     layer_count,
     module_at,
+    sentence_of,
 )
-from wordbias.contextual.heads import check_head, final_of, sentence_of
 from wordbias.contextual.hooks import Calls, Intervention, Removal, applied, changing
 from wordbias.contextual.sites import Place, Site, locate
 from wordbias.contextual.sweep.plan import CLS, SENTENCE, TOKENS, Plan, Steps

@@ -8,7 +8,6 @@ Pairs of texts as a model reads them: tokens, and batches of like length.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,15 +21,14 @@ from numpy.typing import NDArray
 
 from wordbias.checkpoints import read_checkpoint, write_checkpoint
 from wordbias.contextual.adapters import Fingerprint
-from wordbias.contextual.fitting import Tokens, batches
 from wordbias.contextual.next_sentence import NextSentence
 from wordbias.contextual.sweep.forward import Forward
 from wordbias.contextual.sweep.plan import Plan
+from wordbias.contextual.tokenising import TokenisedPairs
 from wordbias.devices import threads
 from wordbias.errors import Interrupted, UsageError, WordbiasError
 from wordbias.nli.hugging_face import Classifier
-from wordbias.pretrained import LoadedModel, ModelLike, need_transformers, silent
-from wordbias.probes.tokenising import batched
+from wordbias.pretrained import ModelLike
 from wordbias.progress import progress
 from wordbias.workers import Workers
 
@@ -102,89 +100,6 @@ class Kept:
         self.saved = time.monotonic()
 
 
-Places = NDArray[np.intp]
-BUDGET = 2048
-
-
-@dataclass(frozen=True, eq=False)
-class Texts:
-    """Distinct pairs, tokenised.
-
-    Attributes
-    ----------
-    tokens
-        Of each distinct pair.
-    places
-        For each pair that was given its place among them, shape ``(n,)``.
-    batches
-        Places of the distinct pairs that are read together, the longest first.
-    padding
-        The token that fills up.
-    """
-
-    tokens: Sequence[Tokens]
-    places: Places
-    batches: Sequence[Places]
-    padding: int
-
-    @classmethod
-    def of(
-        cls,
-        model: LoadedModel,
-        pairs: Sequence[tuple[str, str]],
-        *,
-        truncate: bool,
-        budget: int = BUDGET,
-    ) -> Texts:
-        """Tokenise pairs.
-
-        Parameters
-        ----------
-        truncate
-            Cut pairs that are longer than the model reads; else they are refused.
-        budget
-            Tokens in a batch, padding included.
-
-        Raises
-        ------
-        WordbiasError
-            If a pair is too long.
-        """
-        distinct = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
-        limit = model.longest if truncate else None
-        tokens = _tokenised(model.tokenizer, list(distinct), limit)
-        lengths = np.array([len(one["input_ids"]) for one in tokens])
-        model.check_lengths(lengths, "a pair", lambda i: list(distinct)[i][0])
-        order = np.argsort(-lengths, kind="stable")
-        return cls(
-            tokens,
-            np.array([distinct[pair] for pair in pairs]),
-            list(batched(order, lengths, budget)),
-            model.tokenizer.pad_token_id or 0,
-        )
-
-    def inputs(self, batch: int) -> tuple[Places, dict[str, Any]]:
-        """Return which pairs a batch holds, and the model's inputs, shape ``(B, T)`` each."""
-        chosen = self.batches[batch]
-        ((order, inputs),) = batches([self.tokens[i] for i in chosen], len(chosen), self.padding)
-        return chosen[order], inputs
-
-    def sha256(self) -> str:
-        """Return a hash of all tokens, in order, and how they are batched."""
-        digest = hashlib.sha256(json.dumps([dict(one) for one in self.tokens]).encode())
-        digest.update(json.dumps([len(batch) for batch in self.batches]).encode())
-        return digest.hexdigest()
-
-
-def _tokenised(tokenizer: Any, pairs: Sequence[tuple[str, str]], limit: int | None) -> list[Tokens]:
-    first, second = (list(side) for side in zip(*pairs, strict=True))
-    how = {} if limit is None else {"truncation": True, "max_length": limit}
-    with silent(need_transformers()):
-        read = tokenizer(first, second, **how)
-    names = [name for name in read if name != "attention_mask"]
-    return [{name: list(read[name][i]) for name in names} for i in range(len(first))]
-
-
 BATCHES_TOGETHER = 4
 """Batches that a process is given at a time."""
 
@@ -222,7 +137,7 @@ def outputs(
     source: Source,
     judge: NextSentence | Classifier,
     plan: Plan,
-    texts: Texts,
+    texts: TokenisedPairs,
     *,
     file: Path | None = None,
     workers: Workers | None = None,
@@ -270,7 +185,7 @@ def outputs(
     return kept.logits[texts.places]
 
 
-def _about(model: Any, plan: Plan, texts: Texts) -> dict[str, Any]:
+def _about(model: Any, plan: Plan, texts: TokenisedPairs) -> dict[str, Any]:
     digest = hashlib.sha256()
     for i, name in enumerate(plan.names):
         digest.update(name.encode())
@@ -288,7 +203,7 @@ def _stream(
     source: Source,
     judge: NextSentence | Classifier,
     plan: Plan,
-    texts: Texts,
+    texts: TokenisedPairs,
     left: Sequence[int],
     workers: Workers,
 ) -> Iterator[_Done]:
@@ -304,7 +219,7 @@ def _stream(
         yield from done
 
 
-def _batch(forward: Forward, device: str, texts: Texts, batch: int) -> _Done:
+def _batch(forward: Forward, device: str, texts: TokenisedPairs, batch: int) -> _Done:
     places, inputs = texts.inputs(batch)
     with torch.inference_mode():
         logits = forward({name: x.to(device) for name, x in inputs.items()})
@@ -328,7 +243,9 @@ def _worker(source: Source, plan: Plan, part: dict[int, Any]) -> list[_Done]:
     ]
 
 
-def _part(texts: Texts, group: Sequence[int]) -> dict[int, tuple[NDArray[np.intp], Texts]]:
+def _part(
+    texts: TokenisedPairs, group: Sequence[int]
+) -> dict[int, tuple[NDArray[np.intp], TokenisedPairs]]:
     """Cut out batches, each as texts of its own with the places they are to be stored at."""
     found = {}
     for batch in group:
@@ -336,5 +253,5 @@ def _part(texts: Texts, group: Sequence[int]) -> dict[int, tuple[NDArray[np.intp
         places, _ = texts.inputs(batch)
         tokens = [texts.tokens[i] for i in chosen]
         own = np.arange(len(chosen))
-        found[batch] = (places, Texts(tokens, own, [own], texts.padding))
+        found[batch] = (places, TokenisedPairs(tokens, own, [own], texts.padding))
     return found

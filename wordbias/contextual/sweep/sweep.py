@@ -16,16 +16,17 @@ from numpy.typing import NDArray
 from wordbias.contextual.adapters import Adapter
 from wordbias.contextual.families import layer_count
 from wordbias.contextual.hooks import Intervention
+from wordbias.contextual.labelled_pairs import LabelledPairs
 from wordbias.contextual.next_sentence import NextSentence
 from wordbias.contextual.nli_fairness import Viability, fairness_rows, snli_row
-from wordbias.contextual.sentence_pairs import TextPairs
 from wordbias.contextual.settings import SENT_DEBIAS as BASELINE
 from wordbias.contextual.settings import all_settings
 from wordbias.contextual.stereoset.gsss import LABELS, Gsss
 from wordbias.contextual.stereoset.scores import ALL, Settings, gsss_rows
 from wordbias.contextual.sweep.plan import Plan
-from wordbias.contextual.sweep.run import Source, Texts, outputs
+from wordbias.contextual.sweep.run import Source, outputs
 from wordbias.contextual.table7 import BASE, SENT_DEBIAS, Entry
+from wordbias.contextual.tokenising import TokenisedPairs
 from wordbias.nli.hugging_face import Classifier, as_written
 from wordbias.nli.test_sets import TestSet
 from wordbias.pretrained import evaluating
@@ -182,7 +183,7 @@ class Part:
     ) -> tuple[list[str], Float32]:
         """Return the names of the models and their logits, shape ``(n, models, labels)``."""
         plan = Plan.of(models_of(self.adapter), layer_count(self.judge.model))
-        texts = Texts.of(self.judge, pairs, truncate=truncate)
+        texts = TokenisedPairs.of(self.judge, pairs, truncate=truncate)
         with evaluating(self.judge.model):
             found = outputs(self.source, self.judge, plan, texts, file=self.file, workers=workers)
         return list(plan.names), found
@@ -193,7 +194,7 @@ def sweep(
     inferring: Part,
     versions: Mapping[str, Gsss],
     test: TestSet,
-    snli: TextPairs,
+    snli: LabelledPairs,
     *,
     settings: Settings,
     parity: str,

@@ -1,7 +1,4 @@
-"""StereoSet as Nadeem et al. (2021) publish it: JSON, between and within sentences.
-
-CrowS-Pairs (Nangia et al. 2020): two sentences, of which one says more of a stereotype.
-"""
+"""StereoSet as Nadeem et al. (2021) publish it: JSON, between and within sentences."""
 
 from __future__ import annotations
 
@@ -14,8 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from wordbias.contextual.csv_files import Source, read_text
 from wordbias.contextual.stereoset.gsss import LABELS
-from wordbias.contextual.stereoset.tables import Source, read_text, records
 from wordbias.errors import WordbiasError
 from wordbias.formats.source import is_half
 
@@ -232,52 +229,3 @@ def published_word(context: str, sentence: str, name: str) -> str:
             f"intrasentence {name}: {sentence!r} has no word where {context!r} has its last {BLANK}"
         )
     return word
-
-
-DIRECTIONS = ("stereo", "antistereo")
-_COLUMNS = {name: [name] for name in ("sent_more", "sent_less", "stereo_antistereo", "bias_type")}
-
-
-@dataclass(frozen=True)
-class CrowsPair:
-    """The sentence that is more of a stereotype, the one that is less, and what they are about."""
-
-    more: str
-    less: str
-    direction: str
-    bias_type: str
-
-
-@dataclass(frozen=True)
-class CrowsPairs:
-    """The pairs of a file, and where they came from."""
-
-    path: str
-    sha256: str
-    pairs: Sequence[CrowsPair]
-
-
-def load_crows_pairs(path: str | Path) -> CrowsPairs:
-    """Read the published CSV.
-
-    Raises
-    ------
-    WordbiasError
-        If columns are missing, or a row cannot be used (with its line).
-    """
-    return parse_crows_pairs(read_text(path))
-
-
-def parse_crows_pairs(source: Source) -> CrowsPairs:
-    """Read the text of such a file; errors are those of `load_crows_pairs`."""
-    pairs = []
-    for line, row in records(source, _COLUMNS):
-        if row["stereo_antistereo"] not in DIRECTIONS:
-            raise WordbiasError(
-                f"{source.path}: line {line}: stereo_antistereo: expected one of "
-                f"{', '.join(DIRECTIONS)}, found {row['stereo_antistereo']!r}"
-            )
-        pairs.append(CrowsPair(*row.values()))
-    if not pairs:
-        raise WordbiasError(f"{source.path}: holds no pair, only a line of names")
-    return CrowsPairs(source.path, source.sha256, pairs)
