@@ -203,7 +203,7 @@ def kept_rows(path: Path) -> Any:
 
 load = call("formats:load", cache=False)
 vectors = call("probes.reading:load_vectors")
-adapter = call("contextual.adapters:read_adapter")
+adapter = call("contextual.adapters:Adapter.load")
 transform = call("methods.storage:load_chain")
 nli_model = call("nli.files:Model.load")
 texts = call("probes.texts:load_texts")
@@ -356,7 +356,9 @@ READERS = [
         seeds.packed(seeds.SENTENCES),
         every("probes.in_context.sentences:read_sentences"),
     ),
-    Reader("running text", "s.txt", seeds.SENTENCES, every("contextual.sent_debias:lines_of")),
+    Reader(
+        "running text", "s.txt", seeds.SENTENCES, every("contextual.sent_debias:read_sentences")
+    ),
     Reader("sentence pairs", "p.txt", seeds.SENTENCE_PAIRS, sentence_pairs),
     Reader("sentence pairs in TOML", "p.toml", seeds.SENTENCE_PAIRS_TOML, sentence_pairs),
     Reader("labels", "l.txt", b"F\nM\nF\n", call("probes.labels:read_labels")),

@@ -1,7 +1,4 @@
-"""Pairs of sentences that differ in a gender only: ours, or a file's.
-
-Labelled sentence pairs as they are written, for models that tokenise by themselves.
-"""
+"""Pairs of sentences that differ in a gender only: the built-in ones, or those of a file."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ _WRITE = 'write it as [["She left.", "He left."], ...]'
 
 
 class SentencePair(NamedTuple):
-    """A sentence and its counterpart: of the built-in list the female version first."""
+    """A sentence and its counterpart; in the built-in list the female version comes first."""
 
     first: str
     second: str
@@ -45,7 +42,7 @@ def sentence_pairs(path: SentencePairsLike | None = None) -> tuple[SentencePair,
     Raises
     ------
     WordbiasError
-        If the file cannot be read or something in it is no pair; the message says where.
+        If the file cannot be read or something in it is no pair; the message names the place.
     """
     if path is None or isinstance(path, (str, os.PathLike)):
         file = packaged(BUILT_IN) if path is None else Path(path)

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from wordbias.contextual.families import base_of, check_head, family_of
+from wordbias.contextual.families import base_of, family_of, text_head_of
 from wordbias.contextual.labelled_pairs import NEXT
 from wordbias.errors import WordbiasError
 from wordbias.nli.predictions import label_places
@@ -69,7 +69,7 @@ def load_headed(task: str, names: Sequence[str], model: str, seed: int = 0) -> H
             loaded, places = _with_classifier(loaded, names), tuple(range(len(names)))
         elif own:
             _name_outputs(loaded.model.config, names)
-    check_head(loaded.model)
+    text_head_of(loaded.model)  # refuses other heads
     loaded = replace(loaded, model=loaded.model.float(), precision="float32")
     return Headed(**vars(loaded), places=places)
 
