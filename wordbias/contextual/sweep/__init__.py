@@ -1,1 +1,1 @@
-"""The sweep over all settings of Dawkins et al. (2024), for little more than the cost of one pass."""
+"""The sweep over all settings of Dawkins et al. (2024), in little more than one pass."""
