@@ -1,4 +1,4 @@
-"""A classification head on an encoder, trained: inference, or what sentence comes next."""
+"""Fine-tuning of an encoder for natural language inference or next-sentence prediction."""
 
 from __future__ import annotations
 
@@ -116,15 +116,14 @@ def fine_tune(
     check_number("--rate", rate, 0, above=True)
     check_number("--warmup", warmup, 0, 1)
     need("torch", extra="contextual", purpose=_PURPOSE)
-    from wordbias.contextual.fine_tuning import distributed
-    from wordbias.contextual.fine_tuning import fine_tune as running
-    from wordbias.contextual.fine_tuning import fine_tune as storing
+    from wordbias.contextual.fine_tuning import fine_tune as tuning
+    from wordbias.contextual.fine_tuning.distributed import launched
 
-    count, rank = distributed.launched()
+    count, rank = launched()
     if rank:
         set_quiet(True)
     folder = os.fspath(output)
-    storing.check_folder(folder)
+    tuning.check_folder(folder)
     data = load_labelled(task, _pairs("--train", train, task), seed).head(limit)
     judged = load_labelled(task, _pairs("--dev", dev, task), seed)
     recipe = (HEAD_ONLY if head_only else WHOLE).with_changes(
@@ -137,8 +136,8 @@ def fine_tune(
         seed=seed,
         half=is_half(precision),
     )
-    before = storing.is_finished(folder)
-    tuned, headed = running.run(task, model, data, judged, recipe, folder, device)
+    before = tuning.is_finished(folder)
+    tuned, headed = tuning.fine_tune(task, model, data, judged, recipe, folder, device)
     low, high = wilson(tuned.accuracy, len(judged))
     row = Row(
         Path(folder).name,
@@ -184,7 +183,7 @@ def _pairs(option: str, given: PairsLike, task: str) -> PairsLike:
 
 
 def tells() -> bool:
-    """Say whether this is the first of the processes that train together, which alone prints."""
+    """Return whether this is the first of the processes that train together, which prints."""
     from wordbias.contextual.fine_tuning.distributed import launched
 
     return launched()[1] == 0

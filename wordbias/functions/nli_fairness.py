@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 
 _SNLI = "snli-accuracy"
 _Run = tuple[str, NDArray[np.float32], tuple[float, int] | None]
-"""A setting, the probabilities of the set's pairs, and the accuracy on how many of SNLI's."""
+"""A setting, the probabilities of the test set, and accuracy and number of the SNLI pairs."""
 
 
-class _Judged(NamedTuple):
-    """What is judged, and its runs: as it is, and under each setting of an adapter."""
+class _Evaluated(NamedTuple):
+    """A model and its runs: unmodified, and with each setting of an adapter."""
 
     subject: str
     described: str
@@ -186,45 +186,45 @@ def nli_fairness(
     )
     if is_ours:
         reading = Reading(cache, skip_bad, allow_pickle)
-        judged = _ours(cast("File | Model | None", model), embedding, reading, snli, test)
+        result = _ours(cast("File | Model | None", model), embedding, reading, snli, test)
     else:
         texts = None if snli is None else load_inferences(open_pairs(snli))  # refused sooner
         classifier = Classifier.load(
             cast("ModelLike", model), labels=names_of(labels) or None, device=device
         )
         file = path_of(adapter) or "adapter"
-        judged = _hugging_face(classifier, texts, test, fitted, settings, file, force)
-    rows, records = _measured(judged, test, parity, Viability(base_snli, drop, relative), seed)
+        result = _hugging_face(classifier, texts, test, fitted, settings, file, force)
+    rows, records = _measured(result, test, parity, Viability(base_snli, drop, relative), seed)
     if output is not None:
         with replacing(output) as stream:
             stream.write(as_csv(records).encode())
     words = " and ".join(filler.word for filler in test.hypotheses)
     return Report(
-        inputs=judged.inputs,
+        inputs=result.inputs,
         rows=rows,
         tables=[_table(rows, parity, drop, relative)],
         heading=[
-            f"NLI fairness of {judged.described}: {len(test):,} pairs about {words}, all neutral."
+            f"NLI fairness of {result.described}: {len(test):,} pairs about {words}, all neutral."
         ],
         closing=[f"Written: {output}."] if output is not None else [],
         seed=seed,
-        notes=judged.notes,
+        notes=result.notes,
     )
 
 
 def _measured(
-    judged: _Judged, test: TestSet, parity: Parity, viability: Viability, seed: int
+    result: _Evaluated, test: TestSet, parity: Parity, viability: Viability, seed: int
 ) -> tuple[list[Row], list[dict[str, Any]]]:
-    """Return rows, and records of every occupation, of all runs; the first one is the base."""
+    """Return rows, and records of every occupation, of all runs; the first run is the base."""
     rows: list[Row] = []
     records: list[dict[str, Any]] = []
-    for setting, found, right in judged.runs:
+    for setting, found, right in result.runs:
         rows += fairness_rows(
-            test, found, judged.subject, parity=parity, setting=setting, seed=seed
+            test, found, result.subject, parity=parity, setting=setting, seed=seed
         )
         records += [{"setting": setting, **one} for one in occupation_records(test, found)]
         if right is not None:
-            rows.append(snli_row(*right, judged.subject, setting=setting, viability=viability))
+            rows.append(snli_row(*right, result.subject, setting=setting, viability=viability))
             if viability.base is None:
                 viability = viability._replace(base=right[0])
     return rows, records
@@ -236,8 +236,8 @@ def _ours(
     reading: Reading,
     snli: PairsLike | None,
     test: TestSet,
-) -> _Judged:
-    """Run decomposable attention on an embedding."""
+) -> _Evaluated:
+    """Evaluate decomposable attention on an embedding."""
     ours = open_ours(given, embedding, reading)
     model, read = ours.model, ours.embedding
     inputs: dict[str, dict[str, Any]] = {
@@ -251,7 +251,9 @@ def _ours(
     scored = score_set(model, read, test)
     right = None if pairs is None else (accuracy(model, read, pairs), len(pairs))
     notes = [*foreign(model, read), *lacking([scored], read)]
-    return _Judged(read.name, ours.described(), inputs, [("", scored.probabilities, right)], notes)
+    return _Evaluated(
+        read.name, ours.described(), inputs, [("", scored.probabilities, right)], notes
+    )
 
 
 def _hugging_face(
@@ -262,8 +264,8 @@ def _hugging_face(
     settings: Sequence[str],
     file: str,
     force: bool,
-) -> _Judged:
-    """Run a model of transformers, as it is and under each setting."""
+) -> _Evaluated:
+    """Evaluate a Hugging Face model, unmodified and with each setting."""
     name = classifier.name
     about = {"path": name, "labels": classifier.labels(), "device": classifier.device}
     inputs = {"model": about} | ({} if snli is None else {"snli": snli.source()})
@@ -289,11 +291,11 @@ def _hugging_face(
                     found = run(setting)
                 yield found
 
-    return _Judged(Path(name).name, f"the Hugging Face model {name}", inputs, runs())
+    return _Evaluated(Path(name).name, f"the Hugging Face model {name}", inputs, runs())
 
 
 def _table(rows: Sequence[Row], parity: str, drop: float, relative: bool) -> Table:
-    """One line a setting."""
+    """Return the table with one line a setting."""
     cells = []
     for setting in dict.fromkeys(row.details["setting"] for row in rows):
         found = {_key(row): row for row in rows if row.details["setting"] == setting}
@@ -318,7 +320,7 @@ def _table(rows: Sequence[Row], parity: str, drop: float, relative: bool) -> Tab
 
 
 def _key(row: Row) -> str:
-    """Both kinds of parity have one name."""
+    """Return the key of a row; both kinds of parity are one measure."""
     return f"{row.measure} {row.details['parity']}" if row.measure == "nli-parity" else row.measure
 
 

@@ -1,4 +1,4 @@
-"""CrowS-Pairs (Nangia et al. 2020): two sentences, of which one says more of a stereotype."""
+"""CrowS-Pairs (Nangia et al. 2020): pairs of a more and a less stereotyping sentence."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from wordbias.measures.registry import ideal
 from wordbias.results import Row
 
 _DIGITS = 3
-"""To which CrowS-Pairs' own metric rounds what it compares."""
+"""Digits to which CrowS-Pairs' own metric rounds the scores that it compares."""
 DIRECTIONS = ("stereo", "antistereo")
 _COLUMNS = {name: [name] for name in ("sent_more", "sent_less", "stereo_antistereo", "bias_type")}
 
 
 @dataclass(frozen=True)
 class CrowsPair:
-    """The sentence that is more of a stereotype, the one that is less, and what they are about."""
+    """The more and the less stereotyping sentence, their direction and type of bias."""
 
     more: str
     less: str
@@ -33,7 +33,7 @@ class CrowsPair:
 
 @dataclass(frozen=True)
 class CrowsPairs:
-    """The pairs of a file, and where they came from."""
+    """The pairs of a file, with its path and hash."""
 
     path: str
     sha256: str
@@ -52,7 +52,7 @@ def load_crows_pairs(path: str | Path) -> CrowsPairs:
 
 
 def parse_crows_pairs(source: Source) -> CrowsPairs:
-    """Read the text of such a file; errors are those of `load_crows_pairs`."""
+    """Parse the published CSV; errors are those of `load_crows_pairs`."""
     pairs = []
     for line, row in records(source, _COLUMNS):
         if row["stereo_antistereo"] not in DIRECTIONS:
