@@ -17,7 +17,7 @@ from wordbias.biographies.classifier import (  # noqa: E402
     Fitted,
     Labelled,
     new_head,
-    predictions,
+    predict,
     train_head,
 )
 from wordbias.contextual.fine_tuning.train import (  # noqa: E402
@@ -109,7 +109,7 @@ def test_separable_classes_are_separated() -> None:
     x[:, 0] = (2 * y - 1) * (0.5 + rng.random(200))
     fitted = train_head(Labelled(x, y), Labelled(x, y), 2, replace(HEAD, epochs=200, rate=0.02))
     assert fitted.accuracy == 1
-    assert np.array_equal(predictions(fitted.head, x), y)
+    assert np.array_equal(predict(fitted.head, x), y)
     direction = np.diff(parameters(fitted.head)[0], axis=0)[0]
     assert abs(direction[0]) == np.abs(direction).max()
 
@@ -159,10 +159,10 @@ def test_the_best_on_dev_is_a_copy() -> None:
     data = overlapping(classes=2)
     upside_down = Labelled(data.vectors, 1 - data.labels)
     fitted = train_head(data, upside_down, 2, replace(HEAD, epochs=60, rate=0.05))
-    found = (predictions(fitted.head, data.vectors) == upside_down.labels).mean()
+    found = (predict(fitted.head, data.vectors) == upside_down.labels).mean()
     assert found == pytest.approx(fitted.accuracy, abs=1e-12)
     late = train_head(data, data, 2, replace(HEAD, epochs=60, rate=0.05))
-    assert (predictions(late.head, data.vectors) == upside_down.labels).mean() < found
+    assert (predict(late.head, data.vectors) == upside_down.labels).mean() < found
     assert fitted.round < 60
 
 

@@ -15,7 +15,7 @@ from small_bios import small_bios
 from wordbias.biographies.data import Biographies
 from wordbias.biographies.job import (
     LEAST_BLOCKS,
-    Where,
+    Run,
     conditional_entropy,
     gap_rows,
     gender_rows,
@@ -34,7 +34,7 @@ from wordbias.probes.schedule import FRACTIONS, needed
 from wordbias.results import Row
 from wordbias.wordlists.queries import load_queries
 
-HERE = Where("subsample", "own", 3)
+HERE = Run("subsample", "own", 3)
 (CAREER,) = (query for query in load_queries() if query.name == "weat6")
 Codes = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1)), min_size=1, max_size=40)
 

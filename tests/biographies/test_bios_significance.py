@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordbias.biographies.summary import FEWEST, PairedTest, compared, too_few, with_holm
+from wordbias.biographies.summary import FEWEST, PairedTest, paired_test, too_few, with_holm
 
 
 def test_six_pairs_are_the_fewest_that_can_have_a_star() -> None:
@@ -16,12 +16,12 @@ def test_six_pairs_are_the_fewest_that_can_have_a_star() -> None:
 def test_pairs_are_seeds_that_have_both() -> None:
     base = np.array([1.0, 2, 3, 4, 5, 6, np.nan, 8])
     values = base + np.array([1, 2, 3, 1, 2, 3, 9, np.nan])
-    assert compared(values, base) == PairedTest(2 / 64, 6)
-    fewer = compared(values[1:], base[1:])
+    assert paired_test(values, base) == PairedTest(2 / 64, 6)
+    fewer = paired_test(values[1:], base[1:])
     assert fewer == PairedTest(None, 5, "the smallest p that 5 pairs of seeds can have is 0.0625")
     assert not fewer.is_significant
-    assert compared(values[:6], base[:6]).is_significant
-    assert compared([np.nan], [1.0]).reason == "no seed has both"
+    assert paired_test(values[:6], base[:6]).is_significant
+    assert paired_test([np.nan], [1.0]).reason == "no seed has both"
     assert too_few(1) == "the smallest p that 1 pair of seeds can have is 1"
 
 

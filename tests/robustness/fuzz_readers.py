@@ -160,9 +160,9 @@ def header(path: Path) -> tuple[dict[str, Any], bytes]:
 
 
 def lines_of_study(path: Path) -> Any:
-    from wordbias.biographies.result_file import Lines
+    from wordbias.biographies.experiment import ResultFile
 
-    return Lines.open(path, {"rate": 0.1})
+    return ResultFile.open(path, {"rate": 0.1})
 
 
 def cached(path: Path) -> Any:

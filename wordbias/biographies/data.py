@@ -4,7 +4,7 @@ One person in a file of biographies: text, occupation, gender, split and name.
 
 Training, development and test part: those that the data name, or drawn.
 
-Reading biographies: tabbed text, CSV, jsonl or a pickle of the published kind.
+EncodingSettings biographies: tabbed text, CSV, jsonl or a pickle of the published kind.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ Codes = NDArray[np.intp]
 FEMALE, MALE = "F", "M"
 GROUPS = (FEMALE, MALE)
 TRAIN, DEV, TEST = "train", "dev", "test"
+RAW, START = "raw", "start_pos"
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,180 +168,13 @@ class Biographies:
         return [self.groups[i] for i in self.genders]
 
 
-RAW, START = "raw", "start_pos"
-_LARGE = 10**18
-_GENDERS = {
-    **dict.fromkeys(("f", "female", "w", "woman"), FEMALE),
-    **dict.fromkeys(("m", "male", "man"), MALE),
-}
-_SPLITS = {
-    **dict.fromkeys(("train", "training"), TRAIN),
-    **dict.fromkeys(("dev", "development", "val", "valid", "validate", "validation"), DEV),
-    **dict.fromkeys(("test", "testing"), TEST),
-}
+def sample(bios: Biographies, count: int, seed: int = 0) -> Biographies:
+    """Return some biographies, drawn at random, in their order; all if there are no more."""
+    rng = np.random.default_rng(seed)
+    return bios.take(np.sort(rng.permutation(len(bios))[:count]))
 
 
-class Person(NamedTuple):
-    """A person; the split and the name are empty where the file has none."""
-
-    text: str
-    label: str
-    gender: str
-    split: str
-    name: str
-
-
-class BadPersonError(Exception):
-    """A record that cannot be used."""
-
-
-def read_person(cells: Mapping[str, Any], columns: Mapping[str, str], female: str | None) -> Person:
-    """Read one record.
-
-    Parameters
-    ----------
-    cells
-        Texts by column; from a pickle, values of any plain kind.
-    columns
-        Which column is the text, label, gender, split and name; the last two may be missing.
-    female
-        What the column of genders says of women, if that is not usual. All values are then kept
-        as they are.
-
-    Raises
-    ------
-    BadPersonError
-        If one of these is missing, or is not what it should be.
-    """
-    text = _text(cells, columns["text"])
-    label = _cell(cells, columns["label"])
-    gender = _gender(_cell(cells, columns["gender"]), columns["gender"], female)
-    split = _split(_cell(cells, columns["split"])) if "split" in columns else ""
-    name = _name(cells.get(columns["name"])) if "name" in columns else ""
-    return Person(text, label, gender, split, name)
-
-
-def _cell(cells: Mapping[str, Any], column: str) -> str:
-    """Return a cell as text; one that is empty, or null in jsonl, is none."""
-    value = cells.get(column)
-    if _is_whole(value):
-        return str(value)
-    if value is not None and not isinstance(value, str):
-        raise BadPersonError(f"{column!r}: expected text, found {type(value).__name__}")
-    text = (value or "").strip()
-    if text in ("", "null"):
-        raise BadPersonError(f"has no {column!r}")
-    return text
-
-
-def _is_whole(value: Any) -> bool:
-    """Say whether a value is a number such as a code for a label: not one of a thousand digits."""
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < _LARGE
-
-
-def _text(cells: Mapping[str, Any], column: str) -> str:
-    text = _cell(cells, column)
-    if column != RAW or START not in cells:
-        return text
-    start = _cell(cells, START)
-    whole = str(cells[RAW])
-    if not (start.isdecimal() and len(start) < len(str(_LARGE)) and int(start) <= len(whole)):
-        raise BadPersonError(
-            f"{START!r}: expected a place in its text of {len(whole)} characters, found "
-            f"{start[:40]!r}"
-        )
-    rest = whole[int(start) :].strip()
-    if not rest:
-        raise BadPersonError(f"has no text from {START!r}, {start}, on")
-    return rest
-
-
-def _gender(value: str, column: str, female: str | None) -> str:
-    if female is not None:
-        return value  # whether it is among two is known when all are read
-    known = _GENDERS.get(value.lower())
-    if known is None:
-        raise BadPersonError(
-            f"{column!r}: expected F or M (female, male, woman, man), found {value[:40]!r}; say "
-            "which value means female with --female"
-        )
-    return known
-
-
-def _split(value: str) -> str:
-    known = _SPLITS.get(value.lower())
-    if known is None:
-        raise BadPersonError(f"the split: expected train, dev or test, found {value[:40]!r}")
-    return known
-
-
-def _name(value: Any) -> str:
-    """Return a name, of its parts where they are apart: first, middle and last name."""
-    parts = value if isinstance(value, (tuple, list)) else [value]
-    return " ".join(part.strip() for part in parts if isinstance(part, str) and part.strip())
-
-
-TEST_SHARE, DEV_SHARE = 0.25, 0.133
-"""Of all, and of those that are not for testing (Orgad et al. 2022, as released)."""
-
-
-class Parts(NamedTuple):
-    """A split of biographies."""
-
-    train: Biographies
-    dev: Biographies
-    test: Biographies
-
-
-def split(bios: Biographies, seed: int) -> Parts:
-    """Return training, development and test part: by the file's column, or drawn.
-
-    Parameters
-    ----------
-    bios
-        Where they have `splits` these decide, and the seed only draws a development part of the
-        training part if there is none.
-    seed
-        Of the draw: a quarter for testing, of the rest 13.3 % for development (a tenth of all),
-        both with the shares of the classes, by scikit-learn's ``train_test_split`` as published.
-
-    Raises
-    ------
-    WordbiasError
-        If a class is too small to be split, or the column names no training or test part.
-    """
-    if bios.splits is None:
-        rest, test = _drawn(bios, TEST_SHARE, seed)
-        return Parts(*_drawn(rest, DEV_SHARE, seed), test)
-    kinds = np.array(bios.splits)
-    train, dev, test = (bios.take(kinds == kind) for kind in (TRAIN, DEV, TEST))
-    for kind, part in ((TRAIN, train), (TEST, test)):
-        if not len(part):
-            raise WordbiasError(
-                f"{bios.path}: of {len(bios):,} biographies none is for {kind}: the column of "
-                f"splits says {listed(sorted(set(bios.splits)))}; give more, name train and test "
-                "there, or leave the column out"
-            )
-    return Parts(train, dev, test) if len(dev) else Parts(*_drawn(train, DEV_SHARE, seed), test)
-
-
-def _drawn(bios: Biographies, share: float, seed: int) -> tuple[Biographies, Biographies]:
-    """Return the rest and a drawn share, each in the order of the file."""
-    from sklearn.model_selection import train_test_split
-
-    try:
-        rest, drawn = train_test_split(
-            np.arange(len(bios)), test_size=share, stratify=bios.labels, random_state=seed
-        )
-    except ValueError:
-        sizes = bios.counts().sum(axis=1)
-        least = int(np.where(sizes > 0, sizes, len(bios) + 1).argmin())
-        raise WordbiasError(
-            f"{bios.path}: {100 * share:g} % cannot be drawn of {len(bios):,} biographies of "
-            f"{int((sizes > 0).sum())} classes, of which {bios.classes[least]} has "
-            f"{sizes[least]}: each class is to be in both; give more, or leave rare classes out"
-        ) from None
-    return bios.take(np.sort(rest)), bios.take(np.sort(drawn))
+# reading files and frames
 
 
 _USUAL: Mapping[str, Sequence[str]] = {
@@ -350,14 +184,6 @@ _USUAL: Mapping[str, Sequence[str]] = {
     "split": ("split",),
     "name": ("name", "names"),
 }
-
-
-class _Record(NamedTuple):
-    """What stands in one place of a file, or what is wrong with it."""
-
-    where: str
-    cells: Mapping[str, Any]
-    problem: str = ""
 
 
 def load_biographies(
@@ -428,6 +254,14 @@ def load_biographies(
         raise WordbiasError(f"{file}: holds no biographies{among}")
     bios = _collected(file, people, columns, female)
     return replace(bios, dropped=len(bad), problem=bad[0] if bad else "")
+
+
+class _Record(NamedTuple):
+    """What stands in one place of a file, or what is wrong with it."""
+
+    where: str
+    cells: Mapping[str, Any]
+    problem: str = ""
 
 
 def _records(file: Path) -> Iterator[_Record]:
@@ -515,3 +349,181 @@ def _two_genders(file: str, genders: Sequence[str], column: str, female: str) ->
             f"{listed(others)}"
         )
     return tuple(FEMALE if gender == female else MALE for gender in genders)
+
+
+_LARGE = 10**18
+_GENDERS = {
+    **dict.fromkeys(("f", "female", "w", "woman"), FEMALE),
+    **dict.fromkeys(("m", "male", "man"), MALE),
+}
+_SPLITS = {
+    **dict.fromkeys(("train", "training"), TRAIN),
+    **dict.fromkeys(("dev", "development", "val", "valid", "validate", "validation"), DEV),
+    **dict.fromkeys(("test", "testing"), TEST),
+}
+
+
+class Person(NamedTuple):
+    """A person; the split and the name are empty where the file has none."""
+
+    text: str
+    label: str
+    gender: str
+    split: str
+    name: str
+
+
+class BadPersonError(Exception):
+    """A record that cannot be used."""
+
+
+def read_person(cells: Mapping[str, Any], columns: Mapping[str, str], female: str | None) -> Person:
+    """Read one record.
+
+    Parameters
+    ----------
+    cells
+        Texts by column; from a pickle, values of any plain kind.
+    columns
+        Which column is the text, label, gender, split and name; the last two may be missing.
+    female
+        What the column of genders says of women, if that is not usual. All values are then kept
+        as they are.
+
+    Raises
+    ------
+    BadPersonError
+        If one of these is missing, or is not what it should be.
+    """
+    text = _text(cells, columns["text"])
+    label = _cell(cells, columns["label"])
+    gender = _gender(_cell(cells, columns["gender"]), columns["gender"], female)
+    split = _split(_cell(cells, columns["split"])) if "split" in columns else ""
+    name = _name(cells.get(columns["name"])) if "name" in columns else ""
+    return Person(text, label, gender, split, name)
+
+
+def _text(cells: Mapping[str, Any], column: str) -> str:
+    text = _cell(cells, column)
+    if column != RAW or START not in cells:
+        return text
+    start = _cell(cells, START)
+    whole = str(cells[RAW])
+    if not (start.isdecimal() and len(start) < len(str(_LARGE)) and int(start) <= len(whole)):
+        raise BadPersonError(
+            f"{START!r}: expected a place in its text of {len(whole)} characters, found "
+            f"{start[:40]!r}"
+        )
+    rest = whole[int(start) :].strip()
+    if not rest:
+        raise BadPersonError(f"has no text from {START!r}, {start}, on")
+    return rest
+
+
+def _cell(cells: Mapping[str, Any], column: str) -> str:
+    """Return a cell as text; one that is empty, or null in jsonl, is none."""
+    value = cells.get(column)
+    if _is_whole(value):
+        return str(value)
+    if value is not None and not isinstance(value, str):
+        raise BadPersonError(f"{column!r}: expected text, found {type(value).__name__}")
+    text = (value or "").strip()
+    if text in ("", "null"):
+        raise BadPersonError(f"has no {column!r}")
+    return text
+
+
+def _is_whole(value: Any) -> bool:
+    """Say whether a value is a number such as a code for a label: not one of a thousand digits."""
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < _LARGE
+
+
+def _gender(value: str, column: str, female: str | None) -> str:
+    if female is not None:
+        return value  # whether it is among two is known when all are read
+    known = _GENDERS.get(value.lower())
+    if known is None:
+        raise BadPersonError(
+            f"{column!r}: expected F or M (female, male, woman, man), found {value[:40]!r}; say "
+            "which value means female with --female"
+        )
+    return known
+
+
+def _split(value: str) -> str:
+    known = _SPLITS.get(value.lower())
+    if known is None:
+        raise BadPersonError(f"the split: expected train, dev or test, found {value[:40]!r}")
+    return known
+
+
+def _name(value: Any) -> str:
+    """Return a name, of its parts where they are apart: first, middle and last name."""
+    parts = value if isinstance(value, (tuple, list)) else [value]
+    return " ".join(part.strip() for part in parts if isinstance(part, str) and part.strip())
+
+
+# training, development and test part
+
+
+TEST_SHARE, DEV_SHARE = 0.25, 0.133
+"""Of all, and of those that are not for testing (Orgad et al. 2022, as released)."""
+
+
+class Parts(NamedTuple):
+    """A split of biographies."""
+
+    train: Biographies
+    dev: Biographies
+    test: Biographies
+
+
+def split(bios: Biographies, seed: int) -> Parts:
+    """Return training, development and test part: by the file's column, or drawn.
+
+    Parameters
+    ----------
+    bios
+        Where they have `splits` these decide, and the seed only draws a development part of the
+        training part if there is none.
+    seed
+        Of the draw: a quarter for testing, of the rest 13.3 % for development (a tenth of all),
+        both with the shares of the classes, by scikit-learn's ``train_test_split`` as published.
+
+    Raises
+    ------
+    WordbiasError
+        If a class is too small to be split, or the column names no training or test part.
+    """
+    if bios.splits is None:
+        rest, test = _drawn(bios, TEST_SHARE, seed)
+        return Parts(*_drawn(rest, DEV_SHARE, seed), test)
+    kinds = np.array(bios.splits)
+    train, dev, test = (bios.take(kinds == kind) for kind in (TRAIN, DEV, TEST))
+    for kind, part in ((TRAIN, train), (TEST, test)):
+        if not len(part):
+            raise WordbiasError(
+                f"{bios.path}: of {len(bios):,} biographies none is for {kind}: the column of "
+                f"splits says {listed(sorted(set(bios.splits)))}; give more, name train and test "
+                "there, or leave the column out"
+            )
+    return Parts(train, dev, test) if len(dev) else Parts(*_drawn(train, DEV_SHARE, seed), test)
+
+
+def _drawn(bios: Biographies, share: float, seed: int) -> tuple[Biographies, Biographies]:
+    """Return the rest and a drawn share, each in the order of the file."""
+    from sklearn.model_selection import train_test_split
+
+    try:
+        rest, drawn = train_test_split(
+            np.arange(len(bios)), test_size=share, stratify=bios.labels, random_state=seed
+        )
+    except ValueError:
+        sizes = bios.counts().sum(axis=1)
+        least = int(np.where(sizes > 0, sizes, len(bios) + 1).argmin())
+        raise WordbiasError(
+            f"{bios.path}: {100 * share:g} % cannot be drawn of {len(bios):,} biographies of "
+            f"{int((sizes > 0).sum())} classes, of which {bios.classes[least]} has "
+            f"{sizes[least]}: each class is to be in both; give more, or leave rare classes out"
+        ) from None
+    return bios.take(np.sort(rest)), bios.take(np.sort(drawn))

@@ -71,7 +71,7 @@ class Prepared:
     views: Mapping[str, View] = field(repr=False)
 
 
-def prepared(parts: Parts, strategy: str, seed: int) -> Prepared:
+def prepare(parts: Parts, strategy: str, seed: int) -> Prepared:
     """Return what a strategy makes of a split.
 
     Parameters
@@ -98,7 +98,7 @@ def prepared(parts: Parts, strategy: str, seed: int) -> Prepared:
     own = original if rewrite is None else View(*(rewrite(part) for part in original))
     train, dev = own.original_train, own.original_dev
     if SWAP in names:
-        train, dev = augmented(train), augmented(dev)
+        train, dev = augment(train), augment(dev)
     for how in (SUBSAMPLE, OVERSAMPLE):
         if how in names:
             train, dev = (_balanced(part, how, seed) for part in (train, dev))
@@ -148,7 +148,7 @@ def _balanced(bios: Biographies, how: Literal["subsample", "oversample"], seed: 
     return bios.take(np.repeat(np.arange(len(bios)), counts))
 
 
-def scrubbed(bios: Biographies, *, as_published: bool = False) -> Biographies:
+def scrub_texts(bios: Biographies, *, as_published: bool = False) -> Biographies:
     """Return the same people; texts without gendered words and, if known, their own names."""
     columns = () if bios.names is None else ("name",)
     scrubber = Scrubber(gendered_words(as_published), columns=columns, as_published=as_published)
@@ -157,7 +157,7 @@ def scrubbed(bios: Biographies, *, as_published: bool = False) -> Biographies:
     return bios.with_texts(scrubber(text, {"name": name})[0] for text, name in pairs)
 
 
-def augmented(bios: Biographies) -> Biographies:
+def augment(bios: Biographies) -> Biographies:
     """Return everyone, and after them everyone with the other gender in text and label."""
     swapper = Swapper.built_in()
     other = replace(bios, texts=tuple(swapper(text)[0] for text in bios.texts))
@@ -167,6 +167,6 @@ def augmented(bios: Biographies) -> Biographies:
 
 
 _REWRITING: Mapping[str, Callable[[Biographies], Biographies]] = {
-    SCRUB: scrubbed,
-    SCRUB_PUBLISHED: partial(scrubbed, as_published=True),
+    SCRUB: scrub_texts,
+    SCRUB_PUBLISHED: partial(scrub_texts, as_published=True),
 }

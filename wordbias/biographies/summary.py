@@ -57,137 +57,21 @@ FEWEST = 6
 """Pairs from which on p can be below .05: with n it is at least 2/2ⁿ."""
 LEVEL = 0.05
 NAME = "sign-flip permutation test of the mean difference over paired seeds, two-sided"
-
-
-class PairedTest(NamedTuple):
-    """A test: its p, None if it was not made, for a `reason`; and the number of pairs."""
-
-    p: float | None
-    n: int
-    reason: str = ""
-
-    @property
-    def is_significant(self) -> bool:
-        """Whether p is below .05."""
-        return self.p is not None and self.p < LEVEL
-
-
-def compared(values: ArrayLike, base: ArrayLike) -> PairedTest:
-    """Test one strategy's values against those of another, seed by seed.
-
-    Parameters
-    ----------
-    values, base
-        One for each seed, shape ``(seeds,)``, nan where a seed has none.
-    """
-    differences = np.asarray(values, np.float64) - np.asarray(base, np.float64)
-    d = differences[np.isfinite(differences)]
-    if len(d) < FEWEST:
-        return PairedTest(None, len(d), too_few(len(d)))
-    return PairedTest(sign_flip_p(d), len(d))
-
-
-def too_few(n: int) -> str:
-    """Say why so many pairs are not tested."""
-    if n == 0:
-        return "no seed has both"
-    least = f"{min(1.0, 2 / 2**n):.3g}"
-    return f"the smallest p that {n} {'pair' if n == 1 else 'pairs'} of seeds can have is {least}"
-
-
-def with_holm(tests: Sequence[PairedTest]) -> list[PairedTest]:
-    """Correct for the number of tests that were made; see `wordbias.statistics.holm`."""
-    made = [(i, test.p) for i, test in enumerate(tests) if test.p is not None]
-    corrected = list(tests)
-    for (i, _), p in zip(made, holm([p for _, p in made]).tolist(), strict=True):
-        corrected[i] = tests[i]._replace(p=p)
-    return corrected
-
-
 INTRINSIC = (COMPRESSED, COMPRESSED_WITHIN, CEAT)
 STAGES = (BEFORE, AFTER, RESTORED)
-
-
-@dataclass(frozen=True)
-class Association:
-    """Pearson's correlation of an intrinsic and an extrinsic measure over runs.
-
-    Attributes
-    ----------
-    x, y
-        Intrinsic, extrinsic.
-    stage
-        Of `y`: before or after retraining, or the difference that it made.
-    strategy
-        Whose runs; empty for those of all.
-    r, p
-        None where undefined, for a `reason`.
-    n
-        Runs that have both.
-    """
-
-    x: Metric
-    y: Metric
-    stage: str
-    strategy: str
-    r: float | None
-    p: float | None
-    n: int
-    reason: str = ""
-
-    @property
-    def r2(self) -> float | None:
-        """The squared correlation."""
-        return None if self.r is None else self.r**2
-
-
-def associated(
-    runs: Runs,
-    x: Metric,
-    y: Metric,
-    stage: str,
-    strategies: Sequence[str] | None = None,
-    view: str = OWN,
-) -> Association:
-    """Correlate two measures over the runs of some strategies, by default all."""
-    named_x, named_y = (
-        (metric.title, runs.every(metric, at, strategies, view))
-        for metric, at in ((x, REPRESENTATION), (y, stage))
-    )
-    found = correlation(named_x, named_y, "pearson")
-    reason = ""
-    if found.r is None and found.n < LEAST:
-        runs_have = "1 run has" if found.n == 1 else f"{found.n} runs have"
-        reason = f"{runs_have} both, needed are {LEAST}"
-    elif found.r is None:
-        reason = f"{found.reason.partition(' is constant')[0]} is the same in all {found.n} runs"
-    name = strategies[0] if strategies and len(strategies) == 1 else ""
-    return Association(x, y, stage, name, found.r, found.p, found.n, reason)
-
-
-def associations(runs: Runs, view: str = OWN) -> Iterator[Association]:
-    """Yield every association: over all runs, then within each strategy.
-
-    What retraining restored is over the runs of strategies that took something away: the others
-    have nothing to restore.
-    """
-    for strategies in ((), *((name,) for name in runs.strategies)):
-        for x in INTRINSIC:
-            for y in GAPS:
-                for stage in STAGES:
-                    every = runs.debiased() if stage == RESTORED else None
-                    yield replace(
-                        associated(runs, x, y, stage, strategies or every, view),
-                        strategy=strategies[0] if strategies else "",
-                    )
-
-
 OF_VECTORS = (COMPRESSED, COMPRESSED_AS_PUBLISHED, COMPRESSED_WITHIN, PROBED, CEAT)
 OF_PREDICTIONS = (ACCURATE, *GAPS)
 R_SQUARED = "r-squared"
 ALL_RUNS = "all runs"
 _STAGES = {REPRESENTATION: OF_VECTORS, BEFORE: OF_PREDICTIONS, AFTER: OF_PREDICTIONS}
 _KEPT = ("neutral", "better", "shares_from", "classes_measured")
+SUMS = tuple(metric for metric in GAPS if metric.set == SUM)
+"""Gaps of which it makes sense to say that so much was taken off and brought back."""
+MAIN = GAPS[1]
+_FEWEST = 3  # strategies whose order says anything
+
+
+Key = tuple[Metric, str, str, str]
 
 
 @dataclass(frozen=True)
@@ -213,9 +97,6 @@ class Cell:
     spread: Spread
     test: PairedTest | None = None
     reason: str = ""
-
-
-Key = tuple[Metric, str, str, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,11 +199,6 @@ class Summary:
         return Row(one.strategy or ALL_RUNS, R_SQUARED, one.r2, details)
 
 
-def summary_rows(rows: Sequence[Row], *, correct: bool = False) -> list[Row]:
-    """Return means, tests and associations as rows; see `Summary`."""
-    return Summary.of(rows, correct=correct).rows()
-
-
 def _cells(runs: Runs, metrics: Sequence[Metric], stage: str, view: str) -> Iterator[Cell]:
     subjects = runs.rewritten() if view == ORIGINAL else runs.strategies
     baselines = runs.baselines if stage == REPRESENTATION and view == OWN else ()
@@ -352,16 +228,138 @@ def _test(runs: Runs, cell: Cell) -> PairedTest | None:
     if base is None or cell.strategy in (base, *runs.baselines) or not cell.spread.n:
         return None
     values = runs.column(cell.metric, cell.strategy, cell.stage, cell.view)
-    return compared(values, runs.column(cell.metric, base, cell.stage))
+    return paired_test(values, runs.column(cell.metric, base, cell.stage))
 
 
-SUMS = tuple(metric for metric in GAPS if metric.set == SUM)
-"""Gaps of which it makes sense to say that so much was taken off and brought back."""
-MAIN = GAPS[1]
-_FEWEST = 3  # strategies whose order says anything
+# paired tests over seeds
 
 
-def reading(found: Summary) -> list[str]:
+class PairedTest(NamedTuple):
+    """A test: its p, None if it was not made, for a `reason`; and the number of pairs."""
+
+    p: float | None
+    n: int
+    reason: str = ""
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether p is below .05."""
+        return self.p is not None and self.p < LEVEL
+
+
+def paired_test(values: ArrayLike, base: ArrayLike) -> PairedTest:
+    """Test one strategy's values against those of another, seed by seed.
+
+    Parameters
+    ----------
+    values, base
+        One for each seed, shape ``(seeds,)``, nan where a seed has none.
+    """
+    differences = np.asarray(values, np.float64) - np.asarray(base, np.float64)
+    d = differences[np.isfinite(differences)]
+    if len(d) < FEWEST:
+        return PairedTest(None, len(d), too_few(len(d)))
+    return PairedTest(sign_flip_p(d), len(d))
+
+
+def too_few(n: int) -> str:
+    """Say why so many pairs are not tested."""
+    if n == 0:
+        return "no seed has both"
+    least = f"{min(1.0, 2 / 2**n):.3g}"
+    return f"the smallest p that {n} {'pair' if n == 1 else 'pairs'} of seeds can have is {least}"
+
+
+def with_holm(tests: Sequence[PairedTest]) -> list[PairedTest]:
+    """Correct for the number of tests that were made; see `wordbias.statistics.holm`."""
+    made = [(i, test.p) for i, test in enumerate(tests) if test.p is not None]
+    corrected = list(tests)
+    for (i, _), p in zip(made, holm([p for _, p in made]).tolist(), strict=True):
+        corrected[i] = tests[i]._replace(p=p)
+    return corrected
+
+
+# associations of intrinsic and extrinsic bias
+
+
+@dataclass(frozen=True)
+class Association:
+    """Pearson's correlation of an intrinsic and an extrinsic measure over runs.
+
+    Attributes
+    ----------
+    x, y
+        Intrinsic, extrinsic.
+    stage
+        Of `y`: before or after retraining, or the difference that it made.
+    strategy
+        Whose runs; empty for those of all.
+    r, p
+        None where undefined, for a `reason`.
+    n
+        Runs that have both.
+    """
+
+    x: Metric
+    y: Metric
+    stage: str
+    strategy: str
+    r: float | None
+    p: float | None
+    n: int
+    reason: str = ""
+
+    @property
+    def r2(self) -> float | None:
+        """The squared correlation."""
+        return None if self.r is None else self.r**2
+
+
+def associate(
+    runs: Runs,
+    x: Metric,
+    y: Metric,
+    stage: str,
+    strategies: Sequence[str] | None = None,
+    view: str = OWN,
+) -> Association:
+    """Correlate two measures over the runs of some strategies, by default all."""
+    named_x, named_y = (
+        (metric.title, runs.every(metric, at, strategies, view))
+        for metric, at in ((x, REPRESENTATION), (y, stage))
+    )
+    found = correlation(named_x, named_y, "pearson")
+    reason = ""
+    if found.r is None and found.n < LEAST:
+        runs_have = "1 run has" if found.n == 1 else f"{found.n} runs have"
+        reason = f"{runs_have} both, needed are {LEAST}"
+    elif found.r is None:
+        reason = f"{found.reason.partition(' is constant')[0]} is the same in all {found.n} runs"
+    name = strategies[0] if strategies and len(strategies) == 1 else ""
+    return Association(x, y, stage, name, found.r, found.p, found.n, reason)
+
+
+def associations(runs: Runs, view: str = OWN) -> Iterator[Association]:
+    """Yield every association: over all runs, then within each strategy.
+
+    What retraining restored is over the runs of strategies that took something away: the others
+    have nothing to restore.
+    """
+    for strategies in ((), *((name,) for name in runs.strategies)):
+        for x in INTRINSIC:
+            for y in GAPS:
+                for stage in STAGES:
+                    every = runs.debiased() if stage == RESTORED else None
+                    yield replace(
+                        associate(runs, x, y, stage, strategies or every, view),
+                        strategy=strategies[0] if strategies else "",
+                    )
+
+
+# sentences
+
+
+def conclusions(found: Summary) -> list[str]:
     """Return sentences on what the runs found; fewer where less can be said."""
     return [
         *_order(found),
@@ -370,26 +368,6 @@ def reading(found: Summary) -> list[str]:
         *_rising(found),
         *_predicted(found),
     ]
-
-
-def restored_share(found: Summary, metric: Metric, strategy: str) -> float | None:
-    """Return which part of the gap that a strategy took off is back after retraining.
-
-    0 where retraining changes nothing, 1 where the gap is again what doing nothing has as trained;
-    None where the strategy did not lower the gap.
-    """
-    base = found.runs.base()
-    if base is None or strategy == base:
-        return None
-    at = {
-        (name, stage): found.cell(metric, name, stage).spread.mean
-        for name in (base, strategy)
-        for stage in (BEFORE, AFTER)
-    }
-    none, before, after = at[base, BEFORE], at[strategy, BEFORE], at[strategy, AFTER]
-    if none is None or before is None or after is None or none <= before:
-        return None
-    return (after - before) / (none - before)
 
 
 def _order(found: Summary) -> Iterator[str]:
@@ -423,6 +401,30 @@ def _brought_back(found: Summary) -> Iterator[str]:
         )
 
 
+def restored_share(found: Summary, metric: Metric, strategy: str) -> float | None:
+    """Return which part of the gap that a strategy took off is back after retraining.
+
+    0 where retraining changes nothing, 1 where the gap is again what doing nothing has as trained;
+    None where the strategy did not lower the gap.
+    """
+    base = found.runs.base()
+    if base is None or strategy == base:
+        return None
+    at = {
+        (name, stage): found.cell(metric, name, stage).spread.mean
+        for name in (base, strategy)
+        for stage in (BEFORE, AFTER)
+    }
+    none, before, after = at[base, BEFORE], at[strategy, BEFORE], at[strategy, AFTER]
+    if none is None or before is None or after is None or none <= before:
+        return None
+    return (after - before) / (none - before)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %".replace("-", "−")
+
+
 def _as_they_were(found: Summary) -> Iterator[str]:
     """Say what models of rewritten texts do with the texts as they were."""
     for name in found.runs.rewritten():
@@ -434,10 +436,6 @@ def _as_they_were(found: Summary) -> Iterator[str]:
                 f"{name}: its original data are rewritten too. On texts as they were its "
                 f"{MAIN.title} is {before:.3f}, and {after:.3f} after retraining on them."
             )
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %".replace("-", "−")
 
 
 def _rising(found: Summary) -> Iterator[str]:

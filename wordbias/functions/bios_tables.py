@@ -1,4 +1,4 @@
-"""The occupation experiment as tables for people, and lines above and below them."""
+"""Tables of the occupation experiment, and the lines above and below them."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from wordbias.biographies.summary import (
     Association,
     Cell,
     Summary,
-    reading,
+    conclusions,
     too_few,
 )
 from wordbias.rendering import Table, how_many
-from wordbias.results import Row, number
+from wordbias.results import number
 from wordbias.statistics import EXACT_PAIRS
 
 _PAPER = "as Orgad et al. 2022"
@@ -64,17 +64,8 @@ def women_by_class(bios: Biographies) -> dict[str, float]:
     return {name: share for name, share in shares if not math.isnan(share)}
 
 
-def tables(rows: Sequence[Row], *, frozen: bool = False, correct: bool = False) -> list[Table]:
-    """Arrange the rows of all jobs (of `wordbias.biographies.experiment`).
-
-    Parameters
-    ----------
-    frozen
-        Whether the encoder was left as it is.
-    correct
-        Correct tests for their number (Holm).
-    """
-    found = Summary.of(rows, correct=correct)
+def tables(found: Summary, *, frozen: bool = False) -> list[Table]:
+    """Return all tables of an experiment, with the encoder `frozen` or fine-tuned."""
     shown = [_vectors_table(found)]
     if found.runs.has(BEFORE):
         shown += _representative_tables(found)
@@ -87,14 +78,14 @@ def tables(rows: Sequence[Row], *, frozen: bool = False, correct: bool = False) 
     return shown
 
 
-def closing(rows: Sequence[Row]) -> list[str]:
-    """Say what the figures mean: whether compression predicts what retraining restores."""
+def closing(found: Summary) -> list[str]:
+    """Return the lines below the tables: conclusions, and what the figures mean."""
     conventions = (
         "Gaps are F − M on as many women as men of each class; 0 is fair. S: absolute sum over "
         "classes; P: Pearson's r of the gap with the share of women. Compression: 1 where nothing "
         "can be read off the vectors, in bits; the more, the more of the gender shows."
     )
-    return [*reading(Summary.of(rows)), conventions]
+    return [*conclusions(found), conventions]
 
 
 def _vectors_table(found: Summary) -> Table:
