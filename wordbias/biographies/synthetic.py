@@ -1,9 +1,7 @@
 """Synthetic biographies, so that the experiment runs without data.
 
-They are made up, of a few sentences with blanks: what a model does with them says that the
-experiment works, and nothing about people or about any model.
-
-What synthetic biographies are made of.
+They are generated from a few sentences with blanks: results on them show that the experiment works,
+and say nothing about people or about any model.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ _FEWEST = 40  # of an occupation, so that balanced parts of a split still have s
 
 
 def synthetic(people: int = PEOPLE, seed: int = 0) -> Biographies:
-    """Make up biographies of people in ten occupations with 14 % to 88 % women.
+    """Generate biographies of people in ten occupations with 14 % to 88 % women.
 
     A person's gender shows in pronouns, in the first name, in *husband* or *wife*, and, less
     surely, in what they like and talk about (some of family, some of career); the occupation in
@@ -32,9 +30,9 @@ def synthetic(people: int = PEOPLE, seed: int = 0) -> Biographies:
     Parameters
     ----------
     people
-        How many, the same number of each occupation up to one.
+        Number of people; occupations differ by one at most.
     seed
-        Of everything but the number of women and men of each occupation, which is fixed.
+        Seed of everything but the numbers of women and men of each occupation, which are fixed.
 
     Raises
     ------
@@ -84,7 +82,7 @@ def _biography(kind: Occupation, group: int, rng: np.random.Generator) -> tuple[
 
 
 def _first_names(group: int, rng: np.random.Generator) -> tuple[str, ...]:
-    """Return common names of one group, or, now and then, those of WEAT 6."""
+    """Return common first names of one group or, with probability `KNOWN`, those of WEAT 6."""
     if rng.random() < KNOWN:
         return _known_names()[group]
     return tuple(name.capitalize() for name in common_names()[group])
@@ -105,16 +103,16 @@ def _one(rng: np.random.Generator, among: tuple[str, ...]) -> str:
 
 
 class Occupation(NamedTuple):
-    """A made-up occupation.
+    """A synthetic occupation.
 
     Attributes
     ----------
     name
-        What it is called; no text says it.
+        Name, which no text has.
     women
-        The share of women in it.
+        Share of women.
     work, places
-        What people in it do, and where. Neighbouring occupations share some of both, so that
+        Tasks and places of work. Neighbouring occupations share some of both, so that
         their biographies cannot always be told apart.
     """
 
@@ -166,9 +164,9 @@ LEANING = (
         "poker",
     ),
 )
-"""What the texts about women mention more often, and those about men."""
+"""Interests that texts about women mention more often, and those of texts about men."""
 LEAN = 0.75
-"""How often what somebody likes, or talks about, is of the list of their own gender."""
+"""Probability that an interest or a topic is from the list of the person's own gender."""
 TOPICS = (
     (
         "the children",
@@ -191,9 +189,9 @@ TOPICS = (
         "a career in business",
     ),
 )
-"""With the words of family and career of WEAT 6 (Caliskan et al. 2017), which CEAT looks for."""
+"""Topics with the words of family and career of WEAT 6 (Caliskan et al. 2017), for CEAT."""
 KNOWN = 0.3
-"""How often a first name is one of those of WEAT 6."""
+"""Probability that a first name is one of those of WEAT 6."""
 SURNAMES = (
     "Abbott",
     "Bergman",
@@ -221,7 +219,7 @@ PRONOUNS = (
     {"They": "She", "their": "her", "Their": "Her", "spouse": "husband", "child": "daughter"},
     {"They": "He", "their": "his", "Their": "His", "spouse": "wife", "child": "son"},
 )
-"""Of women, and of men."""
+"""Words for women, and for men."""
 WORK = (
     "{They} has worked at {place} in {city} for {years} years.",
     "{Their} work at {place} covers {a} and {b}.",

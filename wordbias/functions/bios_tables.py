@@ -45,7 +45,7 @@ _SHORT = (ACCURATE, *(metric for metric in GAPS if metric in (*REPRESENTATIVE, G
 
 
 def heading(bios: Biographies, model: str) -> list[str]:
-    """Say what was measured on what."""
+    """Return the line above the tables: the data and the encoder."""
     shares = women_by_class(bios)
     women = bios.counts()[:, 0].sum() / max(1, len(bios))
     listed = [
@@ -59,7 +59,7 @@ def heading(bios: Biographies, model: str) -> list[str]:
 
 
 def women_by_class(bios: Biographies) -> dict[str, float]:
-    """Return the share of women in each class that anybody is of; `--limit` can leave one empty."""
+    """Return the share of women in each class that is not empty; `--limit` can leave one empty."""
     shares = zip(bios.classes, bios.shares().tolist(), strict=True)
     return {name: share for name, share in shares if not math.isnan(share)}
 
@@ -89,7 +89,7 @@ def closing(found: Summary) -> list[str]:
 
 
 def _vectors_table(found: Summary) -> Table:
-    """Draw a line for each encoder: how much of the gender shows in its vectors."""
+    """Return a line for each encoder: how much of the gender is in its vectors."""
     runs = found.runs
     subjects = [*runs.baselines, *runs.strategies]
     cells = [
@@ -106,7 +106,7 @@ def _vectors_table(found: Summary) -> Table:
 
 
 def _representative_tables(found: Summary) -> list[Table]:
-    """Arrange the metrics of Table 1a, before and after retraining."""
+    """Return the metrics of Table 1a, before and after retraining."""
     lines = [(metric, REPRESENTATION, metric.title) for metric in (COMPRESSED, CEAT)]
     for metric in _SHORT:
         lines += [
@@ -117,7 +117,7 @@ def _representative_tables(found: Summary) -> list[Table]:
 
 
 def _stage_tables(found: Summary, stage: str, *, frozen: bool) -> list[Table]:
-    """Arrange all metrics of one stage: Tables 3, 4 or 5."""
+    """Return all metrics of one stage: Tables 3, 4 or 5."""
     if frozen and stage == AFTER:
         title = "Frozen encoder, last layer retrained on the original data"
     elif frozen:
@@ -131,7 +131,7 @@ def _stage_tables(found: Summary, stage: str, *, frozen: bool) -> list[Table]:
 
 
 def _original_tables(found: Summary) -> list[Table]:
-    """Arrange what models do with texts that their strategy did not rewrite."""
+    """Return the metrics of models of rewritten texts, also on the original texts."""
     lines = [
         (metric, REPRESENTATION, metric.title)
         for metric in (COMPRESSED, COMPRESSED_WITHIN)
@@ -153,7 +153,7 @@ def _original_tables(found: Summary) -> list[Table]:
 
 
 def _association_tables(found: Summary) -> list[Table]:
-    """Arrange squared correlations: over all runs, as Table 2, and within each strategy.
+    """Return squared correlations: over all runs, as Table 2, and within each strategy.
 
     Where none is defined there is no table; `wordbias.biographies.summary` says why.
     """
@@ -226,9 +226,9 @@ def _by_strategy(
     lines: Sequence[tuple[Metric, str, str]],
     columns: Sequence[tuple[str, str, str]] = (),
 ) -> list[Table]:
-    """Draw a line for each metric and a column for each strategy, in tables that fit.
+    """Return tables of metrics by strategy that fit the width.
 
-    Lines of which nothing is defined are left out, and named below.
+    Metrics of which nothing is defined are left out, and named below.
     """
     columns = columns or [(name, name, OWN) for name in found.runs.strategies]
     made = [
@@ -277,7 +277,7 @@ def _drawn(cell: Cell) -> str:
 
 
 def _note_of(found: Summary, cells: Sequence[Cell]) -> str:
-    """Say what the cells are: over how many seeds, what a star means, what is undefined why."""
+    """Return a note: the number of seeds, what a star means, and what is undefined."""
     seeds = len(found.runs.seeds)
     parts = [f"Mean ± sd (n − 1) over {seeds} seeds." if seeds > 1 else "One seed."]
     tests = [cell.test for cell in cells if cell.test is not None]
