@@ -24,7 +24,7 @@ from wordbias.biographies.job import (
 )
 from wordbias.outcomes.balance import copies
 from wordbias.outcomes.confusion import Confusion
-from wordbias.outcomes.measure import fairness_rows
+from wordbias.outcomes.fairness import fairness_rows
 from wordbias.outcomes.metrics import Settings
 from wordbias.probes.ceat.measure import Settings as CeatSettings
 from wordbias.probes.ceat.measure import ceat

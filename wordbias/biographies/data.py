@@ -18,7 +18,7 @@ from wordbias.biographies.pickles import is_pickle, read_pickle
 from wordbias.errors import WordbiasError
 from wordbias.formats.tables import is_parquet, kind_of, read_lines, read_parquet
 from wordbias.outcomes.confusion import listed
-from wordbias.outcomes.predictions import Frame
+from wordbias.outcomes.inputs import Frame
 
 Codes = NDArray[np.intp]
 FEMALE, MALE = "F", "M"

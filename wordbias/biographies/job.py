@@ -20,8 +20,9 @@ from wordbias.biographies.results import AFTER, BASELINES, BEFORE, REPRESENTATIO
 from wordbias.biographies.strategies import NONE, ORIGINAL, OWN, Prepared, prepare
 from wordbias.errors import WordbiasError
 from wordbias.outcomes.balance import copies
-from wordbias.outcomes.confusion import Confusion, shares_for
-from wordbias.outcomes.measure import ALL, fairness_rows
+from wordbias.outcomes.confusion import Confusion
+from wordbias.outcomes.fairness import ALL, fairness_rows
+from wordbias.outcomes.inputs import shares_for
 from wordbias.outcomes.metrics import Settings
 from wordbias.probes.ceat.measure import MEASURE as CEAT
 from wordbias.probes.ceat.measure import Settings as CeatSettings
@@ -364,7 +365,7 @@ def gap_rows(
     shares_from: str,
     as_published: bool = False,
 ) -> list[Row]:
-    """Measure the fairness of predictions; see `wordbias.outcomes.measure`.
+    """Measure the fairness of predictions; see `wordbias.outcomes.fairness`.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.biographies.strategies import NONE, ORIGINAL, OWN
-from wordbias.outcomes.measure import ACCURACY, ALL, CORRELATION, SUM
+from wordbias.outcomes.fairness import ACCURACY, ALL, CORRELATION, SUM
 from wordbias.probes.rows import ACCURACY as PROBE_ACCURACY
 from wordbias.probes.rows import COMPRESSION, CONTROL, PUBLISHED, SELECTIVITY
 from wordbias.results import Row

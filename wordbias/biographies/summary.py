@@ -28,7 +28,7 @@ from wordbias.biographies.results import (
     Spread,
 )
 from wordbias.biographies.strategies import ORIGINAL, OWN
-from wordbias.outcomes.measure import SUM
+from wordbias.outcomes.fairness import SUM
 from wordbias.results import Row
 from wordbias.rows import LEAST, correlation
 from wordbias.statistics import holm, sign_flip_p

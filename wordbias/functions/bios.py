@@ -19,8 +19,7 @@ from wordbias.formats.files import refuse_same
 from wordbias.formats.tables import check_growing
 from wordbias.functions.bios_tables import closing, heading, tables, women_by_class
 from wordbias.functions.checks import seeds_of
-from wordbias.outcomes.confusion import load_shares, shares_for
-from wordbias.outcomes.predictions import Frame
+from wordbias.outcomes.inputs import Frame, load_shares, shares_for
 from wordbias.pretrained import ModelLike, in_folder
 from wordbias.probes.ceat.association import DRAWS
 from wordbias.probes.ceat.sentences import find_sentences, read_sentences

@@ -22,6 +22,86 @@ Balance = Literal["subsample", "oversample"]
 Codes = NDArray[np.intp]
 
 
+def balance(
+    file: RecordFile, how: Balance, label: str, group: str, *, where: Where | None = None, seed: int
+) -> Balanced:
+    """Read a file once, and decide how often each record is to be written.
+
+    Parameters
+    ----------
+    file
+        With the columns `label` and `group`.
+    how
+        Subsample or oversample.
+    label, group
+        Columns.
+    where
+        Only such records; the others are written once.
+    seed
+        Of the draw.
+
+    Raises
+    ------
+    WordbiasError
+        If no record is asked for, or all are of one group.
+    """
+    asked, classes, groups = _coded(file, label, group, where or {})
+    names, codes = np.unique(np.array(groups), return_inverse=True)
+    if len(names) < 2:
+        found = f"only {str(names[0])!r}" if len(names) else "no record"
+        among = " among those asked for" if where else ""
+        raise WordbiasError(
+            f"{file.path}: column {group!r}: expected two groups or more{among}, found {found}; "
+            "there is nothing to balance"
+        )
+    kinds, labels = np.unique(np.array(classes), return_inverse=True)
+    drawn = copies(labels.astype(np.intp), codes.astype(np.intp), how, seed)
+    counts = np.ones(len(asked), np.intp)
+    counts[np.array(asked)] = drawn
+    before, after = (_table(labels, codes, n, len(kinds), len(names)) for n in (None, drawn))
+    added = int(drawn.sum()) - len(drawn)
+    tally = Tally(how, len(drawn), int((drawn != 1).sum()), added=added)
+    return Balanced(how, counts, tuple(kinds.tolist()), tuple(names.tolist()), before, after, tally)
+
+
+@dataclass(frozen=True)
+class Balanced:
+    """What balancing a file does.
+
+    Attributes
+    ----------
+    how
+        Subsample or oversample.
+    copies
+        How often each record is written; 1 for those that were not asked for.
+    classes, groups
+        Their names.
+    before, after
+        Records by class and group, shape ``(classes, groups)``.
+    tally
+        What it did.
+    """
+
+    how: Balance
+    copies: Codes = field(repr=False)
+    classes: tuple[str, ...]
+    groups: tuple[str, ...]
+    before: Codes = field(repr=False)
+    after: Codes = field(repr=False)
+    tally: Tally
+
+    def __call__(self, records: Iterator[Record]) -> Iterator[Record]:
+        """Yield each record as often as it is to be there, in the order of the file."""
+        for record, count in zip(records, self.copies.tolist(), strict=True):
+            for _ in range(count):
+                yield record
+
+    def empty(self) -> list[str]:
+        """Name the classes of which a group has no example."""
+        cells = np.argwhere(self.before == 0)
+        return [f"{self.classes[i]} has no {self.groups[j]}" for i, j in cells]
+
+
 def copies(classes: Codes, groups: Codes, how: Balance, seed: int = 0) -> Codes:
     """Return how often each example is in the balanced data.
 
@@ -66,86 +146,6 @@ def _members(classes: Codes, groups: Codes) -> Iterator[list[Codes]]:
     rows = np.split(order, ends)
     for start in range(0, len(rows), len(known)):
         yield rows[start : start + len(known)]
-
-
-@dataclass(frozen=True)
-class Balanced:
-    """What balancing a file does.
-
-    Attributes
-    ----------
-    how
-        Subsample or oversample.
-    copies
-        How often each record is written; 1 for those that were not asked for.
-    classes, groups
-        Their names.
-    before, after
-        Records by class and group, shape ``(classes, groups)``.
-    tally
-        What it did.
-    """
-
-    how: Balance
-    copies: Codes = field(repr=False)
-    classes: tuple[str, ...]
-    groups: tuple[str, ...]
-    before: Codes = field(repr=False)
-    after: Codes = field(repr=False)
-    tally: Tally
-
-    def __call__(self, records: Iterator[Record]) -> Iterator[Record]:
-        """Yield each record as often as it is to be there, in the order of the file."""
-        for record, count in zip(records, self.copies.tolist(), strict=True):
-            for _ in range(count):
-                yield record
-
-    def empty(self) -> list[str]:
-        """Name the classes of which a group has no example."""
-        cells = np.argwhere(self.before == 0)
-        return [f"{self.classes[i]} has no {self.groups[j]}" for i, j in cells]
-
-
-def balance(
-    file: RecordFile, how: Balance, label: str, group: str, *, where: Where | None = None, seed: int
-) -> Balanced:
-    """Read a file once, and decide how often each record is to be written.
-
-    Parameters
-    ----------
-    file
-        With the columns `label` and `group`.
-    how
-        Subsample or oversample.
-    label, group
-        Columns.
-    where
-        Only such records; the others are written once.
-    seed
-        Of the draw.
-
-    Raises
-    ------
-    WordbiasError
-        If no record is asked for, or all are of one group.
-    """
-    asked, classes, groups = _coded(file, label, group, where or {})
-    names, codes = np.unique(np.array(groups), return_inverse=True)
-    if len(names) < 2:
-        found = f"only {str(names[0])!r}" if len(names) else "no record"
-        among = " among those asked for" if where else ""
-        raise WordbiasError(
-            f"{file.path}: column {group!r}: expected two groups or more{among}, found {found}; "
-            "there is nothing to balance"
-        )
-    kinds, labels = np.unique(np.array(classes), return_inverse=True)
-    drawn = copies(labels.astype(np.intp), codes.astype(np.intp), how, seed)
-    counts = np.ones(len(asked), np.intp)
-    counts[np.array(asked)] = drawn
-    before, after = (_table(labels, codes, n, len(kinds), len(names)) for n in (None, drawn))
-    added = int(drawn.sum()) - len(drawn)
-    tally = Tally(how, len(drawn), int((drawn != 1).sum()), added=added)
-    return Balanced(how, counts, tuple(kinds.tolist()), tuple(names.tolist()), before, after, tally)
 
 
 def _coded(

@@ -1,19 +1,7 @@
-"""Scrubbing: texts without the words that say somebody's gender (De-Arteaga et al. 2019).
+"""Scrubbing: texts without the words that tell somebody's gender (De-Arteaga et al. 2019).
 
-A classifier that is trained on scrubbed biographies cannot read the gender off pronouns; what it
-still finds, such as the women's college in a biography, is what the probes of Orgad et al. (2022)
-measure.
-
-Extra scrubbing of records: find words over all or within the values of a column, mask them.
-
-Iterative extra scrubbing: find the words that still say the group, take them out, and again.
-
-Orgad et al. (2022, appendix C, Tables 9 and 10) train a logistic regression on the bag of words of
-scrubbed biographies to predict the gender, scrub the n most significant words of each gender, and
-repeat. Over all biographies most of what is found are words of professions with few men or few
-women; within one profession the wording itself differs.
-
-Bags of words: how often each word is in each text, as a sparse matrix.
+A classifier that is trained on scrubbed biographies cannot use pronouns; what it still finds, such
+as the women's college in a biography, is what the probes of Orgad et al. (2022) measure.
 """
 
 from __future__ import annotations
@@ -144,80 +132,12 @@ def register() -> frozenset[str]:
     return frozenset(names())
 
 
-_BAG_WORD = re.compile(r"[^\W\d_]+")
-MIN_TEXTS = 5
-"""A word of fewer texts says nothing that could be seen again in others."""
-
-
-@dataclass(frozen=True)
-class Bags:
-    """Counts of words.
-
-    Attributes
-    ----------
-    counts
-        Shape ``(texts, words)``, a scipy CSR array of float64.
-    words
-        Lower-cased, sorted. Taking a word out of the texts is leaving out its column.
-    """
-
-    counts: Any = field(repr=False)
-    words: tuple[str, ...] = field(repr=False)
-
-    def without(self, words: Iterable[str]) -> Bags:
-        """Leave words out."""
-        gone = frozenset(words)
-        kept = [i for i, word in enumerate(self.words) if word not in gone]
-        return Bags(self.counts[:, kept], tuple(self.words[i] for i in kept))
-
-    def of(self, rows: Any) -> Bags:
-        """Return the bags of some texts."""
-        return Bags(self.counts[rows], self.words)
-
-
-class BagCounter:
-    """Counts the words of texts one by one; none of the texts is kept.
-
-    A word consists of letters and is lower-cased.
-    """
-
-    def __init__(self) -> None:
-        self._places: dict[str, int] = {}
-        self._columns, self._starts = array("i"), array("q", [0])
-
-    def add(self, text: str) -> None:
-        """Count the words of one more text."""
-        places = self._places
-        for word in _BAG_WORD.findall(text):
-            self._columns.append(places.setdefault(word.lower(), len(places)))
-        self._starts.append(len(self._columns))
-
-    def bags(self, min_texts: int = MIN_TEXTS) -> Bags:
-        """Return the bags of all texts, without the words of fewer than `min_texts`."""
-        from scipy.sparse import csr_array
-
-        shape = (len(self._starts) - 1, len(self._places))
-        cells = np.ones(len(self._columns)), np.array(self._columns), np.array(self._starts)
-        counts = csr_array(cells, shape=shape)
-        counts.sum_duplicates()
-        words = np.array(list(self._places), dtype=object)
-        order = np.flatnonzero(np.bincount(counts.indices, minlength=shape[1]) >= min_texts)
-        order = order[np.argsort(words[order])]
-        return Bags(counts[:, order], tuple(words[order].tolist()))
-
-
-def bags_of_words(texts: Iterable[str], min_texts: int = MIN_TEXTS) -> Bags:
-    """Count the words of texts, but for words of fewer than `min_texts`."""
-    counter = BagCounter()
-    for text in texts:
-        counter.add(text)
-    return counter.bags(min_texts)
+# extra scrubbing
 
 
 ROUNDS, PER_ROUND, SPLITS = 5, 10, 5
 HELD_OUT = 0.25
 _FEWEST = 8
-
 Codes = NDArray[np.intp]
 
 
@@ -289,6 +209,76 @@ class Found:
     def words(self) -> frozenset[str]:
         """Return all words that were taken out."""
         return frozenset(w for one in self.rounds for found in one.words.values() for w, _ in found)
+
+
+@dataclass(frozen=True)
+class ExtraScrubber:
+    """Takes the words that were found out of texts.
+
+    Attributes
+    ----------
+    words
+        By the value of `column`; of one entry, under the empty name, where there is none.
+    column
+        Within whose values they were found.
+    mask
+        What stands there instead.
+    """
+
+    words: Mapping[str, frozenset[str]] = field(repr=False)
+    column: str | None = None
+    mask: str = MASK
+
+    def __call__(self, text: str, cells: Record | Mapping[str, str] | None = None) -> Change:
+        """Return the text without them, and what was replaced."""
+        value = "" if self.column is None or cells is None else cells[self.column]
+        words = self.words.get(value, frozenset())
+        nothing = frozenset[str]()
+        return Scrubber(words, nothing, mask=self.mask, kept=nothing)(text)
+
+
+def find_words(
+    records: Iterable[Record], text: str, group: str, within: str | None, settings: Settings
+) -> dict[str, Found]:
+    """Find words in a column of texts, for each value of another column apart.
+
+    Parameters
+    ----------
+    records
+        Read once.
+    text, group
+        Columns.
+    within
+        Look for words within each value of this column; None: over all texts.
+    settings
+        How.
+
+    Returns
+    -------
+    dict of str to Found
+        By value, in order; over all texts under the empty name.
+
+    Raises
+    ------
+    WordbiasError
+        As `strongest_words` does, naming the value.
+    """
+    counters: dict[str, BagCounter] = {}
+    groups: dict[str, list[str]] = {}
+    for record in records:
+        value = "" if within is None else record[within]
+        counters.setdefault(value, BagCounter()).add(record[text])
+        groups.setdefault(value, []).append(sys.intern(record[group]))
+    found = {}
+    for value in sorted(counters) or [""]:
+        try:
+            found[value] = strongest_words(
+                counters.get(value, BagCounter()).bags(), groups.get(value, []), settings
+            )
+        except WordbiasError as error:
+            where = f" where {within} is {value!r}" if within is not None else ""
+            raise WordbiasError(f"extra scrubbing by {group!r}{where}: {error}") from None
+    return found
 
 
 def strongest_words(bags: Bags, groups: Sequence[str], settings: Settings | None = None) -> Found:
@@ -391,71 +381,74 @@ def _top(
     return found
 
 
-def find_words(
-    records: Iterable[Record], text: str, group: str, within: str | None, settings: Settings
-) -> dict[str, Found]:
-    """Find words in a column of texts, for each value of another column apart.
+# bags of words
 
-    Parameters
-    ----------
-    records
-        Read once.
-    text, group
-        Columns.
-    within
-        Look for words within each value of this column; None: over all texts.
-    settings
-        How.
 
-    Returns
-    -------
-    dict of str to Found
-        By value, in order; over all texts under the empty name.
-
-    Raises
-    ------
-    WordbiasError
-        As `strongest_words` does, naming the value.
-    """
-    counters: dict[str, BagCounter] = {}
-    groups: dict[str, list[str]] = {}
-    for record in records:
-        value = "" if within is None else record[within]
-        counters.setdefault(value, BagCounter()).add(record[text])
-        groups.setdefault(value, []).append(sys.intern(record[group]))
-    found = {}
-    for value in sorted(counters) or [""]:
-        try:
-            found[value] = strongest_words(
-                counters.get(value, BagCounter()).bags(), groups.get(value, []), settings
-            )
-        except WordbiasError as error:
-            where = f" where {within} is {value!r}" if within is not None else ""
-            raise WordbiasError(f"extra scrubbing by {group!r}{where}: {error}") from None
-    return found
+_BAG_WORD = re.compile(r"[^\W\d_]+")
+MIN_TEXTS = 5
+"""A word of fewer texts says nothing that could be seen again in others."""
 
 
 @dataclass(frozen=True)
-class ExtraScrubber:
-    """Takes the words that were found out of texts.
+class Bags:
+    """Counts of words.
 
     Attributes
     ----------
+    counts
+        Shape ``(texts, words)``, a scipy CSR array of float64.
     words
-        By the value of `column`; of one entry, under the empty name, where there is none.
-    column
-        Within whose values they were found.
-    mask
-        What stands there instead.
+        Lower-cased, sorted. Taking a word out of the texts is leaving out its column.
     """
 
-    words: Mapping[str, frozenset[str]] = field(repr=False)
-    column: str | None = None
-    mask: str = MASK
+    counts: Any = field(repr=False)
+    words: tuple[str, ...] = field(repr=False)
 
-    def __call__(self, text: str, cells: Record | Mapping[str, str] | None = None) -> Change:
-        """Return the text without them, and what was replaced."""
-        value = "" if self.column is None or cells is None else cells[self.column]
-        words = self.words.get(value, frozenset())
-        nothing = frozenset[str]()
-        return Scrubber(words, nothing, mask=self.mask, kept=nothing)(text)
+    def without(self, words: Iterable[str]) -> Bags:
+        """Leave words out."""
+        gone = frozenset(words)
+        kept = [i for i, word in enumerate(self.words) if word not in gone]
+        return Bags(self.counts[:, kept], tuple(self.words[i] for i in kept))
+
+    def of(self, rows: Any) -> Bags:
+        """Return the bags of some texts."""
+        return Bags(self.counts[rows], self.words)
+
+
+class BagCounter:
+    """Counts the words of texts one by one; none of the texts is kept.
+
+    A word consists of letters and is lower-cased.
+    """
+
+    def __init__(self) -> None:
+        self._places: dict[str, int] = {}
+        self._columns, self._starts = array("i"), array("q", [0])
+
+    def add(self, text: str) -> None:
+        """Count the words of one more text."""
+        places = self._places
+        for word in _BAG_WORD.findall(text):
+            self._columns.append(places.setdefault(word.lower(), len(places)))
+        self._starts.append(len(self._columns))
+
+    def bags(self, min_texts: int = MIN_TEXTS) -> Bags:
+        """Return the bags of all texts, without the words of fewer than `min_texts`."""
+        from scipy.sparse import csr_array
+
+        shape = (len(self._starts) - 1, len(self._places))
+        cells = np.ones(len(self._columns)), np.array(self._columns), np.array(self._starts)
+        counts = csr_array(cells, shape=shape)
+        counts.sum_duplicates()
+        words = np.array(list(self._places), dtype=object)
+        order = np.flatnonzero(np.bincount(counts.indices, minlength=shape[1]) >= min_texts)
+        order = order[np.argsort(words[order])]
+        return Bags(counts[:, order], tuple(words[order].tolist()))
+
+
+def bags_of_words(texts: Iterable[str], min_texts: int = MIN_TEXTS) -> Bags:
+    """Count the words of texts, but for words of fewer than `min_texts`."""
+    counter = BagCounter()
+    for text in texts:
+        counter.add(text)
+    return counter.bags(min_texts)

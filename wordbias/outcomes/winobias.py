@@ -1,15 +1,4 @@
-"""WinoBias (Zhao et al. 2018): whom a pronoun is taken for, and whether its gender decides that.
-
-The sentences of WinoBias: eight files of lines such as ``1 [The cook] left as [she] could.``.
-
-Sentences of WinoBias for probing: pronouns masked, the place of each profession beside.
-
-What a coreference system found: for each sentence clusters of spans, from a JSON file.
-
-WinoBias as classification: which profession the pronoun was taken for (P3, §A.4.2).
-
-What WinoBias says of a coreference system, as rows: CoNLL F1 by stereotype, and fairness.
-"""
+"""WinoBias (Zhao et al. 2018): coreference of pronouns with professions, and stereotypes."""
 
 from __future__ import annotations
 
@@ -27,9 +16,10 @@ from typing import Any, Literal
 import numpy as np
 
 from wordbias.errors import WordbiasError
-from wordbias.outcomes.confusion import Confusion, Values, shares_for
+from wordbias.outcomes.confusion import Confusion, Values
 from wordbias.outcomes.conll import Tally, conll_f1, tally
-from wordbias.outcomes.measure import fairness_rows
+from wordbias.outcomes.fairness import fairness_rows
+from wordbias.outcomes.inputs import shares_for
 from wordbias.outcomes.metrics import Settings
 from wordbias.results import Row
 from wordbias.statistics import percentile_interval, resampled_means
@@ -47,6 +37,10 @@ _NAME = re.compile(r"(pro|anti)_stereotyped_type([12])\.txt\.(dev|test)")
 _LINE = re.compile(r"(\d+)\s+(.*\S)\s*")
 _BRACKETS = re.compile(r"\[\s*([^][]*?)\s*\]")
 _ARTICLE = re.compile(r"(?:the|an?)\s+", re.IGNORECASE)
+Unit = Literal["characters", "tokens"]
+UNITS: tuple[Unit, ...] = ("characters", "tokens")
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+Clusters = tuple[tuple[Span, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -203,15 +197,74 @@ def _with_people(one: Sentence, people: re.Pattern[str]) -> Sentence:
     return replace(one, people=found)
 
 
-Unit = Literal["characters", "tokens"]
-UNITS: tuple[Unit, ...] = ("characters", "tokens")
-_TOKEN = re.compile(r"\w+|[^\w\s]")
-Clusters = tuple[tuple[Span, ...], ...]
+# sentences for a coreference system, and masked ones for a probe
+
+
+def sentence_lines(sentences: Iterable[Sentence]) -> Iterator[str]:
+    """Yield each distinct sentence once as a line of jsonl, for a coreference system to read."""
+    seen = set()
+    for one in sentences:
+        if one.text not in seen:
+            seen.add(one.text)
+            words = [word for word, _ in tokens(one.text)]
+            yield json.dumps({"sentence": one.text, "tokens": words}, ensure_ascii=False) + "\n"
 
 
 def tokens(text: str) -> list[tuple[str, Span]]:
     """Cut a sentence into words and punctuation marks, with their places."""
     return [(match.group(), match.span()) for match in _TOKEN.finditer(text)]
+
+
+COLUMNS = ("text", "start", "end", "profession", "gender", "role", "type", "split")
+_PRONOUN = re.compile(rf"\b(?:{'|'.join(PRONOUNS)})\b", re.IGNORECASE)
+
+
+def masked_rows(sentences: Sequence[Sentence], mask: str) -> Iterator[tuple[str, ...]]:
+    """Yield a row for every profession in every sentence, as `COLUMNS`.
+
+    Parameters
+    ----------
+    mask
+        What the encoder knows as its mask, put for every pronoun, such as ``[MASK]``.
+
+    Yields
+    ------
+    tuple of str
+        The sentence with its pronouns masked, the first character of a profession and the one
+        behind, the profession, its stereotypical gender (that of the pronouns in pro-stereotyped
+        sentences about it), and whether the pronoun means it (`gold`) or not (`other`). What a
+        `pro` and an `anti` sentence have in common comes once.
+    """
+    genders = stereotypes(sentences)
+    seen = set()
+    for one in sentences:
+        text = _PRONOUN.sub(lambda _: mask, one.text)
+        for name, (start, end) in one.people:
+            moved = tuple(_moved(one.text, mask, place) for place in (start, end))
+            if (text, moved) in seen:
+                continue
+            seen.add((text, moved))
+            role = "gold" if one.mention[0] <= start < one.mention[1] else "other"
+            kind = f"type {one.kind}"
+            yield (text, *map(str, moved), name, genders[name], role, kind, one.split)
+
+
+def stereotypes(sentences: Iterable[Sentence]) -> dict[str, str]:
+    """Return the usual gender of each profession: that of most of its `pro` sentences."""
+    votes: dict[str, Counter[str]] = {}
+    for one in sentences:
+        if one.stereotype == PRO:
+            votes.setdefault(one.profession, Counter())[one.gender] += 1
+    return {name: found.most_common(1)[0][0] for name, found in votes.items()}
+
+
+def _moved(text: str, mask: str, place: int) -> int:
+    """Return where a character outside pronouns stands after masking."""
+    before = (match for match in _PRONOUN.finditer(text) if match.end() <= place)
+    return place + sum(len(mask) - len(match.group()) for match in before)
+
+
+# clusters that a system found
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,135 +404,7 @@ def _reader(text: str, unit: Unit, inclusive: bool) -> Callable[[int, int], Span
     return span
 
 
-COLUMNS = ("text", "start", "end", "profession", "gender", "role", "type", "split")
-_PRONOUN = re.compile(rf"\b(?:{'|'.join(PRONOUNS)})\b", re.IGNORECASE)
-
-
-def masked_rows(sentences: Sequence[Sentence], mask: str) -> Iterator[tuple[str, ...]]:
-    """Yield a row for every profession in every sentence, as `COLUMNS`.
-
-    Parameters
-    ----------
-    mask
-        What the encoder knows as its mask, put for every pronoun, such as ``[MASK]``.
-
-    Yields
-    ------
-    tuple of str
-        The sentence with its pronouns masked, the first character of a profession and the one
-        behind, the profession, its stereotypical gender (that of the pronouns in pro-stereotyped
-        sentences about it), and whether the pronoun means it (`gold`) or not (`other`). What a
-        `pro` and an `anti` sentence have in common comes once.
-    """
-    genders = stereotypes(sentences)
-    seen = set()
-    for one in sentences:
-        text = _PRONOUN.sub(lambda _: mask, one.text)
-        for name, (start, end) in one.people:
-            moved = tuple(_moved(one.text, mask, place) for place in (start, end))
-            if (text, moved) in seen:
-                continue
-            seen.add((text, moved))
-            role = "gold" if one.mention[0] <= start < one.mention[1] else "other"
-            kind = f"type {one.kind}"
-            yield (text, *map(str, moved), name, genders[name], role, kind, one.split)
-
-
-def stereotypes(sentences: Iterable[Sentence]) -> dict[str, str]:
-    """Return the usual gender of each profession: that of most of its `pro` sentences."""
-    votes: dict[str, Counter[str]] = {}
-    for one in sentences:
-        if one.stereotype == PRO:
-            votes.setdefault(one.profession, Counter())[one.gender] += 1
-    return {name: found.most_common(1)[0][0] for name, found in votes.items()}
-
-
-def _moved(text: str, mask: str, place: int) -> int:
-    """Return where a character outside pronouns stands after masking."""
-    before = (match for match in _PRONOUN.finditer(text) if match.end() <= place)
-    return place + sum(len(mask) - len(match.group()) for match in before)
-
-
-def sentence_lines(sentences: Iterable[Sentence]) -> Iterator[str]:
-    """Yield each distinct sentence once as a line of jsonl, for a coreference system to read."""
-    seen = set()
-    for one in sentences:
-        if one.text not in seen:
-            seen.add(one.text)
-            words = [word for word, _ in tokens(one.text)]
-            yield json.dumps({"sentence": one.text, "tokens": words}, ensure_ascii=False) + "\n"
-
-
-NONE = "None"
-"""Predicted where a pronoun is with no profession, or with several."""
-_OTHER_NAMES = {"mechanician": "mechanic", "sewer": "tailor"}
-
-
-def predicted_profession(sentence: Sentence, clusters: Clusters) -> str:
-    """Return whom the pronoun was taken for.
-
-    Of the clusters that have one of the sentence's pronouns as a mention, the professions that lie
-    within their mentions; the one if there is one, else `NONE`. Mentions are compared by place: the
-    released code of Orgad et al. (2022) looks for *he* as a part of a word, so that to it a cluster
-    with *the teacher* or *the sheriff* has a pronoun.
-    """
-    pronouns = set(sentence.pronouns)
-    with_pronoun = [cluster for cluster in clusters if pronouns.intersection(cluster)]
-    mentions = [span for cluster in with_pronoun for span in cluster]
-    names = {
-        name
-        for name, (start, end) in sentence.people
-        if any(first <= start and end <= last for first, last in mentions)
-    }
-    return names.pop() if len(names) == 1 else NONE
-
-
-def as_classification(sentences: Sequence[Sentence], clusters: Sequence[Clusters]) -> Confusion:
-    """Count gold and predicted professions by the gender of the pronoun.
-
-    Returns
-    -------
-    Confusion
-        Of women minus men; `NONE` can be predicted, but is no class.
-    """
-    predicted = [
-        predicted_profession(one, found) for one, found in zip(sentences, clusters, strict=True)
-    ]
-    return Confusion.of(
-        [one.profession for one in sentences],
-        predicted,
-        [one.gender for one in sentences],
-        order=(FEMALE, MALE),
-        abstentions=(NONE,),
-    )
-
-
-def published_positions(classes: Sequence[str]) -> Values:
-    """Return the numbers of classes as the released code counts them, with `NONE` among them.
-
-    There *CEO* is spelled so and sorted as ASCII, so that `NONE` is its neighbour.
-    """
-    spelled = [_as_released(name) for name in classes]
-    order = sorted([*spelled, NONE])
-    return np.array([order.index(name) for name in spelled], dtype=np.float64)
-
-
-def _as_released(name: str) -> str:
-    return "CEO" if name == "ceo" else name.replace(" ", "")
-
-
-def professional_shares(shares: Mapping[str, float], classes: Sequence[str]) -> dict[str, float]:
-    """Name shares as the sentences name professions: *construction worker*, *designer*, *tailor*.
-
-    The file that comes with WinoBias has *construction_worker*, *designers* and *sewer*.
-    """
-    found: dict[str, float] = {}
-    for name, share in shares.items():
-        plain = name.lower().replace("_", " ")
-        plain = _OTHER_NAMES.get(plain, plain)
-        singular = plain.removesuffix("s")
-        found[singular if plain not in classes and singular in classes else plain] = share
-    return found
+# scores
 
 
 F1, DIFFERENCE, UNDECIDED = "conll-f1", "conll-f1-diff", "undecided"
@@ -548,6 +473,11 @@ def _f1_rows(
     ]
 
 
+NONE = "None"
+"""Predicted where a pronoun is with no profession, or with several."""
+_OTHER_NAMES = {"mechanician": "mechanic", "sewer": "tailor"}
+
+
 def classification_rows(
     sentences: Sequence[Sentence],
     clusters: Sequence[Clusters],
@@ -590,3 +520,70 @@ def classification_rows(
         Row(subject, UNDECIDED, float(undecided), about),
         *fairness_rows(confusion, subject, settings, shares=known, shares_from=shares_from),
     ]
+
+
+def as_classification(sentences: Sequence[Sentence], clusters: Sequence[Clusters]) -> Confusion:
+    """Count gold and predicted professions by the gender of the pronoun.
+
+    Returns
+    -------
+    Confusion
+        Of women minus men; `NONE` can be predicted, but is no class.
+    """
+    predicted = [
+        predicted_profession(one, found) for one, found in zip(sentences, clusters, strict=True)
+    ]
+    return Confusion.of(
+        [one.profession for one in sentences],
+        predicted,
+        [one.gender for one in sentences],
+        order=(FEMALE, MALE),
+        abstentions=(NONE,),
+    )
+
+
+def predicted_profession(sentence: Sentence, clusters: Clusters) -> str:
+    """Return whom the pronoun was taken for.
+
+    Of the clusters that have one of the sentence's pronouns as a mention, the professions that lie
+    within their mentions; the one if there is one, else `NONE`. Mentions are compared by place: the
+    released code of Orgad et al. (2022) looks for *he* as a part of a word, so that to it a cluster
+    with *the teacher* or *the sheriff* has a pronoun.
+    """
+    pronouns = set(sentence.pronouns)
+    with_pronoun = [cluster for cluster in clusters if pronouns.intersection(cluster)]
+    mentions = [span for cluster in with_pronoun for span in cluster]
+    names = {
+        name
+        for name, (start, end) in sentence.people
+        if any(first <= start and end <= last for first, last in mentions)
+    }
+    return names.pop() if len(names) == 1 else NONE
+
+
+def published_positions(classes: Sequence[str]) -> Values:
+    """Return the numbers of classes as the released code counts them, with `NONE` among them.
+
+    There *CEO* is spelled so and sorted as ASCII, so that `NONE` is its neighbour.
+    """
+    spelled = [_as_released(name) for name in classes]
+    order = sorted([*spelled, NONE])
+    return np.array([order.index(name) for name in spelled], dtype=np.float64)
+
+
+def _as_released(name: str) -> str:
+    return "CEO" if name == "ceo" else name.replace(" ", "")
+
+
+def professional_shares(shares: Mapping[str, float], classes: Sequence[str]) -> dict[str, float]:
+    """Name shares as the sentences name professions: *construction worker*, *designer*, *tailor*.
+
+    The file that comes with WinoBias has *construction_worker*, *designers* and *sewer*.
+    """
+    found: dict[str, float] = {}
+    for name, share in shares.items():
+        plain = name.lower().replace("_", " ")
+        plain = _OTHER_NAMES.get(plain, plain)
+        singular = plain.removesuffix("s")
+        found[singular if plain not in classes and singular in classes else plain] = share
+    return found

@@ -1,4 +1,4 @@
-"""The fairness of a classifier, as rows: every metric with its parts and its interval."""
+"""Fairness of a classifier as rows: every metric with its parts and its interval."""
 
 from __future__ import annotations
 
@@ -90,55 +90,6 @@ def fairness_rows(
         one = _Measured(subject, name, metric, *samples, _about(confusion, settings, name))
         rows += _rows(one, confusion, shares, shares_from, settings)
     return rows
-
-
-def bootstrap_interval(value: float, samples: Values, *, signed: bool) -> dict[str, Any]:
-    """Return the 95 % bootstrap interval of a metric.
-
-    A sum of absolute gaps or of distances is above 0 even where nothing differs, and resampling
-    adds as much noise again. Therefore it has the basic interval, cut off at 0, which may lie below
-    the value; a signed metric has the percentile interval.
-
-    Parameters
-    ----------
-    samples
-        Shape ``(draws,)``; nan where a sample leaves the metric undefined, such as one without
-        any example of a class.
-    signed
-        Whether the metric can be negative, or is not biased upwards.
-
-    Returns
-    -------
-    dict
-        `low`, `high`, and of how many `draws`.
-    """
-    defined = samples[~np.isnan(samples)]
-    if not len(defined):
-        return {"low": None, "high": None, "draws": 0}
-    if signed:
-        low, high = percentile_interval(defined)
-    else:
-        low, high = (max(0.0, end) for end in basic_interval(value, defined))
-    return {"low": low, "high": high, "draws": len(defined)}
-
-
-def expected_alike(value: float, samples: Values) -> dict[str, Any]:
-    """Return what a metric would be if groups were treated alike, and how often it is as large.
-
-    Parameters
-    ----------
-    samples
-        Of a classifier that treats groups alike, shape ``(draws,)``; nan where undefined.
-
-    Returns
-    -------
-    dict
-        `alike`, the mean, and `p`, the one-sided Monte Carlo p-value.
-    """
-    defined = samples[~np.isnan(samples)]
-    if not len(defined):
-        return {}
-    return {"alike": float(defined.mean()), "p": p_of_null(defined, value * (1 - TIE))}
 
 
 def _check_names(confusion: Confusion) -> None:
@@ -244,3 +195,52 @@ def _sizes(confusion: Confusion, name: str) -> Sequence[int | dict[str, int]]:
     if name == "fpr-gap":
         sizes = everyone[:, None] - sizes
     return [dict(zip(confusion.groups, map(int, n), strict=True)) for n in sizes.T]
+
+
+def bootstrap_interval(value: float, samples: Values, *, signed: bool) -> dict[str, Any]:
+    """Return the 95 % bootstrap interval of a metric.
+
+    A sum of absolute gaps or of distances is above 0 even where nothing differs, and resampling
+    adds as much noise again. Therefore it has the basic interval, cut off at 0, which may lie below
+    the value; a signed metric has the percentile interval.
+
+    Parameters
+    ----------
+    samples
+        Shape ``(draws,)``; nan where a sample leaves the metric undefined, such as one without
+        any example of a class.
+    signed
+        Whether the metric can be negative, or is not biased upwards.
+
+    Returns
+    -------
+    dict
+        `low`, `high`, and of how many `draws`.
+    """
+    defined = samples[~np.isnan(samples)]
+    if not len(defined):
+        return {"low": None, "high": None, "draws": 0}
+    if signed:
+        low, high = percentile_interval(defined)
+    else:
+        low, high = (max(0.0, end) for end in basic_interval(value, defined))
+    return {"low": low, "high": high, "draws": len(defined)}
+
+
+def expected_alike(value: float, samples: Values) -> dict[str, Any]:
+    """Return what a metric would be if groups were treated alike, and how often it is as large.
+
+    Parameters
+    ----------
+    samples
+        Of a classifier that treats groups alike, shape ``(draws,)``; nan where undefined.
+
+    Returns
+    -------
+    dict
+        `alike`, the mean, and `p`, the one-sided Monte Carlo p-value.
+    """
+    defined = samples[~np.isnan(samples)]
+    if not len(defined):
+        return {}
+    return {"alike": float(defined.mean()), "p": p_of_null(defined, value * (1 - TIE))}
