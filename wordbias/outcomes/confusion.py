@@ -21,27 +21,27 @@ Places = NDArray[np.intp]
 Values = NDArray[np.float64]
 RATES = ("tpr", "fpr", "precision", "f1")
 _SMALL = 1 << 16
-"""Tables of so many cells of one group are computed in one piece."""
+"""Cells of one group up to which a table is computed in one piece."""
 _AT_ONCE = 1 << 21  # cells of bootstrap samples that are held at one time
 
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """How often each group's examples of each class were predicted as what.
+    """Counts of examples by group, gold class and prediction.
 
     Attributes
     ----------
     classes
         Labels in sorted order: as numbers if all are whole numbers.
     outcomes
-        What can be predicted: the classes in the same order and then, where there is such a
-        thing, answers that are no class, such as *None*.
+        Possible predictions: the classes in the same order and then, if there are any, answers
+        that are no class, such as *None*.
     groups
-        In the order of differences: the first minus the second.
+        Groups in the order of differences: the first minus the second.
     counts
-        Shape ``(groups, classes, outcomes)``.
+        Numbers of examples, shape ``(groups, classes, outcomes)``.
     left_out
-        How many examples are in none of the groups.
+        Number of examples in none of the groups.
     """
 
     classes: tuple[str, ...]
@@ -71,18 +71,18 @@ class Confusion:
         labels, predicted, groups
             Gold class, prediction and group of each example; compared as text.
         order
-            The groups to compare; by default all there are, sorted. Examples of other groups are
-            left out and counted.
+            Groups to compare; by default all, sorted. Examples of other groups are left out and
+            counted.
         classes
-            Classes to have even if no example has them.
+            Classes to include even if no example has them.
         abstentions
             Predictions that are no class. They are never right, and have no rates of their own.
 
         Raises
         ------
         WordbiasError
-            If the three differ in length, fewer than two groups or classes are there, a group that
-            is asked for is not, or an abstention is a label.
+            If the three differ in length, there are fewer than two groups or classes, a group of
+            `order` is missing, or an abstention is a label.
         """
         y, r, z = (list(map(str, values)) for values in (labels, predicted, groups))
         if not len(y) == len(r) == len(z):
@@ -143,7 +143,7 @@ class Confusion:
             yield replace(cells, counts=counts)
 
     def empty(self) -> dict[str, list[str]]:
-        """Return the classes of which a group has no example, by group, where there are any."""
+        """Return the classes without an example, for each group that has such."""
         lacking = self.counts.sum(axis=2) == 0
         return {
             group: [name for name, none in zip(self.classes, row, strict=True) if none]
@@ -170,7 +170,7 @@ class Confusion:
 
 
 def _blocks(draws: int, cells: Cells) -> Iterator[int]:
-    """Yield how many samples to hold at one time."""
+    """Yield the numbers of samples to hold in memory at one time."""
     step = max(1, _AT_ONCE // cells.counts.size)
     for start in range(0, draws, step):
         yield min(step, draws - start)
@@ -224,16 +224,21 @@ def listed(names: Collection[str], most: int = 8) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Samples of counts by group, class and prediction.
+    """Samples of a table of counts by group, class and prediction.
+
+    With thousands of classes a table has millions of cells, but no more than its examples are
+    filled. Only the pairs of class and prediction that occur are held, so that time is proportional
+    to their number.
 
     Attributes
     ----------
     counts
-        Of each pair of class and prediction that occurs, shape ``(samples, groups, pairs)``.
+        Counts of each pair of class and prediction that occurs, shape
+        ``(samples, groups, pairs)``.
     gold, outcome
-        The class and the prediction of each pair, sorted by class and then by prediction.
+        Class and prediction of each pair, sorted by class and then by prediction.
     classes, outcomes
-        How many of them there are; the classes come first among the outcomes.
+        Numbers of classes and of predictions; the classes come first among the outcomes.
     """
 
     counts: Counts
@@ -281,14 +286,14 @@ class Cells:
         )
 
     def by_class(self) -> Iterator[tuple[Places, Counts]]:
-        """Yield classes with as many pairs, about, and their counts.
+        """Yield classes with similar numbers of pairs, and their counts.
 
         The counts have the shape ``(samples, groups, rows, width)``, with 0 where a row is shorter.
         """
         yield from self._rows(np.arange(len(self.gold)), self.gold, self.classes, self.outcomes)
 
     def by_outcome(self) -> Iterator[tuple[Places, Counts]]:
-        """Yield predictions with as many pairs, about, and their counts, as `by_class` does."""
+        """Yield predictions with similar numbers of pairs, and their counts, as `by_class` does."""
         order = np.argsort(self.outcome, kind="stable")
         yield from self._rows(order, self.outcome[order], self.outcomes, self.classes)
 
@@ -303,20 +308,20 @@ class Cells:
 
 
 def pieces(row_of: Places, count: int, most: int) -> Iterator[tuple[Places, Places, Places, int]]:
-    """Put rows of like lengths together, so that filling them up to one width adds little.
+    """Group rows of similar lengths, so that padding them to one width adds little.
 
     Parameters
     ----------
     row_of
-        The row of each entry, sorted.
+        Row of each entry, sorted.
     count, most
-        How many rows there are, and how many entries a row can have.
+        Number of rows, and largest number of entries of a row.
 
     Yields
     ------
     rows, row, column, width
-        Which rows; for each of their entries its place among these and in its row; how many
-        entries the longest may have. Rows of a small table come at once.
+        Rows of a group; the position of each of their entries among these rows and within its row;
+        the width of the longest. All rows of a small table form one group.
     """
     sizes = np.bincount(row_of, minlength=count)
     column = np.arange(len(row_of)) - (np.cumsum(sizes) - sizes)[row_of]
@@ -332,7 +337,7 @@ def pieces(row_of: Places, count: int, most: int) -> Iterator[tuple[Places, Plac
 
 
 def _sums(counts: Counts, keys: Places, count: int) -> Counts:
-    """Sum the counts of each key, of which the last axis has one each, sorted."""
+    """Sum the counts of each key; the last axis has one key for each entry, sorted."""
     total = np.zeros((*counts.shape[:-1], len(keys) + 1), np.int64)
     np.cumsum(counts, axis=-1, out=total[..., 1:])
     ends = np.searchsorted(keys, np.arange(count + 1))
@@ -361,7 +366,7 @@ def rates(counts: Counts, *, as_published: bool = False) -> dict[str, Values]:
     Returns
     -------
     dict
-        For each name in `RATES` an array ``(…, groups, classes)``; nan where it would be 0/0.
+        Array ``(…, groups, classes)`` for each name in `RATES`; nan for 0/0.
     """
     k = counts.shape[-2]
     tp = np.diagonal(counts, axis1=-2, axis2=-1)
@@ -377,8 +382,8 @@ def rates_of(
     Parameters
     ----------
     tp, positives, called
-        How many examples of each class were predicted as it, are there, and were predicted as it
-        whatever they are.
+        Numbers of examples of each class that were predicted as it, of examples of the class, and
+        of predictions of the class.
     """
     n = positives.sum(axis=-1, keepdims=True)
     fp = called - tp

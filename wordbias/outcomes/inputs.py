@@ -24,7 +24,7 @@ from wordbias.text_files import read_bounded
 
 
 class Frame(Protocol):
-    """A frame of pandas, or what looks like it."""
+    """Frame of pandas, or an object with the same interface."""
 
     columns: Any
 
@@ -33,9 +33,9 @@ class Frame(Protocol):
 
 
 Examples = str | os.PathLike[str] | Frame | Mapping[str, ArrayLike]
-"""A file, a frame, or the columns by name."""
+"""File, frame, or columns by name."""
 Cells = tuple[Sequence[str], str]
-"""One row: the cells asked for, and what is wrong with it."""
+"""One row: the requested cells, and what is wrong with it."""
 _MISSING = frozenset(("", "null"))  # the second is what jsonl calls no value
 
 # columns of predictions
@@ -48,13 +48,13 @@ class Columns:
     Attributes
     ----------
     path
-        Of the file, or ``memory``.
+        Path of the file, or ``memory``.
     cells
-        By the name of the column.
+        Cells by the name of the column.
     sha256
-        Of the file; empty where there is none.
+        Hash of the file; empty if there is none.
     dropped, problem
-        How many rows were left out because they cannot be used, and the first reason.
+        Number of rows that were left out because they cannot be used, and the first reason.
     """
 
     path: str
@@ -75,11 +75,11 @@ def load_columns(
     Parameters
     ----------
     names
-        Of the columns.
+        Names of the columns.
     skip_bad
         Leave out rows that cannot be used, and count them.
     what
-        A table in memory, for messages.
+        Name of a table in memory, for messages.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def load_columns(
 
 
 def is_table(given: object) -> TypeGuard[Examples]:
-    """Say whether something has columns: a file, a frame, or arrays by name."""
+    """Return whether something has columns: a file, a frame, or arrays by name."""
     return isinstance(given, (str, os.PathLike, Mapping)) or hasattr(given, "columns")
 
 
@@ -191,7 +191,7 @@ def _no_column(what: str, name: str, known: Sequence[str]) -> str:
 def load_shares(
     source: str | os.PathLike[str] | Mapping[str, float], column: str | None = None
 ) -> dict[str, float]:
-    """Read a share for each class.
+    """Read the share of a group in each class, such as of women in labour statistics.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def load_shares(
         JSON, an object of numbers by class; or a CSV or tabbed file with a header, whose first
         column is the class; or the shares themselves.
     column
-        Of the shares; by default the only other one.
+        Column of the shares; by default the only other one.
 
     Returns
     -------
@@ -282,7 +282,7 @@ def _share(value: object, name: str, place: str) -> float:
 def shares_of(
     labels: Iterable[str], groups: Iterable[str], first: str, second: str
 ) -> dict[str, float]:
-    """Count the share of a group in each class of training data; others than two do not count.
+    """Return the share of the first group in each class of training data, among two groups.
 
     Raises
     ------
@@ -306,7 +306,7 @@ def shares_for(
     Returns
     -------
     shares, beside
-        Shape ``(classes,)``, and the names that are no class.
+        Shares, shape ``(classes,)``, and the names that are no class.
 
     Raises
     ------
@@ -329,7 +329,7 @@ def shares_for(
 
 @runtime_checkable
 class LabelledFrame(Protocol):
-    """A frame of pandas."""
+    """Frame of pandas with labels of rows and columns."""
 
     def rename(self, *, index: type, columns: type) -> Any:
         """Return it with other labels."""
@@ -347,10 +347,10 @@ def load_costs(
     ----------
     source
         CSV or tabbed text. The header has the classes, behind a first cell of any name; each row
-        begins with its class. More classes than asked for do no harm. Or a frame with classes as
+        begins with its class. Further classes are ignored. Or a frame with classes as
         its index and columns, or an array in the order of `classes`.
     classes
-        In the order of the result.
+        Classes in the order of the result.
 
     Returns
     -------
@@ -360,7 +360,7 @@ def load_costs(
     Raises
     ------
     WordbiasError
-        If the file is anything else, or lacks a class.
+        If the costs are anything else, or lack a class.
     """
     if isinstance(source, LabelledFrame):
         named = source.rename(index=str, columns=str)

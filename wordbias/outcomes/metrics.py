@@ -24,13 +24,13 @@ _CONSTANT = 1e-12
 _AT_ONCE = 1 << 21  # cells of whole tables that are held at one time
 DISTANCES = ("total-variation", "positions", "costs")
 Distance = Callable[[Values, Values], Values]
-"""Of two arrays of distributions, shapes ``(…, n)`` that broadcast, to their distances ``(…,)``."""
+"""Function from two arrays of distributions ``(…, n)``, which broadcast, to distances ``(…,)``."""
 Aggregate = Literal["sum", "difference"]
 
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """How to measure.
+    """Settings of the metrics.
 
     Attributes
     ----------
@@ -38,14 +38,15 @@ class Settings:
         As the released code of Orgad et al. (2022): precision TP/N, separation and sufficiency as
         Σ |D(first) − D(second)|, sufficiency over positions, abstentions left out of separation.
     distance
-        Of sufficiency, one of `DISTANCES`. By default `costs` if there are such, `positions` as
-        published, and else `total-variation`, which does not depend on how classes are spelled.
+        Distance of sufficiency, one of `DISTANCES`. By default `costs` if they are given,
+        `positions` as published, else `total-variation`, which does not depend on how classes are
+        spelled.
     costs
-        Of taking one class for another, shape ``(classes, classes)``.
+        Costs of mistaking one class for another, shape ``(classes, classes)``.
     positions
-        Of the classes; by default 0, 1, 2 … in alphabetical order.
+        Positions of the classes; by default 0, 1, 2 … in alphabetical order.
     draws
-        Bootstrap samples of the examples; 0 for no intervals.
+        Number of bootstrap samples of the examples; 0 for no intervals.
     """
 
     as_published: bool = False
@@ -57,13 +58,13 @@ class Settings:
 
     @property
     def distance_name(self) -> str:
-        """Return which distance sufficiency takes."""
+        """Name of the distance of sufficiency."""
         usual = "positions" if self.as_published else "total-variation"
         return self.distance or ("costs" if self.costs is not None else usual)
 
     @property
     def aggregate(self) -> Aggregate:
-        """Return how the distances of the groups are made one number."""
+        """Aggregation of the distances of the groups."""
         return "difference" if self.as_published else "sum"
 
     def distance_between(self, classes: int) -> Distance:
@@ -72,7 +73,7 @@ class Settings:
         Raises
         ------
         WordbiasError
-            If it is unknown, lacks its costs, or needs a package that is missing.
+            If the distance is unknown, lacks its costs, or needs a package that is missing.
         """
         if self.distance_name == "total-variation":
             return total_variation
@@ -96,11 +97,12 @@ class Metric:
     Attributes
     ----------
     total
-        Shape ``(b,)``.
+        Sum, shape ``(b,)``.
     parts
-        What the total is of: one for each class or group, shape ``(b, n)``.
+        Terms of the sum, one for each class or group, shape ``(b, n)``.
     correlation
-        With the share of the first group in each class, shape ``(b,)``, where it has a sign.
+        Correlation with the share of the first group in each class, shape ``(b,)``, if the metric
+        has a sign.
     """
 
     total: Values
@@ -116,22 +118,22 @@ class Metric:
 def metrics(
     counts: Cells | Counts, shares: Values, settings: Settings, distance: Distance
 ) -> dict[str, Metric]:
-    """Compute every metric of samples of counts.
+    """Compute all metrics of samples of counts.
 
     Parameters
     ----------
     counts
         Cells, or whole tables of the shape ``(b, groups, classes, outcomes)``.
     shares
-        Of the first group in each class, shape ``(classes,)``.
+        Share of the first group in each class, shape ``(classes,)``.
     distance
-        Of sufficiency.
+        Distance of sufficiency.
 
     Returns
     -------
     dict
-        `accuracy` with that of each group; four gaps with those of each class; `independence`
-        with that of each group; `separation` of each class; `sufficiency` of each prediction.
+        `accuracy` with its parts by group; four gaps with parts by class; `independence` by group;
+        `separation` by class; `sufficiency` by prediction.
     """
     cells = counts if isinstance(counts, Cells) else Cells.of(counts)
     published, groups = settings.as_published, cells.counts.shape[1]
@@ -162,7 +164,7 @@ def _separation(cells: Cells) -> Values:
 
 
 def _sufficiency(cells: Cells, distance: Distance) -> Values:
-    """Compare within the classes that occur, unless it matters which these are."""
+    """Compare the classes that occur, or whole tables if the distance depends on the classes."""
     found = np.full((len(cells), cells.outcomes, cells.counts.shape[1]), np.nan)
     if distance is total_variation:
         for rows, counts in cells.by_outcome():
@@ -182,7 +184,7 @@ def sampled(
     distance: Distance,
     bar: Bar | None = None,
 ) -> dict[str, Values]:
-    """Compute every metric of samples that come in blocks; a bar is moved by each sample.
+    """Compute all metrics of samples that come in blocks; a bar counts the samples.
 
     Returns
     -------
@@ -264,7 +266,7 @@ def _centred(values: Values, among: NDArray[np.bool_]) -> Values:
 
 
 def undefined_because(gap: Values, shares: Values, groups: int) -> str:
-    """Say why gaps, shape ``(classes,)``, do not correlate with shares; nothing if they do."""
+    """Return why gaps, shape ``(classes,)``, have no correlation with shares, or nothing."""
     if groups > 2:
         return f"{groups} groups have no signed gap; name two with --groups"
     both = np.isfinite(gap) & np.isfinite(shares)
@@ -282,7 +284,7 @@ def undefined_because(gap: Values, shares: Values, groups: int) -> str:
 
 
 def independence(counts: Counts) -> Values:
-    """KL(P(r|z) ‖ P(r)) of each group: how predictions depend on the group.
+    """Return KL(P(r|z) ‖ P(r)) of each group: how predictions depend on the group.
 
     Parameters
     ----------
@@ -298,7 +300,7 @@ def independence(counts: Counts) -> Values:
 
 
 def separation(counts: Counts) -> Values:
-    """KL(P(r|y,z) ‖ P(r|y)) of each class and group: how they do, given the gold class.
+    """Return KL(P(r|y,z) ‖ P(r|y)) of each class and group: the same given the gold class.
 
     Returns
     -------
@@ -309,7 +311,7 @@ def separation(counts: Counts) -> Values:
 
 
 def sufficiency(counts: Counts, distance: Distance) -> Values:
-    """D(P(y|r,z), P(y|r)) of each prediction and group: how gold classes do, given the prediction.
+    """Return D(P(y|r,z), P(y|r)) of each prediction and group: gold classes given the prediction.
 
     Returns
     -------
@@ -327,16 +329,16 @@ def sufficiency(counts: Counts, distance: Distance) -> Values:
 
 
 def by_class(distances: Values, how: Aggregate = "sum") -> Values:
-    """Make one number of the distances of the groups in each class.
+    """Aggregate the distances of the groups in each class.
 
     Parameters
     ----------
     distances
         Shape ``(…, classes, groups)``.
     how
-        ``sum``, as the paper's text: of the groups that are there. ``difference``, as its released
-        code: |D(first group) − D(second)|, which is 0 for groups that behave as mirror images,
-        however unlike they are, and undefined in a class in which one of them has no example.
+        ``sum``, as in the paper's text: over the groups that have examples. ``difference``, as in
+        its released code: |D(first group) − D(second)|, which is 0 for groups that are mirror
+        images of each other, and undefined in a class in which one of them has no example.
 
     Returns
     -------
@@ -346,7 +348,7 @@ def by_class(distances: Values, how: Aggregate = "sum") -> Values:
     Raises
     ------
     WordbiasError
-        If a difference is asked for, but not of two groups.
+        If ``difference`` is given other than two groups.
     """
     if how == "difference":
         if distances.shape[-1] != 2:
@@ -359,13 +361,13 @@ def by_class(distances: Values, how: Aggregate = "sum") -> Values:
 
 
 def sum_defined(values: Values) -> Values:
-    """Sum over the last axis what is defined; nan where nothing is."""
+    """Sum the defined values over the last axis; nan if there is none."""
     undefined = np.isnan(values)
     return np.where(undefined.all(axis=-1), np.nan, np.where(undefined, 0, values).sum(axis=-1))
 
 
 def kl_from_mixture(counts: Counts) -> Values:
-    """Kullback-Leibler divergence of each group's distribution from that of all groups.
+    """Return the Kullback-Leibler divergence of each group's distribution from the mixture.
 
     Parameters
     ----------
@@ -390,7 +392,7 @@ def kl_from_mixture(counts: Counts) -> Values:
 
 
 def total_variation(p: Values, q: Values) -> Values:
-    """½ Σ|p − q|: the Wasserstein distance where every two classes are equally far apart."""
+    """Return ½ Σ|p − q|, the Wasserstein distance if all classes are equally distant."""
     total: Values = np.abs(p - q).sum(axis=-1) / 2
     return total
 
@@ -399,12 +401,12 @@ def along_positions(positions: Values) -> Distance:
     """Return the Wasserstein-1 distance of classes on a line, as published.
 
     The released code takes the numbers of the classes in alphabetical order as positions, so that
-    it is a matter of spelling how unlike two mistakes are.
+    the cost of a mistake depends on spelling.
 
     Parameters
     ----------
     positions
-        Of the classes, increasing, shape ``(classes,)``.
+        Positions of the classes, increasing, shape ``(classes,)``.
     """
     steps = np.diff(positions)
 
@@ -416,7 +418,7 @@ def along_positions(positions: Values) -> Distance:
 
 
 def along_costs(costs: Values) -> Distance:
-    """Return the Wasserstein-1 distance under given costs of taking one class for another.
+    """Return the Wasserstein-1 distance under given costs of mistaking one class for another.
 
     Solved exactly by POT (``ot.emd2``), one linear program for each pair of distributions.
 

@@ -27,18 +27,18 @@ CERTAIN = 0.9
 
 @dataclass(frozen=True)
 class Swapper:
-    """Swaps gendered words.
+    """Method that swaps gendered words.
 
     Attributes
     ----------
     words
-        By lower-cased word what it becomes; *her* and *his* are decided by rule.
+        Counterparts by lower-cased word; those of *her* and *his* are decided by a rule.
     small_only
-        Words that are left alone where they begin with a capital.
+        Words that are not swapped if they begin with a capital.
     names
-        By first name, as it is written, the name it becomes.
+        Counterparts by first name, as it is written.
     pronouns
-        Whether *her* and *his* are swapped.
+        True if *her* and *his* are swapped.
     """
 
     words: Mapping[str, str] = field(repr=False)
@@ -48,14 +48,14 @@ class Swapper:
 
     @classmethod
     def built_in(cls, *, with_names: bool = False) -> Swapper:
-        """Return the pairs of wordbias, on request with first names."""
+        """Return a swapper of the built-in pairs, on request with first names."""
         known = swaps()
         others = name_pairs() if with_names else {}
         return cls({**known.words, **_SIMPLE}, known.small_only, others)
 
     @classmethod
     def of(cls, attribute: Attribute) -> Swapper:
-        """Return the pairs of another attribute than gender: *young* becomes *old*.
+        """Return a swapper of another attribute than gender: *young* becomes *old*.
 
         Raises
         ------
@@ -109,9 +109,9 @@ def in_case_of(word: str, other: str) -> str:
 def name_pairs(certain: float = CERTAIN) -> Mapping[str, str]:
     """Return first names in pairs of about equal frequency, each the other's counterpart.
 
-    The most frequent female name goes with the most frequent male one, the second with the second,
-    and so on; names of which less than a share of `certain` of the bearers are of one sex, and
-    what is left over, are in no pair.
+    The most frequent female name is paired with the most frequent male one, the second with the
+    second, and so on; names of which less than a share of `certain` of the bearers are of one sex,
+    and those left over, are in no pair.
     """
     female = [name for name, share in names().items() if share >= certain]
     male = [name for name, share in names().items() if share <= 1 - certain]
@@ -129,6 +129,13 @@ _FAR = 40
 
 def stands_alone(text: str, start: int, end: int) -> bool:
     """Return whether the pronoun at ``text[start:end]`` begins no noun phrase.
+
+    English has one word for two of the other gender: *her* is possessive (*her book*, his) or an
+    object (*saw her*, him); *his* is possessive (*his book*, her) or has no noun (*is his*, hers).
+    In both cases the question is whether the pronoun begins a noun phrase. The rule looks at the
+    two words after it, at what is between them, and at the word before. It knows only a few hundred
+    words, those of ``wordlists/swaps.toml``, and needs no tagger and no model; the ambiguous *gave
+    her flowers* becomes *gave his flowers*.
 
     Parameters
     ----------
@@ -170,7 +177,7 @@ def _before(text: str, start: int) -> str:
 
 
 def _behind(text: str, end: int) -> str:
-    """Return the next word if nothing but space stands before it."""
+    """Return the next word if only spaces come before it."""
     found = _NEXT.match(text, end)
     return found[3].lower() if found and found[1] else ""
 
@@ -201,6 +208,6 @@ def _is_adverb(word: str) -> bool:
 
 
 def _ends_phrase(text: str, end: int) -> bool:
-    """Return whether what follows cannot go on with a noun phrase."""
+    """Return whether what follows cannot continue a noun phrase."""
     word, rule = _behind(text, end), pronoun_rule()
     return not word or word in rule["never_possessed"] or word in rule["conjunctions"]

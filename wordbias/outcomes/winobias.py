@@ -26,7 +26,7 @@ from wordbias.statistics import percentile_interval, resampled_means
 from wordbias.text_files import read_bounded
 
 Span = tuple[int, int]
-"""First character, from 0, and the one behind the last."""
+"""First character, from 0, and the one after the last."""
 PRO, ANTI = "pro", "anti"
 FEMALE, MALE = "F", "M"
 PRONOUNS = {
@@ -50,25 +50,25 @@ class Sentence:
     Attributes
     ----------
     text
-        Without brackets.
+        Text without brackets.
     profession
-        Whom the pronouns mean, in lower case.
+        Profession that the pronouns refer to, in lower case.
     mention
-        Where that person is named, with the article if it is inside the brackets.
+        Span of that profession, with the article if it is inside the brackets.
     pronouns
-        Where the pronouns in brackets are.
+        Spans of the pronouns in brackets.
     gender
-        Of the pronouns, F or M.
+        Gender of the pronouns, F or M.
     stereotype
         `pro` if the gender is the usual one in that profession, `anti` if not.
     kind
-        Type 1, which only world knowledge solves, or type 2, which syntax does.
+        Type 1, which takes world knowledge, or type 2, which syntax solves.
     split
         `dev` or `test`.
     number
-        In its file; a `pro` sentence and the `anti` one of the same number make a pair.
+        Number in its file; a `pro` and an `anti` sentence of the same number are a pair.
     people
-        Every profession that is named, with its place, without article.
+        All professions in the text with their spans, without article.
     """
 
     text: str
@@ -84,12 +84,12 @@ class Sentence:
 
     @property
     def gold(self) -> tuple[tuple[Span, ...], ...]:
-        """Return the gold clusters: there is one, the mention and the pronouns."""
+        """Gold clusters: one of the mention and the pronouns."""
         return ((self.mention, *self.pronouns),)
 
     @property
     def pair(self) -> tuple[int, str, int]:
-        """Return what a `pro` and an `anti` sentence have in common."""
+        """Key that a `pro` and an `anti` sentence have in common."""
         return self.kind, self.split, self.number
 
 
@@ -170,7 +170,7 @@ def _parsed(line: str, side: str, kind: int, split: str) -> Sentence:
 
 
 def _roles(text: str, marked: Sequence[Span]) -> tuple[Span, tuple[Span, ...], str]:
-    """Return where the person is, where the pronouns are, and the gender of these."""
+    """Return the spans of the person and of the pronouns, and the gender of these."""
     genders = [PRONOUNS.get(text[start:end].lower()) for start, end in marked]
     people = [span for span, gender in zip(marked, genders, strict=True) if not gender]
     of = {gender for gender in genders if gender}
@@ -211,7 +211,7 @@ def sentence_lines(sentences: Iterable[Sentence]) -> Iterator[str]:
 
 
 def tokens(text: str) -> list[tuple[str, Span]]:
-    """Cut a sentence into words and punctuation marks, with their places."""
+    """Split a sentence into words and punctuation marks, with their spans."""
     return [(match.group(), match.span()) for match in _TOKEN.finditer(text)]
 
 
@@ -225,15 +225,15 @@ def masked_rows(sentences: Sequence[Sentence], mask: str) -> Iterator[tuple[str,
     Parameters
     ----------
     mask
-        What the encoder knows as its mask, put for every pronoun, such as ``[MASK]``.
+        Mask token of the encoder, such as ``[MASK]``, which replaces every pronoun.
 
     Yields
     ------
     tuple of str
-        The sentence with its pronouns masked, the first character of a profession and the one
-        behind, the profession, its stereotypical gender (that of the pronouns in pro-stereotyped
-        sentences about it), and whether the pronoun means it (`gold`) or not (`other`). What a
-        `pro` and an `anti` sentence have in common comes once.
+        The sentence with its pronouns masked, the span of a profession, the profession, its
+        stereotypical gender (that of the pronouns in pro-stereotyped sentences about it), and
+        whether the pronoun refers to it (`gold`) or not (`other`). A row that a `pro` and an `anti`
+        sentence share comes once.
     """
     genders = stereotypes(sentences)
     seen = set()
@@ -259,7 +259,7 @@ def stereotypes(sentences: Iterable[Sentence]) -> dict[str, str]:
 
 
 def _moved(text: str, mask: str, place: int) -> int:
-    """Return where a character outside pronouns stands after masking."""
+    """Return the position of a character outside pronouns after masking."""
     before = (match for match in _PRONOUN.finditer(text) if match.end() <= place)
     return place + sum(len(mask) - len(match.group()) for match in before)
 
@@ -274,11 +274,11 @@ class Found:
     Attributes
     ----------
     path, sha256
-        The file; the hash is empty where the clusters were given themselves.
+        File and its hash, which is empty if the clusters were not read from a file.
     clusters
-        For each sentence that was asked for, in that order.
+        Clusters of each requested sentence, in that order.
     beside
-        How many sentences of the file are none of them.
+        Number of other sentences in the file.
     """
 
     path: str
@@ -303,9 +303,9 @@ def load_clusters(
         [[[0, 8], [17, 20]]]}``; or jsonl, objects with a `sentence` and its `clusters`. Or a
         mapping such as that object.
     unit
-        What spans count: characters of the sentence, or its `tokens`. From 0.
+        Unit of spans: characters of the sentence, or its `tokens`, from 0.
     inclusive
-        Whether the second number of a span is its last character or token, not the one behind.
+        True if the second number of a span is its last character or token, not the one after.
 
     Raises
     ------
@@ -388,7 +388,7 @@ def _checked(place: str, text: str, clusters: Any, unit: Unit, inclusive: bool) 
 
 
 def _reader(text: str, unit: Unit, inclusive: bool) -> Callable[[int, int], Span]:
-    """Return what makes a span in characters of two numbers."""
+    """Return a function from the two numbers of a span to a span in characters."""
     places = (
         [(i, i + 1) for i in range(len(text))]
         if unit == "characters"
@@ -424,11 +424,11 @@ def f1_rows(
     Parameters
     ----------
     sentences
-        All `pro` ones first, and the `anti` ones in the same order.
+        Sentences, all `pro` ones first, and the `anti` ones in the same order.
     clusters
-        What was found in each.
+        Clusters that a system found in each sentence.
     draws
-        Bootstrap samples of pairs of sentences; 0 for no intervals.
+        Number of bootstrap samples of pairs of sentences; 0 for no intervals.
 
     Returns
     -------
@@ -455,7 +455,7 @@ def f1_rows(
 def _f1_rows(
     subject: str, pairs: Tally, about: Mapping[str, Any], draws: int, rng: np.random.Generator
 ) -> list[Row]:
-    """Rows of pairs, shape ``(n, 2, 3, 4)``."""
+    """Return the rows of pairs of sentences, shape ``(n, 2, 3, 4)``."""
     found = 100 * conll_f1(pairs.sum(axis=0))
     columns = [found[0], found[1], found[0] - found[1]]
     ends: list[dict[str, float]] = [{}, {}, {}]
@@ -474,7 +474,7 @@ def _f1_rows(
 
 
 NONE = "None"
-"""Predicted where a pronoun is with no profession, or with several."""
+"""Prediction if a pronoun is in a cluster with no profession, or with several."""
 _OTHER_NAMES = {"mechanician": "mechanic", "sewer": "tailor"}
 
 
@@ -487,20 +487,19 @@ def classification_rows(
     shares: Mapping[str, float] | None = None,
     shares_from: str = "the sentences",
 ) -> list[Row]:
-    """Measure group fairness of the professions that pronouns were taken for (P3, §A.4.2).
+    """Measure group fairness of the predicted professions (Orgad et al. 2022, §A.4.2).
 
     Parameters
     ----------
     shares
-        Of women in each profession, by any of its names; without them there is no correlation, as
-        half of the sentences of each profession are about women.
+        Share of women in each profession, by any of its names; without shares there is no
+        correlation, as half of the sentences of each profession are about women.
 
     Returns
     -------
     list of Row
-        `undecided`, the share of sentences in which the pronoun is with no profession or several,
-        and those of `fairness_rows`. No answer counts as an outcome of its own; as published it is
-        left out of separation.
+        `undecided`, the share of sentences with the prediction `NONE`, and those of
+        `fairness_rows`. `NONE` is an outcome of its own; as published it is left out of separation.
 
     Raises
     ------
@@ -528,7 +527,7 @@ def as_classification(sentences: Sequence[Sentence], clusters: Sequence[Clusters
     Returns
     -------
     Confusion
-        Of women minus men; `NONE` can be predicted, but is no class.
+        Counts, women first; `NONE` can be predicted, but is no class.
     """
     predicted = [
         predicted_profession(one, found) for one, found in zip(sentences, clusters, strict=True)
@@ -543,12 +542,12 @@ def as_classification(sentences: Sequence[Sentence], clusters: Sequence[Clusters
 
 
 def predicted_profession(sentence: Sentence, clusters: Clusters) -> str:
-    """Return whom the pronoun was taken for.
+    """Return the profession that the pronoun was resolved to.
 
-    Of the clusters that have one of the sentence's pronouns as a mention, the professions that lie
-    within their mentions; the one if there is one, else `NONE`. Mentions are compared by place: the
-    released code of Orgad et al. (2022) looks for *he* as a part of a word, so that to it a cluster
-    with *the teacher* or *the sheriff* has a pronoun.
+    The profession within the mentions of the clusters that have one of the sentence's pronouns as a
+    mention; `NONE` if there are none or several. Mentions are compared by position: the
+    released code of Orgad et al. (2022) looks for *he* as a part of a word, so that for it a
+    cluster with *the teacher* or *the sheriff* has a pronoun.
     """
     pronouns = set(sentence.pronouns)
     with_pronoun = [cluster for cluster in clusters if pronouns.intersection(cluster)]
