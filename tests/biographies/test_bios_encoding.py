@@ -1,4 +1,4 @@
-"""Vectors of biographies: each text once, kept on disk, found again."""
+"""Vectors of biographies: each text is encoded once, stored, and found again."""
 
 from __future__ import annotations
 

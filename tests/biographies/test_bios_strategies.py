@@ -1,4 +1,4 @@
-"""Strategies: what each changes, what it leaves, and what models are measured on."""
+"""Strategies: what each changes, what it leaves unchanged, and the views of its data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fine-tuning an encoder: what it learns, and what an interruption loses."""
+"""Fine-tuning of an encoder: what it learns, checkpoints, and resuming."""
 
 from __future__ import annotations
 

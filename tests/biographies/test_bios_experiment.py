@@ -1,4 +1,4 @@
-"""The study: its jobs, what they share, and that no interruption, process or order changes them."""
+"""The experiment: its jobs and its file; interruptions, processes and order change nothing."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_vectors_are_kept_once_for_all_seeds(plan: Plan) -> None:
     assert [name.partition("-")[0] for name in files] == ["texts"] * 3 + ["words"] * 2
 
 
-def test_what_is_done_is_not_done_again(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finished_jobs_are_not_run_again(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     first = run(plan)
     before = plan.results.read_bytes()
     monkeypatch.setattr(experiment, "run_job", lambda *_: pytest.fail("a job is done again"))
@@ -147,7 +147,9 @@ def test_what_is_done_is_not_done_again(plan: Plan, monkeypatch: pytest.MonkeyPa
         run(replace(plan, seeds=(2,)))
 
 
-def test_between_jobs(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resume_after_an_interruption_between_jobs(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = run(replace(plan, folder=tmp_path / "whole"))
     with monkeypatch.context() as patch:
         stop_at(patch, experiment, "run_job", 4)
@@ -161,7 +163,7 @@ def test_between_jobs(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("at", [2, 4])
-def test_within_a_fine_tuning(
+def test_resume_after_an_interruption_within_a_fine_tuning(
     plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
     """Epochs 1 and 2 are of the encoder; those behind it of its retrained last layer."""
@@ -270,7 +272,7 @@ def test_retraining_starts_from_the_vectors_alone(plan: Plan) -> None:
         assert [value for *_, value in found] == [pytest.approx(right.mean())]
 
 
-def test_shares_and_sentences_of_ones_own(plan: Plan) -> None:
+def test_own_shares_and_sentences_are_used(plan: Plan) -> None:
     plan = replace(plan, strategies=("none",), seeds=(0,), baselines=False)
     texts = [f"{word} is here" for word in plan.words()] * 2
     named = replace(
@@ -303,7 +305,7 @@ def test_a_split_that_is_drawn_depends_on_the_seed(plan: Plan) -> None:
     assert chosen(rows, seed=0) != chosen(rows, seed=1)
 
 
-def test_some_of_the_biographies() -> None:
+def test_sample_is_reproducible_and_in_order() -> None:
     bios = small_bios()
     some = sample(bios, 30)
     assert len(some) == 30
@@ -315,7 +317,7 @@ def test_some_of_the_biographies() -> None:
     assert places == [bios.texts.index(text) for text in some.texts]
 
 
-def test_another_study_in_the_folder(plan: Plan) -> None:
+def test_a_folder_of_another_study_is_refused(plan: Plan) -> None:
     plan = replace(plan, strategies=("none",), seeds=(0,), baselines=False)
     run(plan)
     changes: dict[str, Any] = {
@@ -333,7 +335,7 @@ def test_another_study_in_the_folder(plan: Plan) -> None:
     assert len(lines_of(plan)) == 1
 
 
-def test_another_model_in_the_folder(plan: Plan, tmp_path: Path) -> None:
+def test_a_folder_of_another_model_is_refused(plan: Plan, tmp_path: Path) -> None:
     plan = replace(plan, strategies=("none",), seeds=(0,), baselines=False)
     run(plan)
     other = encoder_folder(tmp_path / "other")
@@ -348,7 +350,7 @@ def test_another_model_in_the_folder(plan: Plan, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", [b"{}", b"nonsense", b'{"strategy": "none", "seed": "x"}', b"[]"])
-def test_a_damaged_line(plan: Plan, line: bytes) -> None:
+def test_a_damaged_line_is_refused(plan: Plan, line: bytes) -> None:
     plan.folder.mkdir()
     plan.results.write_bytes(line + b"\n")
     with pytest.raises(WordbiasError, match=r"results\.jsonl: line 1: is no line of results"):
@@ -356,7 +358,7 @@ def test_a_damaged_line(plan: Plan, line: bytes) -> None:
     assert plan.results.read_bytes() == line + b"\n"
 
 
-def test_lines(tmp_path: Path) -> None:
+def test_file_of_results(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     lines = ResultFile.open(path, {"a": (1, 2)})
     row = Row("none", "accuracy", None, {"set": "all", "reason": "…"})
@@ -372,7 +374,7 @@ def test_lines(tmp_path: Path) -> None:
         ResultFile(tmp_path / "no", {}).add(Job("none", 3), [row])
 
 
-def test_bad_input(plan: Plan, tmp_path: Path) -> None:
+def test_bad_input_is_refused(plan: Plan, tmp_path: Path) -> None:
     with pytest.raises(WordbiasError, match="strategy 'wish': expected none"):
         replace(plan, strategies=("wish",))
     with pytest.raises(WordbiasError, match="nothing to study"):
@@ -394,7 +396,7 @@ def test_bad_input(plan: Plan, tmp_path: Path) -> None:
     assert not plan.folder.exists()
 
 
-def test_data_are_looked_at_before_a_model_is_loaded(
+def test_data_are_checked_before_a_model_is_loaded(
     plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What no job could be made of is refused, and no text rewritten or folder made for that."""
