@@ -160,9 +160,9 @@ def header(path: Path) -> tuple[dict[str, Any], bytes]:
 
 
 def lines_of_study(path: Path) -> Any:
-    from wordbias.biographies.result_file import Lines
+    from wordbias.biographies.experiment import ResultFile
 
-    return Lines.open(path, {"rate": 0.1})
+    return ResultFile.open(path, {"rate": 0.1})
 
 
 def cached(path: Path) -> Any:
@@ -207,7 +207,7 @@ adapter = call("contextual.adapters:Adapter.load")
 transform = call("methods.storage:load_chain")
 nli_model = call("nli.files:Model.load")
 texts = call("probes.texts:load_texts")
-columns = call("outcomes.predictions:load_columns", ["y", "p", "g"])
+columns = call("outcomes.inputs:load_columns", ["y", "p", "g"])
 pairs = call("nli.pairs:load_pairs")
 text_pairs = call("contextual.labelled_pairs:load_inferences")
 stereoset = call("contextual.stereoset.stereoset:load_stereoset")
