@@ -167,7 +167,7 @@ class TextExamples:
         self.targets = torch.from_numpy(bios.labels)
         self.lengths = np.empty(0, np.intp)
         if len(bios):
-            self.work = Work.of(encoder, bios.texts, settings=settings.for_encoder(encoder))
+            self.work = EncodingJob.of(encoder, bios.texts, settings=settings.for_encoder(encoder))
             self.lengths = self.work.tokens.lengths[self.work.texts]
 
     def logits(self, rows: Places) -> Tensor:

@@ -16,7 +16,7 @@ from torch import nn
 
 from wordbias.biographies.data import Biographies
 from wordbias.errors import WordbiasError
-from wordbias.probes.ceat.contexts import Reading as WordSettings
+from wordbias.probes.ceat.contexts import ContextSettings as WordSettings
 from wordbias.probes.ceat.contexts import encode_contexts
 from wordbias.probes.ceat.sentences import Sentences
 from wordbias.probes.encoder import Encoder
@@ -167,7 +167,7 @@ class VectorCache:
         file = self._file("texts", about)
         if not file.exists():
             encoder = self.load()
-            work = Work.of(encoder, texts, settings=self.settings.for_encoder(encoder))
+            work = EncodingJob.of(encoder, texts, settings=self.settings.for_encoder(encoder))
             self._make_folder()
             encode_to(file, work, {}, about)
         return Vectors.by_text(_loaded(file).vectors[0], texts)

@@ -24,8 +24,7 @@ from wordbias.biographies.plan import Job, Plan
 from wordbias.checkpoints import difference
 from wordbias.devices import threads
 from wordbias.errors import Interrupted, WordbiasError
-from wordbias.formats.files import locked, replacing
-from wordbias.formats.tables import check_growing, growing
+from wordbias.formats.files import check_output_folder, locked, output_folder, replacing
 from wordbias.progress import progress
 from wordbias.rendering import as_json
 from wordbias.results import Row
@@ -44,10 +43,10 @@ def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
         another process works on it.
     """
     workers = workers or Workers()
-    check_growing(plan.folder)
+    check_output_folder(plan.folder)
     check_jobs(plan)
     plan = replace(plan, model_sha256=sha256_of(plan.encoding.load(plan.model)))
-    with growing(plan.folder), locked(plan.results):
+    with output_folder(plan.folder), locked(plan.results):
         file = ResultFile.open(plan.results, plan.about())
         jobs = plan.jobs()
         left = [job for job in jobs if job not in file.rows]

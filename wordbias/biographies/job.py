@@ -28,11 +28,9 @@ from wordbias.probes.ceat.measure import MEASURE as CEAT
 from wordbias.probes.ceat.measure import Settings as CeatSettings
 from wordbias.probes.ceat.measure import ceat
 from wordbias.probes.ceat.sentences import Sentences, find_sentences
-from wordbias.probes.codelength import to_published
-from wordbias.probes.online import online_code
+from wordbias.probes.mdl import FRACTIONS, needed, online_code, to_published
 from wordbias.probes.representations import Representations
 from wordbias.probes.rows import ACCURACY, CODELENGTH, COMPRESSION, CONTROL, PUBLISHED, UNIFORM
-from wordbias.probes.schedule import FRACTIONS, needed
 from wordbias.results import Row
 from wordbias.statistics import majority_share
 from wordbias.wordlists.queries import Query

@@ -28,6 +28,7 @@ from wordbias.biographies.results import (
     Spread,
 )
 from wordbias.biographies.strategies import ORIGINAL, OWN
+from wordbias.comparison import LEAST, correlation
 from wordbias.outcomes.fairness import SUM
 from wordbias.results import Row
 from wordbias.statistics import holm, sign_flip_p

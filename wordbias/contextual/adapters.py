@@ -423,6 +423,6 @@ def load_adapter(
         If it was fitted on another model; the message names the difference.
     """
     adapter = path if isinstance(path, Adapter) else Adapter.load(path)
-    with method("force"):
+    with python_messages("force"):
         adapter.check(model, force=force, name="adapter" if adapter is path else str(path))
     return adapter

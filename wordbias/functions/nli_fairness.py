@@ -31,7 +31,7 @@ from wordbias.functions.nli_models import File, open_nli_model, open_pairs
 from wordbias.nli.files import Model
 from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.pairs import PairsLike, load_pairs, pairs_name
-from wordbias.nli.scoring import accuracy, foreign, lacking, score_set
+from wordbias.nli.scoring import accuracy, notes_on_missing_words, notes_on_vectors, score_set
 from wordbias.nli.test_sets import Pair, TestSet, build
 from wordbias.pretrained import ModelLike
 from wordbias.rendering import Table, as_csv
@@ -238,7 +238,7 @@ def _ours(
     test: TestSet,
 ) -> _Evaluated:
     """Evaluate decomposable attention on an embedding."""
-    ours = open_ours(given, embedding, reading)
+    ours = open_nli_model(given, embedding, reading)
     model, read = ours.model, ours.embedding
     inputs: dict[str, dict[str, Any]] = {
         read.name: ours.subject.info.to_dict(),
@@ -250,7 +250,7 @@ def _ours(
         inputs["snli"] = {"path": name, "pairs": len(pairs), "sha256": pairs.sha256}
     scored = score_set(model, read, test)
     right = None if pairs is None else (accuracy(model, read, pairs), len(pairs))
-    notes = [*foreign(model, read), *lacking([scored], read)]
+    notes = [*notes_on_vectors(model, read), *notes_on_missing_words([scored], read)]
     return _Evaluated(
         read.name, ours.described(), inputs, [("", scored.probabilities, right)], notes
     )
