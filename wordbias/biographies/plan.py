@@ -56,9 +56,9 @@ class Recipe(train.Recipe):
 WHOLE = Recipe()
 """Settings for an encoder and its last layer."""
 HEAD = Recipe(rate=1e-3)
-"""Settings for the last layer alone, on an encoder that was fine-tuned."""
+"""Settings for the last layer only, on an encoder that was fine-tuned."""
 FROZEN = Recipe(epochs=300, rate=1e-3)
-"""Settings for the last layer alone, on a pretrained encoder that stays as it is."""
+"""Settings for the last layer only, on a pretrained encoder that stays as it is."""
 PUBLISHED_STRATEGIES = (NONE, SUBSAMPLE, OVERSAMPLE, SCRUB)
 CAREER = "weat6"
 """The stimulus that Orgad et al. (2022) measure: names of men and women, career and family."""

@@ -246,7 +246,7 @@ def _facts(read: Columns) -> dict[str, object]:
 
 
 def sums_table(found: Mapping[tuple[str, str], Row], groups: Sequence[str]) -> Table:
-    """Draw a line for each metric, as Orgad et al. (2022), Table 3.
+    """Return the table of sums and correlations, as Orgad et al. (2022), Table 3.
 
     Parameters
     ----------
@@ -283,7 +283,7 @@ def sums_table(found: Mapping[tuple[str, str], Row], groups: Sequence[str]) -> T
 
 
 def accuracy_table(found: Mapping[tuple[str, str], Row], groups: Sequence[str]) -> Table:
-    """Draw a line for each group."""
+    """Return the table of accuracies, over all and by group."""
     cells = []
     for part in (ALL, *groups):
         row = found[ACCURACY, part]
@@ -313,7 +313,7 @@ def _ends(row: Row, digits: int) -> str:
 
 
 def _closing(confusion: Confusion, settings: Settings, source: str) -> list[str]:
-    """Explain the numbers."""
+    """Return the lines below the tables, which explain the numbers."""
     signed = len(confusion.groups) == 2
     gaps = " − ".join(confusion.groups) if signed else "the largest − the smallest of the groups"
     precision = "TP/N, as published" if settings.as_published else "TP/(TP+FP)"

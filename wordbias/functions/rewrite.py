@@ -60,7 +60,7 @@ METHODS = {
     "anonymise": "Replace names: Ann Hayes becomes ANON_0 (Zhao et al. 2018).",
 }
 _BALANCING: Mapping[str, Balance] = {"subsample": "subsample", "oversample": "oversample"}
-_CHANGES_TEXT = ("scrub", "swap", "anonymise", "extra-scrub")
+_CHANGING_WORDS = ("scrub", "swap", "anonymise", "extra-scrub")
 _OF_METHODS: Mapping[str, tuple[str, ...]] = {
     "groups": ("scrub", "swap"),
     "as_published": ("scrub",),
@@ -96,9 +96,9 @@ class Rewritten:
     Attributes
     ----------
     report
-        The numbers of changes.
+        Counts of the changes.
     path
-        The file that was written, or None. The whole object can be used as a path.
+        File that was written, or None. The object itself can be used as a path.
     column
         Column of the texts.
     """
@@ -375,7 +375,7 @@ def rewrite(
 def _so_far(
     file: RecordFile, stages: Sequence[Stage], tallies: Sequence[Tally], where: Where
 ) -> Iterator[Record]:
-    """Yield the selected records, as rewritten by the methods before."""
+    """Yield the records to rewrite, as the methods before leave them; their counts start again."""
     yield from (record for record in through(stages, file) if record.has(where))
     for tally in tallies:
         if tally.method not in _BALANCING:
@@ -385,7 +385,7 @@ def _so_far(
 def _run(
     file: RecordFile, stages: Sequence[Stage], output: str | None, shuffle: int | None
 ) -> tuple[int, int, list[Record] | None]:
-    """Write the result, or return it; return also the numbers of records read and made."""
+    """Write the result, or return it; and the numbers of records that were read and made."""
     read = 0
 
     def counted(records: Iterator[Record]) -> Iterator[Record]:
@@ -418,7 +418,7 @@ def _chosen(methods: Names) -> list[str]:
 
 
 def _several(given: Names | None) -> tuple[str, ...]:
-    """Split ``a,b``."""
+    """Split ``a,b`` into its parts."""
     parts = given.split(",") if isinstance(given, str) else given or ()
     return tuple(part.strip() for part in parts if part.strip())
 
@@ -444,7 +444,7 @@ def _refuse_lacking(
     spans: Sequence[str],
     spacy: object,
 ) -> None:
-    """Refuse methods that lack an argument, or that would move the spans in a text."""
+    """Refuse methods without a needed argument, and methods that would move spans in a text."""
     for method in chosen:
         if method in _BALANCING and label is None:
             raise UsageError(f"{method} needs --label COLUMN")
@@ -465,7 +465,7 @@ def _refuse_lacking(
 
 
 def _check_output(output: str, data: str | None, read: Mapping[str, str | None]) -> None:
-    """Refuse early an output that cannot be written, or of another format than the input."""
+    """Refuse an output that cannot be written, or would have another form than the input."""
     if data is None:
         raise UsageError("--output is for files; for texts in memory use .texts")
     refuse_same({"the output": output}, {"DATA": data, **read})
@@ -553,7 +553,7 @@ def _words_table(tally: Tally) -> Table:
 
 
 def _rounds_table(found: Found, value: str) -> Table:
-    """Draw Tables 9 and 10 of Orgad et al.: the words of each group, round by round."""
+    """Return Tables 9 and 10 of Orgad et al.: the words of each group, round by round."""
     cells = []
     for i, one in enumerate(found.rounds, 1):
         measured = [str(i), f"{number(one.accuracy, 3)} ± {number(one.sd, 3)}"]
@@ -583,6 +583,6 @@ def _notes(file: RecordFile, balanced: Balanced | None, tallies: Sequence[Tally]
         yield f"{shown}; such a class {effect}"
     for tally in tallies:
         if not tally.rows:
-            yield f"{tally.method}: no row was selected"
-        elif tally.method in _CHANGES_TEXT and not tally.words:
+            yield f"{tally.method}: there is no row that is asked for"
+        elif tally.method in _CHANGING_WORDS and not tally.words:
             yield f"{tally.method}: nothing was found to change"

@@ -167,7 +167,7 @@ def winobias(
 
 
 def _usual(folder: str) -> str | None:
-    """Return the file of shares that comes with the sentences, if it is there."""
+    """Return the file of shares that comes with the sentences, if it exists."""
     file = Path(folder) / SHARES
     return str(file) if file.is_file() else None
 
@@ -178,7 +178,7 @@ def _rows(
     settings: Settings,
     shares: str | os.PathLike[str] | Mapping[str, float] | None,
 ) -> list[Row]:
-    """Score the output of a system: coreference, and the professions as classes."""
+    """Score the clusters of a system: coreference, and the professions as classes."""
     given = "the sentences" if shares is None else "the shares given"
     return [
         *f1_rows(read, found.clusters, found.path, draws=settings.draws, seed=settings.seed),
@@ -199,7 +199,7 @@ def _write_text(path: str | os.PathLike[str], text: str) -> None:
 
 
 def _sentences_table(sentences: Sequence[Sentence]) -> Table:
-    """Draw a line for each file: its number of sentences, by gender."""
+    """Return the table of sentences, one line for each file."""
     found: dict[tuple[str, str, str], Counter[str]] = {}
     for one in sentences:
         key = (one.stereotype, f"type {one.kind}", one.split)
@@ -219,7 +219,7 @@ def _sentences_table(sentences: Sequence[Sentence]) -> Table:
 
 
 def _tables(rows: Sequence[Row]) -> list[Table]:
-    """Arrange F1, fairness and accuracy."""
+    """Return the tables of F1, fairness and accuracy."""
     found = {(row.measure, row.details["set"]): row for row in rows if row.measure[:5] != "conll"}
     groups = (FEMALE, MALE)
     return [_f1_table(rows), sums_table(found, groups), accuracy_table(found, groups)]
@@ -248,7 +248,7 @@ def _f1_table(rows: Sequence[Row]) -> Table:
 
 
 def _closing(rows: Sequence[Row], as_published: bool) -> list[str]:
-    """Explain the numbers."""
+    """Return the lines below the tables, which explain the numbers."""
     (undecided,) = (row for row in rows if row.measure == UNDECIDED)
     shares = next(row.details["shares_from"] for row in rows if "shares_from" in row.details)
     how = "|D(F) − D(M)|, as published" if as_published else "sums over both genders"

@@ -145,8 +145,8 @@ def metrics(
         gap = gaps(rate)
         r = gap_correlation(gap, shares) if groups == 2 else None
         found[f"{name}-gap"] = Metric(sum_defined(np.abs(gap)), gap, r)
-    apart = kl_from_mixture(called)
-    found["independence"] = Metric(sum_defined(apart), apart)
+    divergences = kl_from_mixture(called)
+    found["independence"] = Metric(sum_defined(divergences), divergences)
     for name, distances in (
         ("separation", _separation(cells.answered() if published else cells)),
         ("sufficiency", _sufficiency(cells, distance)),

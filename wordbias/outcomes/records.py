@@ -1,7 +1,8 @@
 """Records of a text file or a frame that are rewritten without changing anything else.
 
 A record is kept as the pieces that its line consists of; to replace a cell is to replace one piece,
-and all others, with their quotation marks and escapes, are written as they were read.
+and all others, with their quotation marks and escapes, are written as they were read. The forms of
+plain text, tabbed text, CSV and jsonl are in this file too, as each splits and joins its records.
 """
 
 from __future__ import annotations

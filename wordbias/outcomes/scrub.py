@@ -315,7 +315,11 @@ def strongest_words(bags: Bags, groups: Sequence[str], settings: Settings | None
     with progress("extra scrubbing", (settings.rounds + 1) * settings.splits, "fit") as bar:
         while True:
             accuracy, weights = _fits(bags, codes, settings, len(done), bar.update)
-            stopped = _why_stop(len(done), float(accuracy.mean()), until, settings)
+            stopped = ""
+            if accuracy.mean() <= until:
+                stopped = f"the accuracy fell to {until:.3f}"
+            elif len(done) == settings.rounds:
+                stopped = how_many(settings.rounds, "round")
             words = {} if stopped else _top(bags.words, weights, names, settings.per_round)
             taken = [word for found in words.values() for word, _ in found]
             stopped = stopped or ("" if taken else "no word is left that says the group")
@@ -336,12 +340,6 @@ def _check(names: Sequence[str], codes: Codes) -> None:
             f"group {names[int(sizes.argmin())]!r} has {how_many(int(sizes.min()), 'text')}, of "
             f"which a part is held out; at least {_FEWEST} are needed"
         )
-
-
-def _why_stop(done: int, accuracy: float, until: float, settings: Settings) -> str:
-    if accuracy <= until:
-        return f"the accuracy fell to {until:.3f}"
-    return how_many(settings.rounds, "round") if done == settings.rounds else ""
 
 
 def _fits(

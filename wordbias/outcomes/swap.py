@@ -82,8 +82,8 @@ class Swapper:
     def _other(self, word: str, match: re.Match[str]) -> str | None:
         lower = word.lower().replace("’", "'")
         if self.pronouns and lower in _BY_RULE:
-            alone = stands_alone(match.string, *match.span())
-            return in_case_of(word, _third_person(lower, alone))
+            no_noun = has_no_noun(match.string, *match.span())
+            return in_case_of(word, _third_person(lower, no_noun))
         other = self.words.get(lower)
         if other is None:
             return self.names.get(word)
@@ -92,10 +92,10 @@ class Swapper:
         return in_case_of(word, other)
 
 
-def _third_person(word: str, alone: bool) -> str:
+def _third_person(word: str, no_noun: bool) -> str:
     if word == "her":
-        return "him" if alone else "his"
-    return "hers" if alone else "her"
+        return "him" if no_noun else "his"
+    return "hers" if no_noun else "her"
 
 
 def in_case_of(word: str, other: str) -> str:
@@ -127,7 +127,7 @@ _BEFORE = re.compile(r"([^\W\d_]+)[\s\"“‘'*_]*$")
 _FAR = 40
 
 
-def stands_alone(text: str, start: int, end: int) -> bool:
+def has_no_noun(text: str, start: int, end: int) -> bool:
     """Return whether the pronoun at ``text[start:end]`` begins no noun phrase.
 
     English has one word for two of the other gender: *her* is possessive (*her book*, his) or an
@@ -187,7 +187,7 @@ def _coordinated(text: str, end: int) -> bool:
     second = _NEXT.match(text, end)
     if second is None or second[3].lower() not in pronoun_rule()["possessives"]:
         return False
-    return not stands_alone(text, second.start(3), second.end(3))
+    return not has_no_noun(text, second.start(3), second.end(3))
 
 
 def _is_given(text: str, first: re.Match[str]) -> bool:

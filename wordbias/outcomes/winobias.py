@@ -126,9 +126,9 @@ def load_winobias(folder: str | Path) -> list[Sentence]:
 
 
 def _check_pairs(place: Path, pro: Sequence[Sentence], anti: Sequence[Sentence]) -> None:
-    apart = {one.pair for one in pro} ^ {one.pair for one in anti}
-    if apart:
-        kind, split, number = min(apart)
+    unpaired = {one.pair for one in pro} ^ {one.pair for one in anti}
+    if unpaired:
+        kind, split, number = min(unpaired)
         has = PRO if (kind, split, number) in {one.pair for one in pro} else ANTI
         lacks = ANTI if has == PRO else PRO
         raise WordbiasError(
