@@ -54,7 +54,9 @@ def change(path: Path, **settings: Any) -> None:
     ],
 )
 @pytest.mark.parametrize("load", [load_pretrained, partial(load_untrained, seed=0)])
-def test_a_config_of_other_layers(layers: int, message: str, load: Any, tmp_path: Path) -> None:
+def test_a_config_with_more_layers_than_the_weights_is_refused(
+    layers: int, message: str, load: Any, tmp_path: Path
+) -> None:
     folder = save(tmp_path / "model")
     change(folder / "config.json", num_hidden_layers=layers)
     with pytest.raises(WordbiasError) as error:

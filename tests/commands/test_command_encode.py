@@ -229,7 +229,7 @@ def test_every_format(cli: Run, model: Path, bios: Path, out: Path, to: str) -> 
         assert (row["n"], row["truncated"]) == ("4", "1")
 
 
-def test_the_same_again_encodes_nothing(
+def test_a_second_call_encodes_nothing(
     encoded: Run, cli: Run, model: Path, bios: Path, out: Path
 ) -> None:
     encoded()
@@ -245,7 +245,7 @@ def test_the_same_again_encodes_nothing(
     assert out.read_bytes() == content
 
 
-def test_an_interruption_is_one_line_and_the_same_command_goes_on(
+def test_an_interruption_is_one_line_and_the_same_command_resumes(
     cli: Run, model: Path, out: Path, tmp_path: Path
 ) -> None:
     """A real process and a real Ctrl-C."""
@@ -353,7 +353,7 @@ def test_wrong_usage(
         (b"a\tb\n1\t2\n", "which column holds the texts? Name one of a, b with --text-column"),
     ],
 )
-def test_texts_that_are_none(
+def test_files_without_texts_are_refused(
     cli: Run, model: Path, bios: Path, out: Path, content: bytes, message: str
 ) -> None:
     bios.write_bytes(content)
@@ -362,7 +362,7 @@ def test_texts_that_are_none(
     assert message in done.err
 
 
-def test_models_and_outputs_that_are_none(
+def test_bad_models_and_outputs_are_refused(
     cli: Run, model: Path, bios: Path, out: Path, tmp_path: Path
 ) -> None:
     weightless = tmp_path / "weightless"

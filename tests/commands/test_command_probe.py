@@ -192,7 +192,7 @@ def test_two_files_of_one_name(found: Run, tmp_path: Path) -> None:
     assert list(result["inputs"]) == list(map(str, paths))
 
 
-def test_a_word_list_of_ones_own(found: Run, tmp_path: Path) -> None:
+def test_a_word_list_from_a_file(found: Run, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     words = [f"w{i}" for i in range(300)]
     vectors = rng.standard_normal((300, 10)).astype(np.float32)
@@ -294,7 +294,9 @@ def test_a_figure_of_inputs_without_layers(cli: Run, tmp_path: Path) -> None:
     assert "Compression along" not in text
 
 
-def test_figures_that_cannot_be(refused: Refused, encoded: Path, tmp_path: Path) -> None:
+def test_figures_that_cannot_be_drawn_are_refused(
+    refused: Refused, encoded: Path, tmp_path: Path
+) -> None:
     assert "name a file in .png, .pdf, .svg" in refused("probe", "--plot", tmp_path / "f.gif")
     assert "does not exist" in refused("probe", "--plot", tmp_path / "none" / "f.png")
 
@@ -323,11 +325,15 @@ def test_figures_that_cannot_be(refused: Refused, encoded: Path, tmp_path: Path)
         (("--labels", "gender", "--probe", "mlp", "--device", "abacus"), "device 'abacus'"),
     ],
 )
-def test_what_is_refused(refused: Refused, encoded: Path, arguments: Any, message: str) -> None:
+def test_bad_arguments_are_refused(
+    refused: Refused, encoded: Path, arguments: Any, message: str
+) -> None:
     assert message in refused("probe", encoded, *arguments)
 
 
-def test_label_files_that_do_not_fit(refused: Refused, encoded: Path, tmp_path: Path) -> None:
+def test_label_files_that_do_not_fit_are_refused(
+    refused: Refused, encoded: Path, tmp_path: Path
+) -> None:
     labels = tmp_path / "y.txt"
     labels.write_text("f\nm\n" * 100, encoding="utf-8")
     assert "400 vectors, but 200 labels" in refused("probe", encoded, "--labels", labels)
@@ -339,7 +345,7 @@ def test_label_files_that_do_not_fit(refused: Refused, encoded: Path, tmp_path: 
     assert "line 1 is not UTF-8 text (byte 0xfc)" in refused("probe", encoded, "--labels", labels)
 
 
-def test_vectors_that_are_not_finite(refused: Refused, tmp_path: Path) -> None:
+def test_vectors_that_are_not_finite_are_refused(refused: Refused, tmp_path: Path) -> None:
     x, y = _vectors()
     x[2, 17, 3] = np.nan
     np.save(tmp_path / "x.npy", x)
@@ -349,7 +355,7 @@ def test_vectors_that_are_not_finite(refused: Refused, tmp_path: Path) -> None:
     assert "x: layer 2, row 18 holds nan" in message
 
 
-def test_files_that_are_none(refused: Refused, tmp_path: Path) -> None:
+def test_files_without_vectors_are_refused(refused: Refused, tmp_path: Path) -> None:
     gone = refused("probe", tmp_path / "none.st", "--labels", "a")
     assert "none.st: there is no such file; " in gone
     assert gone.endswith("vectors of a model are written with: wordbias encode")
@@ -458,7 +464,7 @@ def test_texts_without_a_label_are_no_class(cli: Run, tmp_path: Path) -> None:
     assert "3 of 400 texts have no gender; encode only those that have one, with: " in done.err
 
 
-def test_labels_that_the_dev_set_leaves_no_two_of(cli: Run, encoded: Path) -> None:
+def test_a_dev_set_that_leaves_one_class_is_refused(cli: Run, encoded: Path) -> None:
     done = cli("probe", encoded, "--labels", "gender", "--dev", "gender=M")
     assert (done.code, done.out) == (1, "")
     assert "outside of the dev set all labels are 'F'; name another dev set" in done.err

@@ -67,7 +67,7 @@ def rows(report: Report) -> Any:
     return json.loads(json.dumps(report.to_dict()["rows"]))
 
 
-def test_it_is_the_command(
+def test_the_function_gives_what_the_command_gives(
     cli: Callable[..., Any], model: Path, sentences: list[str], tmp_path: Path
 ) -> None:
     pandas = pytest.importorskip("pandas")
@@ -108,7 +108,7 @@ def test_representations_of_words(
     assert list(swapped.rows[0].details["n"]) == ["career", "family", "men", "women"]
 
 
-def test_what_encode_made_of_words(model: Path, sentences: list[str]) -> None:
+def test_representations_of_encode_are_accepted(model: Path, sentences: list[str]) -> None:
     words = [word for word in WORDS for _ in range(6)]
     found = encode(model, {"text": sentences, "word": words}, word_column="word", layers="last")
     report = ceat(found, stimuli=STIMULI, draws=50)
@@ -116,7 +116,7 @@ def test_what_encode_made_of_words(model: Path, sentences: list[str]) -> None:
     assert report.rows[0].subject == "tiny"
 
 
-def test_a_query_of_ones_own(reps: Representations) -> None:
+def test_a_query_with_own_words(reps: Representations) -> None:
     x, y = ((name, tuple(words)) for name, words in STIMULI["targets"].items())
     a, b = ((name, tuple(words)) for name, words in STIMULI["attributes"].items())
     query = Query("mine", (x, y), (a, b))
@@ -125,7 +125,7 @@ def test_a_query_of_ones_own(reps: Representations) -> None:
     assert report.rows[0].value == report.rows[1].value
 
 
-def test_notes_are_said_once_by_the_report(model: Path, sentences: list[str]) -> None:
+def test_notes_are_in_the_report_once(model: Path, sentences: list[str]) -> None:
     more = {**STIMULI, "targets": {**STIMULI["targets"], "men": ["john", "bill", "zed"]}}
     report = ceat(model, sentences=sentences, stimuli=more, draws=20)  # warnings are errors
     assert "sentences: no sentence has 1 of 9 words" in report.notes
@@ -150,7 +150,7 @@ def test_vectors_are_kept(model: Path, sentences: list[str], tmp_path: Path) -> 
         ({"layers": 3}, "words: no layer 3; it holds 0, 5"),
     ],
 )
-def test_what_is_refused(reps: Representations, arguments: Any, message: str) -> None:
+def test_bad_arguments_are_refused(reps: Representations, arguments: Any, message: str) -> None:
     with pytest.raises(WordbiasError, match=message):
         ceat(reps, **{"stimuli": STIMULI, **arguments})
 

@@ -49,7 +49,7 @@ def bios(tmp_path: Path) -> Path:
     return path
 
 
-def test_it_is_the_command(
+def test_the_function_gives_what_the_command_gives(
     cli: Callable[..., Any], model: Path, bios: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out.safetensors"
@@ -132,7 +132,7 @@ def test_a_loaded_model_is_as_its_folder_and_stays_as_it_is(
     assert found.report.arguments["model"] == "a SimpleNamespace"
 
 
-def test_of_a_model_with_a_head_its_body(model: Path, loaded: tuple[Any, Any]) -> None:
+def test_the_body_of_a_model_with_a_head_is_used(model: Path, loaded: tuple[Any, Any]) -> None:
     transformers = pytest.importorskip("transformers")
     headed = transformers.BertForSequenceClassification(loaded[0].config).eval()
     found = encode((headed, loaded[1]), TEXTS)
@@ -161,7 +161,7 @@ def test_a_loaded_model_is_not_changed(
     encode(loaded, TEXTS[:1], device="cpu", precision="float32")
 
 
-def test_models_that_are_none(loaded: tuple[Any, Any]) -> None:
+def test_inputs_that_are_no_models_are_refused(loaded: tuple[Any, Any]) -> None:
     for given, said in (
         (3, "expected a model: a folder.*; got int"),
         (loaded[0], "expected a model: .*; got BertModel without its tokenizer"),
@@ -184,17 +184,17 @@ def test_models_that_are_none(loaded: tuple[Any, Any]) -> None:
         (["a"], {"pooling": "middle"}, "pooling 'middle': expected one of first"),
     ],
 )
-def test_what_is_refused(model: Path, texts: Any, arguments: Any, message: str) -> None:
+def test_bad_arguments_are_refused(model: Path, texts: Any, arguments: Any, message: str) -> None:
     with pytest.raises(WordbiasError, match=message):
         encode(model, texts, **arguments)
 
 
-def test_arguments_that_do_not_go_together_are_python_s(model: Path) -> None:
+def test_contradictions_name_arguments_of_python(model: Path) -> None:
     with pytest.raises(UsageError, match='pooling="word" needs word_column= or span_columns='):
         encode(model, TEXTS, pooling="word")
 
 
-def test_an_output_is_mapped_and_gone_on_with(model: Path, bios: Path, tmp_path: Path) -> None:
+def test_an_output_is_mapped_and_resumed(model: Path, bios: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.safetensors"
     found = encode(model, bios, output=out, layers=[0, 3])
     expected = encode(model, bios, layers=[0, 3])

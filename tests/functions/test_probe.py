@@ -50,7 +50,9 @@ def rows(report: Report) -> Any:
     return json.loads(json.dumps(report.to_dict()["rows"]))
 
 
-def test_it_is_the_command(cli: Callable[..., Any], reps: Representations, file: Path) -> None:
+def test_the_function_gives_what_the_command_gives(
+    cli: Callable[..., Any], reps: Representations, file: Path
+) -> None:
     given = ("--labels", "gender", "--groups", "job", "--types", "job", "--dev", "split=dev")
     done = cli("probe", file, *given, *TYPED, "--format", "json")
     assert (done.code, done.err) == (0, "")
@@ -93,7 +95,7 @@ def test_arrays_and_labels_of_every_kind(reps: Representations) -> None:
         assert [row["value"] for row in found] == [row["value"] for row in expected]
 
 
-def test_several_side_by_side(reps: Representations, file: Path) -> None:
+def test_several_inputs_are_probed_together(reps: Representations, file: Path) -> None:
     cells, x = reps.column("gender").cells(), reps[6]
     report = probe([x, x.copy(), x, reps], cells, layers="last", **QUICK)
     assert list(report.inputs) == ["vectors 1", "vectors 2", "bios"]
@@ -150,7 +152,7 @@ def test_the_picture_is_that_of_the_codes(reps: Representations, tmp_path: Path)
     assert again.plot().get_title(loc="left") == "Compression along the layers"
 
 
-def test_accuracy_on_a_split_of_ones_own(reps: Representations) -> None:
+def test_accuracy_on_a_given_split(reps: Representations) -> None:
     given: dict[str, Any] = {"mdl": False, "seeds": 0, "epochs": 2}
     split = reps.column("split").cells()
     assert rows(probe(reps, "gender", split=split, **given)) == rows(
@@ -181,7 +183,7 @@ def test_accuracy_on_a_split_of_ones_own(reps: Representations) -> None:
         ({"labels": "gender", "layers": [3]}, "bios: no layer 3; it holds 0, 6"),
     ],
 )
-def test_what_is_refused(reps: Representations, arguments: Any, message: str) -> None:
+def test_bad_arguments_are_refused(reps: Representations, arguments: Any, message: str) -> None:
     with pytest.raises(WordbiasError, match=message):
         probe(reps, **arguments)
 
@@ -195,12 +197,14 @@ def test_what_is_refused(reps: Representations, arguments: Any, message: str) ->
         ({"array": "x"}, "array= is for files that hold several; bios is none"),
     ],
 )
-def test_contradictions_are_python_s(reps: Representations, arguments: Any, message: str) -> None:
+def test_contradictions_name_arguments_of_python(
+    reps: Representations, arguments: Any, message: str
+) -> None:
     with pytest.raises(UsageError, match=message):
         probe(reps, "gender", **arguments)
 
 
-def test_what_is_no_vectors() -> None:
+def test_inputs_that_are_no_vectors_are_refused() -> None:
     with pytest.raises(WordbiasError, match="expected an embedding"):
         probe(3, "gender")  # type: ignore[arg-type]
     with pytest.raises(WordbiasError, match="<Embedding 'a': 2 words × 1>: holds words, whose"):

@@ -228,7 +228,7 @@ def test_vectors_that_cannot_be_used_name_their_word(bad: np.ndarray, message: s
         Contexts.of(sets, ["al", "bo", "cy", "jo", "ed", "fy"])
 
 
-def test_too_few_words_or_draws() -> None:
+def test_too_few_words_or_draws_are_refused() -> None:
     word = np.eye(4)
     with pytest.raises(WordbiasError, match="two words or more in X and Y"):
         Contexts.of([[word], [word, word], [word], [word]])

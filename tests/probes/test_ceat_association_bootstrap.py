@@ -123,7 +123,7 @@ def _resampled(contexts: Contexts, rng: np.random.Generator) -> Contexts:
 
 
 @pytest.mark.parametrize("variance", ["standard-error", "released"])
-def test_it_is_the_variance_of_a_bootstrap_that_resamples_and_draws_anew(variance: str) -> None:
+def test_the_variance_is_that_of_a_bootstrap_that_resamples_and_draws_again(variance: str) -> None:
     n, resamples, draws = 25, 300, 2_000
     contexts = _clouds(0, n)
     rng = np.random.default_rng(0)
@@ -145,7 +145,7 @@ def test_it_is_the_variance_of_a_bootstrap_that_resamples_and_draws_anew(varianc
     assert simulated == pytest.approx(expected, rel=4 * np.sqrt(2 / resamples) + 2 / n)
 
 
-def test_it_does_not_shrink_with_the_number_of_draws_as_the_model_does() -> None:
+def test_the_interval_does_not_shrink_with_the_number_of_draws() -> None:
     contexts = _clouds(1, 40)
     found = [associate(contexts, draws=draws) for draws in (4_000, 16_000, 64_000)]
     model = [one.combined.se for one in found]
@@ -157,7 +157,7 @@ def test_it_does_not_shrink_with_the_number_of_draws_as_the_model_does() -> None
         assert sentences[first] == pytest.approx(sentences[second], rel=0.1)
 
 
-def test_it_shrinks_with_the_number_of_sentences() -> None:
+def test_the_interval_shrinks_with_the_number_of_sentences() -> None:
     sample = _population(2, 12, 3, 0.6)
     rng = np.random.default_rng(2)
     few, many = (associate(sample(n, rng), draws=40_000).sentence_se for n in (30, 480))
@@ -179,7 +179,7 @@ def test_the_interval_covers_what_all_sentences_would_give(apart: float) -> None
     assert covered < 1 or apart == 0
 
 
-def test_the_models_interval_does_not() -> None:
+def test_the_random_effects_interval_does_not_cover_it() -> None:
     sample = _population(3, 12, 3, 0.5)
     truth = associate(sample(20_000, np.random.default_rng(9)), draws=150_000).combined.effect
     rng = np.random.default_rng(4)

@@ -54,7 +54,7 @@ def _one_by_one(
 
 @pytest.mark.parametrize("family", ["bert", "roberta"])
 @pytest.mark.parametrize("settings", [ContextSettings(layers=(0, 1, 3)), AS_PUBLISHED])
-def test_it_is_what_one_sentence_at_a_time_gives(
+def test_vectors_are_those_of_one_sentence_at_a_time(
     encoder_folder: Folder, family: str, settings: ContextSettings
 ) -> None:
     encoder = Encoder.load(encoder_folder(family), device="cpu")
@@ -73,7 +73,7 @@ def test_it_is_what_one_sentence_at_a_time_gives(
         assert found.vectors[:, i] == pytest.approx(expected, abs=1e-5)
 
 
-def test_what_it_was_made_with_is_kept(encoder_folder: Folder) -> None:
+def test_the_settings_are_kept_with_the_vectors(encoder_folder: Folder) -> None:
     encoder = Encoder.load(encoder_folder("bert"), device="cpu")
     found = encode_contexts(encoder, find_sentences(TEXTS, WORDS), AS_PUBLISHED).representations
     about = found.about
@@ -96,7 +96,7 @@ def test_words_cut_off_are_left_out_and_counted(encoder_folder: Folder) -> None:
         encode_contexts(encoder, find_sentences([long], ["nurse"]))
 
 
-def test_a_layer_that_does_not_exist(encoder_folder: Folder) -> None:
+def test_a_layer_that_does_not_exist_is_refused(encoder_folder: Folder) -> None:
     encoder = Encoder.load(encoder_folder("bert"), device="cpu")
     with pytest.raises(WordbiasError, match="no layer 9; it has layers 0"):
         encode_contexts(encoder, find_sentences(TEXTS, WORDS), ContextSettings(layers=(9,)))

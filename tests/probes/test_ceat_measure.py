@@ -159,7 +159,7 @@ def test_targets_that_are_all_alike_have_no_value() -> None:
 
 
 @pytest.mark.parametrize(("value", "message"), [(0, "is zero"), (np.nan, "no finite number")])
-def test_vectors_of_no_use_are_refused(value: float, message: str) -> None:
+def test_zero_and_non_finite_vectors_are_refused(value: float, message: str) -> None:
     found = _found()
     vectors = np.array(found.vectors)
     vectors[1, found.column("word").cells().index("Amy")] = value
@@ -169,7 +169,7 @@ def test_vectors_of_no_use_are_refused(value: float, message: str) -> None:
         ceat(broken, [QUERY], Settings(draws=20))
 
 
-def test_no_column_no_such_layer() -> None:
+def test_a_missing_column_and_a_missing_layer_are_refused() -> None:
     found = _found()
     with pytest.raises(WordbiasError, match="mine: has no column 'word'"):
         ceat(replace(found, columns={}), [QUERY])

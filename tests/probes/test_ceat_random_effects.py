@@ -35,7 +35,9 @@ def _by_definition(effects: np.ndarray, variances: np.ndarray) -> tuple[float, f
 
 @settings(deadline=None)
 @given(studies())
-def test_it_is_what_the_definition_says(study: tuple[np.ndarray, np.ndarray]) -> None:
+def test_the_combined_effect_is_that_of_the_definition(
+    study: tuple[np.ndarray, np.ndarray],
+) -> None:
     found = combine_effects(*study)
     effect, se, tau2 = _by_definition(*study)
     assert found.tau2 == pytest.approx(tau2, rel=1e-9, abs=1e-9)
@@ -63,7 +65,7 @@ def test_statsmodels_finds_the_same(study: tuple[np.ndarray, np.ndarray]) -> Non
 
 @settings(deadline=None)
 @given(studies(), st.floats(-5, 5), st.floats(0.1, 10))
-def test_it_moves_and_grows_with_the_effects(
+def test_the_combined_effect_moves_and_grows_with_the_effects(
     study: tuple[np.ndarray, np.ndarray], shift: float, scale: float
 ) -> None:
     e, v = study
@@ -120,7 +122,7 @@ def test_p_far_out_is_exact_or_zero_and_never_nan() -> None:
         ([1.0, 2.0], [1.0, np.inf], "expected finite"),
     ],
 )
-def test_what_cannot_be_combined(
+def test_effects_that_cannot_be_combined_are_refused(
     effects: list[float], variances: list[float], message: str
 ) -> None:
     with pytest.raises(WordbiasError, match=message):

@@ -52,7 +52,9 @@ def _scan(text: str, *words: str) -> dict[str, str]:
         ("", ["he"], {}),
     ],
 )
-def test_what_is_a_word(text: str, words: list[str], found: dict[str, str] | str) -> None:
+def test_words_are_found_between_their_bounds(
+    text: str, words: list[str], found: dict[str, str] | str
+) -> None:
     assert _scan(text, *words) == ({w: w for w in words} if found == "same" else found)
 
 
@@ -89,7 +91,7 @@ def test_a_word_ends_behind_its_accent() -> None:
 
 
 @pytest.mark.parametrize("first", ['{"text": "a man", "n": 1}\n', ""])
-def test_null_is_no_sentence(tmp_path: Path, first: str) -> None:
+def test_a_null_value_is_refused_as_a_sentence(tmp_path: Path, first: str) -> None:
     path = tmp_path / "s.jsonl"
     path.write_text(first + '{"text": null, "n": null}\n')
     wanted = f"s.jsonl: line {1 + bool(first)}: has null as 'text', which is no text; mend or"
@@ -150,7 +152,7 @@ def test_no_sentence_at_all_is_an_error() -> None:
         find_sentences(["there", "teacher"], ["he"])
 
 
-def test_files_of_every_kind(tmp_path: Path) -> None:
+def test_sentences_are_read_from_every_format(tmp_path: Path) -> None:
     texts = ["He ran.", "She said: no"]
     plain = "\n".join([texts[0], f"  {texts[1]} "]) + "\n"
     tabbed = "id\tsentence\n" + "".join(f"{i}\t{text}\n" for i, text in enumerate(texts))
@@ -179,7 +181,7 @@ def test_files_of_every_kind(tmp_path: Path) -> None:
         ("none.txt", None, None, "none.txt: cannot be read: No such file"),
     ],
 )
-def test_files_of_no_use(
+def test_files_without_sentences_are_refused(
     tmp_path: Path, name: str, content: bytes | None, column: str | None, message: str
 ) -> None:
     if content is not None:

@@ -126,7 +126,7 @@ def test_a_damaged_tokenizer_is_refused(folder: Path, text: str) -> None:
         Encoder.load(folder, device="cpu")
 
 
-def test_a_config_that_is_none_is_refused(folder: Path) -> None:
+def test_a_config_without_settings_is_refused(folder: Path) -> None:
     (folder / "config.json").write_text("[]")
     with pytest.raises(WordbiasError, match=r"its config\.json holds no settings"):
         Encoder.load(folder, device="cpu")
@@ -156,7 +156,7 @@ def test_a_damaged_file_of_weights_is_refused(folder: Path) -> None:
         Encoder.load(folder, device="cpu")
 
 
-def test_folders_that_are_none(tmp_path: Path) -> None:
+def test_folders_without_a_model_are_refused(tmp_path: Path) -> None:
     with pytest.raises(WordbiasError, match="no such folder"):
         Encoder.load(tmp_path / "gone")
     with pytest.raises(WordbiasError, match=r"a folder without a config\.json"):
@@ -211,7 +211,7 @@ def test_a_model_that_is_no_encoder_is_refused(tmp_path: Path, encoder_folder: F
         Encoder.load(tmp_path, device="cpu")
 
 
-def test_an_unknown_device_and_precision(encoder_folder: Find) -> None:
+def test_an_unknown_device_and_precision_are_refused(encoder_folder: Find) -> None:
     with pytest.raises(WordbiasError, match=r"device 'abacus': torch cannot .*; use cpu"):
         Encoder.load(encoder_folder("bert"), device="abacus")
     with pytest.raises(WordbiasError, match="precision 'int8': expected one of float32, bfloat16"):
@@ -235,7 +235,7 @@ def test_precision_is_that_of_the_weights_and_vectors_are_float32(
     )
 
 
-def test_random_weights_are_a_seed_s(encoder_folder: Find) -> None:
+def test_random_weights_depend_on_the_seed(encoder_folder: Find) -> None:
     def drawn(seed: int | None) -> Encoder:
         return Encoder.load(encoder_folder("bert"), device="cpu", random_init=seed)
 

@@ -118,7 +118,7 @@ def test_a_word_of_several_tokens_has_a_first_a_last_and_a_mean(bert: Encoder) -
 
 
 @pytest.mark.parametrize("special", ["seen", "counted", "none"])
-def test_special_tokens(encoder: Encoder, special: str) -> None:
+def test_special_tokens_are_seen_counted_or_left_out(encoder: Encoder, special: str) -> None:
     texts = [text for text in TEXTS if text]  # with none, an empty text has no token
     some = Settings(pooling="mean", special_tokens=special)
     expected = reference(encoder, texts, [(0, 0)] * len(texts), some)
@@ -137,7 +137,7 @@ def test_the_model_does_not_see_special_tokens_where_a_word_is_to_be_without(
 
 
 @pytest.mark.parametrize("layers", [(0,), (3,), (2, 0), (1, 1, 3)])
-def test_chosen_layers_are_those_of_all(bert: Encoder, layers: tuple[int, ...]) -> None:
+def test_chosen_layers_equal_those_of_all_layers(bert: Encoder, layers: tuple[int, ...]) -> None:
     every = encode(bert, TEXTS)
     once = list(dict.fromkeys(layers))
     np.testing.assert_array_equal(encode(bert, TEXTS, settings=Settings(layers)), every[once])
@@ -214,16 +214,16 @@ def test_padding_is_what_the_batches_leave_of_it(bert: Encoder) -> None:
     assert 0 < min(seen) <= max(seen) == 1
 
 
-def test_how_many_texts_were_cut_is_known(encoder: Encoder) -> None:
+def test_texts_that_were_cut_are_counted(encoder: Encoder) -> None:
     long = " ".join(["surgeon"] * 60)
     whole = {text: len(encoder.tokenizer(text)["input_ids"]) for text in (*TEXTS, long)}
     texts = [*TEXTS, long, long]
     for length in (5, encoder.max_length, max(whole[text] for text in TEXTS)):
         if encoder.limit is not None and length > encoder.limit:
             continue
-        work = EncodingJob.of(encoder, texts, settings=Settings(max_length=length))
-        assert work.truncated == sum(whole[text] > length for text in texts)
-        assert work.tokens.lengths.max() <= length
+        job = EncodingJob.of(encoder, texts, settings=Settings(max_length=length))
+        assert job.truncated == sum(whole[text] > length for text in texts)
+        assert job.tokens.lengths.max() <= length
     assert np.isfinite(encode(encoder, texts)).all()
 
 
@@ -236,11 +236,11 @@ def test_a_cut_text_is_the_same_as_what_is_left_of_it(bert: Encoder) -> None:
     )
 
 
-def test_words_that_were_cut_off(bert: Encoder) -> None:
+def test_words_that_were_cut_off_are_refused(bert: Encoder) -> None:
     texts = ["nurse", "nurse " * 40 + "surgeon"]
     spans = [(0, 5), (240, 247)]
-    work = EncodingJob.of(bert, texts, spans, Settings(pooling="word"))
-    assert work.lost() == {1: "is cut off with the end of its text"}
+    job = EncodingJob.of(bert, texts, spans, Settings(pooling="word"))
+    assert job.lost() == {1: "is cut off with the end of its text"}
     with pytest.raises(WordbiasError, match="text 2: its word is cut off"):
         encode_spans(bert, texts, spans)
     with pytest.raises(WordbiasError, match="text 1: its word has no token"):
@@ -250,10 +250,10 @@ def test_words_that_were_cut_off(bert: Encoder) -> None:
 def test_a_word_of_which_a_part_was_cut_off_is_lost(bert: Encoder) -> None:
     text = "a microbiologist  "
     whole = bert.tokenizer(text)["input_ids"]
-    work = EncodingJob.of(
+    job = EncodingJob.of(
         bert, [text], [(2, 16)], Settings(pooling="word", max_length=len(whole) - 1)
     )
-    assert work.lost() == {0: "is cut off with the end of its text"}
+    assert job.lost() == {0: "is cut off with the end of its text"}
     assert EncodingJob.of(bert, [text], [(2, 16)], Settings(pooling="word")).lost() == {}
     assert EncodingJob.of(bert, [text], [(2, 18)], Settings(pooling="word")).lost() == {}
 
@@ -299,7 +299,7 @@ def test_segments_are_those_of_the_tokenizer(bert: Encoder) -> None:
         (["a", "b"], [(0, 1)], Settings(pooling="word"), "a span for each of 2 texts, got 1"),
     ],
 )
-def test_what_cannot_be_encoded(
+def test_texts_and_spans_that_do_not_fit_are_refused(
     bert: Encoder, texts: list[str], spans: Any, some: Settings, message: str
 ) -> None:
     with pytest.raises(WordbiasError, match=message):
@@ -307,7 +307,7 @@ def test_what_cannot_be_encoded(
 
 
 @pytest.mark.parametrize("name", ["pooling", "subword", "special_tokens"])
-def test_settings_that_are_none(name: str) -> None:
+def test_unknown_settings_are_refused(name: str) -> None:
     with pytest.raises(WordbiasError, match=f"{name} 'max': expected one of"):
         Settings(**{name: "max"})  # type: ignore[arg-type]
 
@@ -321,8 +321,8 @@ def test_damaged_weights_are_refused(bert: Encoder) -> None:
 
 def test_a_slow_tokenizer_gives_texts_but_no_words(bert: Encoder) -> None:
     slow = replace(bert, tokenizer=transformers.CanineTokenizer(model_max_length=10))
-    work = EncodingJob.of(slow, ["abc", "a text too long"])
-    assert work.tokens.lengths.tolist() == [5, 10]
-    assert work.truncated == 1
+    job = EncodingJob.of(slow, ["abc", "a text too long"])
+    assert job.tokens.lengths.tolist() == [5, 10]
+    assert job.truncated == 1
     with pytest.raises(WordbiasError, match="its tokenizer is a slow one"):
         EncodingJob.of(slow, ["abc"], [(0, 1)], Settings(pooling="word"))

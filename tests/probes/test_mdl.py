@@ -149,7 +149,7 @@ def test_b10_a_probe_that_names_one_class_does_not_change_their_number() -> None
     assert code.compression > 1
 
 
-def test_seeds_are_seeds() -> None:
+def test_equal_seeds_give_equal_codes() -> None:
     x, y = _signal(400, 6)
     assert online_code(x, y, seed=1) == online_code(x, y, seed=1)
     assert online_code(x, y, seed=1) != online_code(x, y, seed=2)
@@ -170,7 +170,7 @@ def test_several_layers_and_seeds_do_not_change_each_other() -> None:
         assert one.selectivity == one.code.accuracy - one.control.accuracy
 
 
-def test_groups_arrive_one_by_one() -> None:
+def test_groups_are_sent_one_by_one() -> None:
     """Labels that only a group's own examples teach cannot be read off those of another group."""
     rng = np.random.default_rng(0)
     groups = rng.integers(0, 30, 1500)
@@ -206,7 +206,7 @@ def test_voita_and_titov_s_blocks() -> None:
     assert code.compression > 1
 
 
-def test_an_external_dev_set_is_watched_and_not_sent() -> None:
+def test_an_external_dev_set_is_used_for_early_stopping_and_not_sent() -> None:
     x, y = _signal(600, 8)
     dev, recipe = np.arange(0, 600, 6), Recipe(epochs=12, rate=0.01)
     code = online_code(x, y, dev=dev, recipe=recipe)
@@ -220,7 +220,7 @@ def test_an_external_dev_set_is_watched_and_not_sent() -> None:
 
 
 @pytest.mark.parametrize("dev", [[], [1, 1], [-1], [600]])
-def test_a_dev_set_that_is_none(dev: list[int]) -> None:
+def test_a_dev_set_of_unknown_or_repeated_examples_is_refused(dev: list[int]) -> None:
     with pytest.raises(WordbiasError, match="the dev set: expected some of 600 examples"):
         online_code(*_signal(600, 8), dev=dev)
 
@@ -244,7 +244,7 @@ def _nan(x: Any) -> Any:
         (lambda x, y: (x * 1e16, y), r"v: layer 4, row 1 holds .*up to 1e\+15"),
     ],
 )
-def test_examples_that_do_not_fit(make: Any, message: str) -> None:
+def test_vectors_and_labels_that_do_not_fit_are_refused(make: Any, message: str) -> None:
     x, y = _signal(200, 4)
     vectors, labels = make(np.stack([x, x]), y)
     with pytest.raises(WordbiasError, match=message):
@@ -264,7 +264,7 @@ def test_vectors_are_not_copied() -> None:
     assert np.shares_memory(Examples.of(x, y).vectors, x)
 
 
-def test_too_few_examples_and_unknown_fractions() -> None:
+def test_too_few_examples_and_unknown_fractions_are_refused() -> None:
     x, y = _signal(99, 4)
     with pytest.raises(WordbiasError, match="99 examples are too few for 11 blocks"):
         online_code(x, y)

@@ -15,7 +15,7 @@ from wordbias.probes.mdl import FRACTIONS, block_ends, check_fractions, grouped,
 PUBLISHED = FRACTIONS["published"]
 
 
-def test_the_published_ends() -> None:
+def test_the_ends_of_published_blocks() -> None:
     assert block_ends(1000, PUBLISHED) == (20, 30, 44, 65, 95, 140, 210, 310, 457, 676, 1000)
     assert block_ends(8000, FRACTIONS["voita"])[:5] == (8, 16, 32, 64, 128)
 
@@ -30,7 +30,7 @@ def test_ends_are_whole_parts(n: int) -> None:
 
 
 @pytest.mark.parametrize(("name", "least"), [("published", 100), ("voita", 2000)])
-def test_how_many_are_needed(name: str, least: int) -> None:
+def test_the_smallest_number_of_examples_is_named(name: str, least: int) -> None:
     assert needed(FRACTIONS[name]) == least
     block_ends(least, FRACTIONS[name])
     with pytest.raises(WordbiasError, match=f"{least - 1:,} examples are too few.*need {least:,}"):
@@ -38,13 +38,13 @@ def test_how_many_are_needed(name: str, least: int) -> None:
 
 
 @pytest.mark.parametrize("shares", [(), (1.0,), (0.5, 0.9), (0.5, 0.5, 1), (0, 1), (-1, 1), (2, 1)])
-def test_fractions_that_are_none(shares: tuple[float, ...]) -> None:
+def test_fractions_that_do_not_rise_to_1_are_refused(shares: tuple[float, ...]) -> None:
     with pytest.raises(WordbiasError, match="rising from above 0 to 1"):
         check_fractions(shares)
 
 
 @given(st.integers(100, 20_000))
-def test_a_probe_is_tested_on_what_follows_what_it_saw(n: int) -> None:
+def test_a_probe_is_tested_on_the_block_behind_its_training_examples(n: int) -> None:
     ends = block_ends(n, PUBLISHED)
     schedule = nested(ends)
     for i, (t, dev, test) in enumerate(
@@ -55,7 +55,7 @@ def test_a_probe_is_tested_on_what_follows_what_it_saw(n: int) -> None:
     assert sum(b - a for a, b in schedule.test) + ends[0] == n
 
 
-def test_an_external_dev_set_leaves_all_that_was_sent_to_learn_from() -> None:
+def test_with_an_external_dev_set_all_examples_sent_are_for_training() -> None:
     schedule = nested((10, 20, 40), (40, 47))
     assert schedule.train == (10, 20)
     assert set(schedule.dev) == {(40, 47)}
@@ -90,11 +90,11 @@ def test_groups_larger_than_blocks_make_fewer_blocks() -> None:
     assert schedule.dev == ((90, 100), (100, 200))
 
 
-def test_a_last_group_that_would_swallow_every_end() -> None:
+def test_a_last_group_beyond_every_end_is_still_tested() -> None:
     assert grouped((5, 10), [1, 9]).test == ((1, 10),)
 
 
-def test_one_group_is_none() -> None:
+def test_one_group_is_refused() -> None:
     with pytest.raises(WordbiasError, match="two at least"):
         grouped((5, 10), [10])
 

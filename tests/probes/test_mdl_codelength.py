@@ -74,7 +74,7 @@ def test_the_published_figures_in_bits(printed: float, bits: float, digits: int)
     assert round(to_bits(printed, 0.02), digits) == pytest.approx(bits, abs=0.0101)
 
 
-def test_by_hand() -> None:
+def test_a_code_computed_by_hand() -> None:
     """Two of eight sent at a bit each; the others guessed with probabilities ½ and ¼."""
     code = _code(2, [2, 4], [2 * math.log(2), 4 * math.log(4)])
     assert code.codelength == pytest.approx(2 + 2 + 8)

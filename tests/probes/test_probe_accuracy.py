@@ -47,7 +47,7 @@ def test_a_split_without_dev_gives_a_tenth_of_train() -> None:
     assert set(order[50:]) == set(range(50, 100))
 
 
-def test_splits_that_are_none() -> None:
+def test_splits_with_other_values_or_empty_parts_are_refused() -> None:
     with pytest.raises(WordbiasError, match="'later' is none of train, dev and test"):
         divided(np.zeros(2, int), 0, Column.of(["train", "later"]))
     with pytest.raises(WordbiasError, match="split: none of 2 examples is for test; name"):
@@ -56,7 +56,7 @@ def test_splits_that_are_none() -> None:
         divided(np.arange(6), 0)
 
 
-def test_accuracy_control_and_majority() -> None:
+def test_accuracy_is_above_control_and_majority() -> None:
     examples = _examples()
     found = probe_accuracy(examples, seeds=(0, 1), recipe=Recipe(rate=0.02))
     assert [one.seed for one in found] == [0, 1]
@@ -75,7 +75,7 @@ def test_accuracy_control_and_majority() -> None:
 
 
 @pytest.mark.parametrize("probe", ["linear", "mlp"])
-def test_what_only_an_mlp_can_learn(probe: str) -> None:
+def test_only_an_mlp_learns_the_sign_of_a_product(probe: str) -> None:
     rng = np.random.default_rng(0)
     x = rng.standard_normal((800, 12)).astype(np.float32)
     examples = Examples.of(x, x[:, 0] * x[:, 1] > 0)

@@ -54,20 +54,20 @@ def test_labels_one_a_line(tmp_path: Path, data: str) -> None:
         ("f\nm\n".encode("utf-16"), "line 1: byte 1 is not UTF-8 but UTF-16"),
     ],
 )
-def test_label_files_that_are_none(tmp_path: Path, data: bytes | str, message: str) -> None:
+def test_damaged_label_files_are_refused(tmp_path: Path, data: bytes | str, message: str) -> None:
     path = _write(tmp_path / "y.txt", data)
     with pytest.raises(WordbiasError, match=f"{path}: {message}"):
         read_labels(path)
 
 
-def test_a_missing_label_file(tmp_path: Path) -> None:
+def test_a_missing_label_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(WordbiasError, match="cannot be read: No such file"):
         read_labels(tmp_path / "none.txt")
     with pytest.raises(WordbiasError, match="cannot be read: Is a directory"):
         read_word_labels(tmp_path)
 
 
-def test_words_and_labels(tmp_path: Path) -> None:
+def test_words_and_labels_are_read(tmp_path: Path) -> None:
     path = _write(tmp_path / "w.tsv", "new york\tcity\nZoe\tname\nZoe\tname\n")
     assert read_word_labels(path) == {"new york": "city", "Zoe": "name"}
 
@@ -82,7 +82,7 @@ def test_words_and_labels(tmp_path: Path) -> None:
         ("a\tx\na\ty\n", "line 2: 'a' is labelled 'y', but 'x' before"),
     ],
 )
-def test_lists_of_words_that_are_none(tmp_path: Path, data: str, message: str) -> None:
+def test_damaged_lists_of_words_are_refused(tmp_path: Path, data: str, message: str) -> None:
     path = _write(tmp_path / "w.tsv", data)
     with pytest.raises(WordbiasError, match=f"{path}: {message}"):
         read_word_labels(path)
@@ -112,7 +112,7 @@ def test_words_are_found_as_a_vocabulary_spells_them() -> None:
     assert known.missing == ["Nobody"]
 
 
-def test_arrays_of_numpy(tmp_path: Path) -> None:
+def test_arrays_of_numpy_are_read(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", X)
     np.savez(tmp_path / "b.npz", x=np.stack([X, -X]))
     np.savez_compressed(tmp_path / "c.npz", x=X, y=X.astype(np.float64))
@@ -131,7 +131,7 @@ def test_arrays_of_numpy(tmp_path: Path) -> None:
         load_vectors(tmp_path / "c.npz", "z")
 
 
-def test_arrays_of_safetensors(tmp_path: Path) -> None:
+def test_arrays_of_safetensors_are_read(tmp_path: Path) -> None:
     from safetensors.numpy import save_file
 
     path = tmp_path / "a.safetensors"
@@ -150,7 +150,7 @@ def test_arrays_of_safetensors(tmp_path: Path) -> None:
         load_vectors(path, "a")
 
 
-def test_what_encode_wrote(tmp_path: Path) -> None:
+def test_representations_are_read(tmp_path: Path) -> None:
     path = tmp_path / "r.safetensors"
     columns = {"gender": Column.of("fmfmfm")}
     save_representations(Representations(np.stack([X, 2 * X]), (0, 6), columns), path)
@@ -185,7 +185,7 @@ def test_no_pickle_is_ever_executed(tmp_path: Path) -> None:
         load_vectors(pickled)
 
 
-def test_damaged_files(tmp_path: Path) -> None:
+def test_damaged_files_are_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", X)
     np.savez(tmp_path / "a.npz", x=X)
     for name in ("a.npy", "a.npz"):

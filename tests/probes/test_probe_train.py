@@ -138,7 +138,7 @@ def test_a_read_only_map_of_a_file_is_enough(tmp_path: Path) -> None:
     assert train_jobs(np.asarray(mapped), _jobs(y), 2, QUICK) == train_jobs(x, _jobs(y), 2, QUICK)
 
 
-def test_nothing_given_is_changed() -> None:
+def test_arguments_are_not_changed() -> None:
     x, y = _data(150, 5, 3)
     before = x.copy(), y.copy()
     jobs = _jobs(y)

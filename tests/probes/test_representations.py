@@ -45,7 +45,7 @@ def test_layers_and_columns_are_found_by_name(found: Representations) -> None:
     assert found.column("gender").codes.tolist() == [1, 0, 1]
 
 
-def test_what_is_not_there_is_refused_with_what_is(found: Representations) -> None:
+def test_a_missing_layer_or_column_is_refused_with_those_there_are(found: Representations) -> None:
     with pytest.raises(WordbiasError, match="bios: no layer 1; it holds 0, 6"):
         found.layer(1)
     with pytest.raises(WordbiasError, match="bios: no column 'age'; it holds gender"):
@@ -54,7 +54,7 @@ def test_what_is_not_there_is_refused_with_what_is(found: Representations) -> No
         Representations(found.vectors, (0, 6)).column("age")
 
 
-def test_what_does_not_fit_together_is_refused(found: Representations) -> None:
+def test_shapes_that_do_not_fit_are_refused(found: Representations) -> None:
     with pytest.raises(WordbiasError, match=r"expected vectors of shape \(1, texts, dimensions\)"):
         Representations(found.vectors, (0,))
     with pytest.raises(WordbiasError, match=r"found \(3, 4\)"):
@@ -75,7 +75,7 @@ COLUMNS = {"gender": Column.of("MFM"), "Größe": Column.of(["1", "", "\n"])}
     ),
     st.data(),
 )
-def test_what_is_read_is_what_was_written(
+def test_a_file_gives_back_what_was_written(
     tmp_path_factory: pytest.TempPathFactory, vectors: Any, data: st.DataObject
 ) -> None:
     path = tmp_path_factory.mktemp("store") / "bios.st"
@@ -168,7 +168,7 @@ def test_a_file_cut_off_is_refused(tmp_path: Path) -> None:
         (np.array([0, 0, 1], np.int32), ["a", ["b"]], "values that are no text"),
     ],
 )
-def test_columns_that_are_none(tmp_path: Path, codes: Any, values: Any, reason: str) -> None:
+def test_damaged_columns_are_refused(tmp_path: Path, codes: Any, values: Any, reason: str) -> None:
     known = json.dumps({"layers": [0, 6], "columns": {"c": values}, "about": {}})
     save_file({"vectors": VECTORS, "column.c": codes}, tmp_path / "a", {REPRESENTATIONS: known})
     with pytest.raises(WordbiasError, match=f"holds damaged representations: .*'c' has {reason}"):

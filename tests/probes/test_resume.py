@@ -46,9 +46,9 @@ def out(tmp_path: Path) -> Path:
 
 
 def run(out: Path, encoder: Encoder, some: Settings | None = None, **about: Any) -> Any:
-    work = EncodingJob.of(encoder, TEXTS, settings=some)
+    job = EncodingJob.of(encoder, TEXTS, settings=some)
     return encode_to(
-        out, work, COLUMNS, {**provenance(work, "t", "0"), **about}, batch_tokens=BATCH
+        out, job, COLUMNS, {**provenance(job, "t", "0"), **about}, batch_tokens=BATCH
     )
 
 
@@ -71,7 +71,7 @@ def stopping(monkeypatch: pytest.MonkeyPatch, after: int, error: BaseException) 
     monkeypatch.setattr(Encoder, "hidden_states", call)
 
 
-def test_the_file_is_what_the_vectors_in_memory_would_be(bert: Encoder, out: Path) -> None:
+def test_the_file_holds_the_vectors_of_encode(bert: Encoder, out: Path) -> None:
     done = run(out, bert)
     assert (done.encoded, done.before) == (DISTINCT, 0)
     assert done.seconds > 0
@@ -86,7 +86,7 @@ def test_the_file_is_what_the_vectors_in_memory_would_be(bert: Encoder, out: Pat
     assert (out.parent / "b").read_bytes() == out.read_bytes()
 
 
-def test_what_the_file_says_of_itself(bert: Encoder, out: Path) -> None:
+def test_the_file_holds_its_provenance(bert: Encoder, out: Path) -> None:
     run(out, bert, Settings((3, 1), "mean", special_tokens="counted", max_length=7))
     about = load_representations(out).about
     expected = {
@@ -174,7 +174,7 @@ def test_what_was_encoded_before_is_not_encoded_again(
     assert (load_representations(out).vectors[:, done] == 7).all()
 
 
-def test_killed_before_anything_was_noted_it_begins_anew(
+def test_a_call_killed_before_the_first_note_starts_again(
     bert: Encoder, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A killed process does not run what is `finally`."""
@@ -191,7 +191,7 @@ def test_killed_before_anything_was_noted_it_begins_anew(
     )
 
 
-def test_a_note_without_its_file_is_not_believed(bert: Encoder, out: Path) -> None:
+def test_a_note_without_its_file_is_ignored(bert: Encoder, out: Path) -> None:
     out.with_name("bios.st.unfinished.json").write_text('{"done": 3}', encoding="utf-8")
     done = run(out, bert)
     assert (done.before, done.encoded) == (0, DISTINCT)
@@ -254,9 +254,9 @@ def test_other_settings_are_refused_and_the_difference_named(
 
 def test_other_columns_are_refused(bert: Encoder, out: Path) -> None:
     run(out, bert)
-    work = EncodingJob.of(bert, TEXTS)
+    job = EncodingJob.of(bert, TEXTS)
     with pytest.raises(WordbiasError, match="its columns are others"):
-        encode_to(out, work, {}, provenance(work, "t", "0"))
+        encode_to(out, job, {}, provenance(job, "t", "0"))
 
 
 @pytest.mark.parametrize("content", [b"", b"my thesis", bytes(200)])
@@ -285,7 +285,7 @@ def test_a_damaged_note_is_refused(
         run(out, bert)
 
 
-def test_a_full_disk_is_known_before_the_work(
+def test_a_full_disk_is_an_error_before_anything_is_encoded(
     bert: Encoder, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*rest: object) -> None:
@@ -309,14 +309,14 @@ def test_disk_space_is_reserved_where_the_system_has_no_call_for_it(
     assert other.read_bytes() == expected
 
 
-def test_outputs_that_cannot_be_written(bert: Encoder, tmp_path: Path) -> None:
+def test_outputs_that_cannot_be_written_are_refused(bert: Encoder, tmp_path: Path) -> None:
     with pytest.raises(WordbiasError, match="is a folder"):
         run(tmp_path, bert)
     with pytest.raises(WordbiasError, match="does not exist"):
         run(tmp_path / "gone" / "a.st", bert)
 
 
-def test_an_output_by_another_name_is_written_where_it_points(bert: Encoder, out: Path) -> None:
+def test_a_link_is_written_where_it_points(bert: Encoder, out: Path) -> None:
     link = out.with_name("link.st")
     link.symlink_to(out)
     run(link, bert)
@@ -341,7 +341,7 @@ def test_the_lock_of_a_killed_process_does_not_block_others(bert: Encoder, out: 
     assert names(out) == ["bios.st"]
 
 
-def test_standard_output_is_no_file(
+def test_standard_output_is_refused(
     bert: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

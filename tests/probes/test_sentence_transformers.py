@@ -295,7 +295,7 @@ def test_layers_are_pooled_alike_and_only_the_last_goes_through_the_modules(fold
     assert np.abs(lengths - 1).min() > 0.01
 
 
-def test_layers_of_other_lengths_are_not_put_side_by_side(folder: Path) -> None:
+def test_layers_of_different_lengths_are_refused(folder: Path) -> None:
     config = {**DENSE, "activation_function": "torch.nn.Tanh"}
     add(folder, ("Dense", config), pooled=pooling("mean_tokens"))
     weigh(folder / "2_Dense", linear_weight=(8, 16), linear_bias=(8,))
@@ -306,7 +306,7 @@ def test_layers_of_other_lengths_are_not_put_side_by_side(folder: Path) -> None:
         encode(encoder, ["A nurse"], settings=Settings((2, 3)))
 
 
-def test_another_pooling_is_the_users_own(folder: Path) -> None:
+def test_another_pooling_ignores_the_modules(folder: Path) -> None:
     add(folder, ("Normalize", {}), pooled=pooling("mean_tokens"))
     write(
         folder / "config_sentence_transformers.json",
@@ -326,7 +326,7 @@ def test_another_pooling_is_the_users_own(folder: Path) -> None:
     np.testing.assert_array_equal(named, encode(encoder, list(TEXTS)))
 
 
-def test_the_hash_is_of_all_that_was_learned(folder: Path) -> None:
+def test_the_hash_is_of_the_weights_of_all_modules(folder: Path) -> None:
     config = {**DENSE, "activation_function": "torch.nn.Tanh"}
     add(folder, ("Dense", config), pooled=pooling("mean_tokens"))
     weights = weigh(folder / "2_Dense", linear_weight=(8, 16), linear_bias=(8,))
@@ -362,7 +362,7 @@ class Harmful:
         return Path.touch, (self.path,)
 
 
-def test_untrained_weights_are_those_of_the_modules_too(folder: Path) -> None:
+def test_random_weights_include_the_modules(folder: Path) -> None:
     config = {**DENSE, "activation_function": "torch.nn.Identity"}
     add(folder, ("Dense", config), pooled=pooling("mean_tokens"))
     weights = weigh(folder / "2_Dense", linear_weight=(8, 16), linear_bias=(8,))
@@ -409,7 +409,9 @@ def _file(name: str, found: Any) -> Change:
         (_file("config_sentence_transformers.json", {"model_type": "SparseEncoder"}), "Sparse"),
     ],
 )
-def test_what_is_not_understood_is_refused(folder: Path, change: Change, message: str) -> None:
+def test_unknown_settings_of_a_folder_are_refused(
+    folder: Path, change: Change, message: str
+) -> None:
     add(folder, pooled=pooling("mean_tokens"))
     change(folder)
     with pytest.raises(WordbiasError, match=message):

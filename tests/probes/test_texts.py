@@ -120,7 +120,7 @@ def test_every_format_gives_back_its_texts(write: Write, texts: list[str]) -> No
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [("gz", gzip), ("bz2", bz2), ("xz", lzma)])
-def test_compressed_files(write: Write, suffix: str, pack: Any) -> None:
+def test_compressed_files_are_read(write: Write, suffix: str, pack: Any) -> None:
     path = write(f"a.b.TSV.{suffix}", pack.compress(BIOS.encode()))
     assert load_texts(path).texts[1] == "He is a nurse."
     path.write_bytes(path.read_bytes()[:-9])
@@ -156,7 +156,7 @@ def test_a_byte_order_mark_is_no_text(write: Write) -> None:
         ("2\t1", "1", "b"),
     ],
 )
-def test_which_column_holds_the_texts(
+def test_the_column_of_the_texts_is_found_or_named(
     write: Write, header: str, column: str | None, expected: str
 ) -> None:
     found = load_texts(write("a.tsv", f"{header}\na\tb\n"), Choice(text=column))
@@ -167,7 +167,7 @@ def test_the_only_column_holds_the_texts(write: Write) -> None:
     assert load_texts(write("a.csv", "bio\na\n")).texts == ["a"]
 
 
-def test_where_and_limit(write: Write) -> None:
+def test_rows_are_chosen_by_value_and_number(write: Write) -> None:
     path = write("bios.tsv", BIOS)
     assert load_texts(path, Choice(where={"split": ("test",)})).lines == [3, 5]
     assert load_texts(path, Choice(where={"split": ("test", "train")}, limit=2)).lines == [2, 3]
@@ -194,7 +194,7 @@ def test_a_column_of_many_values_is_stored_where_it_is_named(write: Write) -> No
     assert load_texts(path, Choice(keep=())).columns == {}
 
 
-def test_words_and_spans(write: Write) -> None:
+def test_words_and_spans_are_found(write: Write) -> None:
     path = write("a.tsv", "text\tword\ta\tb\nThe Nurse\tnurse\t0\t3\nA man\tman\t2\t5\n")
     assert load_texts(path, Choice(word="word")).spans == [(4, 9), (2, 5)]
     assert load_texts(path, Choice(span=("a", "b"))).spans == [(0, 3), (2, 5)]
@@ -231,7 +231,7 @@ def test_rows_that_cannot_be_used_are_refused_or_dropped_and_counted(
 
 @pytest.mark.parametrize("first", ['{"text": "a man", "word": "man"}\n', ""])
 @pytest.mark.parametrize("column", ["text", "word"])
-def test_null_is_no_text(write: Write, first: str, column: str) -> None:
+def test_a_null_value_is_no_text(write: Write, first: str, column: str) -> None:
     row = json.dumps({"text": "a man", "word": "man", column: None})
     path = write("a.jsonl", f'{first}{row}\n{{"text": "man", "word": "man"}}\n')
     said = refused(path, Choice(word="word"))
@@ -241,7 +241,7 @@ def test_null_is_no_text(write: Write, first: str, column: str) -> None:
     assert found.dropped == 1
 
 
-def test_a_file_of_nothing_but_bad_rows(write: Write) -> None:
+def test_a_file_without_a_good_row_is_refused(write: Write) -> None:
     path = write("a.tsv", "text\na\tb\nc\td\n")
     said = refused(path, Choice(skip_bad=True))
     assert said == (
@@ -288,18 +288,18 @@ def test_texts_can_be_dropped_later(write: Write) -> None:
         ("a.txt", b"\xff\xfeh\x00i\x00", Choice(), "line 1: byte 1 is not UTF-8"),
     ],
 )
-def test_files_that_cannot_be_used(
+def test_damaged_files_of_texts_are_refused(
     write: Write, name: str, content: str | bytes, choice: Choice, message: str
 ) -> None:
     assert refused(write(name, content), choice).startswith(message)
 
 
-def test_files_that_are_not_there(tmp_path: Path) -> None:
+def test_missing_files_are_refused(tmp_path: Path) -> None:
     assert refused(tmp_path / "gone.tsv") == "cannot be read: No such file or directory"
     assert refused(tmp_path) == "cannot be read: Is a directory"
 
 
-def test_real_biographies(shared_data: Path) -> None:
+def test_real_biographies_are_read(shared_data: Path) -> None:
     found = load_texts(shared_data / "bios" / "bios_surgeon_nurse.tsv.gz")
     assert len(found) == 6_387
     assert found.columns["profession"].values == ("nurse", "surgeon")

@@ -65,10 +65,10 @@ class Labelled:
         rare = [] if "random" in self.info else self.examples.rare()
         if not rare:
             return []
-        said = ", ".join(f"{name:.40}" for name in rare[:_NAMED])
+        listed = ", ".join(f"{name:.40}" for name in rare[:_NAMED])
         return [
-            f"{self.examples.name}: {len(rare)} of {len(self.examples.classes)} classes occur "
-            f"only once ({said}{' …' * (len(rare) > _NAMED)}); a probe cannot be both trained and "
+            f"{self.examples.name}: of {len(self.examples.classes)} classes so many occur once: "
+            f"{len(rare)} ({listed}{' …' * (len(rare) > _NAMED)}); no probe is both taught and "
             "tested on them"
         ]
 

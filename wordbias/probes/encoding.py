@@ -95,7 +95,7 @@ def encode_spans(
 
 @dataclass(frozen=True)
 class Settings:
-    """How the vector of a text is made.
+    """Settings of the vector of a text.
 
     Attributes
     ----------

@@ -73,8 +73,8 @@ def _coded(
     ]
     seeds = [code.seed for code in codes]
     shared = {**about, "set": which, "seeds": seeds, "n": n, "classes": len(examples.classes)}
-    for measure, of, said in settings:
-        yield _spread(examples, measure, [of(code) for code in codes], {**shared, **said})
+    for measure, value, own in settings:
+        yield _spread(examples, measure, [value(code) for code in codes], {**shared, **own})
     most = majority_share(examples.labels)
     tested = {**shared, "n": first.blocks[-1].n, "neutral": most, "better": "lower"}
     yield _spread(examples, ACCURACY, [code.accuracy for code in codes], tested)
@@ -101,9 +101,9 @@ def accuracy_rows(
             n, found = tested[0].n, [one.accuracy for one in tested]
             low, high = wilson(float(np.mean(found)), n)
             neutral = float(np.mean([one.majority for one in chosen]))
-            said = {"set": which, "seeds": seeds, "n": n, "low": low, "high": high}
-            said |= {"neutral": neutral, "better": "lower", "classes": len(examples.classes)}
-            rows.append(_spread(examples, ACCURACY, found, {**about, **said}))
+            details = {**about, "set": which, "seeds": seeds, "n": n, "low": low, "high": high}
+            details |= {"neutral": neutral, "better": "lower", "classes": len(examples.classes)}
+            rows.append(_spread(examples, ACCURACY, found, details))
         if sets[CONTROL]:
             gained = [one.selectivity or 0.0 for one in chosen]
             rows.append(_selectivity(examples, gained, seeds, chosen[0].tested.n, about))
@@ -113,12 +113,14 @@ def accuracy_rows(
 def _selectivity(
     examples: Examples, values: Sequence[float], seeds: Sequence[int], n: int, about: dict[str, Any]
 ) -> Row:
-    said = {**about, "seeds": seeds, "n": n, **ideal(SELECTIVITY)}
-    return _spread(examples, SELECTIVITY, values, said)
+    details = {**about, "seeds": seeds, "n": n, **ideal(SELECTIVITY)}
+    return _spread(examples, SELECTIVITY, values, details)
 
 
-def _spread(examples: Examples, measure: str, values: Sequence[float], said: dict[str, Any]) -> Row:
+def _spread(
+    examples: Examples, measure: str, values: Sequence[float], details: dict[str, Any]
+) -> Row:
     """Return a row of the mean; `sd` has ddof 1, and is undefined for a single seed."""
     sd = float(np.std(values, ddof=1)) if len(values) > 1 else None
-    about = {**said, "sd": sd, "min": min(values), "max": max(values), "values": list(values)}
-    return Row(examples.name, measure, float(np.mean(values)), about)
+    spread = {"sd": sd, "min": min(values), "max": max(values), "values": list(values)}
+    return Row(examples.name, measure, float(np.mean(values)), {**details, **spread})

@@ -122,7 +122,7 @@ class SentenceModules:
 
     @property
     def pools_first(self) -> bool:
-        """Whether a text's vector depends on its first token's."""
+        """True if a text's vector depends on its first token's."""
         whole = self.include_prompt or not self.prompt
         return whole and self.pooling != ("last",)
 
@@ -256,12 +256,12 @@ def loaded_modules(model: Any) -> SentenceModules:
                 module.save(str(folder / place))
             found = read_modules(made)
         except WordbiasError as error:
-            said = (
+            message = (
                 str(error)
                 .replace(f"{folder}{os.sep}", f"{name}: ")
                 .replace(_REMEDY, _REMEDY_LOADED)
             )
-            raise WordbiasError(said) from None
+            raise WordbiasError(message) from None
     if found is None:
         raise WordbiasError(f"{name}: is no model of sentence-transformers")
     return replace(found, transformer=name)
@@ -330,7 +330,7 @@ def _fetched(hub: Any, name: str, file: str) -> Path | None:
     known = hub.try_to_load_from_cache(name, file)
     if isinstance(known, str):
         return Path(known)
-    if known is not None:  # the hub once said that there is none
+    if known is not None:  # the cache notes that the hub has no such file
         return None
     try:
         return Path(hub.hf_hub_download(name, file))
@@ -414,19 +414,19 @@ def _part(found: Mapping[str, Any], file: Path, *keys: str) -> dict[str, Any]:
 def _pooling(file: Path) -> tuple[tuple[str, ...], bool]:
     """Return the kinds of pooling and whether the prompt is pooled too."""
     found = _json(file, dict)
-    asked: Any = found.get("pooling_mode")
-    if asked is None:
+    mode: Any = found.get("pooling_mode")
+    if mode is None:
         old = {key: value for key, value in found.items() if key.startswith("pooling_mode_")}
         unknown = [key for key, value in old.items() if value and key not in _OLD_KEYS]
         if unknown:
             raise WordbiasError(f"{file}: {unknown[0]} is not understood; {_REMEDY}")
-        asked = [mode for key, mode in _OLD_KEYS.items() if old.get(key)] or ["mean"]
-    modes = [asked] if isinstance(asked, str) else list(asked)
-    if not modes or any(mode not in _POOLINGS for mode in modes):
+        mode = [name for key, name in _OLD_KEYS.items() if old.get(key)] or ["mean"]
+    modes = [mode] if isinstance(mode, str) else list(mode)
+    if not modes or any(name not in _POOLINGS for name in modes):
         raise WordbiasError(
-            f"{file}: pooling_mode {asked!r}: expected some of {', '.join(_POOLINGS)}; {_REMEDY}"
+            f"{file}: pooling_mode {mode!r}: expected some of {', '.join(_POOLINGS)}; {_REMEDY}"
         )
-    return tuple(_POOLINGS[mode] for mode in modes), bool(found.get("include_prompt", True))
+    return tuple(_POOLINGS[name] for name in modes), bool(found.get("include_prompt", True))
 
 
 def _library_config(folder: Path) -> tuple[str, int | None]:
@@ -453,7 +453,7 @@ def _step(folder: Path, kind: str, path: PurePosixPath, random_init: int | None)
     """Return a module as a function on vectors; None if it changes none."""
     torch = need("torch", extra="contextual", purpose=PURPOSE)
     place = folder / path
-    if kind == "Dropout":  # it works in training alone
+    if kind == "Dropout":  # it is used only in training
         return None
     if kind == "Normalize":
         config = _json(place / "config.json", dict) if (place / "config.json").is_file() else {}
@@ -509,8 +509,8 @@ def _dense(place: Path, config: dict[str, Any], random_init: int | None) -> Step
             return out
         return out + (linear(x, one["residual.weight"]) if "residual.weight" in one else x)
 
-    said = f"Dense({before} to {width}, {name}{', residual' * residual})"
-    return Step(said, dense, before, width, weights)
+    title = f"Dense({before} to {width}, {name}{', residual' * residual})"
+    return Step(title, dense, before, width, weights)
 
 
 def _check_names(file: Path, config: Mapping[str, Any]) -> None:

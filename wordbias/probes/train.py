@@ -82,7 +82,7 @@ def train_jobs(
     classes
         Number of classes, K.
     recipe
-        How the probes are trained.
+        Recipe of training.
     device
         Device of MLP probes, which torch trains; linear probes run in numpy.
     name
@@ -98,9 +98,9 @@ def train_jobs(
     bounded: AbstractContextManager[None] = nullcontext()
     if recipe.probe == "mlp":
         mlp = need("wordbias.probes.mlp", extra="torch", purpose="An MLP probe")
-        found_device = find_device(device)
-        make, bounded = partial(mlp.MlpProbes, device=found_device), torch_threads()
-        one_by_one = found_device.type == "cpu"  # where one wide probe already fills the cache
+        on = find_device(device)
+        make, bounded = partial(mlp.MlpProbes, device=on), torch_threads()
+        one_by_one = on.type == "cpu"  # where one wide probe already fills the cache
     shares = list(_one_by_one(jobs) if one_by_one else _stacked(jobs))
     found: list[dict[int, Result]] = [{} for _ in jobs]
     stop = threading.Event()
@@ -167,7 +167,7 @@ class Stack:
     classes
         Number of classes.
     recipe
-        How the probes are trained.
+        Recipe of training.
     blocks
         Numbers of the schedule's blocks; all of them by default.
     """

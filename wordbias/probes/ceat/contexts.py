@@ -19,7 +19,7 @@ COLUMN = "word"
 
 @dataclass(frozen=True)
 class ContextSettings:
-    """How a word's vector is taken from its sentence.
+    """Settings of the vector of a word in its sentence.
 
     Attributes
     ----------
