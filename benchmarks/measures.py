@@ -88,7 +88,7 @@ DIRECT = (
     START
     + """
 from wordbias.measures import direct_bias
-from wordbias.threads import blas_threads
+from wordbias.devices import blas_threads
 x = embedding.take(words)
 g = embedding["she"].astype(float) - embedding["he"]
 times = []
