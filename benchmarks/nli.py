@@ -4,9 +4,9 @@
 
 The peer is the loop that one writes first: one model, batches drawn at random and padded to their
 longest sentence, `torch.nn.Dropout`, a mask on every softmax and sum; the same optimizer, batch
-size, vectors and number of threads. Both train the same model for one epoch, without dev. The explicit set
-is scored without torch, and by the peer's model pair by pair in batches. Ours and the peer run in
-turn, each in a process of its own. Prints Markdown tables.
+size, vectors and number of threads. Both train the same model for one epoch, without dev. The
+explicit set is scored without torch, and by the peer's model pair by pair in batches. Ours and the
+peer run in turn, each in a process of its own. Prints Markdown tables.
 """
 
 from __future__ import annotations

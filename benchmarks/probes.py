@@ -5,11 +5,11 @@
 
 The peer is the published training written out in torch: for each block a fresh probe, batches of 16
 in fixed order, AdamW, early stopping; on one thread or on all, whichever is faster. It codes one
-layer under one seed, ours 13 layers under 3 seeds, and what is compared is the time of one layer
-and seed. Both have the same blocks, dev examples, orders and settings; the peer keeps a true copy
-of the best weights. Without --vectors they are 4,000 x 768 numbers of which a label can be read off
-with some errors. What is compared runs in turn, each in a process of its own, and the clock starts
-when the vectors are in memory. Prints a Markdown table.
+layer under one seed, ours 13 layers under 3 seeds; the times of one layer and seed are compared.
+Both have the same blocks, dev examples, orders and settings; the peer keeps a true copy of the best
+weights. Without --vectors they are 4,000 x 768 numbers of which a label can be read off with some
+errors. Ours and the peer run in turn, each in a process of its own, and the clock starts when the
+vectors are in memory. Prints a Markdown table.
 """
 
 from __future__ import annotations
