@@ -2,14 +2,14 @@
 
     python benchmarks/ceat.py [SENTENCES] [--column NAME]
 
-Vectors are random: 32 words of 1,000 sentences, 768 dimensions. Ours is everything that
-`wordbias ceat` does once words are encoded: unit vectors, 10,000 draws, their effect sizes, the
-random effects and the spread over sentences. The peer is the loop that one writes first, which is
-also how the released code counts: draw after draw, word after word, `scipy`'s cosine for every pair
-of words, and every association once for the means and once for the deviation; it computes effect
-sizes and nothing else, on few draws, and its time is scaled. What is compared runs in turn. With
-SENTENCES, a file as `wordbias ceat` reads it, the search for the words of all ten stimuli is timed
-beside one regular expression of all words (read once, in memory). Prints Markdown tables.
+Vectors are random: 32 words of 1,000 sentences, 768 dimensions. Ours is everything that `wordbias
+ceat` does once words are encoded: unit vectors, 10,000 draws, their effect sizes, the random
+effects and the spread over sentences. The peer is the loop that one writes first, which is also how
+the released code counts: draw after draw, word after word, `scipy`'s cosine for every pair of
+words, and every association once for the means and once for the deviation; it computes effect sizes
+only, on few draws, and its time is scaled. Ours and the peer run in turn. With SENTENCES, a file as
+for `wordbias ceat`, the search for the words of all ten stimuli is timed beside one regular
+expression of all words (read once, in memory). Prints Markdown tables.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Word = NDArray[np.float32]
 
 
 def made() -> list[list[Word]]:
-    """Return four sets of words; each word has a mean of its own."""
+    """Return four sets of random words, each with another mean."""
     rng = np.random.default_rng(0)
     return [
         [

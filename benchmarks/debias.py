@@ -5,7 +5,7 @@
     python benchmarks/debias.py glove.6B.100d.txt --wide … --wefe peer/bin/python
 
 Everything is in memory when the clock starts: fitting and applying are counted, loading is not. A
-peer runs behind ours, each in a process of its own. WEFE's RAN, which has an optimiser a word, is
+peer runs after ours, each in a process of its own. WEFE's RAN, which has an optimiser a word, is
 given few words. The peer of double-hard is its recipe with sklearn, every candidate on the whole
 vocabulary, as the authors' notebook does it; that of INLP is the authors' loop of sklearn's
 LinearSVC on the same words. Prints a Markdown table.

@@ -59,7 +59,7 @@ def ours(encoder: Encoder, texts: list[str], path: Path, tokens: int) -> NDArray
 
 
 def timed(work: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
-    """Return seconds and result."""
+    """Return the seconds and the result of a call."""
     start = time.perf_counter()
     found = work(*arguments)
     return time.perf_counter() - start, found

@@ -2,13 +2,13 @@
 
     python benchmarks/fairness.py
 
-100,000 made predictions of 28 classes, two groups. Ours is everything `wordbias fairness` measures:
-accuracy, four gaps of each class, their sums and correlations, independence, separation and
-sufficiency, the intervals of 1,000 draws, and 200 samples of a classifier that treats groups alike;
-with and without reading the file. The peer is what one writes first, and what the released code of
-Orgad et al. (2022) does: masks over all predictions for every class and group; it computes the four
-rates alone, once, and its time is scaled to as many draws. What is compared runs in turn. Prints a
-Markdown table.
+100,000 random predictions of 28 classes, two groups. Ours is everything `wordbias fairness`
+measures: accuracy, four gaps of each class, their sums and correlations, independence, separation
+and sufficiency, the intervals of 1,000 draws, and 200 samples of a classifier that treats groups
+alike; with and without reading the file. The peer is the code that one writes first, like the
+released code of Orgad et al. (2022): masks over all predictions for every class and group; it
+computes the four rates alone, once, and its time is scaled to as many draws. Ours and the peer run
+in turn. Prints a Markdown table.
 """
 
 from __future__ import annotations

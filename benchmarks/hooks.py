@@ -1,12 +1,12 @@
-"""Time what interventions add to a forward pass of a 12-layer encoder.
+"""Time the cost of interventions in a forward pass of a 12-layer encoder.
 
     python benchmarks/hooks.py [--batch 8] [--tokens 64] [--rounds 5]
 
 The model has the shape of BERT-base and random weights, for time does not depend on them. Plain
 passes and passes with the deepest setting (attention and tokens of layer 11, CLS of layer 12, the
 sentence; 41 directions in six sites) run in turn, on one thread and in processor time, so that
-neighbours on the machine count less; the median of the ratios is printed, and how far the logits of
-the folded model are from those of the hooks. Prints Markdown.
+other load on the machine counts less; the median of the ratios is printed, and how far the logits
+of the folded model are from those of the hooks. Prints Markdown.
 """
 
 from __future__ import annotations

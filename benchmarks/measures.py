@@ -2,10 +2,10 @@
 
     python benchmarks/measures.py glove.6B.100d.txt
 
-The peer does what published tools do: blocks of 64 queries, all their cosines, a full partition
-of each row. It is given a subset of the queries and its seconds are scaled to all of them, which
-is fair because each query costs it the same. What is compared runs in turn, each in a process of
-its own. Prints a Markdown table.
+The peer does what published tools do: blocks of 64 queries, all their cosines, a full partition of
+each row. It is given a subset of the queries and its seconds are scaled to all of them, which is
+fair because each query costs it the same. Ours and the peer run in turn, each in a process of its
+own. Prints a Markdown table.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ DIRECT = (
     START
     + """
 from wordbias.measures import direct_bias
-from wordbias.threads import blas_threads
+from wordbias.devices import blas_threads
 x = embedding.take(words)
 g = embedding["she"].astype(float) - embedding["he"]
 times = []
@@ -104,7 +104,7 @@ seconds = sorted(times)[4]
 
 
 class Run(NamedTuple):
-    """One process: wall-clock seconds, peak memory in MB, what it printed."""
+    """Wall-clock seconds, peak memory in MB and output of one process."""
 
     seconds: float
     peak: float
@@ -112,7 +112,7 @@ class Run(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a program measures itself: seconds, MB beyond the vectors, its value, the words."""
+    """Figures that a program measures itself: seconds, MB beyond the vectors, value, words."""
 
     seconds: float
     beyond: float

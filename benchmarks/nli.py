@@ -4,9 +4,9 @@
 
 The peer is the loop that one writes first: one model, batches drawn at random and padded to their
 longest sentence, `torch.nn.Dropout`, a mask on every softmax and sum; the same optimizer, batch
-size, vectors and number of threads. Both train the same model for one epoch, without a look at dev.
-The explicit set is scored without torch, and by the peer's model pair by pair in batches. What is
-compared runs in turn, each in a process of its own. Prints Markdown tables.
+size, vectors and number of threads. Both train the same model for one epoch, without dev. The
+explicit set is scored without torch, and by the peer's model pair by pair in batches. Ours and the
+peer run in turn, each in a process of its own. Prints Markdown tables.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from pathlib import Path
 import numpy as np, torch
 from torch import nn
 from wordbias import Embedding
-from wordbias.nli.batches import Encoded
-from wordbias.nli.learning import NLITask, initialise, make_optimizer
+from wordbias.devices import set_threads
+from wordbias.nli.jobs import Data, plan_jobs
+from wordbias.nli.lexicon import Encoded
 from wordbias.nli.model import DecomposableAttention
-from wordbias.nli.recipes import RECIPES
-from wordbias.nli.runs import Data, plan
 from wordbias.nli.pairs import load_pairs
+from wordbias.nli.recipes import RECIPES
+from wordbias.nli.train import NLITask, initialise, make_optimizer
 from wordbias.progress import set_quiet
-from wordbias.threads import set_threads
 set_quiet(True)
 glove, train, dev, count, name, precision = sys.argv[1:7]
 recipe, half, count = replace(RECIPES[name], epochs=1), precision == "bfloat16", int(count)
@@ -117,18 +117,17 @@ print(json.dumps(epoch(model, make_optimizer(model, recipe), losses())))
 SEVERAL = (
     START
     + """
-from wordbias.nli.stacked import Setup, train_stacked
-from wordbias.nli.trainer import train_all
+from wordbias.nli.train import Setup, train_all, train_stacked
 from wordbias.workers import Workers
 how, models = sys.argv[7], int(sys.argv[8])
 with tempfile.TemporaryDirectory() as folder:
-    jobs = plan([embedding], range(models), data, recipe, Path(folder)).jobs
+    jobs = plan_jobs([embedding], range(models), data, recipe, Path(folder))
     set_threads(1 if how == "one" else 2)
     start = time.perf_counter()
     if how == "stacked":
         torch.set_num_threads(2)
-        shared = Setup(pairs, data.encoded["dev"], recipe, half)
-        train_stacked(jobs, shared, torch.device("cpu"))
+        setup = Setup(pairs, data.encoded["dev"], recipe, half)
+        train_stacked(jobs, setup, torch.device("cpu"))
     else:
         train_all(jobs, pairs, data.encoded["dev"], recipe, device="cpu", half=half,
                   workers=Workers(2 if how == "processes" else 1))
@@ -154,9 +153,8 @@ PEER_SCORING = (
     START
     + """
 from wordbias.nli.lexicon import Lexicon
-from wordbias.nli.pairs import Pairs
+from wordbias.nli.pairs import Pairs, tokenise
 from wordbias.nli.test_sets import build
-from wordbias.nli.tokens import tokenise
 torch.set_num_threads(2)
 start = time.perf_counter()
 texts = [(tuple(tokenise(p)), tuple(tokenise(q))) for p, q in build("explicit")]

@@ -5,11 +5,11 @@
 
 The peer is the published training written out in torch: for each block a fresh probe, batches of 16
 in fixed order, AdamW, early stopping; on one thread or on all, whichever is faster. It codes one
-layer under one seed, ours 13 layers under 3 seeds, and what is compared is the time of one layer
-and seed. Both have the same blocks, dev examples, orders and settings; the peer keeps a true copy
-of the best weights. Without --vectors they are 4,000 x 768 numbers of which a label can be read off
-with some errors. What is compared runs in turn, each in a process of its own, and the clock starts
-when the vectors are in memory. Prints a Markdown table.
+layer under one seed, ours 13 layers under 3 seeds; the times of one layer and seed are compared.
+Both have the same blocks, dev examples, orders and settings; the peer keeps a true copy of the best
+weights. Without --vectors they are 4,000 x 768 numbers of which a label can be read off with some
+errors. Ours and the peer run in turn, each in a process of its own, and the clock starts when the
+vectors are in memory. Prints a Markdown table.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ LAYERS, SEEDS = 13, 3
 START = """
 import json, sys, time
 import numpy as np
-from wordbias.progress import set_quiet
 from wordbias.devices import set_threads, threads
+from wordbias.progress import set_quiet
 set_quiet(True)
 probe, vectors, column, layers, seeds, count = sys.argv[1:7]
 layers, seeds, count = int(layers), int(seeds), int(count)
@@ -48,8 +48,8 @@ OURS = (
     START
     + """
 from wordbias.probes.inputs import Examples
-from wordbias.probes.mdl import online_codes
-from wordbias.probes.jobs import Recipe
+from wordbias.probes.online import online_codes
+from wordbias.probes.schedule import Recipe
 set_threads(count or None)
 if probe == "mlp":
     import torch

@@ -3,11 +3,11 @@
     pip install -e '.[gensim]'
     python benchmarks/quality.py glove.6B.100d.txt questions-words.txt
 
-Every figure is the median of several runs, each in a process of its own; what is compared runs in
+Every figure is the median of several runs, each in a process of its own; ours and gensim run in
 turn (A, B, A, B, …), so that a machine that slows down slows both. Only answering is timed, not
 reading the vectors. gensim answers with 3CosAdd over the first `restrict_vocab` words, one question
-at a time; it gets one in twenty here (`--every`), and times a question are compared.
-Prints a Markdown table.
+at a time; it gets one in twenty here (`--every`), and times a question are compared. Prints a
+Markdown table.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def timed(script: str, vectors: Path, questions: Path, option: str) -> list[floa
 
 
 def time_of_command(vectors: Path, questions: Path) -> float:
-    """Seconds of the command line, from start to end."""
+    """Return the seconds of the command line, from start to end."""
     start = time.perf_counter()
     command = [sys.executable, "-m", "wordbias", "quality", str(vectors), "--sets", str(questions)]
     subprocess.run([*command, "-q"], capture_output=True, check=True)
@@ -96,7 +96,7 @@ def time_of_command(vectors: Path, questions: Path) -> float:
 
 
 def table(found: dict[str, list[list[float]]]) -> str:
-    """One line a way: seconds, questions, milliseconds a question, share answered."""
+    """Tabulate seconds, questions, milliseconds a question and share answered of each way."""
     lines = ["| | seconds | questions | ms a question | answered |", "|---|---:|---:|---:|---:|"]
     for name, runs in found.items():
         seconds, n = statistics.median(run[0] for run in runs), runs[0][2]

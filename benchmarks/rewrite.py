@@ -5,7 +5,7 @@
 Each method runs in a process of its own, on two cores at most, from a tabbed file to a tabbed file;
 the peer is the regular expression that the released code of De-Arteaga et al. scrubs with, read,
 applied and written by a script of ten lines. Prints a Markdown table of seconds and peak memory,
-the latter also for a file twice as long. Asked for: 100,000 biographies scrubbed in at most 10 s.
+the latter also for a file twice as long. Target: 100,000 biographies scrubbed in at most 10 s.
 """
 
 from __future__ import annotations
@@ -76,13 +76,13 @@ def repeat(packed: str, path: Path, rows: int) -> None:
 
 
 def rewriting(method: str, path: Path, out: str, options: list[str]) -> list[str]:
-    """Return what runs the command, as a script and its arguments."""
+    """Return a script that runs the command, and its arguments."""
     script = "import sys; from wordbias.cli import main; sys.exit(main())"
     return [script, "rewrite", method, str(path), "-o", out, "-q", *options]
 
 
 def line(name: str, arguments: list[str]) -> None:
-    """Run a script in a process of its own, and print what it took."""
+    """Run a script in a process of its own, and print its time and memory."""
     start = time.perf_counter()
     child = subprocess.Popen([sys.executable, "-c", *arguments], stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(child.pid, 0)

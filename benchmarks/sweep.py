@@ -74,7 +74,7 @@ def batches(pairs: int, size: int, tokens: int) -> list[dict[str, torch.Tensor]]
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, float]:
-    """Return how long a call takes, by the clock and of the processors."""
+    """Return the seconds of a call, by the clock and of the processors."""
     clock, used = time.perf_counter(), time.process_time()
     work()
     return time.perf_counter() - clock, time.process_time() - used

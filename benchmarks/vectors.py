@@ -3,7 +3,7 @@
     pip install -e '.[gensim]'
     python benchmarks/vectors.py glove.6B.100d.txt
 
-Every figure is the median of several runs, each in a process of its own; what is compared runs in
+Every figure is the median of several runs, each in a process of its own; ours and gensim run in
 turn (A, B, A, B, …), so that a machine that slows down slows both. Prints a Markdown table.
 """
 
@@ -97,7 +97,7 @@ print(furthest)
 
 
 class Run(NamedTuple):
-    """One process: wall-clock seconds, peak memory in MB, what it printed."""
+    """Wall-clock seconds, peak memory in MB and output of one process."""
 
     seconds: float
     peak: float
@@ -146,7 +146,7 @@ def measure(glove: Path, folder: Path, runs: int) -> list[Line]:
 
 
 def second_start(glove: Path, folder: Path, runs: int) -> list[Line]:
-    """Open, in a new process, what was parsed before, and look up one word."""
+    """Open cached vectors in a new process, and look up one word."""
     kv = folder / "peer.kv"
     python(
         "import sys; from gensim.models import KeyedVectors as K; "
@@ -189,7 +189,7 @@ def whole_process(glove: Path, folder: Path, runs: int) -> list[Line]:
 
 
 def many_words(folder: Path, runs: int) -> list[Line]:
-    """Stream three million words of 10 values: what is remembered of a word costs memory."""
+    """Stream three million words of 10 values, which shows the memory that each word costs."""
     many = folder / "many.txt"
     python(MANY_WORDS, many, *common_names())
     done = [
@@ -204,14 +204,14 @@ def many_words(folder: Path, runs: int) -> list[Line]:
 
 
 def common_names() -> list[str]:
-    """Our names in lower case, for the peer."""
+    """Return our names in lower case, for the peer."""
     from wordbias.wordlists import common_names
 
     return [" ".join(group).lower() for group in common_names()]
 
 
 def inside(runs: int, ours: str, peer: str, glove: Path, cores: list[int]) -> tuple[float, float]:
-    """Medians of what both programs measure themselves, run in turn on the given cores."""
+    """Return medians of the figures of both programs, run in turn on the given cores."""
     pairs = [
         [float(python(code, glove, cores=cores).printed) for code in (ours, peer)]
         for _ in range(runs)

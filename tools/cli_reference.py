@@ -44,7 +44,7 @@ def reference() -> str:
 
 
 def completion() -> str:
-    """Return what a shell needs to know of every command, a line each argument or option."""
+    """Return the commands with their arguments and options, for the completion of a shell."""
     parts = []
     for name in (name for commands in SECTIONS.values() for name in commands):
         lines = [json.dumps(_known(name, one), ensure_ascii=False) for one in _found(name).params]

@@ -1,4 +1,4 @@
-"""Write tests/golden/expected anew, after a change on purpose: only what no longer agrees.
+"""Update tests/golden/expected after a change on purpose: only outputs that differ are written.
 
 python tools/golden.py misp-sample-json 'help-*'   # these calls; a pattern names several
 python tools/golden.py --all                       # every call
@@ -19,7 +19,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "golden")]
 
 
 def main() -> None:
-    """Run the calls, and say which files changed."""
+    """Run the calls, and list the files that changed."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="calls, or patterns of them")
     parser.add_argument("--all", action="store_true", help="every call")
@@ -42,7 +42,7 @@ def _contents() -> dict[str, bytes]:
 
 
 def _chosen(patterns: list[str]) -> list[str]:
-    """Return the calls that patterns name."""
+    """Return the calls that match patterns."""
     from calls import CALLS
 
     names = [call.name for call in CALLS]

@@ -27,7 +27,7 @@ BLOCK = re.compile(r"(<!-- table: (.+?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
 def written(text: str) -> str:
-    """Return the document with its tables as they should be."""
+    """Return the document with its tables up to date."""
     areas = [found[2] for found in BLOCK.finditer(text)]
     lacking = {family.area for family in FAMILIES} ^ set(areas)
     if lacking:
@@ -44,7 +44,7 @@ def table(area: str) -> str:
 
 
 def _lines(family: Family) -> Iterator[str]:
-    """Yield a line for each question; measures that share it stand in one."""
+    """Yield a line for each question, with all measures that answer it."""
     for _, alike in groupby(family.measures, lambda one: (one.asks, one.caution)):
         ones = list(alike)
         cells = [
@@ -71,7 +71,7 @@ def _better(one: Measure) -> str:
 
 
 def _joined(cells: Iterator[str]) -> str:
-    """Return what several measures have, once where it is the same for all."""
+    """Join the entries of several measures, or return one if all are equal."""
     told = list(cells)
     return told[0] if len(set(told)) == 1 else ", ".join(told)
 

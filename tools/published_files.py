@@ -3,7 +3,7 @@
 python tools/published_files.py FOLDER...
 
 Give the folders in which the files lie, unpacked packages among them: the files are found by their
-names at any depth, those of earlier folders first, and read by what the commands read them with.
+names at any depth, those of earlier folders first, and read by the readers of the commands.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ HEAD = """\
 
 
 class Counts(NamedTuple):
-    """How many items a file has, how many were read, and why the others were dropped."""
+    """Number of items of a file, of those read, and the reasons for dropping the others."""
 
     items: int
     read: int

@@ -1,9 +1,9 @@
-"""Execute notebooks of docs/notebooks and store what their cells show.
+"""Execute notebooks of docs/notebooks and store the outputs of their cells.
 
 python tools/store_notebooks.py FOLDER [NAME ...]    # by default all of them
 
-FOLDER holds what the notebooks name: the published tables, and a folder or link for each model
-that is not taken from the hub.
+FOLDER holds the files that the notebooks name: the published tables, and a folder or link for each
+model that is not on the hub.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ METADATA = {
 
 
 def store(path: Path, folder: Path) -> None:
-    """Execute one notebook and write it with its outputs, but for what it says on stderr."""
+    """Execute one notebook and write it with its outputs, except those on stderr."""
     notebook = nbformat.read(path, 4)
     start = time.perf_counter()
     resources = {"metadata": {"path": str(folder)}}

@@ -1,4 +1,4 @@
-"""Count what a reader of the source meets: modules, lines of code, imports, files that a call runs.
+"""Count modules, lines of code, lines of imports, and the files that a call runs.
 
 python tools/structure.py                              # this checkout
 python tools/structure.py --tree FOLDER                # another checkout
@@ -27,7 +27,7 @@ EXTREMES = 20
 
 
 class Module(NamedTuple):
-    """Lines of one file: all, those with code, and those of import statements among them."""
+    """Number of lines of one file: all, those with code, and those of import statements."""
 
     name: str
     lines: int
@@ -84,7 +84,7 @@ def measured(path: Path, name: str) -> Module:
 
 
 def lines_of_code(text: str) -> Iterator[int]:
-    """Yield the numbers of lines on which anything but a comment stands."""
+    """Yield the numbers of lines with anything but a comment."""
     empty = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in (*empty, tokenize.ENDMARKER):
@@ -92,7 +92,7 @@ def lines_of_code(text: str) -> Iterator[int]:
 
 
 def lines_of_docstrings(tree: ast.AST) -> Iterator[int]:
-    """Yield the numbers of lines of strings that stand alone as a statement."""
+    """Yield the numbers of lines of strings that are a statement."""
     for node in ast.walk(tree):
         match node:
             case ast.Expr(value=ast.Constant(value=str())):
@@ -100,7 +100,7 @@ def lines_of_docstrings(tree: ast.AST) -> Iterator[int]:
 
 
 def lines_of_imports(tree: ast.AST) -> Iterator[int]:
-    """Yield the numbers of lines of import statements, wherever they stand."""
+    """Yield the numbers of lines of import statements, also inside functions."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)

@@ -4,8 +4,8 @@
         --test snli_test.tsv.gz [--out wordbias/data/nli_sample.safetensors]
 
 The pairs are the first 100,000 of SNLI's training set (Bowman et al. 2015, CC BY-SA 4.0), and its
-dev and test sets. The same seed on the same processor gives the same file. What the model is stands
-in its header; its accuracies are those of the file as written, in float16, by the numpy forward.
+dev and test sets. The same seed on the same processor gives the same file. Its header describes the
+model; its accuracies are those of the file as written, in float16, by the numpy forward.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def test_three_sets_are_written_unless_one_is_chosen(cli: Run, tmp_path: Path) -
         assert f"{size:,}" in done.out
 
 
-def test_what_was_written_is_said_for_machines(cli: Run, tmp_path: Path) -> None:
+def test_json_lists_the_written_files(cli: Run, tmp_path: Path) -> None:
     done = cli("mab-build", "--set", "parity", "-o", tmp_path, "--format", "json")
     (row,) = json.loads(done.out)["rows"]
     assert row == {
@@ -368,7 +368,7 @@ def test_predictions_of_another_system(
     assert f"of the predictions in {path}." in said
 
 
-def test_what_mab_build_wrote_can_be_predicted_and_judged(cli: Run, tmp_path: Path) -> None:
+def test_sets_of_mab_build_can_be_predicted_and_evaluated(cli: Run, tmp_path: Path) -> None:
     """Its file with three columns added is a file of predictions, whatever the articles."""
     assert cli("mab-build", "--set", "explicit", "--as-published", "-o", tmp_path).code == 0
     path = tmp_path / "explicit.csv"
@@ -382,7 +382,7 @@ def test_what_mab_build_wrote_can_be_predicted_and_judged(cli: Run, tmp_path: Pa
     assert {row["value"] for row in rows if row["measure"] == "mab-distance"} == {0}
 
 
-def test_pairs_beside_the_set_are_noted(cli: Run, tmp_path: Path) -> None:
+def test_pairs_of_no_chosen_set_are_noted(cli: Run, tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     write_predictions(path, build("explicit"), build("occupations"))
     done = cli("mab-eval", "--predictions", path)

@@ -65,7 +65,7 @@ def test_the_first_set_there_are_words_for_is_the_default(cli: Run, tmp_path: Pa
 
 
 @pytest.mark.usefixtures("few")
-def test_words_the_vectors_lack_are_said(cli: Run) -> None:
+def test_missing_words_are_noted(cli: Run) -> None:
     done = cli("mab-eval", "--attribute", "ethnicity:white,black", "--set", "all", "--words")
     assert done.code == 0
     assert "left out of the hypotheses" in done.err
@@ -92,7 +92,7 @@ def test_groups_of_one_initial_are_told_apart(cli: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("few")
-def test_a_study_of_faiths_is_kept_beside_that_of_gender(cli: Run, tmp_path: Path) -> None:
+def test_studies_of_religion_and_gender_share_a_folder(cli: Run, tmp_path: Path) -> None:
     from wordbias import Embedding
 
     Embedding.sample().save(tmp_path / "base.safetensors")

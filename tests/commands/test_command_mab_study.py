@@ -43,7 +43,7 @@ def _call(cli: Run, files: Path, out: Path, *more: object) -> Any:
     return cli("mab-study", *names, *pairs, "-o", out, *more)
 
 
-def test_a_study_is_whole_and_is_not_done_again(
+def test_a_finished_study_is_not_repeated(
     cli: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("wordbias.nli.study.marked_sets", lambda _: ("explicit",))

@@ -372,7 +372,7 @@ def test_wrong_usage_is_status_2(
 
 
 @pytest.mark.parametrize("missing", ["--train", "--dev", "-o"])
-def test_what_is_needed_is_asked_for(missing: str, cli: Run, tmp_path: Path) -> None:
+def test_missing_options_are_named(missing: str, cli: Run, tmp_path: Path) -> None:
     given = {"--train": "t", "--dev": "d", "-o": "m"}
     del given[missing]
     done = cli("nli-train", *(part for pair in given.items() for part in pair))
@@ -380,7 +380,7 @@ def test_what_is_needed_is_asked_for(missing: str, cli: Run, tmp_path: Path) -> 
     assert f"Missing option '{missing}'" in done.err
 
 
-def test_without_torch_it_says_what_to_install(
+def test_without_torch_the_extra_is_named(
     refused: Refused, files: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)

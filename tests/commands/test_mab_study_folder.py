@@ -45,7 +45,7 @@ def test_outputs_that_cannot_be_folders(refused: Callable[..., str], tmp_path: P
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "old"]
 
 
-def test_two_at_one_folder(cli: Run, tmp_path: Path) -> None:
+def test_a_locked_folder_is_refused(cli: Run, tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
     pairs, study = tmp_path / "pairs.tsv", tmp_path / "study"
     pairs.write_text("neutral\ta man\ta woman\nentailment\ta man\ta man\n")
@@ -65,7 +65,7 @@ def _plan(folder: Path, vectors: list[Any], **more: Any) -> Any:
     return Plan(made, {}, folder, families=("direct-bias",), **more)
 
 
-def test_kept_measures_are_of_these_very_vectors(tmp_path: Path) -> None:
+def test_cached_measures_depend_on_the_vectors(tmp_path: Path) -> None:
     """Vectors that come from no file, and the original that others are compared with, count."""
     plan = _plan(tmp_path, [Embedding.sample().vectors[:400], Embedding.sample().vectors[1:401]])
 
@@ -101,7 +101,7 @@ def test_centred_and_not_centred_are_not_mixed_in_a_folder(tmp_path: Path) -> No
         measured(folder=other)
 
 
-def test_an_interruption_behind_the_training_says_that_nothing_is_lost(
+def test_an_interruption_after_training_names_the_remedy(
     cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
 

@@ -132,7 +132,7 @@ def test_a_loaded_model_of_transformers(lists: Path, test_set: TestSet, tmp_path
         mab_eval(hf=(model, tokenizer), labels=["yes", "no", "maybe"])
 
 
-def test_it_names_arguments_as_python_does() -> None:
+def test_errors_name_arguments_of_python() -> None:
     with pytest.raises(UsageError, match="one of EMBEDDING with model=, predictions= and hf="):
         mab_eval(model="m.st", predictions="p.csv")
     with pytest.raises(UsageError, match="labels= and device= are for hf="):

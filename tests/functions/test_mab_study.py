@@ -122,7 +122,7 @@ def test_only_sets_that_were_given_have_columns(
     assert "lower is better" in table.note
 
 
-def test_what_it_refuses(tmp_path: Path) -> None:
+def test_bad_arguments_are_refused(tmp_path: Path) -> None:
     sample = Embedding.sample()
     (tmp_path / "file").write_text("")
     for more, said in (

@@ -64,7 +64,7 @@ def test_one_model_from_pairs_in_memory(
     assert other.about["data"] == model.about["data"]  # hashes included
 
 
-def test_several_models_and_what_takes_them(
+def test_several_models_are_taken_by_other_functions(
     emb: Embedding, pairs: list[tuple[str, str, str]], tmp_path: Path
 ) -> None:
     pandas = pytest.importorskip("pandas")
@@ -84,7 +84,9 @@ def test_several_models_and_what_takes_them(
         mab_eval(emb, model=made.files[0])
 
 
-def test_what_it_refuses(emb: Embedding, pairs: list[tuple[str, str, str]], tmp_path: Path) -> None:
+def test_bad_arguments_are_refused(
+    emb: Embedding, pairs: list[tuple[str, str, str]], tmp_path: Path
+) -> None:
     def said(**more: Any) -> str:
         with pytest.raises(WordbiasError) as error:
             nli_train(

@@ -1,4 +1,4 @@
-"""A Hugging Face classifier, tiny and untrained: its labels, its batches, what is refused."""
+"""Hugging Face classifiers, tiny and untrained: labels, batches, and refused models."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def test_unknown_words_are_spread_evenly() -> None:
     assert abs(statistic - 99) < 5 * np.sqrt(2 * 99)
 
 
-def test_the_hash_is_the_standard_one() -> None:
+def test_the_hash_of_a_word_is_crc32() -> None:
     """The check value of CRC-32 is published: that of "123456789" is CBF43926."""
     same = next(
         word for i in range(10_000) if zlib.crc32((word := f"w{i}").encode()) % 100
@@ -135,7 +135,7 @@ def test_unknown_vectors_are_the_same_in_every_process() -> None:
 
 
 @pytest.mark.parametrize("word", ["\ud800", "", "\x00", "日本"])
-def test_odd_words_have_vectors(word: str) -> None:
+def test_unusual_words_have_vectors(word: str) -> None:
     assert np.isfinite(unknown_vectors([word], 3)).all()
 
 

@@ -1,4 +1,4 @@
-"""Batches: nothing is lost or doubled, orders are drawn from the seed, lengths are alike."""
+"""Batches: every pair once, in an order that the seed decides, with pairs of like length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Marked attribute bias: the printed tables, what must hold of any numbers, and the tests."""
+"""Marked attribute bias: the printed tables, inequalities, intervals and the permutation test."""
 
 from __future__ import annotations
 
@@ -15,7 +15,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from wordbias import WordbiasError
-from wordbias.nli.mab import by_word, distance_test, distance_to_ideal, intervals, marked
+from wordbias.nli.mab import (
+    by_word,
+    can_be_significant,
+    distance_test,
+    distance_to_ideal,
+    intervals,
+    marked,
+)
 
 Float = NDArray[np.float64]
 SEEDS = st.integers(0, 2**32 - 1)
@@ -62,7 +69,7 @@ def test_every_printed_error_is_that_of_the_means(shared_data: Path) -> None:
         assert same_as_printed(marked(*vectors(row)).error, row["E"], HALF * sqrt(3)), row
 
 
-def test_the_error_of_the_grand_mean_is_not_what_is_printed(shared_data: Path) -> None:
+def test_the_printed_error_is_not_that_of_the_grand_mean(shared_data: Path) -> None:
     row = next(
         row
         for row in printed(shared_data, "paper1_table1.csv")
@@ -74,7 +81,9 @@ def test_the_error_of_the_grand_mean_is_not_what_is_printed(shared_data: Path) -
 
 
 @given(SEEDS, st.integers(1, 5), st.integers(1, 5), st.integers(1, 20))
-def test_what_holds_of_all_probabilities(seed: int, men: int, women: int, templates: int) -> None:
+def test_inequalities_hold_for_all_probabilities(
+    seed: int, men: int, women: int, templates: int
+) -> None:
     m, f = draw(seed, men, templates), draw(seed + 1, women, templates, (5, 1, 1))
     found = marked(m, f)
     assert found.error_per_pair >= found.error - 1e-12  # Jensen
@@ -256,7 +265,7 @@ def test_intervals_of_templates_that_are_all_alike_are_points() -> None:
         assert interval == pytest.approx((value, value))
 
 
-def test_intervals_cover_what_they_should() -> None:
+def test_intervals_cover_the_true_value() -> None:
     """Of many samples of templates, 95 % of the intervals hold the value of the population.
 
     The margin is that of the number of repeats, and the order of what a percentile interval of so
@@ -298,3 +307,15 @@ def test_by_word_keeps_the_order_of_the_set() -> None:
 def test_by_word_refuses_another_shape(shape: tuple[int, ...]) -> None:
     with pytest.raises(WordbiasError, match=r"shape \(6, 3\), one row a pair, got"):
         by_word(np.zeros(shape, np.float32), 2, 3)
+
+
+@pytest.mark.parametrize(("first", "second"), [(1, 1), (3, 3), (3, 4), (4, 4), (2, 6), (1, 19)])
+def test_the_permutation_test_is_made_if_it_can_be_significant(first: int, second: int) -> None:
+    """Groups as far apart as can be have the smallest p there is."""
+    words = np.zeros((first + second, 3))
+    words[:first, 0] = 1
+    words[first:, 1] = 1
+    p = distance_test(words, first, np.random.default_rng(0)).p
+    assert can_be_significant(first, second) == (p <= 0.05)
+    assert can_be_significant(first, second, p)
+    assert not can_be_significant(first, second, p * 0.999)

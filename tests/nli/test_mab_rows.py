@@ -90,7 +90,7 @@ def test_nouns_and_pronouns_have_rows_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("name", MARKED)
-def test_rows_say_what_they_are(name: str) -> None:
+def test_rows_have_details(name: str) -> None:
     test = small(name)
     rows = mab_rows(test, drawn(test), "system")
     groups = [row.details["group"] for row in rows if row.measure == "mab-neutral"]
@@ -152,7 +152,7 @@ def test_the_seed_decides(name: str) -> None:
     assert one == two != other
 
 
-def test_words_by_themselves() -> None:
+def test_rows_of_single_words() -> None:
     test = small("explicit")
     p = drawn(test)
     rows = by_key(word_rows(test, p, "system"), "word")
@@ -171,7 +171,7 @@ def test_words_by_themselves() -> None:
 
 
 @pytest.mark.parametrize("measured", [mab_rows, word_rows])
-def test_sets_that_ask_something_else_are_refused(measured: Callable[..., list[Row]]) -> None:
+def test_sets_of_several_premises_are_refused(measured: Callable[..., list[Row]]) -> None:
     test = small("parity")
     with pytest.raises(WordbiasError, match="parity: its premises are about 164 words; marked"):
         measured(test, drawn(test), "system")

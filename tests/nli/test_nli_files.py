@@ -39,7 +39,7 @@ def test_the_shapes_have_the_published_number_of_parameters(intra: bool, count: 
 
 
 @pytest.mark.parametrize("intra", [True, False])
-def test_what_was_saved_comes_back(intra: bool, tmp_path: Path) -> None:
+def test_a_saved_model_is_loaded_unchanged(intra: bool, tmp_path: Path) -> None:
     saved = model(intra=intra)
     saved.save(tmp_path / "m")
     found = Model.load(tmp_path / "m")
@@ -63,7 +63,7 @@ def test_half_the_size_costs_half_the_digits(tmp_path: Path) -> None:
     assert sizes[1] - sizes[0] == pytest.approx(2 * saved.parameters, abs=64)
 
 
-def test_the_file_says_what_it_is(tmp_path: Path) -> None:
+def test_the_header_describes_the_model(tmp_path: Path) -> None:
     """In JSON, for those who read it without this package."""
     model().save(tmp_path / "m")
     raw = (tmp_path / "m").read_bytes()

@@ -1,4 +1,4 @@
-"""The trainings of one call: what makes two of them the same."""
+"""Training jobs: equal descriptions for equal trainings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _pairs(*sentences: str) -> Pairs:
     return Pairs(tokens[::2], tokens[1::2], np.arange(len(tokens) // 2))
 
 
-def test_a_test_set_does_not_make_it_another_training(tmp_path: Path) -> None:
+def test_a_test_set_does_not_change_the_training(tmp_path: Path) -> None:
     train, dev = _pairs("a b", "b c", "c a", "b a"), _pairs("c d", "a a")
     test = _pairs("e f", "g a")
     embedding = Embedding(list("abcdefg"), np.random.default_rng(0).normal(size=(7, 3)), "e")

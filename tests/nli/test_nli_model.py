@@ -117,7 +117,7 @@ def test_parameters_have_the_names_and_shapes_of_the_file(intra: bool) -> None:
 
 @pytest.mark.parametrize("intra", [True, False])
 @pytest.mark.parametrize("lengths", [(1, 1), (1, 4), (5, 2), (3, 3), (14, 12)])
-def test_a_pair_comes_out_as_the_equations_say(intra: bool, lengths: tuple[int, int]) -> None:
+def test_a_pair_is_predicted_by_the_equations(intra: bool, lengths: tuple[int, int]) -> None:
     model = _filled(DecomposableAttention(DIM, HIDDEN, intra=intra))
     weights = {name: value.detach()[0] for name, value in model.named_parameters()}
     premise, hypothesis = _words(lengths[0], 1), _words(lengths[1], 2)

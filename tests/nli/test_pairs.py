@@ -1,4 +1,4 @@
-"""Reading sentence pairs: every format reads alike, and every bad line is named."""
+"""Sentence pairs: every format gives the same pairs, and every bad line is named."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ SNLI_TEXT = "gold_label\tsentence1_binary_parse\tsentence1\tsentence2\tcaptionID
         jsonl().replace("\n", "\n\n"),
     ],
 )
-def test_every_format_reads_alike(content: str, write: Write) -> None:
+def test_every_format_gives_the_same_pairs(content: str, write: Write) -> None:
     check(load_pairs(write(content)))
 
 
@@ -99,7 +99,7 @@ def test_every_format_reads_alike(content: str, write: Write) -> None:
     ("suffix", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress), (".XZ", lzma.compress)]
 )
 @pytest.mark.parametrize("content", [table(), jsonl()])
-def test_compressed_files_read_as_their_content(
+def test_compressed_files_are_read_like_their_content(
     suffix: str, pack: Callable[[bytes], bytes], content: str, tmp_path: Path
 ) -> None:
     path = tmp_path / f"pairs{suffix}"
@@ -161,7 +161,7 @@ EXPECTED = "expected one of neutral, entailment, contradiction, or - for none"
         ("-\ta\tb\n-\tc\td\n", "holds no labelled pair among 2 without a label"),
     ],
 )
-def test_what_cannot_be_used_is_named(content: str | bytes, said: str, write: Write) -> None:
+def test_unusable_lines_are_named(content: str | bytes, said: str, write: Write) -> None:
     path = write(content)
     with pytest.raises(WordbiasError, match=f"^{path}: {said}"):
         load_pairs(path)

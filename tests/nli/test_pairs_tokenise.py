@@ -1,4 +1,4 @@
-"""The tokeniser: raw and tokenised text come out alike, and nothing is lost."""
+"""The tokeniser: raw and tokenised text give the same tokens, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def straight(text: str) -> str:
 
 @settings(max_examples=1500, deadline=None)
 @given(TEXT)
-def test_tokens_come_out_as_they_went_in(text: str) -> None:
+def test_tokenising_tokens_changes_nothing(text: str) -> None:
     tokens = tokenise(text)
     assert tokenise(" ".join(tokens)) == tokens
 
@@ -100,14 +100,14 @@ def snli(shared_data: Path) -> dict[str, set[str]]:
     return {name: set(sentences(shared_data, name)) for name in SETS}
 
 
-def test_real_sentences_come_out_as_they_went_in(snli: dict[str, set[str]]) -> None:
+def test_tokenising_tokens_of_real_sentences_changes_nothing(snli: dict[str, set[str]]) -> None:
     for texts in snli.values():
         for text in sorted(texts)[:20_000]:
             tokens = tokenise(text)
             assert tokenise(" ".join(tokens)) == tokens
 
 
-def test_a_sentence_is_read_alike_whether_it_was_tokenised_or_not(
+def test_raw_and_tokenised_sentences_give_the_same_tokens(
     snli: dict[str, set[str]],
 ) -> None:
     """Many sentences of the dev copy, which has spaces between tokens, are raw in the others.

@@ -1,4 +1,4 @@
-"""Predictions of other systems: any order of rows and columns, and every way to be wrong."""
+"""Predictions of other systems: any order of rows and columns, and every error."""
 
 from __future__ import annotations
 
@@ -81,7 +81,9 @@ def test_the_order_of_rows_and_columns_does_not_matter(
         ("premise", "hypothesis", "neutral_p", "entailment (p)", "contradictory"),
     ],
 )
-def test_columns_are_known_by_how_their_names_begin(path: Path, names: Sequence[str]) -> None:
+def test_columns_are_found_by_the_beginning_of_their_names(
+    path: Path, names: Sequence[str]
+) -> None:
     test = few()
     p = probabilities(test)
     path.write_text(written(list(test), p, names, [2, 4, 3, 1, 0]), encoding="utf-8")
@@ -177,7 +179,7 @@ HEAD = ",".join(COLUMNS)
         (f'{HEAD}\n"{"x" * 200_000}\n', "is no CSV: field larger"),
     ],
 )
-def test_what_cannot_be_used_is_refused(path: Path, text: str, message: str) -> None:
+def test_unusable_rows_are_refused(path: Path, text: str, message: str) -> None:
     path.write_text(text, encoding="utf-8")
     with pytest.raises(WordbiasError, match=message) as caught:
         Predictions.load(path)
@@ -214,5 +216,5 @@ def test_labels_are_found_in_any_order(names: list[str]) -> None:
         [],
     ],
 )
-def test_labels_that_do_not_tell(names: list[str]) -> None:
+def test_ambiguous_labels_have_no_order(names: list[str]) -> None:
     assert label_indices(names) is None

@@ -1,4 +1,4 @@
-"""A model on a test set: every pair as if it were alone, every sentence encoded once."""
+"""Scoring a test set: each pair independent of the others, each sentence encoded once."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ def test_scoring_together_does_not_change_the_predictions(
     assert np.ptp(found, axis=0).min() > 500 * FLOAT32  # the pairs do differ
 
 
-def test_so_are_pairs_of_several_premises(sample: Embedding, model: Model) -> None:
+def test_predictions_for_several_premises_are_those_of_single_pairs(
+    sample: Embedding, model: Model
+) -> None:
     whole = build("parity")
     test = replace(whole, premises=whole.premises[::40], templates=whole.templates[::10])
     found = score_set(model, sample, test).probabilities
@@ -144,7 +146,7 @@ def test_words_of_the_templates_that_are_unknown_are_counted(
     assert notes_on_missing_words([Scored(found.probabilities, found.words, ())], poor) == []
 
 
-def test_a_word_that_is_asked_about_must_be_known(sample: Embedding, model: Model) -> None:
+def test_an_embedding_without_a_filler_is_refused(sample: Embedding, model: Model) -> None:
     test = build("occupations")
     lost = [filler.word for filler in test.hypotheses[::4]]
     poor = sample.subset([word for word in sample.words if word not in lost])
@@ -233,7 +235,7 @@ def test_a_model_of_other_vectors_is_noted(
 
 
 @pytest.mark.parametrize("change", [lambda x: x[::-1], lambda x: x[1:]])
-def test_the_order_of_the_set_is_kept(
+def test_predictions_are_in_the_order_of_the_set(
     sample: Embedding, model: Model, small: TestSet, change: Callable[[Any], Any]
 ) -> None:
     whole = score_set(model, sample, small).probabilities.reshape(8, -1, 3)

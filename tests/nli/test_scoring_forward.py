@@ -1,4 +1,4 @@
-"""The forward pass without torch: the same numbers as with it, however pairs are put together."""
+"""The forward pass without torch: the same numbers as with torch, whatever the batches."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_probabilities_are_float32_and_sum_to_one() -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_a_pair_comes_out_the_same_whatever_is_beside_it(threads: int) -> None:
+def test_a_prediction_does_not_depend_on_the_batch(threads: int) -> None:
     _, model = trained(True)
     rng = np.random.default_rng(5)
     pairs = make([(int(a), int(b)) for a, b in rng.integers(0, 9, (600, 2))])

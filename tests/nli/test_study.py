@@ -1,4 +1,4 @@
-"""The study: what is kept, averaged over seeds and correlated; the wrong weightings."""
+"""The study: cached rows, means over seeds, correlations; the wrong weightings."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_error_is_correlated_with_every_measure() -> None:
     }  # fmt: skip
 
 
-def test_what_is_kept_is_not_made_again(tmp_path: Path) -> None:
+def test_cached_rows_are_not_made_again(tmp_path: Path) -> None:
     made = []
 
     def make() -> list[Row]:
@@ -110,7 +110,7 @@ def test_embeddings_must_go_together(tmp_path: Path) -> None:
         Plan([one, one], data, tmp_path)
 
 
-def test_what_another_version_measured_is_measured_again(
+def test_rows_of_another_version_are_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, made = tmp_path / "rows.json", []

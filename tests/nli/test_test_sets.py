@@ -105,7 +105,7 @@ def test_the_published_lists_give_the_same_sizes(name: str, shared_data: Path) -
     assert len(build(name, Templates.load(shared_data / "dev2020"))) == SIZES[name]
 
 
-def test_there_are_as_many_rows_as_it_says(built: TestSet) -> None:
+def test_the_length_is_the_number_of_rows(built: TestSet) -> None:
     assert sum(1 for _ in built) == sum(1 for _ in built.rows()) == len(built)
 
 
@@ -114,7 +114,7 @@ def test_no_identity_and_no_pair_occurs_twice(built: TestSet) -> None:
     assert len(set(built)) == len(built)
 
 
-def test_nor_in_the_set_that_is_too_large_to_test_every_pair() -> None:
+def test_no_pair_of_dev_occurs_twice() -> None:
     """If no sentence occurs twice on a side, then no pair does."""
     test = build("dev")
     for side in (test.premises, test.hypotheses):
@@ -132,7 +132,7 @@ def test_both_genders_have_equally_many_pairs(built: TestSet) -> None:
     assert count["male"] == count["female"] == len(built.hypotheses) // 2
 
 
-def test_what_the_explicit_set_says() -> None:
+def test_sentences_of_the_explicit_set() -> None:
     test = build("explicit")
     assert {filler.word for filler in test.hypotheses} == {
         "man", "guy", "gentleman", "woman", "girl", "lady", "He", "She"
@@ -227,7 +227,7 @@ def test_an_identity_is_the_hash_of_its_kind_and_its_sentences() -> None:
         assert number == hashlib.sha224(f"{kind}\t{premise}\t{hypothesis}".encode()).hexdigest()
 
 
-def test_rows_say_what_their_sentences_hold(built: TestSet) -> None:
+def test_rows_describe_their_sentences(built: TestSet) -> None:
     groups = {template.verb: template.group for template in built.templates}
     for _, kind, first, second, group, premise, hypothesis in islice(built.rows(), 0, None, 997):
         assert first in premise.split()

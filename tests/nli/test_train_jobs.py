@@ -1,4 +1,4 @@
-"""Training several models: processes or one by one, interrupted and gone on, never overwritten."""
+"""Training jobs: in processes or one by one, interrupted and resumed, never overwritten."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_every_embedding_and_seed_has_a_model_and_a_log(trained: list[Job]) -> N
         assert [entry["epoch"] for entry in entries] == [1, 2, 3, 4]
 
 
-def test_the_file_says_how_the_model_came_about(trained: list[Job]) -> None:
+def test_the_file_describes_the_training(trained: list[Job]) -> None:
     job = trained[3]
     about = Model.load(job.output).about
     entries = without_seconds(job)
@@ -238,7 +238,7 @@ def test_new_models_do_not_join_a_stack_that_is_resumed(
     assert not list(tmp_path.glob("*.checkpoint"))
 
 
-def test_what_is_left_of_a_finished_stack_is_removed(
+def test_the_checkpoint_of_a_finished_stack_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs = planned(tmp_path)
@@ -354,7 +354,7 @@ def test_a_training_that_diverges_is_an_error(processes: int, tmp_path: Path) ->
     assert not any(job.output.exists() for job in chosen)
 
 
-def test_the_number_of_torch_threads_is_put_back(tmp_path: Path) -> None:
+def test_the_number_of_torch_threads_is_restored(tmp_path: Path) -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:

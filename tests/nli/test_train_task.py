@@ -1,4 +1,4 @@
-"""Learning: models trained side by side end as those trained alone, and learn what is there."""
+"""The training task of NLI: stacked models end like models trained one by one, and learn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ pytest.importorskip("torch", reason="the extra `torch` is not installed")
 import torch
 from torch import Tensor
 
-from wordbias.errors import WordbiasError
 from wordbias.nli.lexicon import Encoded, Lexicon
 from wordbias.nli.model import DecomposableAttention
 from wordbias.nli.pairs import Pairs
@@ -96,7 +95,7 @@ def test_stacked_models_end_as_models_trained_one_by_one(name: str, intra: bool)
         assert not torch.allclose(before, after, atol=1e-6)
 
 
-def test_models_with_equal_seeds_and_tables_are_equal_and_others_are_not() -> None:
+def test_seeds_and_tables_decide_the_model() -> None:
     vectors = tables(2)[[0, 0, 1, 0]]
     _, model = trained((5, 5, 5, 6), RECIPE, vectors)
     weight = model.compare.first.weight
@@ -128,7 +127,7 @@ def test_the_loss_is_the_negative_log_likelihood_of_the_labels() -> None:
         assert float(loss.detach()[k]) == pytest.approx(total / len(TRAIN), rel=1e-9)
 
 
-def test_an_epoch_has_as_many_batches_as_it_says() -> None:
+def test_the_number_of_steps_is_that_of_the_batches() -> None:
     task, _ = learning((0, 1), RECIPE, tables(2))
     assert len(list(task.losses(0))) == task.steps() == 8  # of 8 pairs, the last of 5
 
@@ -148,7 +147,7 @@ def test_the_accuracy_is_the_share_of_pairs_that_are_right() -> None:
 
 
 @pytest.mark.parametrize("half", [False, True])
-def test_what_can_be_learned_is_learned(half: bool) -> None:
+def test_a_model_learns_a_simple_task(half: bool) -> None:
     recipe = replace(RECIPE, epochs=25, hidden=16, dropout=0.1)
     task, optimizer = learning((0,), recipe, tables(1).float(), half)
     state = train(task.model, optimizer, task, epochs=recipe.epochs)
@@ -177,7 +176,7 @@ def test_initial_parameters_are_drawn_as_the_recipe_says(seed: int) -> None:
         assert not torch.equal(model.project.weight[0], model.project.weight[1])
 
 
-def test_a_model_starts_alike_beside_others() -> None:
+def test_initial_parameters_do_not_depend_on_other_models() -> None:
     pair, alone = DecomposableAttention(6, 4, models=2), DecomposableAttention(6, 4)
     initialise(pair, PUBLISHED, (3, 8))
     initialise(alone, PUBLISHED, (8,))
@@ -191,43 +190,3 @@ def test_generators_differ_between_seeds_and_epochs() -> None:
              range(5)]  # fmt: skip
     assert len(set(seeds)) == 25
     assert generator(device, 2, 3).initial_seed() == generator(device, 2, 3).initial_seed()
-
-
-def test_the_published_recipe_is_the_published_one() -> None:
-    """Dawkins (2021), footnote 1, and the code of libowen2121."""
-    published = {
-        "rate": 0.025, "weight_decay": 1e-5, "dropout": 0.2, "epochs": 100, "hidden": 200,
-        "intra": True, "optimizer": "adagrad", "initial": "normal", "batch": 32, "patience": None,
-    }  # fmt: skip
-    assert PUBLISHED.to_dict() == published
-    optimizer = make_optimizer(torch.nn.Linear(2, 2), PUBLISHED)
-    assert isinstance(optimizer, torch.optim.Adagrad)
-    assert (optimizer.defaults["lr"], optimizer.defaults["weight_decay"]) == (0.025, 1e-5)
-    assert optimizer.defaults["initial_accumulator_value"] == 0
-    assert isinstance(make_optimizer(torch.nn.Linear(2, 2), FAST), torch.optim.Adam)
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"batch": 0}, "batch is 0, expected 1 or more"),
-        ({"epochs": -1}, "epochs is -1"),
-        ({"patience": 0}, "patience is 0"),
-        ({"hidden": 0}, "hidden is 0"),
-        ({"rate": 0.0}, "rate is 0.0"),
-        ({"rate": float("nan")}, "rate is nan"),
-        ({"dropout": 1.0}, "dropout is 1.0, expected 0 or more, below 1"),
-        ({"dropout": -0.1}, "dropout is -0.1"),
-        ({"weight_decay": -1.0}, "weight_decay -1.0"),
-        ({"optimizer": "sgd"}, "optimizer is 'sgd', expected adagrad or adam"),
-        ({"initial": "zeros"}, "initial is 'zeros', expected normal or glorot"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(changes: dict[str, Any], said: str) -> None:
-    with pytest.raises(WordbiasError, match=said):
-        FAST.with_changes(**changes)
-
-
-def test_none_changes_nothing() -> None:
-    assert FAST.with_changes(epochs=None, rate=None) == FAST
-    assert FAST.with_changes(intra=False, epochs=2) == replace(FAST, intra=False, epochs=2)
