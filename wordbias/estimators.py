@@ -3,7 +3,8 @@
 Each class is a method of `wordbias.methods` with its settings as parameters. ``fit`` and
 ``transform`` take an `Embedding`, or what holds words and vectors, and treat it word by word;
 `MISP`, `MHD`, `Hard`, `INLP` and `LEACE` also take an array of rows, shape ``(n, d)``, with the
-group of each row as its label. No other module imports scikit-learn's base, which takes seconds.
+group of each row as its label. All classes are in one file, since no other module may import
+scikit-learn's base, which takes seconds; most of its lines are their documentation.
 """
 
 from __future__ import annotations
@@ -67,14 +68,14 @@ Words = Sequence[str] | str | Path | None
 Seed = int | RandomState | np.random.Generator | None
 
 _RENAMED = {"rounds": "iterations", "random_state": "seed"}
-"""Parameters that have other names than the settings of the methods."""
+"""Settings of the methods by the names of the parameters, where these differ."""
 
 
 if TYPE_CHECKING:
     Pipeline = Any
 
     class _Estimator:
-        """What estimators have of scikit-learn, which has no types of its own."""
+        """Types of the inherited methods, since scikit-learn has none."""
 
         def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
             """Return the names of the coordinates."""
@@ -102,7 +103,7 @@ else:
 
 
 class _Rows(_Estimator):
-    """Rows of an array: scikit-learn wraps this ``transform``, for it may return frames."""
+    """Transform of arrays, which scikit-learn wraps so that it can return data frames."""
 
     fitted_: Fitted
 
@@ -122,7 +123,7 @@ class _Rows(_Estimator):
 
 
 class _Words:
-    """Words with vectors: they pass by what scikit-learn makes of rows."""
+    """Transform of embeddings, which bypasses what scikit-learn does with arrays."""
 
     def fit_transform(
         self: Any,
@@ -144,19 +145,19 @@ class _Words:
         Parameters
         ----------
         X : Embedding, KeyedVectors, (words, vectors), mapping, path, or array of shape (n, d)
-            Of an embedding each word gets what the method has for it: words that it leaves alone
-            stay, words that it gives a vector have that. A data frame whose index has words is an
-            embedding if the method was fitted on one.
+            An embedding is transformed word by word: exempt words are not changed, and replaced
+            words get their new vectors. A data frame whose index has words is an embedding if the
+            method was fitted on one.
 
         Returns
         -------
         Embedding, or array of shape (n, d)
-            As `X` was, an array in its float type.
+            The same kind as `X`; an array keeps its float type.
 
         Warns
         -----
         WordbiasWarning
-            Of an array, if the method treats single words otherwise than all others.
+            If `X` is an array, and the method treats some words differently.
         """
         check_is_fitted(self)
         words = _words_of(X, rows=not self.origin_.words)
@@ -168,16 +169,16 @@ class _Words:
 
 
 class Method(_Words, _Rows):
-    """One of the methods.
+    """Base class of the methods.
 
     Attributes
     ----------
     fitted_ : Fitted
-        The map, with the words that it leaves alone or gives vectors of their own.
+        Fitted method: steps, exempt words and replaced words.
     origin_ : Origin
-        The vectors that it was fitted on.
+        Vectors that it was fitted on.
     classes_ : array
-        The groups of the rows, if it was fitted on rows.
+        Groups of the rows, if it was fitted on rows.
     """
 
     _name: ClassVar[str]
@@ -203,12 +204,12 @@ class Method(_Words, _Rows):
         ----------
         X : Embedding, KeyedVectors, (words, vectors), mapping, path, or array of shape (n, d)
             Words with their vectors, whose groups the parameter ``groups`` names; or rows with
-            labels, of `MISP`, `MHD`, `Hard`, `INLP` and `LEACE`. A data frame is rows if labels
+            labels, for `MISP`, `MHD`, `Hard`, `INLP` and `LEACE`. A data frame is rows if labels
             are given or its index has no words.
         y : array of shape (n,), optional
-            The group of each row, of two or more; they are removed. Not of an embedding.
+            Group of each row, two groups or more; they are removed. Not for an embedding.
         concept : array of shape (n,), optional
-            The group of each row where `y` is something else: the target of a pipeline.
+            Group of each row where `y` is something else: the target of a pipeline.
 
         Returns
         -------
@@ -286,7 +287,7 @@ class Method(_Words, _Rows):
         self.fitted_, self.origin_, self.n_features_in_ = fitted, origin, origin.dim
 
     def _settings(self) -> dict[str, Any]:
-        """Return the parameters as the method's module calls them."""
+        """Return the parameters under the names of the method's settings."""
         given = self.get_params(deep=False).items()
         found = {_RENAMED.get(key, key): value for key, value in given if key != "groups"}
         seed = found.get("seed", 0)
@@ -296,9 +297,9 @@ class Method(_Words, _Rows):
 
     @property
     def report(self) -> Report:
-        """The `Report` of a fit on an embedding: what it removed, what it cost.
+        """`Report` of a fit on an embedding: what it removed, what it cost.
 
-        Bias and cost are measured when it is first asked for, on the frequent neutral words.
+        Bias and cost are measured on first use, on the frequent neutral words.
 
         Raises
         ------
@@ -319,9 +320,9 @@ class Method(_Words, _Rows):
         return self._report
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what was fitted to a safetensors file, which `load_method` reads.
+        """Write the fitted method to a safetensors file, which `load_method` reads.
 
-        It is the file of ``wordbias debias --save-transform``, and ``wordbias apply`` applies it.
+        The format is that of ``wordbias debias --save-transform``; ``wordbias apply`` applies it.
         """
         check_is_fitted(self)
         fitted = self.fitted_
@@ -355,18 +356,18 @@ class MISP(Method):
     Parameters
     ----------
     dims : int, optional
-        Components; by default 4, of k > 2 groups k − 1. Of rows by default fewer where they span
-        fewer; of two dimensions or more one is left.
+        Number of components; by default 4, for k > 2 groups k − 1. For rows the default is lower
+        if they span fewer, and one dimension of two or more is kept.
     center : bool
         Centre the differences, as the paper's PCA of one side does; their mean drops out.
     hard : bool
-        Remove the components whole, which is `MHD`.
+        Remove the components whole, as in `MHD`.
     weights : str or sequence of float
         ``variance``, numbers, or ``perm:2134``; see `wordbias.methods.misp.reweighted`.
     as_published : bool
-        The settings of the paper: `center`.
+        Use the settings of the paper: `center`.
     groups : name, path or mapping, optional
-        Words of the groups, by default gender; of an embedding only.
+        Words of the groups, by default gender; for an embedding only.
 
     Examples
     --------
@@ -403,13 +404,13 @@ class MHD(Method):
     Parameters
     ----------
     dims : int, optional
-        Components, as of `MISP`.
+        Number of components, as in `MISP`.
     center : bool
         Centre the differences.
     as_published : bool
-        The settings of the paper: `center`.
+        Use the settings of the paper: `center`.
     groups : name, path or mapping, optional
-        Words of the groups, by default gender; of an embedding only.
+        Words of the groups, by default gender; for an embedding only.
 
     Examples
     --------
@@ -441,14 +442,14 @@ class Hard(Method):
     Parameters
     ----------
     direction : str
-        ``pca`` of the definitional pairs, ``axis``, ``names``, ``means``, or a file; of rows it is
-        ``means``, by default too.
+        ``pca`` of the definitional pairs, ``axis``, ``names``, ``means``, or a file; rows always
+        have ``means``.
     equalise : bool
         Equalise the pairs of the groups; rows have none.
     as_published : bool
-        Leave only listed words alone, as spelled; of an embedding only.
+        Exempt only listed words, as they are spelled; for an embedding only.
     groups : name, path or mapping, optional
-        Words and pairs of the groups, by default gender; of an embedding only.
+        Words and pairs of the groups, by default gender; for an embedding only.
 
     Examples
     --------
@@ -489,11 +490,11 @@ class MultiHard(Method):
     sets : WordSets or path, optional
         The sets, instead of those of `groups`; by default religion.
     dims : int, optional
-        Components; by default one less than the words of the largest set.
+        Number of components; by default one less than the words of the largest set.
     equalise : bool
         Equalise the sets.
     means : bool
-        Take what the means of `groups` differ in, in place of sets.
+        Use the differences between the means of `groups`, in place of sets.
     groups : name, path or mapping, optional
         Groups with sets or pairs of words.
 
@@ -523,9 +524,9 @@ class DoubleHard(Method):
     Parameters
     ----------
     candidates : int
-        Components to try, from the first on.
+        Number of components to try, from the first on.
     per_side : int
-        Biased words of each group to cluster.
+        Number of biased words of each group to cluster.
     groups : name, path or mapping, optional
         Words and pairs of the groups, by default gender.
 
@@ -550,27 +551,27 @@ class INLP(Method):
 
     Each round trains a classifier of the groups on what the rounds before left, and removes the
     row space of its weights `W`: ``x ↦ (I − W⁺ W) x``. The rounds end when a classifier is at
-    chance on the 30 % of rows, or of words, that it has not seen. On an embedding the words that
-    lean most to each group are its examples.
+    chance on held-out rows or words, 30 % of all. On an embedding it is trained on the words that
+    lean most to each group.
 
     Parameters
     ----------
     rounds : int
-        Rounds at most, ``--iterations`` on the command line.
+        Number of rounds at most, ``--iterations`` on the command line.
     weights : str
-        ``hard``, or ``information``: remove directions by what their classifier knows.
+        ``hard``, or ``information``: weight directions by the accuracy of their classifier.
     classifier : str
         ``svm`` or ``logistic``.
     as_published : bool
-        Neither centre nor end at chance.
+        Do not centre, and do not end at chance.
     random_state : int, RandomState or None
-        Of the split, and of neutral words.
+        Seed of the split, and of neutral words.
     classes : int, optional
-        As many as groups, or one more for neutral words; of an embedding only.
+        Number of classes: as many as groups, or one more for neutral words; for an embedding only.
     per_class : int, optional
-        Words of each class; of an embedding only.
+        Number of words in each class; for an embedding only.
     groups : name, path or mapping, optional
-        Words of the groups, by default gender; of an embedding only.
+        Words of the groups, by default gender; for an embedding only.
 
     Examples
     --------
@@ -605,13 +606,13 @@ class INLP(Method):
             iterations=self.rounds, weights=self.weights, classifier=self.classifier,
             as_published=self.as_published, at_least=1,
         )  # fmt: skip
-        said = inlp.unfinished(rounds, int(labels.max()) + 1, self.rounds, "rounds")
+        notes = inlp.unfinished(rounds, int(labels.max()) + 1, self.rounds, "rounds")
         if projection is None:
-            said = ["no classifier was better than chance on held-out rows: nothing is removed"]
+            notes = ["no classifier was better than chance on held-out rows: nothing is removed"]
         elif len(rounds.basis) == x.shape[1] - 1:
-            said = [f"of {x.shape[1]} dimensions one is left; ask for fewer rounds"]
-        for line in said:
-            warn(f"INLP: {line}", WordbiasWarning, stacklevel=4)
+            notes = [f"of {x.shape[1]} dimensions one is left; ask for fewer rounds"]
+        for note in notes:
+            warn(f"INLP: {note}", WordbiasWarning, stacklevel=4)
         return () if projection is None else (projection,)
 
 
@@ -635,13 +636,13 @@ class LEACE(Method):
     method : str
         ``leace``, or ``orth``: the orthogonal projection that makes the means equal.
     random_state : int, RandomState or None
-        Of the words held out; rows are all fitted on.
+        Seed of the held-out words; no rows are held out.
     classes : int, optional
-        As many as groups, or one more for neutral words; of an embedding only.
+        Number of classes: as many as groups, or one more for neutral words; for an embedding only.
     per_class : int, optional
-        Words of each class; of an embedding only.
+        Number of words in each class; for an embedding only.
     groups : name, path or mapping, optional
-        Words of the groups, by default gender; of an embedding only.
+        Words of the groups, by default gender; for an embedding only.
 
     Examples
     --------
@@ -702,15 +703,15 @@ class BAM(Method):
 class OSCaR(Method):
     """Rotate a second concept to 90 degrees from the groups' direction (Dev et al. 2021).
 
-    Nothing is removed: within the plane of the two directions each vector is turned by an angle
-    that depends on where it lies.
+    Nothing is removed: each vector is rotated within the plane of the two directions by an angle
+    that depends on its own.
 
     Parameters
     ----------
     concept : path or sequence of str, optional
         Words of the second concept; by default occupations.
     direction : str
-        Of the groups: ``she-he`` (``axis``), ``pca``, ``names``, ``means`` or a file.
+        Direction of the groups: ``she-he`` (``axis``), ``pca``, ``names``, ``means`` or a file.
     groups : name, path or mapping, optional
         Words of the groups, by default gender.
 
@@ -739,7 +740,7 @@ class HalfSibling(Method):
     Parameters
     ----------
     alpha : float
-        The ridge penalty.
+        Ridge penalty.
     groups : name, path or mapping, optional
         Specific words of the groups, by default gender.
 
@@ -760,22 +761,22 @@ class HalfSibling(Method):
 class RAN(Method):
     """Repel, attract and neutralise each word (Kumar et al. 2020).
 
-    Each word to be debiased goes where Adam finds the least of a weighed sum of three terms: its
-    similarity to neighbours that it owes to the direction, its distance from where it was, and its
-    component along the direction. All other words stay.
+    For each word to be debiased Adam minimises a weighted sum of three terms: its similarity to
+    neighbours that are near because of the direction, its distance from its first vector, and its
+    component along the direction. All other words are not changed.
 
     Parameters
     ----------
     words : path or sequence of str, optional
         Words to debias; by default the frequent neutral ones.
     iterations : int
-        Steps of Adam.
+        Number of steps of Adam.
     learning_rate : float
-        Of Adam.
+        Learning rate of Adam.
     lambdas : sequence of three floats
         Weights of repulsion, attraction and neutralisation.
     neighbours : int
-        Neighbours that repel a word, at most.
+        Number of neighbours that repel a word, at most.
     theta : float
         Indirect bias from which on a neighbour repels.
     direction : str
@@ -807,27 +808,27 @@ class RAN(Method):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GenderPreserving(Method):
-    """Encode vectors so that pairs stay apart and stereotypes do not (Kaneko and Bollegala 2019).
+    """Encode vectors so that pairs differ and stereotypes do not (Kaneko and Bollegala 2019).
 
-    An autoencoder with two classifiers, which keep what tells the groups' own words apart; needs
-    torch to be fitted, with the extra ``torch``.
+    An autoencoder with two classifiers, which keep what distinguishes the groups' own words.
+    Fitting needs the extra ``torch``.
 
     Parameters
     ----------
     stereotypes, neutral : path or sequence of str, optional
-        Words that are to lose what tells the groups apart.
+        Words that lose what distinguishes the groups.
     pretrain_epochs, classifier_epochs, epochs : int
-        Of the autoencoder, of the classifiers, and of the main loss.
+        Number of epochs of the autoencoder, of the classifiers, and of the main loss.
     weight : float
-        Of all terms of the main loss but the reconstruction.
+        Weight of all terms of the main loss but the reconstruction.
     device : str, optional
-        ``cpu``, ``cuda`` or ``mps``; by default the first of cuda, mps, cpu that is there.
+        ``cpu``, ``cuda`` or ``mps``; by default the first of cuda, mps, cpu that is available.
     checkpoint : path, optional
-        A file to resume an interrupted training from; ``save`` removes it.
+        File to resume an interrupted training from; ``save`` removes it.
     as_published : bool
         Follow the released code.
     random_state : int, RandomState or None
-        Of everything random.
+        Seed of everything random.
     groups : name, path or mapping, optional
         Pairs of the groups, by default gender.
 
@@ -854,14 +855,14 @@ class GenderPreserving(Method):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GNGloVe(Method):
-    """Take ``w_g`` off vectors that were trained as ``(w_a, w_g)`` (Zhao et al. 2018).
+    """Remove ``w_g`` from vectors that were trained as ``(w_a, w_g)`` (Zhao et al. 2018).
 
     Parameters
     ----------
     drop_last : bool
-        Take the last coordinate off; by default it is set to zero.
+        Drop the last coordinate; by default it is set to zero.
     check : bool
-        Make sure that the last coordinate tells the pairs' words apart.
+        Check that the last coordinate tells the pairs' words apart.
     groups : name, path or mapping, optional
         Pairs of the groups, by default gender.
 
@@ -894,17 +895,17 @@ _METHODS = {
 
 
 def load_method(path: str | os.PathLike[str]) -> Method | Pipeline:
-    """Read what an estimator's ``save`` or ``wordbias debias --save-transform`` wrote.
+    """Read the file of an estimator's ``save`` or of ``wordbias debias --save-transform``.
 
     Parameters
     ----------
     path : str or path
-        The safetensors file.
+        Safetensors file.
 
     Returns
     -------
     estimator or Pipeline
-        Fitted, with the settings that the file names as parameters; the groups are among them if
+        Fitted estimator with the settings in the file as parameters; the groups are among them if
         an estimator wrote it. A scikit-learn ``Pipeline`` if the file holds several methods.
 
     Raises
@@ -938,7 +939,7 @@ def load_method(path: str | os.PathLike[str]) -> Method | Pipeline:
 
 
 def _drawn(random_state: object) -> int:
-    """Draw a seed of what scikit-learn, or numpy's newer way, takes as a random state."""
+    """Draw a seed from a random state of scikit-learn, or a Generator of numpy."""
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31 - 1))
     try:
@@ -952,12 +953,12 @@ def _drawn(random_state: object) -> int:
 
 @method()
 def _words_of(X: Any, *, rows: bool) -> Embedding | None:
-    """Return what holds words as an embedding; None of an array.
+    """Return an embedding of anything that holds words; None for an array.
 
     Parameters
     ----------
     rows
-        Whether a data frame is rows, even if its index has words.
+        Take a data frame as rows, even if its index has words.
     """
     if isinstance(X, (str, os.PathLike)):
         return open_subject(X, Reading()).embedding
@@ -975,7 +976,7 @@ def _words_of(X: Any, *, rows: bool) -> Embedding | None:
 def _subspace(
     x: Floats, labels: Labels, dims: int | None, center: bool = False, *, means: bool = False
 ) -> Subspace:
-    """Fit a subspace to rows; by default as many components as there are, one value being left."""
+    """Fit a subspace to rows, by default of as many components as leave one dimension."""
     groups = [x[labels == label] for label in range(labels.max() + 1)]
     several = means or len(groups) > 2
     if several and center:
