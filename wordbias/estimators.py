@@ -1,10 +1,10 @@
 """The debiasing methods as scikit-learn estimators, on embeddings and on arrays.
 
 Each class is a method of `wordbias.methods` with its settings as parameters. ``fit`` and
-``transform`` take an `Embedding`, or another object with words and vectors, and treat it word by
-word; `MISP`, `MHD`, `Hard`, `INLP` and `LEACE` also take an array of rows, shape ``(n, d)``, with
-the group of each row as its label. No other module imports scikit-learn's base, which takes
-seconds.
+``transform`` take an `Embedding`, or what holds words and vectors, and treat it word by word;
+`MISP`, `MHD`, `Hard`, `INLP` and `LEACE` also take an array of rows, shape ``(n, d)``, with the
+group of each row as its label. All classes are in one file, since no other module may import
+scikit-learn's base, which takes seconds; most of its lines are their documentation.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ Words = Sequence[str] | str | Path | None
 Seed = int | RandomState | np.random.Generator | None
 
 _RENAMED = {"rounds": "iterations", "random_state": "seed"}
-"""Parameters that have other names than the settings of the methods."""
+"""Settings of the methods by the names of the parameters, where these differ."""
 
 
 if TYPE_CHECKING:
     Pipeline = Any
 
     class _Estimator:
-        """Types of the attributes that estimators inherit from scikit-learn, which has no types."""
+        """Types of the inherited methods, since scikit-learn has none."""
 
         def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
             """Return the names of the coordinates."""
@@ -103,7 +103,7 @@ else:
 
 
 class _Rows(_Estimator):
-    """Transform rows of an array: scikit-learn wraps ``transform``, as it may return frames."""
+    """Transform of arrays, which scikit-learn wraps so that it can return data frames."""
 
     fitted_: Fitted
 
@@ -123,7 +123,7 @@ class _Rows(_Estimator):
 
 
 class _Words:
-    """Transform words with vectors, which scikit-learn's treatment of rows would lose."""
+    """Transform of embeddings, which bypasses what scikit-learn does with arrays."""
 
     def fit_transform(
         self: Any,
@@ -145,19 +145,19 @@ class _Words:
         Parameters
         ----------
         X : Embedding, KeyedVectors, (words, vectors), mapping, path, or array of shape (n, d)
-            In an embedding, words that the method leaves out do not change, and words with a vector
-            of their own get that. A data frame whose index has words is an embedding if the method
-            was fitted on one.
+            An embedding is transformed word by word: exempt words are not changed, and replaced
+            words get their new vectors. A data frame whose index has words is an embedding if the
+            method was fitted on one.
 
         Returns
         -------
         Embedding, or array of shape (n, d)
-            Of the same kind as `X`; an array has the same float type.
+            The same kind as `X`; an array keeps its float type.
 
         Warns
         -----
         WordbiasWarning
-            For an array, if the method treats single words differently.
+            If `X` is an array, and the method treats some words differently.
         """
         check_is_fitted(self)
         words = _words_of(X, rows=not self.origin_.words)
@@ -169,16 +169,16 @@ class _Words:
 
 
 class Method(_Words, _Rows):
-    """One of the methods.
+    """Base class of the methods.
 
     Attributes
     ----------
     fitted_ : Fitted
-        The map, with the words that it leaves out or gives vectors of their own.
+        Fitted method: steps, exempt words and replaced words.
     origin_ : Origin
-        The origin of the vectors that it was fitted on.
+        Vectors that it was fitted on.
     classes_ : array
-        The groups of the rows, if it was fitted on rows.
+        Groups of the rows, if it was fitted on rows.
     """
 
     _name: ClassVar[str]
@@ -207,9 +207,9 @@ class Method(_Words, _Rows):
             labels, for `MISP`, `MHD`, `Hard`, `INLP` and `LEACE`. A data frame is rows if labels
             are given or its index has no words.
         y : array of shape (n,), optional
-            Group of each row, of two or more groups, which are removed. Not for an embedding.
+            Group of each row, two groups or more; they are removed. Not for an embedding.
         concept : array of shape (n,), optional
-            Group of each row if `y` is something else: the target of a pipeline.
+            Group of each row where `y` is something else: the target of a pipeline.
 
         Returns
         -------
@@ -287,7 +287,7 @@ class Method(_Words, _Rows):
         self.fitted_, self.origin_, self.n_features_in_ = fitted, origin, origin.dim
 
     def _settings(self) -> dict[str, Any]:
-        """Return the parameters as the method's module calls them."""
+        """Return the parameters under the names of the method's settings."""
         given = self.get_params(deep=False).items()
         found = {_RENAMED.get(key, key): value for key, value in given if key != "groups"}
         seed = found.get("seed", 0)
@@ -297,7 +297,7 @@ class Method(_Words, _Rows):
 
     @property
     def report(self) -> Report:
-        """The `Report` of a fit on an embedding: the bias removed, and the cost.
+        """`Report` of a fit on an embedding: what it removed, what it cost.
 
         Bias and cost are measured on first use, on the frequent neutral words.
 
@@ -322,8 +322,7 @@ class Method(_Words, _Rows):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted method to a safetensors file, which `load_method` reads.
 
-        It has the format of ``wordbias debias --save-transform``, and ``wordbias apply`` applies
-        it.
+        The format is that of ``wordbias debias --save-transform``; ``wordbias apply`` applies it.
         """
         check_is_fitted(self)
         fitted = self.fitted_
@@ -357,12 +356,12 @@ class MISP(Method):
     Parameters
     ----------
     dims : int, optional
-        Number of components; by default 4, for k > 2 groups k − 1. For rows by default fewer if
-        they span fewer; of two dimensions or more one is left.
+        Number of components; by default 4, for k > 2 groups k − 1. For rows the default is lower
+        if they span fewer, and one dimension of two or more is kept.
     center : bool
         Centre the differences, as the paper's one-sided PCA does; this removes their mean.
     hard : bool
-        Remove the components completely, which is `MHD`.
+        Remove the components whole, as in `MHD`.
     weights : str or sequence of float
         Weights: ``variance``, numbers, or ``perm:2134``; see `wordbias.methods.misp.reweighted`.
     as_published : bool
@@ -405,7 +404,7 @@ class MHD(Method):
     Parameters
     ----------
     dims : int, optional
-        Number of components, as for `MISP`.
+        Number of components, as in `MISP`.
     center : bool
         Centre the differences.
     as_published : bool
@@ -444,12 +443,12 @@ class Hard(Method):
     Parameters
     ----------
     direction : str
-        ``pca`` of the definitional pairs, ``axis``, ``names``, ``means``, or a file; for rows it is
-        always ``means``.
+        ``pca`` of the definitional pairs, ``axis``, ``names``, ``means``, or a file; rows always
+        have ``means``.
     equalise : bool
         Equalise the pairs of the groups; rows have none.
     as_published : bool
-        Leave out only listed words, as spelled; for an embedding only.
+        Exempt only listed words, as they are spelled; for an embedding only.
     groups : name, path or mapping, optional
         Words and pairs of the groups, by default gender; for an embedding only.
 
@@ -496,7 +495,7 @@ class MultiHard(Method):
     equalise : bool
         Equalise the sets.
     means : bool
-        Use the differences of the means of `groups`, in place of sets.
+        Use the differences between the means of `groups`, in place of sets.
     groups : name, path or mapping, optional
         Groups with sets or pairs of words.
 
@@ -553,25 +552,25 @@ class INLP(Method):
 
     Each round trains a classifier of the groups on the result of the rounds before, and removes the
     row space of its weights `W`: ``x ↦ (I − W⁺ W) x``. The rounds end when a classifier is at
-    chance level on 30 % of the rows, or words, which are held out. On an embedding the words that
-    lean most to each group are the examples.
+    chance on held-out rows or words, 30 % of all. On an embedding it is trained on the words that
+    lean most to each group.
 
     Parameters
     ----------
     rounds : int
-        Maximum number of rounds, ``--iterations`` on the command line.
+        Number of rounds at most, ``--iterations`` on the command line.
     weights : str
-        ``hard``, or ``information``: weight directions by the information of their classifier.
+        ``hard``, or ``information``: weight directions by the accuracy of their classifier.
     classifier : str
         ``svm`` or ``logistic``.
     as_published : bool
-        Do not centre, and do not stop at chance level.
+        Do not centre, and do not end at chance.
     random_state : int, RandomState or None
         Seed of the split, and of neutral words.
     classes : int, optional
         Number of classes: as many as groups, or one more for neutral words; for an embedding only.
     per_class : int, optional
-        Number of words of each class; for an embedding only.
+        Number of words in each class; for an embedding only.
     groups : name, path or mapping, optional
         Words of the groups, by default gender; for an embedding only.
 
@@ -608,13 +607,13 @@ class INLP(Method):
             iterations=self.rounds, weights=self.weights, classifier=self.classifier,
             as_published=self.as_published, at_least=1,
         )  # fmt: skip
-        said = inlp.unfinished(rounds, int(labels.max()) + 1, self.rounds, "rounds")
+        notes = inlp.unfinished(rounds, int(labels.max()) + 1, self.rounds, "rounds")
         if projection is None:
-            said = ["no classifier was better than chance on held-out rows: nothing is removed"]
+            notes = ["no classifier was better than chance on held-out rows: nothing is removed"]
         elif len(rounds.basis) == x.shape[1] - 1:
-            said = [f"of {x.shape[1]} dimensions one is left; use fewer rounds"]
-        for line in said:
-            warn(f"INLP: {line}", WordbiasWarning, stacklevel=4)
+            notes = [f"of {x.shape[1]} dimensions one is left; ask for fewer rounds"]
+        for note in notes:
+            warn(f"INLP: {note}", WordbiasWarning, stacklevel=4)
         return () if projection is None else (projection,)
 
 
@@ -638,11 +637,11 @@ class LEACE(Method):
     method : str
         ``leace``, or ``orth``: the orthogonal projection that makes the means equal.
     random_state : int, RandomState or None
-        Seed of the words held out; of rows none are held out.
+        Seed of the held-out words; no rows are held out.
     classes : int, optional
         Number of classes: as many as groups, or one more for neutral words; for an embedding only.
     per_class : int, optional
-        Number of words of each class; for an embedding only.
+        Number of words in each class; for an embedding only.
     groups : name, path or mapping, optional
         Words of the groups, by default gender; for an embedding only.
 
@@ -705,8 +704,8 @@ class BAM(Method):
 class OSCaR(Method):
     """Rotate a second concept to 90 degrees from the groups' direction (Dev et al. 2021).
 
-    Nothing is removed: within the plane of the two directions each vector is turned by an angle
-    that depends on where it lies.
+    Nothing is removed: each vector is rotated within the plane of the two directions by an angle
+    that depends on its own.
 
     Parameters
     ----------
@@ -742,7 +741,7 @@ class HalfSibling(Method):
     Parameters
     ----------
     alpha : float
-        The ridge penalty.
+        Ridge penalty.
     groups : name, path or mapping, optional
         Specific words of the groups, by default gender.
 
@@ -763,9 +762,9 @@ class HalfSibling(Method):
 class RAN(Method):
     """Repel, attract and neutralise each word (Kumar et al. 2020).
 
-    The vector of each word to debias is moved by Adam to minimise a weighted sum of three terms:
-    its similarity to neighbours that is due to the direction, its distance from the original
-    vector, and its component along the direction. All other words do not change.
+    For each word to be debiased Adam minimises a weighted sum of three terms: its similarity to
+    neighbours that are near because of the direction, its distance from its first vector, and its
+    component along the direction. All other words are not changed.
 
     Parameters
     ----------
@@ -778,7 +777,7 @@ class RAN(Method):
     lambdas : sequence of three floats
         Weights of repulsion, attraction and neutralisation.
     neighbours : int
-        Maximum number of neighbours that repel a word.
+        Number of neighbours that repel a word, at most.
     theta : float
         Threshold of indirect bias above which a neighbour repels.
     direction : str
@@ -810,23 +809,23 @@ class RAN(Method):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GenderPreserving(Method):
-    """Encode vectors to keep gender in pairs, not in stereotypes (Kaneko and Bollegala 2019).
+    """Encode vectors so that pairs differ and stereotypes do not (Kaneko and Bollegala 2019).
 
-    An autoencoder with two classifiers, which preserve the difference between the groups' own
-    words; fitting needs torch, with the extra ``torch``.
+    An autoencoder with two classifiers, which keep what distinguishes the groups' own words.
+    Fitting needs the extra ``torch``.
 
     Parameters
     ----------
     stereotypes, neutral : path or sequence of str, optional
-        Words that are to lose the difference between the groups.
+        Words that lose what distinguishes the groups.
     pretrain_epochs, classifier_epochs, epochs : int
         Number of epochs of the autoencoder, of the classifiers, and of the main loss.
     weight : float
         Weight of all terms of the main loss but the reconstruction.
     device : str, optional
-        ``cpu``, ``cuda`` or ``mps``; by default the first of cuda, mps, cpu that is there.
+        ``cpu``, ``cuda`` or ``mps``; by default the first of cuda, mps, cpu that is available.
     checkpoint : path, optional
-        A file to resume an interrupted training from; ``save`` removes it.
+        File to resume an interrupted training from; ``save`` removes it.
     as_published : bool
         Follow the released code.
     random_state : int, RandomState or None
@@ -862,9 +861,9 @@ class GNGloVe(Method):
     Parameters
     ----------
     drop_last : bool
-        Remove the last coordinate; by default it is set to zero.
+        Drop the last coordinate; by default it is set to zero.
     check : bool
-        Check that the last coordinate separates the pairs' words.
+        Check that the last coordinate tells the pairs' words apart.
     groups : name, path or mapping, optional
         Pairs of the groups, by default gender.
 
@@ -897,17 +896,17 @@ _METHODS = {
 
 
 def load_method(path: str | os.PathLike[str]) -> Method | Pipeline:
-    """Read a file that an estimator's ``save`` or ``wordbias debias --save-transform`` wrote.
+    """Read the file of an estimator's ``save`` or of ``wordbias debias --save-transform``.
 
     Parameters
     ----------
     path : str or path
-        The safetensors file.
+        Safetensors file.
 
     Returns
     -------
     estimator or Pipeline
-        Fitted, with the settings that the file names as parameters; the groups are among them if
+        Fitted estimator with the settings in the file as parameters; the groups are among them if
         an estimator wrote it. A scikit-learn ``Pipeline`` if the file holds several methods.
 
     Raises
@@ -941,7 +940,7 @@ def load_method(path: str | os.PathLike[str]) -> Method | Pipeline:
 
 
 def _drawn(random_state: object) -> int:
-    """Draw a seed from a random state of scikit-learn or numpy."""
+    """Draw a seed from a random state of scikit-learn, or a Generator of numpy."""
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31 - 1))
     try:
@@ -955,12 +954,12 @@ def _drawn(random_state: object) -> int:
 
 @python_messages()
 def _words_of(X: Any, *, rows: bool) -> Embedding | None:
-    """Return an object with words as an embedding, and None for an array.
+    """Return an embedding of anything that holds words; None for an array.
 
     Parameters
     ----------
     rows
-        Whether a data frame is rows, even if its index has words.
+        Take a data frame as rows, even if its index has words.
     """
     if isinstance(X, (str, os.PathLike)):
         return open_subject(X, Reading()).embedding
@@ -978,7 +977,7 @@ def _words_of(X: Any, *, rows: bool) -> Embedding | None:
 def _subspace(
     x: Floats, labels: Labels, dims: int | None, center: bool = False, *, means: bool = False
 ) -> Subspace:
-    """Fit a subspace to rows; by default as many components as possible, leaving one dimension."""
+    """Fit a subspace to rows, by default of as many components as leave one dimension."""
     groups = [x[labels == label] for label in range(labels.max() + 1)]
     several = means or len(groups) > 2
     if several and center:

@@ -1,7 +1,7 @@
 """The training loop: best epoch on dev, early stopping, checkpoints to resume from, logs.
 
 Models may be stacked: K of them, along the first axis of every parameter, are trained as one and
-evaluated each by itself.
+evaluated separately.
 """
 
 from __future__ import annotations
@@ -33,93 +33,6 @@ _EARLIER = "earlier-"
 _PER_MODEL = ("loss", "dev", "best")
 
 
-class Task(Protocol):
-    """The losses that a training minimises, and the score that chooses the best epoch."""
-
-    def steps(self) -> int:
-        """Return the batches of an epoch."""
-
-    def losses(self, epoch: int) -> Iterator[Tensor]:
-        """Yield the models' losses on each batch, shape ``(K,)``.
-
-        What is random in it must depend on the epoch, not on the epochs before: then a training
-        that was interrupted goes on as if it had not been.
-        """
-
-    def score(self) -> Tensor:
-        """Return the models' scores on dev, shape ``(K,)``; higher is better."""
-
-
-@dataclass
-class TrainingState:
-    """The state of a training: its best parameters so far, early stopping, and its history.
-
-    Attributes
-    ----------
-    best
-        Each model's parameters at its best score on dev, stacked; a true copy on the CPU.
-    score, epoch
-        Those best scores, and the epochs (from 1) that they were reached in, shape ``(K,)``.
-    waited
-        Epochs since then, which early stopping compares with its patience, shape ``(K,)``;
-        ``epoch + waited`` is the number of epochs that a model was trained.
-    done
-        Number of finished epochs.
-    history
-        One entry an epoch: `epoch`, `seconds`, and with an item for each model `loss`, `dev`,
-        `best`, and `going`, whether it was still trained.
-    """
-
-    best: State
-    score: Tensor
-    epoch: Tensor
-    waited: Tensor
-    done: int = 0
-    history: list[dict[str, Any]] = field(default_factory=list)
-
-    @classmethod
-    def begin(cls, model: nn.Module) -> TrainingState:
-        """Start with the untrained parameters."""
-        best = _copies(model.state_dict())
-        k = len(next(iter(best.values())))
-        score = torch.full((k,), -torch.inf, dtype=torch.float64)
-        return cls(best, score, torch.zeros(k, dtype=torch.int64), torch.zeros_like(score).long())
-
-    def judge(self, model: nn.Module, score: Tensor, patience: int | None) -> None:
-        """Keep the parameters of the models whose score is better; count the epochs of others.
-
-        A model that has waited `patience` epochs was stopped early and is not judged again.
-        """
-        going = self.going(patience)
-        better = going & (score > self.score)
-        self.done += 1
-        self.score = torch.where(better, score.double(), self.score)
-        self.epoch = torch.where(better, self.done, self.epoch)
-        self.waited = torch.where(better, 0, self.waited + going.long())
-        for name, parameter in model.state_dict().items():
-            self.best[name][better] = parameter.detach().cpu()[better]
-
-    def going(self, patience: int | None) -> Tensor:
-        """Say which models are still trained (early stopping), shape ``(K,)``."""
-        if patience is None:
-            return torch.ones_like(self.waited, dtype=torch.bool)
-        return self.waited < patience
-
-    def lines(self, k: int) -> list[str]:
-        """Write the history of one model, a line of JSON for every epoch that it was trained."""
-        return [
-            json.dumps(
-                {
-                    "epoch": entry["epoch"],
-                    **{key: entry[key][k] for key in _PER_MODEL},
-                    "seconds": entry["seconds"],
-                }
-            )
-            for entry in self.history
-            if entry["going"][k]
-        ]
-
-
 def train(
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
@@ -142,28 +55,28 @@ def train(
     Parameters
     ----------
     model, optimizer, task
-        The model to train, how, and on what. It ends with its last parameters; the best are in
-        the result.
+        Model to train, optimizer of its parameters, and losses. The model ends with its last
+        parameters; the best are in the result.
     patience
-        Early stopping: epochs without a better score on dev after which a model is done. By
-        default there is none.
+        Early stopping: number of epochs without a better score on dev after which a model is
+        finished. By default there is none.
     checkpoint
         File to write after every epoch; if it exists, training resumes from it, so that an
-        interruption loses at most the epoch that it falls into. It is not removed at the end:
-        remove it when the result is stored.
+        interruption loses at most one epoch. It is not removed at the end: remove it when the
+        result is stored.
     writes
-        Whether to write the checkpoint, or only to resume from it: of several processes that train
-        one model, one writes.
+        Write the checkpoint; otherwise only resume from it. Of several processes that train one
+        model, one writes.
     seconds
         Least time between two checkpoints, for short epochs. An interruption from the keyboard
         still writes the last finished epoch.
     earlier
-        Results of the trainings before this one, where several in a row share a checkpoint and
-        `about`. The file holds them too: a training that it has finished is not repeated.
+        Results of the trainings before this one, if several share a checkpoint and `about`. The
+        file holds them too: a finished training is not repeated.
     logs
-        A file for each model, which gets one line of JSON an epoch.
+        File for each model, which gets one line of JSON an epoch.
     about
-        Settings and data of this training; a checkpoint of others is refused.
+        Settings and data of this training; a checkpoint with others is refused.
     remedy
         Advice for a training that diverges.
     what, bar
@@ -194,12 +107,11 @@ def train(
                 with torch.no_grad():
                     score = task.score().cpu()
                 _check_finite(score, "score on dev", state.done + 1, remedy)
-                going = state.going(patience)
-                state.judge(model, score, patience)
-                _note(state, loss, score, going, time.perf_counter() - start)
+                state.end_epoch(model, loss, score, patience, time.perf_counter() - start)
                 _log(state, logs)
-                said = f"loss {float(loss.mean()):.3f}, dev {float(score.mean()):.4f}"
-                shown.set_postfix_str(said)
+                shown.set_postfix_str(
+                    f"loss {float(loss.mean()):.3f}, dev {float(score.mean()):.4f}"
+                )
                 saving.offer(state, model, optimizer)
     except KeyboardInterrupt:
         saving.flush()
@@ -224,7 +136,7 @@ def _epoch(
 
 
 def _check_finite(values: Tensor, name: str, epoch: int, remedy: str) -> None:
-    """Refuse losses or scores, shape ``(K,)``, that are no numbers: the training diverged."""
+    """Refuse losses or scores, shape ``(K,)``, that are not finite: the training diverged."""
     if bool(values.isfinite().all()):
         return
     (lost,) = (~values.isfinite()).nonzero(as_tuple=True)
@@ -234,21 +146,115 @@ def _check_finite(values: Tensor, name: str, epoch: int, remedy: str) -> None:
     )
 
 
-def _note(state: TrainingState, loss: Tensor, score: Tensor, going: Tensor, seconds: float) -> None:
-    state.history.append(
-        {
-            "epoch": state.done,
-            "loss": loss.tolist(),
-            "dev": score.tolist(),
-            "best": state.score.tolist(),
-            "going": going.tolist(),
-            "seconds": round(seconds, 2),
-        }
-    )
+class Task(Protocol):
+    """Losses that a training minimises, and the score that chooses the best epoch."""
+
+    def steps(self) -> int:
+        """Return the number of batches in an epoch."""
+
+    def losses(self, epoch: int) -> Iterator[Tensor]:
+        """Yield the models' losses on each batch, shape ``(K,)``.
+
+        Random numbers must depend on the epoch, not on the epochs before: then a resumed training
+        continues as if it had not been interrupted.
+        """
+
+    def score(self) -> Tensor:
+        """Return the models' scores on dev, shape ``(K,)``; higher is better."""
+
+
+@dataclass
+class TrainingState:
+    """State of a training: best parameters so far, early stopping, history.
+
+    Attributes
+    ----------
+    best
+        Parameters of each model at its best score on dev, stacked; copies on the CPU.
+    score, epoch
+        Best scores, and the epochs (from 1) in which they were reached, shape ``(K,)``.
+    waited
+        Number of epochs since then, which early stopping compares with its patience, shape
+        ``(K,)``; ``epoch + waited`` is the number of epochs that a model was trained.
+    done
+        Number of finished epochs.
+    history
+        One entry an epoch: `epoch`, `seconds`, and lists with an item for each model: `loss`,
+        `dev`, `best`, and `going`, whether it was still trained.
+    """
+
+    best: State
+    score: Tensor
+    epoch: Tensor
+    waited: Tensor
+    done: int = 0
+    history: list[dict[str, Any]] = field(default_factory=list)
+
+    @classmethod
+    def begin(cls, model: nn.Module) -> TrainingState:
+        """Start with the untrained parameters."""
+        best = _copies(model.state_dict())
+        k = len(next(iter(best.values())))
+        score = torch.full((k,), -torch.inf, dtype=torch.float64)
+        return cls(best, score, torch.zeros(k, dtype=torch.int64), torch.zeros_like(score).long())
+
+    def end_epoch(
+        self,
+        model: nn.Module,
+        loss: Tensor,
+        score: Tensor,
+        patience: int | None,
+        seconds: float,
+    ) -> None:
+        """Keep the parameters of the models whose score is better, and note the epoch.
+
+        A model that has waited `patience` epochs was stopped early and is not evaluated again.
+        """
+        going = self.going(patience)
+        better = going & (score > self.score)
+        self.done += 1
+        self.score = torch.where(better, score.double(), self.score)
+        self.epoch = torch.where(better, self.done, self.epoch)
+        self.waited = torch.where(better, 0, self.waited + going.long())
+        for name, parameter in model.state_dict().items():
+            self.best[name][better] = parameter.detach().cpu()[better]
+        self.history.append(
+            {
+                "epoch": self.done,
+                "loss": loss.tolist(),
+                "dev": score.tolist(),
+                "best": self.score.tolist(),
+                "going": going.tolist(),
+                "seconds": round(seconds, 2),
+            }
+        )
+
+    def going(self, patience: int | None) -> Tensor:
+        """Return which models are still trained (early stopping), shape ``(K,)``."""
+        if patience is None:
+            return torch.ones_like(self.waited, dtype=torch.bool)
+        return self.waited < patience
+
+    def lines(self, k: int) -> list[str]:
+        """Return the history of one model, a line of JSON for every epoch that it was trained."""
+        return [
+            json.dumps(
+                {
+                    "epoch": entry["epoch"],
+                    **{key: entry[key][k] for key in _PER_MODEL},
+                    "seconds": entry["seconds"],
+                }
+            )
+            for entry in self.history
+            if entry["going"][k]
+        ]
+
+
+# log
 
 
 def _begin_logs(state: TrainingState, logs: Sequence[Path]) -> None:
-    """Write the epochs that a resumed training has behind it, and nothing else."""
+    """Write the finished epochs of a resumed training to the logs, and nothing else."""
     for k, log in enumerate(logs):
         _write(log, state.lines(k), "w")
 
@@ -270,8 +276,11 @@ def _write(log: Path, lines: Sequence[str], mode: str) -> None:
         ) from None
 
 
+# checkpoint
+
+
 class _Saving:
-    """The checkpoint of a training, written after an epoch, at most every so many seconds."""
+    """Checkpoint of a training, written after an epoch, at most every `seconds`."""
 
     def __init__(
         self,
@@ -295,7 +304,7 @@ class _Saving:
     def offer(
         self, state: TrainingState, model: nn.Module, optimizer: torch.optim.Optimizer
     ) -> None:
-        """Write the state after an epoch, or a copy of it for later if it is not yet time."""
+        """Write the state after an epoch, or keep a copy of it if it is too early to write."""
         if self.path is None:
             return
         now = {"model": model.state_dict(), "optimizer": optimizer_state(optimizer)}
@@ -306,7 +315,7 @@ class _Saving:
             self._write(parts, known)
 
     def flush(self) -> None:
-        """Write the last finished epoch, unless it is written."""
+        """Write the last finished epoch if it is not written yet."""
         if self.unwritten is not None:
             self._write(*self.unwritten)
 
@@ -326,7 +335,7 @@ def _resume(
 ) -> TrainingState:
     """Return the state of a training in a checkpoint, or `state` if the file is of an earlier one.
 
-    Model and optimizer become what they were, unless the training is finished.
+    Model and optimizer get their stored state, unless the training is finished.
     """
     with read_checkpoint(path, about) as (parts, known):
         finished = known.get("earlier", [])
@@ -340,7 +349,7 @@ def _resume(
 
 
 def _tensors(state: TrainingState, prefix: str = "") -> dict[str, State]:
-    """Return the parts of a checkpoint that hold a state; `course` is the name in the file."""
+    """Return the parts of a checkpoint that hold a state, which the file calls `course`."""
     judged = {name: getattr(state, name) for name in _JUDGED}
     return {f"{prefix}best": state.best, f"{prefix}course": judged}
 

@@ -13,7 +13,7 @@ from wordbias import Attribute, Embedding
 from wordbias.errors import WordbiasError
 from wordbias.methods.fitted import Chain, Fitted
 from wordbias.methods.gender_preserving import fit, remarks, remove_checkpoints
-from wordbias.methods.gender_preserving.networks import Reach, tanh_reach
+from wordbias.methods.gender_preserving.networks import TanhReach, tanh_reach
 from wordbias.methods.storage import Origin, load_chain, save_chain
 from wordbias.methods.transform import turns
 from wordbias.results import Row
@@ -332,7 +332,7 @@ def test_the_scale() -> None:
 
 def test_values_of_one_are_outside() -> None:
     found = tanh_reach(Embedding(["a", "b"], [[1.0, 0.5], [-0.5, -0.5]]))
-    assert found == Reach(1.0, 0.25, 0.0)
+    assert found == TanhReach(1.0, 0.25, 0.0)
 
 
 def test_what_did_not_fall_is_said() -> None:
@@ -341,5 +341,5 @@ def test_what_did_not_fall_is_said() -> None:
 
     rows = [row("before", "train", 2.0), row("after", "train", 1.0)]
     rows += [row("before", "held-out", 1.0), row("after", "held-out", 1.5)]
-    said = list(remarks(Reach(0.5, 0.0, 0.0), 1.0, rows))
+    said = list(remarks(TanhReach(0.5, 0.0, 0.0), 1.0, rows))
     assert said == ["stereotype-projection (held-out) did not fall: 1 → 1.5"]

@@ -16,9 +16,7 @@ pytest.importorskip("torch", reason="the extra `torch` is not installed")
 
 import torch
 
-from wordbias.methods.gender_preserving import training as debiasing
-from wordbias.methods.gender_preserving import training as phases
-from wordbias.methods.gender_preserving import training as pretraining
+from wordbias.methods.gender_preserving import training
 from wordbias.methods.gender_preserving.networks import Networks, by_name, generator
 from wordbias.methods.gender_preserving.training import (
     Autoencoding,
@@ -103,8 +101,7 @@ def test_every_epoch_uses_its_own(
         drawn.append(key)
         return generator(*key)
 
-    for module in (pretraining, debiasing, phases):
-        monkeypatch.setattr(module, "generator", spy)
+    monkeypatch.setattr(training, "generator", spy)
     train(corpus, words, **PLAN | {"seed": 7})
     epochs = [(3, 1), (0, 4), (1, 3), (2, 3)]
     assert drawn == [(7, phase, epoch) for phase, n in epochs for epoch in range(n)]
@@ -143,7 +140,7 @@ def test_as_published_the_pretraining_stops_an_epoch_early(corpus: Corpus, words
 def test_it_learns_to_reconstruct(
     corpus: Corpus, words: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pretraining, "RATE", 0.01)
+    monkeypatch.setattr(training, "RATE", 0.01)
     losses = []
     for epochs in (1, 40):
         trained = train(corpus, words, **PLAN | {"pretrain_epochs": epochs})
@@ -155,7 +152,7 @@ def test_it_learns_to_reconstruct(
 def test_it_learns_to_classify(
     corpus: Corpus, words: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pretraining, "RATE", 0.01)
+    monkeypatch.setattr(training, "RATE", 0.01)
     trained = train(corpus, words, **PLAN | {"pretrain_epochs": 40, "classifier_epochs": 10})
     accuracy = trained.phases[1].accuracy(trained.before)
     assert (accuracy > 0.9).all()  # the words differ by construction
@@ -164,7 +161,7 @@ def test_it_learns_to_classify(
 def test_a_large_weight_takes_stereotypes_off_the_difference(
     corpus: Corpus, words: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pretraining, "RATE", 0.01)
+    monkeypatch.setattr(training, "RATE", 0.01)
     trained = train(corpus, words, **PLAN | {"pretrain_epochs": 40, "weight": 1.0})
     before, after = (
         trained.phases[2].stereotypes_along(networks)

@@ -3,12 +3,9 @@ r"""Gender-preserving debiasing by an autoencoder (Kaneko and Bollegala 2019).
 .. math:: L = L_r + \lambda \, [L_f + L_m + (v^\top E(w_s))^2 + (v^\top E(w_n))^2], \quad
           v = \overline{E(w_m) - E(w_f)}
 
-The encoder E keeps what tells the groups' own words apart (:math:`L_f, L_m`) and what words mean
+The encoder E keeps what distinguishes the groups' own words (:math:`L_f, L_m`) and what words mean
 (:math:`L_r`), and makes stereotypes :math:`w_s` and neutral words :math:`w_n` orthogonal to the
-difference of the groups. What it makes of a word is the debiased vector; torch is needed for
-fitting only.
-
-What fitting gender-preserving debiasing finds out, and what a reader must know of it.
+difference of the groups. The encoded word is the debiased vector; only fitting needs torch.
 """
 
 from __future__ import annotations
@@ -27,8 +24,8 @@ from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.gender_preserving.networks import (
-    Reach,
     TanhEncoder,
+    TanhReach,
     load_torch,
     refuse_mostly_outside,
     tanh_reach,
@@ -41,71 +38,9 @@ from wordbias.wordlists import Attribute
 if TYPE_CHECKING:
     from wordbias.methods.gender_preserving.training import Trained
 
+
 _MUCH = 0.01
 _LOWER = {"neutral": 0.0, "better": "lower"}
-
-
-def word_rows(subject: str, lists: Lists) -> Iterator[Row]:
-    """Say how many words of each list were found, and which were not."""
-    for kind in ("pairs", "stereotypes", "neutral"):
-        found = getattr(lists, kind)
-        missing = {"missing": list(found.missing)} if found.missing else {}
-        yield Row(subject, "training-words", len(found.found), {"set": kind, **missing})
-
-
-def reach_rows(subject: str, reach: Reach, scale: float) -> Iterator[Row]:
-    """Say what lies beyond the decoder, and what of it no training can reconstruct."""
-    said = {"scale": scale, **_LOWER}
-    yield Row(subject, "outside-tanh", reach.outside, said)
-    yield Row(subject, "unreachable-share", reach.lost if scale == 1 else 0.0, said)
-
-
-def training_rows(subject: str, groups: tuple[str, str], trained: Trained) -> Iterator[Row]:
-    """Return epochs of each phase; losses and accuracies before and after the main phase.
-
-    The reconstruction loss is that of the vectors as they were given, whatever they were scaled
-    by; the losses beside the epochs are those that were minimised.
-    """
-    autoencoding, classifying, debiasing = trained.phases
-    names = autoencoding.name, classifying.name, debiasing.name
-    for phase, state in zip(names, trained.states, strict=True):
-        best, losses = state.epoch.tolist(), (-state.score).tolist()
-        whose = [{"group": group} for group in groups] if len(losses) > 1 else [{}]
-        for one, epoch, loss in zip(whose, best, losses, strict=True):
-            about = {"phase": phase, **one, "best_epoch": epoch, "dev_loss": loss}
-            yield Row(subject, "epochs", state.done, about)
-    for stage, networks in (("before", trained.before), ("after", trained.after)):
-        with load_torch().no_grad(), torch_threads(1):
-            loss = autoencoding.reconstruction(networks).item() * autoencoding.corpus.scale**2
-            accuracy = dict(zip(groups, classifying.accuracy(networks).tolist(), strict=True))
-            along = debiasing.stereotypes_along(networks)
-        said: dict[str, Any] = {"stage": stage, **_LOWER}
-        yield Row(subject, "reconstruction-loss", loss, {**said, "n": len(autoencoding.dev)})
-        for part, (values, cosines) in along.items():
-            about = {**said, "set": part, "n": len(values), "cosine": cosines.mean().item()}
-            yield Row(subject, "stereotype-projection", values.mean().item(), about)
-        for group, value in accuracy.items():
-            about = {"stage": stage, "group": group, "neutral": 0.5, "better": "higher"}
-            yield Row(subject, "classifier-accuracy", value, about)
-
-
-def remarks(reach: Reach, scale: float, rows: Sequence[Row]) -> Iterator[str]:
-    """Say what a reader must know."""
-    if scale == 1 and reach.lost > _MUCH:
-        yield (
-            f"{reach.outside:.1%} of the values lie outside (−1, 1), beyond the decoder's tanh: "
-            f"{reach.lost:.1%} of all squared length cannot be reconstructed"
-        )
-    for part in ("train", "held-out"):
-        before, after = (
-            row.value or 0.0
-            for row in rows
-            if row.measure == "stereotype-projection" and row.details["set"] == part
-        )
-        if after >= before:
-            yield f"stereotype-projection ({part}) did not fall: {before:.4g} → {after:.4g}"
-
-
 _CHECKPOINTS: WeakKeyDictionary[Fitted, Path] = WeakKeyDictionary()
 
 
@@ -129,43 +64,44 @@ def fit(
     Parameters
     ----------
     embedding
-        All of its words train the autoencoder.
+        Vectors whose words all train the autoencoder.
     attribute
-        Its definitional and equalising pairs are the words that stay told apart; by default
-        gender.
+        Definitional and equalising pairs, whose words stay distinct; by default gender.
     stereotypes, neutral
-        Words, or a file with words, that lose what tells the groups apart; see
+        Words, or a file with words, that lose what distinguishes the groups; see
         `wordbias.methods.gender_preserving.words.find_lists` for the defaults.
     pretrain_epochs, classifier_epochs, epochs
-        Of the autoencoder on the whole vocabulary, of the classifiers, and of the main loss.
+        Number of epochs of the autoencoder on the whole vocabulary, of the classifiers, and of the
+        main loss.
     weight
-        λ, of all terms of the main loss but the reconstruction.
+        Weight λ of all terms of the main loss but the reconstruction.
     device
         ``cpu``, ``cuda`` or ``mps``; see `wordbias.devices.find_device`.
     checkpoint
-        A file to resume an interrupted training from; see
+        File to resume an interrupted training from; see
         `wordbias.methods.gender_preserving.training.train`. It is not removed at the end: remove
         it, by hand or by `remove_checkpoints`, when the result is stored.
     as_published
-        Train as the published code does: on vectors as they are, although the decoder's tanh
-        cannot reach values outside (−1, 1); one epoch less of the autoencoder and the classifiers;
-        an epoch of the main loss that ends with the shortest list; and what else
-        `.pretraining` and `.debiasing` name. The default, where vectors have such values,
-        divides them by one number so that the decoder can reach all, and trains for the epochs
-        asked for and on all words of all lists.
+        Train as the published code does: on vectors that are not scaled, although the decoder's
+        tanh cannot reach values outside (−1, 1); one epoch less of the autoencoder and the
+        classifiers; an epoch of the main loss that ends with the shortest list; and what else
+        `.training.Autoencoding` and `.training.Debiasing` name. By default vectors with such values
+        are divided by one number so that the decoder can reach all, and training takes all epochs
+        and all words of all lists.
     seed
-        Of everything random.
+        Seed of everything random.
 
     Raises
     ------
     WordbiasError
-        If too few words are found, the pairs do not differ, a vector is not finite or strays, a
-        setting makes no sense, torch is missing; as published, if most values are out of reach.
+        If too few words are found, the pairs do not differ, a vector is not finite or far larger
+        than the others, a setting is out of range, or torch is missing; as published, if most
+        values are out of reach.
 
     Notes
     -----
-    The paper's loss weighs what it removes so lightly that stereotypes may stay where they were,
-    or move further out: the rows `stereotype-projection` tell, and a warning says so.
+    The paper's loss gives removal so little weight that stereotypes may keep their projection, or
+    increase it: the rows `stereotype-projection` show it, and a warning says so.
     """
     check_embedding(embedding)
     attribute = as_attribute(attribute)
@@ -179,7 +115,10 @@ def fit(
         "seed": seed,
     }
     _check_settings(settings)
-    reach, scale = _reach(embedding, as_published)
+    reach = tanh_reach(embedding)
+    if as_published:
+        refuse_mostly_outside(embedding.name, reach)
+    scale = reach.scale(as_published)
     lists = find_lists(embedding, attribute, stereotypes, neutral, seed)
     _check_difference(embedding, lists)
     # these import torch
@@ -210,22 +149,13 @@ def fit(
 
 
 def remove_checkpoints(fitted: Iterable[Fitted]) -> None:
-    """Remove the checkpoints of fits whose result is stored: now that it is written, not before.
+    """Remove the checkpoints of fits whose result is stored.
 
-    Only those of fits of this process are removed: a stored fit that names a file is no reason to
-    remove that file.
+    Only those of fits of this process are removed: a file that a loaded fit names is kept.
     """
     for one in fitted:
         if (path := _CHECKPOINTS.pop(one, None)) is not None:
             path.unlink(missing_ok=True)
-
-
-def _reach(embedding: Embedding, as_published: bool) -> tuple[Reach, float]:
-    """Return what of the vectors the decoder can reach, and what they are divided by."""
-    reach = tanh_reach(embedding)
-    if as_published:
-        refuse_mostly_outside(embedding.name, reach)
-    return reach, reach.scale(as_published)
 
 
 def _check_settings(settings: dict[str, Any]) -> None:
@@ -252,7 +182,71 @@ def _check_difference(embedding: Embedding, lists: Lists) -> None:
 
 
 def _plain(given: Given) -> Any:
-    """Return a list of words, or a path, as JSON can hold it."""
+    """Return words or a path as JSON can hold it."""
     if isinstance(given, Path):
         return str(given)
     return given if given is None or isinstance(given, str) else list(given)
+
+
+# rows and warnings
+
+
+def word_rows(subject: str, lists: Lists) -> Iterator[Row]:
+    """Yield the number of words found of each list, and the missing ones."""
+    for kind in ("pairs", "stereotypes", "neutral"):
+        found = getattr(lists, kind)
+        missing = {"missing": list(found.missing)} if found.missing else {}
+        yield Row(subject, "training-words", len(found.found), {"set": kind, **missing})
+
+
+def reach_rows(subject: str, reach: TanhReach, scale: float) -> Iterator[Row]:
+    """Yield the shares of values outside (−1, 1) and of length that cannot be reconstructed."""
+    details = {"scale": scale, **_LOWER}
+    yield Row(subject, "outside-tanh", reach.outside, details)
+    yield Row(subject, "unreachable-share", reach.lost if scale == 1 else 0.0, details)
+
+
+def training_rows(subject: str, groups: tuple[str, str], trained: Trained) -> Iterator[Row]:
+    """Yield the epochs of each phase; losses and accuracies before and after the main phase.
+
+    The reconstruction loss is that of the vectors before scaling; the losses beside the epochs are
+    those that were minimised.
+    """
+    autoencoding, classifying, debiasing = trained.phases
+    names = autoencoding.name, classifying.name, debiasing.name
+    for phase, state in zip(names, trained.states, strict=True):
+        best, losses = state.epoch.tolist(), (-state.score).tolist()
+        which = [{"group": group} for group in groups] if len(losses) > 1 else [{}]
+        for one, epoch, loss in zip(which, best, losses, strict=True):
+            about = {"phase": phase, **one, "best_epoch": epoch, "dev_loss": loss}
+            yield Row(subject, "epochs", state.done, about)
+    for stage, networks in (("before", trained.before), ("after", trained.after)):
+        with load_torch().no_grad(), torch_threads(1):
+            loss = autoencoding.reconstruction(networks).item() * autoencoding.corpus.scale**2
+            accuracy = dict(zip(groups, classifying.accuracy(networks).tolist(), strict=True))
+            along = debiasing.stereotypes_along(networks)
+        common: dict[str, Any] = {"stage": stage, **_LOWER}
+        yield Row(subject, "reconstruction-loss", loss, {**common, "n": len(autoencoding.dev)})
+        for part, (values, cosines) in along.items():
+            about = {**common, "set": part, "n": len(values), "cosine": cosines.mean().item()}
+            yield Row(subject, "stereotype-projection", values.mean().item(), about)
+        for group, value in accuracy.items():
+            about = {"stage": stage, "group": group, "neutral": 0.5, "better": "higher"}
+            yield Row(subject, "classifier-accuracy", value, about)
+
+
+def remarks(reach: TanhReach, scale: float, rows: Sequence[Row]) -> Iterator[str]:
+    """Yield warnings on values out of reach and on stereotypes that did not move."""
+    if scale == 1 and reach.lost > _MUCH:
+        yield (
+            f"{reach.outside:.1%} of the values lie outside (−1, 1), beyond the decoder's tanh: "
+            f"{reach.lost:.1%} of all squared length cannot be reconstructed"
+        )
+    for part in ("train", "held-out"):
+        before, after = (
+            row.value or 0.0
+            for row in rows
+            if row.measure == "stereotype-projection" and row.details["set"] == part
+        )
+        if after >= before:
+            yield f"stereotype-projection ({part}) did not fall: {before:.4g} → {after:.4g}"

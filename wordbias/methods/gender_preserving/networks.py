@@ -1,10 +1,7 @@
-"""The networks of gender-preserving debiasing (Kaneko and Bollegala 2019).
+"""Networks of gender-preserving debiasing, their losses, and what the decoder can reach.
 
-Plain tensors and functions of them: torch is imported by what is called, not by this module.
-
-What the networks of gender-preserving debiasing are trained by (Kaneko and Bollegala 2019).
-
-What a decoder that ends in tanh can reach, and the scale that brings vectors within it.
+Kaneko and Bollegala (2019). Plain tensors and functions of them; torch is imported only by the
+functions that need it, so that `TanhEncoder`, the fitted step, works without it.
 """
 
 from __future__ import annotations
@@ -25,6 +22,43 @@ Tensor = Any
 """A ``torch.Tensor``, which an installation without torch cannot name."""
 Generator = Any
 """A ``torch.Generator`` on the CPU."""
+_EDGE = 0.99
+_STRAY = 1e3
+_MOSTLY = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class TanhEncoder(Arrays):
+    """Trained encoder, one layer with tanh: ``tanh(x @ weight + bias)``, every value in (−1, 1).
+
+    Parameters
+    ----------
+    weight, bias
+        Shapes ``(d, k)`` and ``(k,)``.
+
+    Raises
+    ------
+    WordbiasError
+        If the shapes do not fit.
+    """
+
+    kind: ClassVar[str] = "tanh-encoder"
+    weight: Any
+    bias: Any
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.weight.ndim != 2 or self.bias.shape != self.weight.shape[1:]:
+            raise WordbiasError(
+                "expected a weight of shape (d, k) and k biases, "
+                f"got {self.weight.shape} and {self.bias.shape}"
+            )
+
+    def __call__(self, x: Rows) -> Rows:
+        """Encode rows ``(…, d)``."""
+        check_width(x, len(self.weight))
+        encoded: Rows = np.tanh(x @ like(self.weight, x) + like(self.bias, x))
+        return encoded
 
 
 class Layer(NamedTuple):
@@ -45,15 +79,15 @@ class Layer(NamedTuple):
 
 
 class Networks(NamedTuple):
-    """Everything that is trained.
+    """All networks.
 
     Attributes
     ----------
     encoder, decoder
         Layers ``(d, d)``, each followed by tanh.
     classifiers
-        A layer ``(d, 2)``: one column tells the first group's words from all others, one the
-        second's; each is followed by a sigmoid.
+        Layer ``(d, 2)``: one column separates the first group's words from all others, one the
+        second group's; each is followed by a sigmoid.
     """
 
     encoder: Layer
@@ -69,17 +103,6 @@ class Networks(NamedTuple):
         return self.decoder(hidden).tanh()
 
 
-def load_torch() -> Any:
-    """Import torch, or say how to install it."""
-    return need("torch", extra="torch", purpose="Gender-preserving debiasing")
-
-
-def generator(seed: int, phase: int, epoch: int) -> Generator:
-    """Make the source of all that is random in an epoch of a phase; phase 3 is the beginning."""
-    drawn = np.random.SeedSequence([seed, phase, epoch]).generate_state(1, np.uint64)[0]
-    return load_torch().Generator().manual_seed(int(drawn))
-
-
 def initial_networks(d: int, rng: Generator) -> Networks:
     """Draw all weights from U(−1/√d, 1/√d), as torch does for linear layers."""
     torch, bound = load_torch(), d**-0.5
@@ -92,7 +115,7 @@ def initial_networks(d: int, rng: Generator) -> Networks:
 
 
 def by_name(networks: Networks) -> dict[str, Tensor]:
-    """Name every tensor: ``encoder.weight``."""
+    """Return every tensor by name: ``encoder.weight``."""
     return {
         f"{part}.{field}": getattr(getattr(networks, part), field)
         for part in Networks._fields
@@ -101,7 +124,7 @@ def by_name(networks: Networks) -> dict[str, Tensor]:
 
 
 def from_names(tensors: Mapping[str, Tensor]) -> Networks:
-    """Undo `by_name`."""
+    """Return networks of named tensors; the inverse of `by_name`."""
     return Networks(
         *(
             Layer(*(tensors[f"{part}.{field}"] for field in Layer._fields))
@@ -126,17 +149,31 @@ def dropped(x: Tensor, rate: float, rng: Generator) -> Tensor:
     return x * (keep / (1 - rate)).to(x.device)
 
 
-def reconstruction_loss(networks: Networks, x: Tensor, seen: Tensor) -> Tensor:
+def generator(seed: int, phase: int, epoch: int) -> Generator:
+    """Make the random generator of an epoch of a phase; phase 3 draws the first weights."""
+    drawn = np.random.SeedSequence([seed, phase, epoch]).generate_state(1, np.uint64)[0]
+    return load_torch().Generator().manual_seed(int(drawn))
+
+
+def load_torch() -> Any:
+    """Import torch, or say how to install it."""
+    return need("torch", extra="torch", purpose="Gender-preserving debiasing")
+
+
+# losses
+
+
+def reconstruction_loss(networks: Networks, x: Tensor, given: Tensor) -> Tensor:
     r"""Mean squared error :math:`L_r = \overline{(D(E(\tilde x)) - x)^2}`.
 
     Parameters
     ----------
     networks
         E and D.
-    x, seen
-        The words, and the words as the encoder sees them, shape ``(…, d)``.
+    x, given
+        Words, and their input to the encoder, shape ``(…, d)``.
     """
-    return (networks.decode(networks.encode(seen)) - x).square().mean()
+    return (networks.decode(networks.encode(given)) - x).square().mean()
 
 
 def classifier_loss(networks: Networks, hidden: Tensor, gold: Tensor) -> Tensor:
@@ -147,7 +184,7 @@ def classifier_loss(networks: Networks, hidden: Tensor, gold: Tensor) -> Tensor:
     networks
         The classifiers.
     hidden, gold
-        Encoded words ``(n, d)`` and what they should be classified as, ``(n, 2)``.
+        Encoded words ``(n, d)`` and their classes, ``(n, 2)``.
     """
     return (networks.classifiers(hidden).sigmoid() - gold).square().mean(0)
 
@@ -179,19 +216,19 @@ class Terms(NamedTuple):
     along: Tensor
 
     def total(self, weight: float) -> Tensor:
-        """Add them up, all but the reconstruction by `weight`."""
+        """Sum of the terms, all but the reconstruction multiplied by `weight`."""
         return self.reconstruction + weight * (self.classification.sum() + self.along.sum())
 
 
-def debiasing_terms(networks: Networks, x: Tensor, seen: Tensor, v: Tensor) -> Terms:
+def debiasing_terms(networks: Networks, x: Tensor, given: Tensor, v: Tensor) -> Terms:
     """Compute the main loss of quadruples: a pair, a stereotype and a neutral word.
 
     Parameters
     ----------
     networks
-        All of them.
-    x, seen
-        The words, and the words as the encoder sees them, shape ``(n, 4, d)``.
+        All networks.
+    x, given
+        Words, and their input to the encoder, shape ``(n, 4, d)``.
     v
         See `difference_vector`.
 
@@ -201,7 +238,7 @@ def debiasing_terms(networks: Networks, x: Tensor, seen: Tensor, v: Tensor) -> T
     as in the published code.
     """
     torch = load_torch()
-    hidden = networks.encode(seen)
+    hidden = networks.encode(given)
     gold = torch.eye(4, 2, dtype=x.dtype, device=x.device).expand(len(x), 4, 2)
     entropy = torch.nn.functional.binary_cross_entropy_with_logits(
         networks.classifiers(hidden), gold, reduction="none"
@@ -213,56 +250,20 @@ def debiasing_terms(networks: Networks, x: Tensor, seen: Tensor, v: Tensor) -> T
     )
 
 
-@dataclass(frozen=True, eq=False)
-class TanhEncoder(Arrays):
-    """One layer with tanh: ``tanh(x @ weight + bias)``, every value in (−1, 1).
-
-    Parameters
-    ----------
-    weight, bias
-        Shapes ``(d, k)`` and ``(k,)``.
-
-    Raises
-    ------
-    WordbiasError
-        If the shapes do not fit.
-    """
-
-    kind: ClassVar[str] = "tanh-encoder"
-    weight: Any
-    bias: Any
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.weight.ndim != 2 or self.bias.shape != self.weight.shape[1:]:
-            raise WordbiasError(
-                "expected a weight of shape (d, k) and k biases, "
-                f"got {self.weight.shape} and {self.bias.shape}"
-            )
-
-    def __call__(self, x: Rows) -> Rows:
-        """Encode."""
-        check_width(x, len(self.weight))
-        encoded: Rows = np.tanh(x @ like(self.weight, x) + like(self.bias, x))
-        return encoded
+# reach of a decoder that ends in tanh
 
 
-_EDGE = 0.99
-_STRAY = 1e3
-_MOSTLY = 0.5
-
-
-class Reach(NamedTuple):
-    """How much of an embedding lies beyond the decoder.
+class TanhReach(NamedTuple):
+    """Share of an embedding that a decoder ending in tanh cannot reach.
 
     Attributes
     ----------
     largest
-        The largest absolute value.
+        Largest absolute value.
     outside
         Share of the values outside (−1, 1).
     lost
-        What they exceed it by, squared, as a share of all squared values. Without a scale the
+        Squared excess of these values as a share of all squared values. Without a scale the
         reconstruction loss cannot fall below this share of the mean squared value.
     """
 
@@ -271,15 +272,15 @@ class Reach(NamedTuple):
     lost: float
 
     def scale(self, as_published: bool = False) -> float:
-        """Return what to divide vectors by, so that the largest value is .99; 1 if it is less.
+        """Return the divisor of vectors that makes the largest value .99; 1 if it is less.
 
-        1 as published, whatever lies outside.
+        As published it is always 1.
         """
         return 1.0 if as_published else max(1.0, self.largest / _EDGE)
 
 
-def tanh_reach(embedding: Embedding) -> Reach:
-    """Measure what lies outside (−1, 1).
+def tanh_reach(embedding: Embedding) -> TanhReach:
+    """Measure the values outside (−1, 1).
 
     Raises
     ------
@@ -307,11 +308,11 @@ def tanh_reach(embedding: Embedding) -> Reach:
             f"{embedding.name}: the vector of {embedding.words[place]!r} has the value "
             f"{largest:.3g}, where the mean size is {mean:.3g}; leave the word out"
         )
-    return Reach(largest, outside / embedding.vectors.size, excess / square)
+    return TanhReach(largest, outside / embedding.vectors.size, excess / square)
 
 
-def refuse_mostly_outside(name: str, reach: Reach) -> None:
-    """Refuse to train on vectors as they are, as published, if the decoder can reach few of them.
+def refuse_mostly_outside(name: str, reach: TanhReach) -> None:
+    """Refuse to train as published, without scaling, if the decoder can reach few values.
 
     Raises
     ------

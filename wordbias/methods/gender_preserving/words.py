@@ -1,4 +1,4 @@
-"""The words that gender-preserving debiasing learns from: pairs, stereotypes, neutral words."""
+"""Training words of gender-preserving debiasing: pairs, stereotypes, neutral words."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _HELD_OUT = 20
 
 @dataclass(frozen=True)
 class Lists:
-    """The words found in an embedding: ``(first, second)`` pairs, stereotypes, neutral words."""
+    """Words found in an embedding: ``(first, second)`` pairs, stereotypes, neutral words."""
 
     pairs: Resolved[tuple[str, str]]
     stereotypes: Resolved[str]
@@ -38,7 +38,7 @@ class Lists:
 
 
 class Part(NamedTuple, Generic[T]):
-    """The words to train on, or those held out: their row numbers, or tensors of their vectors.
+    """Training words or held-out words: their row numbers, or tensors of their vectors.
 
     Attributes
     ----------
@@ -60,14 +60,14 @@ def find_lists(
     neutral: Given = None,
     seed: int = 0,
 ) -> Lists:
-    """Find the words to learn from.
+    """Find the training words.
 
     Parameters
     ----------
     embedding
-        Where they are looked up.
+        Embedding to look the words up in.
     attribute
-        Its definitional and equalising pairs are those of the groups.
+        Definitional and equalising pairs of the groups.
     stereotypes
         By default, for gender, the stereotypical occupations; for another attribute the 42 words
         of the neutral vocabulary that lean most to each side, or fewer if fewer lean.
@@ -75,13 +75,13 @@ def find_lists(
         By default 1,031 words of the neutral vocabulary, or fewer, drawn from those whose cosine
         with the attribute's axis is below .03; none of them a stereotype.
     seed
-        Of that draw.
+        Seed of that draw.
 
     Raises
     ------
     WordbiasError
-        If fewer than four of any kind are found, a word is of two kinds, or the axis is undefined
-        where a default needs it.
+        If fewer than four words of a kind are found, a word is of two kinds, or a default needs an
+        axis that is undefined.
     """
     pairs = find_pairs(embedding, attribute).at_least(_FEWEST)
     paired = {word for pair in pairs.found for word in pair}
@@ -95,7 +95,7 @@ def find_lists(
 
 
 def find_pairs(embedding: Embedding, attribute: Attribute) -> Resolved[tuple[str, str]]:
-    """Find all pairs of an attribute, or say that it has none."""
+    """Look up all pairs of an attribute; refuse an attribute without pairs."""
     pairs = [*attribute.pairs, *attribute.equalise]
     if not pairs:
         raise WordbiasError(
@@ -106,7 +106,7 @@ def find_pairs(embedding: Embedding, attribute: Attribute) -> Resolved[tuple[str
 
 
 def hold_out(embedding: Embedding, lists: Lists, seed: int) -> tuple[Part[Rows], Part[Rows]]:
-    """Split every list at random into words to train on and held-out words.
+    """Split every list at random into training words and held-out words.
 
     A quarter of a list is held out, 20 at most: 20 of each published list.
     """
@@ -148,7 +148,7 @@ def _neutral(
 def _leans(
     embedding: Embedding, attribute: Attribute, without: set[str]
 ) -> tuple[list[str], NDArray[np.float64]]:
-    """Return the neutral vocabulary but for some words, and its cosines with the axis."""
+    """Return the neutral vocabulary without some words, and its cosines with the axis."""
     direction = find_direction(embedding, attribute)
     if direction.subspace is None:
         raise WordbiasError(
