@@ -61,7 +61,7 @@ def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
 
 
 def _work(plan: Plan, left: Sequence[Job], workers: Workers, lines: Lines) -> None:
-    if not workers.here:
+    if not workers.in_process:
         for job in left:
             fill(plan, job)
     lost = "the same call goes on with what is left"

@@ -219,7 +219,7 @@ def codes_apart(
         but for the last bits of float32 those that one process computes, where probes share matrix
         products.
     """
-    if workers.here:
+    if workers.in_process:
         return online_codes(examples, seeds=seeds, **settings)
     code = partial(_code, **settings)
     jobs = [(place, seed) for place in range(len(examples.layers)) for seed in seeds]

@@ -246,7 +246,7 @@ def outputs(
         be needed in other processes.
     """
     workers = workers or Workers()
-    if not workers.here and not isinstance(source.model, (str, os.PathLike)):
+    if not workers.in_process and not isinstance(source.model, (str, os.PathLike)):
         raise UsageError("--jobs and --backend go with names of models, which each process loads")
     shape = (len(texts.tokens), len(plan.names), judge.model.config.num_labels)
     about = {} if file is None else _about(judge.model, plan, texts)
@@ -292,7 +292,7 @@ def _stream(
     left: Sequence[int],
     workers: Workers,
 ) -> Iterator[_Done]:
-    if workers.here or len(left) <= BATCHES_TOGETHER:  # loading the model again takes longer
+    if workers.in_process or len(left) <= BATCHES_TOGETHER:  # loading the model again takes longer
         torch.set_num_threads(threads())
         forward = Forward(judge.model, plan)
         yield from (_batch(forward, judge.device, texts, batch) for batch in left)
