@@ -74,8 +74,8 @@ def test_each_result_has_its_place(backend: str) -> None:
 
 
 def test_one_job_is_done_here() -> None:
-    assert Workers().here
-    assert Workers(1).here
+    assert Workers().in_process
+    assert Workers(1).in_process
     assert Workers().results(_about, [0], "here") == [(threads(), os.getpid())]
 
 

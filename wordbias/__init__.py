@@ -1,8 +1,7 @@
 """Measure social bias in language representations, remove it, and show whether that helped.
 
-What can be typed can be called: every command is a function of this package with the same name and
-options. Importing the package loads nothing heavy: every name is imported when it is first used
-(PEP 562).
+Every command is a function of this package with the same name and options. Importing the package
+loads nothing heavy: each name is imported on first use (PEP 562).
 """
 
 import importlib

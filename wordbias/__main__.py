@@ -1,4 +1,4 @@
-"""`wordbias` and `python -m wordbias`: what runs first, so that Ctrl-C is one line from here on."""
+"""Entry point of `wordbias` and `python -m wordbias`; handles Ctrl-C from the first import on."""
 
 import sys
 
@@ -6,7 +6,7 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    """Load the command line and run it; exit with 130 if that is interrupted."""
+    """Load and run the command line; exit with 130 on an interruption."""
     try:
         from wordbias.cli import main as run_command_line
 

@@ -1,6 +1,6 @@
-"""Check of the arguments of public functions against their annotations.
+"""Checks of the arguments of public functions against their annotations.
 
-The command line refuses by the types of its options; a caller in Python may give anything.
+The command line checks types by its options; a caller in Python can pass anything.
 """
 
 from __future__ import annotations
@@ -19,31 +19,33 @@ from wordbias.errors import UsageError, WordbiasError
 _MOST = 2**63 - 1
 _LEAST = {
     **dict.fromkeys(("seed", "seeds", "random_state", "random_init", "ddof", "draws"), 0),
-    "layers": -_MOST,  # layers are checked elsewhere
+    "layers": -_MOST,  # checked by the functions on layers
 }
-"""The smallest whole number that an argument takes; 1 for all others."""
+"""Least whole number of an argument; 1 for all others."""
 _REFUSED = object()
 
 
 def accepted(
     name: str, annotation: str, value: object, namespace: Mapping[str, Any], called: str = ""
 ) -> Any:
-    """Return an argument that its annotation allows, numpy's numbers as Python's, lists as lists.
+    """Check an argument against its annotation; return it with plain Python numbers and lists.
 
-    An annotation with a type that is not known here, such as a class, allows everything: the
-    function itself refuses what it cannot use.
+    An annotation with another type, such as a class, allows everything: the function itself
+    refuses values that it cannot use.
 
     Parameters
     ----------
+    name, annotation, value
+        The argument.
     namespace
-        Namespace of the function's module, for the names in the annotation.
+        Global names of the function's module, which the annotation uses.
     called
-        Name of the argument in messages, by default as in Python.
+        Name of the argument in a message, by default that in Python.
 
     Raises
     ------
     UsageError
-        If it does not fit; the message names the argument, the expected and the given value.
+        If the value does not fit; the message has the argument, the expected and the given value.
     """
     kinds = _members(_evaluated(annotation, dict(namespace)))
     least = _LEAST.get(name, 1)
@@ -53,9 +55,10 @@ def accepted(
     if isinstance(found, Mapping) and [one for one in kinds if one is not NoneType] == kinds[:1]:
         found = _mapped(found, kinds[0], least)
     if found is _REFUSED:
-        said = list(dict.fromkeys(_said(kind, least) for kind in kinds if kind is not NoneType))
         too_large = isinstance(value, Integral) and int(value) > _MOST
-        *others, last = said
+        *others, last = dict.fromkeys(
+            _described(kind, least) for kind in kinds if kind is not NoneType
+        )
         expected = f"{', '.join(others)} or {last}" if others else last
         expected += " and below 2**63" if too_large else ""
         raise UsageError(f"{called or f'{name}='}: expected {expected}, got {_shown(value)}")
@@ -68,7 +71,7 @@ def named_file(path: object) -> str:
     Raises
     ------
     WordbiasError
-        If it is not a path, or no file can have that name.
+        If it is no path, or not a possible file name.
     """
     text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
     if not isinstance(text, str):
@@ -79,7 +82,7 @@ def named_file(path: object) -> str:
 
 
 def _evaluated(annotation: str, namespace: dict[str, Any]) -> Any:
-    """Return the type that an annotation names; `Any` for types imported only by type checkers."""
+    """Return the type of an annotation; `Any` if only type checkers import one of its names."""
     try:
         holder = SimpleNamespace(__annotations__={"it": annotation})
         return typing.get_type_hints(holder, namespace)["it"]
@@ -103,7 +106,7 @@ def _is_list(value: object) -> bool:
 
 
 def _one(value: Any, kind: Any, least: int) -> Any:
-    """Return a value converted to one kind, or `_REFUSED`."""
+    """Return a value converted to one type, or `_REFUSED`."""
     origin = get_origin(kind) or kind
     if origin in _BY_KIND:
         return _BY_KIND[origin](value, least)
@@ -112,7 +115,7 @@ def _one(value: Any, kind: Any, least: int) -> Any:
     if origin in (Sequence, Iterable) and isinstance(value, (str, os.PathLike, bytes, Mapping)):
         return _REFUSED
     if origin is Iterable and not _is_list(value):
-        return value if isinstance(value, Iterable) else _REFUSED  # it may be long
+        return value if isinstance(value, Iterable) else _REFUSED  # not consumed: it may be long
     if origin in (Sequence, Iterable):
         return _listed(value, _members((*get_args(kind), Any)[0]), least)
     if origin is Mapping:
@@ -121,7 +124,7 @@ def _one(value: Any, kind: Any, least: int) -> Any:
 
 
 def _is_bool(value: object) -> bool:
-    return type(value).__name__ in ("bool", "bool_")  # numpy's is no bool
+    return type(value).__name__ in ("bool", "bool_")  # also numpy's
 
 
 def _whole(value: Any, least: int) -> Any:
@@ -167,24 +170,26 @@ def _listed(value: Any, kinds: Sequence[Any], least: int) -> Any:
 
 
 def _mapped(value: Mapping[Any, Any], kind: Any, least: int) -> Any:
-    """Return a mapping converted to its annotation; functions decide between several kinds."""
-    of_keys, of_values = map(_members, get_args(kind))
+    """Return a mapping with keys and values converted to the types of its annotation."""
+    key_types, value_types = map(_members, get_args(kind))
     found = {
-        _matched(key, of_keys, least): _matched(one, of_values, least) for key, one in value.items()
+        _matched(key, key_types, least): _matched(one, value_types, least)
+        for key, one in value.items()
     }
     refused = _REFUSED in found or any(one is _REFUSED for one in found.values())
     return _REFUSED if refused else found
 
 
 def _can_be_written(text: str) -> bool:
-    """Say whether a text may be a file's name: no null, no half of a surrogate pair."""
+    """Return whether a text can be a file name: no null character, no lone surrogate."""
     try:
         return b"\0" not in os.fsencode(text)
     except UnicodeEncodeError:
         return False
 
 
-def _said(kind: Any, least: int) -> str:
+def _described(kind: Any, least: int) -> str:
+    """Return a type in words, for a message."""
     origin = get_origin(kind) or kind
     if origin is Literal:
         return f"one of {', '.join(map(str, get_args(kind)))}"
@@ -211,6 +216,7 @@ def _said(kind: Any, least: int) -> str:
 
 
 def _shown(value: object) -> str:
+    """Return a value for a message: its repr, or its type if that would be long."""
     shape = getattr(value, "shape", ())
     if shape or hasattr(value, "__next__"):
         return f"{type(value).__name__}{f' of shape {shape}' if shape else ''}"
@@ -219,6 +225,3 @@ def _shown(value: object) -> str:
     if isinstance(value, (list, tuple, set, frozenset, Mapping)) and len(value) <= 10:
         return repr(value)
     return type(value).__name__
-
-
-__all__: Sequence[str] = ["accepted", "named_file"]

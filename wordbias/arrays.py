@@ -1,7 +1,4 @@
-"""Arrays of vectors: checked, frozen, in float64 block by block, and at length one.
-
-What was fitted, in the array library, float type and device of what it is applied to.
-"""
+"""Arrays of vectors: checks, blocks in float64, unit length, casting between numpy and torch."""
 
 from __future__ import annotations
 
@@ -14,16 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 from wordbias.errors import WordbiasError
 
 ROWS = 8192
-"""Rows that are held as float64 at one time."""
+"""Number of rows that are float64 at one time."""
 
 
 def frozen(values: ArrayLike) -> NDArray[np.float64]:
-    """Return a float64 array that nobody can change: a copy, unless it is one already.
+    """Return a read-only float64 array: a copy, unless it is one already.
 
     Raises
     ------
     WordbiasError
-        Of complex numbers, of which half would be lost.
+        For complex numbers.
     """
     x = np.asarray(values)
     if x.dtype.kind == "c":
@@ -37,7 +34,7 @@ def frozen(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def matrix(vectors: ArrayLike) -> NDArray[np.float64]:
-    """Return vectors as float64, shape ``(n, d)``, or refuse another shape."""
+    """Return vectors as float64, shape ``(n, d)``; refuse other shapes."""
     x = np.asarray(vectors, np.float64)
     if x.ndim != 2:
         raise WordbiasError(f"expected at least two vectors, shape (n, d), got {x.shape}")
@@ -45,15 +42,15 @@ def matrix(vectors: ArrayLike) -> NDArray[np.float64]:
 
 
 def aligned(x: NDArray[Any]) -> NDArray[Any]:
-    """Return an array at an address that fits its numbers: a copy, unless it is at one.
+    """Return a C-contiguous array that is aligned in memory: a copy, unless it is one already.
 
-    What was read from a network may lie anywhere, and numpy is then many times slower.
+    Data from a network may lie at any address, where numpy is many times slower.
     """
     return np.require(x, requirements=["C", "A"])
 
 
 def rounding(vectors: ArrayLike) -> float:
-    """Bound what rounding `d` values to the precision of the array can do to a vector."""
+    """Return a bound of the error of a vector from rounding to the precision of the array."""
     x = np.asarray(vectors)
     eps = np.finfo(x.dtype if x.dtype.kind == "f" else float).eps
     longest = np.linalg.norm(x.astype(float), axis=1).max()
@@ -72,7 +69,7 @@ def lengths(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return every row at length one; a row of zeros stays as it is."""
+    """Return every row scaled to length one; a row of zeros stays zero."""
     out = np.empty_like(vectors)
     for start, x in zip(range(0, len(vectors), ROWS), blocks(vectors), strict=True):
         out[start : start + ROWS] = normalise(x)
@@ -80,7 +77,7 @@ def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def normalise(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return every row at length one, in float64; a row of zeros stays as it is."""
+    """Return every row scaled to length one, in float64; a row of zeros stays zero."""
     norm = np.linalg.norm(x, axis=1, keepdims=True)
     found: NDArray[np.float64] = x / np.where(norm == 0, 1, norm)
     return found
@@ -89,11 +86,11 @@ def normalise(x: NDArray[np.float64]) -> NDArray[np.float64]:
 def like(values: Any, x: Any) -> Any:
     """Return an array or tensor in the library, dtype and device of `x`.
 
-    Integers are met with float64. What fits already is returned as it is, not copied. A tensor is
-    told by what it can do, without importing torch.
+    For an array of integers the result is float64. An array that fits is returned without a copy.
+    Tensors are recognised by their methods, without importing torch.
     """
     if hasattr(x, "new_tensor"):
-        # a copy, for torch does not take arrays that are read-only
+        # a copy, because torch refuses read-only arrays
         return values.to(x) if hasattr(values, "new_tensor") else x.new_tensor(values.copy())
     if hasattr(values, "new_tensor"):
         values = values.detach().cpu().double().numpy()

@@ -1,8 +1,8 @@
-"""A call of a public function: its arguments, and how its messages name them.
+"""Calls of public functions: their arguments, and the spelling of options in messages.
 
-Every command of the command line is a public function of the same name. A message names an
-argument as the command line spells it, ``--only``; to a caller in Python, `public` spells it
-``only=`` on the message's way out, so that each message is written once.
+Every command of the command line is a public function of the same name. Messages name an argument
+as the command line spells it, ``--only``; for a caller in Python, `public` changes that to
+``only=``, so that each message is written once.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ R = TypeVar("R")
 Note = Callable[[str], None]
 
 _MAY_BE_EMPTY = ("mask", "mirror")
-"""An empty mask deletes words; an empty mirror overrules that of the environment."""
+"""Arguments that may be empty: an empty mask removes words, an empty mirror means none."""
 _LISTS = ("Sequence[str]", "Sequence[Any]")
-"""The annotations of lists that may also be one text with commas."""
+"""Annotations of lists that may also be given as one text with commas."""
 _OPTION = re.compile(
     r"wordbias [a-z][^;,)]*|(?<![\w-])(?:--(?=[a-z])|-(?=o\b))(?P<option>[a-z][a-z-]*)"
     r"(?: (?P<value>[A-Z][A-Z|,=]+\b)|(?:=| (?=\S+:\w))(?P<text>[\w,.:/|-]*\w)"
     r"| (?P<same>(?P=option)\b)| (?='))?"
 )
-"""An option, perhaps with the value it takes or has; or a whole command, whose options stay."""
+"""An option, perhaps with its value or metavariable; or a whole command, which is not changed."""
 _MANY = 1_000
 _SPELLED = {"o": "output", "from": "source"}
-"""Arguments that have another name than their option."""
+"""Arguments whose names differ from those of their options."""
 _ELSEWHERE = {
     "n_jobs": "jobs",
     "query": "stimuli",
@@ -51,10 +51,10 @@ _ELSEWHERE = {
     "y_pred": "predicted",
     "y_true": "predictions",
 }
-"""Names of an argument in other libraries, or in another function."""
+"""Names of arguments in other libraries or functions, and the name here."""
 _FETCH = re.compile(r"\bwordbias fetch (?!without\b)([a-z][\w.-]*(?: [a-z][\w.-]*)*)(?=[,;)]|$)")
 _UNSET = {"accuracy": "mdl"}
-"""Options that set an argument to false, besides those that begin with ``--no-``."""
+"""Options that set an argument to False, besides those that begin with ``--no-``."""
 
 
 class Readable(str):
@@ -65,12 +65,12 @@ class Readable(str):
 
 
 class WordbiasWarning(UserWarning):
-    """A warning to a caller in Python about something that no report can say yet."""
+    """A message for a caller in Python before there is a report that could have it as a note."""
 
 
 @dataclass(frozen=True)
 class Typed:
-    """Arguments typed on the command line.
+    """A call from the command line.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Typed:
     spelled
         Name of each argument on the command line.
     note
-        Function that shows one line at the terminal.
+        Function that shows one line on the terminal.
     format
         The ``--format`` of a command that writes a page.
     """
@@ -97,17 +97,17 @@ class Call:
     Attributes
     ----------
     command
-        Name of the command: ``mab-eval``.
+        Name of the function as a command, such as ``mab-eval``.
     arguments
-        Arguments by name, in the form that a result stores.
+        Values of the arguments by name, as stored in a report.
     given
-        Names of the arguments that were given.
+        Names of the arguments that the caller gave.
     note
-        Function that shows one line; None for calls from Python, which get a warning.
+        Function that shows one line on the terminal; None for a call from Python.
     flags
         Names of the arguments that are true or false.
     format
-        Format of the page to write, if the command line gives one.
+        The ``--format`` of a command that writes a page.
     """
 
     command: str = ""
@@ -118,7 +118,7 @@ class Call:
     format: str | None = None
 
     def spelled(self, text: str) -> str:
-        """Return a message that names arguments as the caller does."""
+        """Return a message with the options spelled as the caller writes them."""
         in_shell = not self.command or self.note is not None
         return text if in_shell else in_python(text, self.flags)
 
@@ -129,22 +129,24 @@ _typed: ContextVar[Typed | None] = ContextVar("typed", default=None)
 
 
 def current() -> Call:
-    """Return the public call that is running, the innermost one."""
+    """Return the innermost running call of a public function."""
     return _call.get()
 
 
 def is_given(name: str) -> bool:
-    """Say whether the caller gave an argument: typed it, or in Python changed its default."""
+    """Return whether the caller gave an argument: typed it, or in Python changed its default."""
     return name in _call.get().given
 
 
 def note(text: str, *, reported: bool = False) -> None:
-    """Show the caller a note before the report: a line on stderr, or in Python a warning.
+    """Show a message before the report: a line on stderr, or a warning in Python.
 
     Parameters
     ----------
+    text
+        The message.
     reported
-        The report will contain it too: in Python no warning is needed.
+        True if the report has the message too; then there is no warning in Python.
     """
     call = _call.get()
     if call.note is not None:
@@ -154,7 +156,7 @@ def note(text: str, *, reported: bool = False) -> None:
 
 
 def _outside() -> int:
-    """Return the stack level of the code that called wordbias, counted from `note`."""
+    """Return the stack level of the code outside wordbias, counted from `note`."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("wordbias."):
         frame, level = frame.f_back, level + 1
@@ -165,7 +167,7 @@ def _outside() -> int:
 def typed(
     given: frozenset[str], spelled: Mapping[str, str], note: Note, format: str | None = None
 ) -> Iterator[None]:
-    """Pass the typed arguments of the command line to the next public call."""
+    """Mark the next call of a public function as one from the command line; see `Typed`."""
     token = _typed.set(Typed(given, spelled, note, format))
     try:
         yield
@@ -175,7 +177,7 @@ def typed(
 
 @contextmanager
 def python_messages(*flags: str) -> Iterator[None]:
-    """Spell the options in an error as Python's, for methods of the objects that functions return.
+    """Spell the options in an error as Python's arguments; for methods of public objects.
 
     Parameters
     ----------
@@ -191,18 +193,18 @@ def python_messages(*flags: str) -> Iterator[None]:
 
 
 def public(function: Callable[P, R]) -> Callable[P, R]:
-    """Make a function public, as a command is: its report stores how it was called.
+    """Decorate a public function: check its arguments, and record them for its report.
 
     Parameters
     ----------
     function
-        A function that returns a `wordbias.results.Report`, or an object with one as its `report`.
+        Returns a `wordbias.results.Report`, or an object with one as its `report`.
 
     Raises
     ------
     WordbiasError
-        On a call, if an argument is an empty text, as from an unset variable of a script; and the
-        errors of the function, with arguments spelled as Python's.
+        On a call, if an argument is an empty text, as from a script whose variable is not set; also
+        the errors of the function, with options spelled as Python's arguments for a caller there.
     """
     signature = inspect.signature(function)
     defaults = {
@@ -211,7 +213,7 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
     }
     annotations = {name: str(one.annotation) for name, one in signature.parameters.items()}
 
-    def take(name: str, value: object, called: str) -> object:
+    def checked(name: str, value: object, called: str) -> object:
         one = signature.parameters[name]
         several = one.kind is one.VAR_POSITIONAL
         found = [
@@ -237,7 +239,7 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
         spelled = {} if line is None else line.spelled
         _refuse_empty(found, changed, spelled)
         for name in changed:
-            found[name] = take(name, found[name], spelled.get(name, ""))
+            found[name] = checked(name, found[name], spelled.get(name, ""))
         token = _call.set(
             Call(
                 function.__name__.replace("_", "-"),
@@ -278,7 +280,7 @@ def _readable(signature: inspect.Signature) -> inspect.Signature:
 def _misfit(
     name: str, signature: inspect.Signature, given: Collection[str], error: TypeError
 ) -> str:
-    """Return the message on arguments that do not fit: the known ones, and a likely one."""
+    """Return a message for arguments that do not fit, with those there are and the nearest."""
     known = signature.parameters
     shown = {
         kind: ", ".join(one.name for one in known.values() if one.kind is kind)
@@ -294,7 +296,7 @@ def _misfit(
 
 
 def _split(value: object) -> object:
-    """Return ``"a,b"`` as a list, as it may be typed."""
+    """Return ``"a,b"`` as a list; other values unchanged."""
     if not isinstance(value, str):
         return value
     return [part.strip() for part in value.split(",") if part.strip()]
@@ -305,7 +307,7 @@ def _refuse_empty(
 ) -> None:
     for name in sorted(changed, key=list(found).index):
         value = found[name]
-        # in Python a list may be texts, of which some are empty
+        # in Python a list may be data, with empty texts
         values = value if spelled and isinstance(value, (tuple, list)) else (value,)
         if name not in _MAY_BE_EMPTY and any(isinstance(one, str) and not one for one in values):
             raise WordbiasError(
@@ -322,9 +324,9 @@ def _same(value: object, default: object) -> bool:
 
 
 def plain(value: object) -> object:
-    """Return an argument as a result stores it: numbers, texts and lists; for objects their repr.
+    """Return an argument as stored in a report: numbers, texts and lists; the repr of an object.
 
-    For a list of many values, such as texts, its length.
+    A list of many values is stored as its length.
     """
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
@@ -348,20 +350,21 @@ def plain(value: object) -> object:
 
 
 def path_of(source: object) -> str | None:
-    """Return an argument's path or name; None if it is an object."""
+    """Return an argument that is a path or a name as text; None for an object."""
     return os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
 
 
 def in_python(text: str, flags: Collection[str] = ()) -> str:
     """Spell the options of a message as Python's arguments: ``--only`` as ``only=``.
 
+    ``--skip=gipe`` becomes ``skip="gipe"``, ``--groups age:a,b`` becomes ``groups="age:a,b"``, and
+    ``wordbias fetch men`` becomes ``wb.fetch("men")``. Other commands in a message, such as
+    ``wordbias nli-train``, are not changed.
+
     Parameters
     ----------
     flags
-        The arguments that are true or false: ``--holm`` becomes ``holm=True``. ``--skip=gipe``
-        becomes ``skip="gipe"``, ``--groups age:a,b`` ``groups="age:a,b"``, and ``wordbias fetch
-        men`` ``wb.fetch("men")``. Other commands to type in a shell, ``wordbias nli-train``, do not
-        change.
+        Arguments that are true or false: ``--holm`` becomes ``holm=True``.
     """
 
     def spelled(found: re.Match[str]) -> str:

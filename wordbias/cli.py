@@ -1,4 +1,4 @@
-"""The command line: it knows the commands' names and imports a command when it is called."""
+"""Command line: the group of all commands, each imported when it is called."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _STDERR = 2
 
 
 class _Stopped(BaseException):
-    """An interruption passed through click, which would write an empty line before ours."""
+    """A KeyboardInterrupt that click does not handle, which would write an empty line."""
 
 
 class LazyGroup(click.Group):
@@ -86,7 +86,7 @@ class LazyGroup(click.Group):
         return [name for section in SECTIONS.values() for name in section]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the module of one command; to complete what is typed, nothing is imported."""
+        """Import the module of a command; for shell completion nothing is imported."""
         if cmd_name not in self.list_commands(ctx):
             return None
         if ctx.resilient_parsing:
@@ -100,7 +100,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; for an unknown one, name the nearest."""
+        """Return the command; for an unknown name, suggest the nearest one."""
         name, known = args[0], self.list_commands(ctx)
         if name not in known and not name.startswith("-") and not ctx.resilient_parsing:
             near = difflib.get_close_matches(name.lower().replace("_", "-"), known, 1)
@@ -109,7 +109,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Offer the commands, with their help, and the options of the group."""
+        """Return the commands with their help, and the options of the group."""
         from click.shell_completion import CompletionItem
 
         commands = (one for section in SECTIONS.values() for one in section.items())
@@ -140,7 +140,7 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command line and exit; when it is done, it can no longer be interrupted."""
+    """Run the command line and exit; ignore Ctrl-C once the command is done."""
     _open_closed_streams()
     if "--debug" not in sys.argv:
         silence_libraries()
@@ -148,14 +148,16 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     code = run(sys.argv[1:])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # now only worker processes are joined
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # the output is complete: only worker processes are joined
     sys.exit(code)
 
 
 def silence_libraries() -> None:
-    """Silence the log messages and warnings of libraries, which would come before our own line.
+    """Turn off the log messages and warnings of libraries on stderr.
 
-    Warnings enabled by ``-W`` or ``PYTHONWARNINGS`` are shown.
+    Warnings requested by ``-W`` or ``PYTHONWARNINGS`` are shown.
     """
     logging.disable(logging.CRITICAL)
     if not sys.warnoptions:
@@ -163,9 +165,9 @@ def silence_libraries() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Replace streams that the caller closed, such as by ``>&-``, by /dev/null.
+    """Replace the standard streams that the caller closed, such as by ``>&-``, by the null device.
 
-    Otherwise files opened later would get the numbers of these streams, and the printed text.
+    Otherwise a file that is opened later would get the number of a closed stream, and its output.
     """
     while (handle := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
         os.set_inheritable(handle, True)
@@ -181,7 +183,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         result: Any = cli.main(list(arguments), prog_name="wordbias", standalone_mode=False)
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader, such as `head`, has stopped reading
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (click.Abort, KeyboardInterrupt, _Stopped) as error:
@@ -203,10 +205,8 @@ def run(arguments: Sequence[str]) -> int:
 
 def _one_line(error: Exception) -> str:
     text = shortened(" ".join(printable(str(error)).split("\n")))
-    if isinstance(error, WordbiasError):
+    if isinstance(error, (WordbiasError, OSError)):
         return text
     if isinstance(error, MemoryError):
         return f"not enough memory: {text}" if text else "not enough memory"
-    if isinstance(error, OSError):
-        return text
     return f"unexpected {type(error).__name__}: {text}; --debug shows where (please report it)"

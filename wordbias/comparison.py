@@ -1,4 +1,7 @@
-"""Results of many embeddings side by side, and how their measures correlate."""
+"""Comparison of many embeddings: a table of their measures, and the measures' correlations.
+
+As in Dawkins (2021), Tables 5 and 6.
+"""
 
 from __future__ import annotations
 
@@ -17,21 +20,25 @@ from wordbias.errors import WordbiasError
 from wordbias.rows import Found, Source, given, read_source
 from wordbias.statistics import exact_spearman_p
 
+METHODS = ("pearson", "spearman")
+LEAST = 3
 _VARIANT = ("stage", "reference", "set")
 _SHOWN = 12
 _SETTING = re.compile(r"\[.*?\]")
+_CONSTANT = 1e-12
+_EXACT = 8  # number of embeddings from which Spearman's p is approximate
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Embeddings × measures.
+    """Table of embeddings × measures.
 
     Attributes
     ----------
     subjects, measures
         Names of the rows and of the columns.
     values
-        Shape ``(subjects, measures)``; nan where a value is undefined or was not measured.
+        Shape ``(subjects, measures)``; nan for a value that is undefined or missing.
     """
 
     subjects: Sequence[str]
@@ -42,25 +49,25 @@ class Comparison:
         """Return the column called `name`, or all variants of the measure `name`."""
         if name in self.measures:
             return [self.measures.index(name)]
-        found = [i for i, measure in enumerate(self.measures) if _plain(measure) == name]
+        found = [i for i, measure in enumerate(self.measures) if _measure(measure) == name]
         if not found:
             raise WordbiasError(f"no measure {name!r}; there are: {listed(self.measures)}")
         return found
 
     def name(self, name: str) -> str:
-        """Return the full name of the one column that `name` means."""
+        """Return the full name of the only column that `name` matches."""
         found = [self.measures[i] for i in self.find(name)]
         if len(found) > 1:
             raise WordbiasError(f"{name!r} has several variants; name one of: {listed(found)}")
         return found[0]
 
     def only(self, names: Sequence[str]) -> Comparison:
-        """Keep the columns that `names` mean, in that order."""
+        """Return the columns that the names match, in that order."""
         kept = list(dict.fromkeys(i for name in names for i in self.find(name)))
         return Comparison(self.subjects, [self.measures[i] for i in kept], self.values[:, kept])
 
     def counts(self) -> list[int]:
-        """Count the embeddings that have each measure."""
+        """Return the number of embeddings with a value of each measure."""
         return [int(n) for n in np.isfinite(self.values).sum(axis=0)]
 
     def column(self, name: str) -> NDArray[np.float64]:
@@ -77,29 +84,29 @@ def read(paths: Sequence[str | Path]) -> tuple[Comparison, list[Source]]:
     paths
         JSON, JSONL or CSV rows as the commands print them, or CSV tables whose first column names
         the embeddings and whose other columns are measures, NA where undefined. Rows about a
-        single word, component or layer are left out. The columns of rows are named for example
+        single word, component or layer are left out. Columns from rows have names such as
         ``gipe[θ=0.03]`` or ``midb (after, self)``: measure, setting, stage, reference and set. The
-        original embedding is part of the name only where one embedding was compared with several:
-        the embeddings of a family share theirs, and families must share a column.
+        original embedding is part of a name only if one embedding was compared with several
+        originals, because the columns of different originals must otherwise be the same.
 
     Raises
     ------
     WordbiasError
-        If a file cannot be read, or two values are given for one embedding and measure. What is
-        undefined in one file may be given in another.
+        If a file cannot be read, or there are two values for one embedding and measure. A value
+        that is undefined in one file may be defined in another.
     """
     sources = [read_source(Path(path)) for path in paths]
     return joined(sources), sources
 
 
 def joined(sources: Sequence[Source]) -> Comparison:
-    """Put the rows of several sources into one table, as `read` does.
+    """Return one table of the rows of several sources, as `read` does.
 
     Raises
     ------
     WordbiasError
-        If a measure has two values of one embedding, or was taken along the centred subspace of
-        one embedding and along the one that is not centred of another.
+        If a measure has two values for one embedding, or is along the centred subspace for one
+        embedding and along the uncentred subspace for another.
     """
     _refuse_mixed_centring(sources)
     several = _compared_with_several(sources)
@@ -123,7 +130,7 @@ def _table(placed: Mapping[tuple[str, str], float | None]) -> Comparison:
     measures = [
         measure
         for measure in dict.fromkeys(measure for _, measure in placed)
-        # an undefined row has no setting, which others have: that is no column of its own
+        # an undefined row has no setting, but is no column of its own beside those with a setting
         if measure in valued or measure not in settled
     ]
     values = np.array([[placed.get((s, m)) for m in measures] for s in subjects], float)
@@ -137,8 +144,8 @@ def _column(row: Found, *, original: bool = False) -> str:
     return f"{row['measure']}{setting}" + (f" ({variant})" if variant else "")
 
 
-def _plain(column: str) -> str:
-    """Return the measure's name without what tells its variants apart."""
+def _measure(column: str) -> str:
+    """Return the name of a measure without its setting and variant."""
     return column.partition(" (")[0].partition("[")[0]
 
 
@@ -184,20 +191,11 @@ def _conflict(
     )
 
 
-def listed(names: Sequence[str]) -> str:
-    """Join names for a message; of very many only the first."""
-    more = f", … ({len(names)} in all)" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
-
-
-METHODS = ("pearson", "spearman")
-LEAST = 3
-_CONSTANT = 1e-12
-_EXACT = 8  # embeddings from which Spearman's p is approximated
+# Correlations (Table 5)
 
 
 class Correlation(NamedTuple):
-    """Correlation of two measures; `r` and `p` are None where undefined, for a `reason`."""
+    """Correlation of two measures; `r` and `p` are None if undefined, with a `reason`."""
 
     x: str
     y: str
@@ -223,7 +221,7 @@ class Correlations:
         return found
 
     def strongest(self, *among: str) -> Correlation:
-        """Return the pair of largest \\|r\\| that has all the measures in `among`."""
+        """Return the pair with the largest \\|r\\| among those with all the given measures."""
         pairs = [pair for pair in self.pairs if set(among) <= {pair.x, pair.y}]
         defined = [pair for pair in pairs if pair.r is not None]
         if not defined:
@@ -239,20 +237,20 @@ def correlations(table: Comparison, method: str = "pearson") -> Correlations:
     table
         At least three embeddings and two measures.
     method
-        "pearson" as the paper, or "spearman".
+        "pearson", as in the paper, or "spearman".
 
     Returns
     -------
     Correlations
-        With two-sided p values: of scipy.stats, which are exact for Pearson if the measures are
-        normal and the t approximation for Spearman; with fewer than eight embeddings Spearman's is
-        exact, over all permutations. Not corrected for the number of pairs.
+        With two-sided p values, not corrected for the number of pairs. Pearson's are exact if the
+        measures are normal. Spearman's are exact, over all permutations, for fewer than eight
+        embeddings, else the t approximation of scipy.stats.
 
     Raises
     ------
     WordbiasError
-        If there is too little to correlate, or a measure is the same for all embeddings. One that
-        is constant only among the embeddings of a pair leaves that pair undefined.
+        If there are too few embeddings or measures, or a measure is the same for all embeddings. A
+        measure that is constant only among the embeddings of a pair makes that pair undefined.
     """
     if method not in METHODS:
         raise WordbiasError(f"method {method!r}: expected one of {', '.join(METHODS)}")
@@ -285,7 +283,7 @@ def _check_enough(table: Comparison) -> None:
 
 
 def constants(table: Comparison) -> dict[str, str]:
-    """Return what each measure that is the same for all embeddings is, in words, by its name."""
+    """Return a message for each measure that is the same for all embeddings, by its name."""
     found = {}
     for name, column in zip(table.measures, table.values.T, strict=True):
         defined = column[np.isfinite(column)]
@@ -297,7 +295,7 @@ def constants(table: Comparison) -> dict[str, str]:
 def correlation(
     x: tuple[str, NDArray[np.float64]], y: tuple[str, NDArray[np.float64]], method: str
 ) -> Correlation:
-    """Correlate two named columns over the rows that have both; nan is a missing value."""
+    """Correlate two named columns over the rows with both values; nan is a missing value."""
     from scipy import stats
 
     both = np.isfinite(x[1]) & np.isfinite(y[1])
@@ -319,3 +317,9 @@ def correlation(
 def _is_constant(values: NDArray[np.float64]) -> bool:
     largest = np.abs(values).max()
     return bool(largest == 0 or np.ptp(values / largest) <= _CONSTANT)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Join names for a message, at most the first twelve."""
+    more = f", … ({len(names)} in all)" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

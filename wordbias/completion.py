@@ -1,7 +1,7 @@
-"""What Tab offers behind ``wordbias``, found without loading a command.
+"""Shell completion of ``wordbias``, without importing a command, which would load numpy.
 
-Commands load numpy. What they take is therefore kept in ``completion.json``, which
-``python tools/cli_reference.py`` writes from the commands themselves.
+The options of the commands are in ``completion.json``, which ``python tools/cli_reference.py``
+writes from the commands themselves.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ FETCHED = (
     "stereoset",
     "lists",
 )
-"""Parameters that take the name of something fetched in place of a path."""
+"""Parameters that accept the name of fetched data in place of a path."""
 
 
 def command(name: str) -> click.Command:
-    """Return a command that does nothing but know its arguments and options."""
+    """Return a command with arguments and options, but without a function."""
     text = (files("wordbias") / "completion.json").read_text(encoding="utf-8")
     return click.Command(name, params=[_parameter(one) for one in json.loads(text)[name]])
 
@@ -57,40 +57,36 @@ def _parameter(one: Mapping[str, Any]) -> click.Parameter:
 
 
 def _offer(name: str, words: Mapping[str, str], *, groups: bool) -> Offer:
-    """Return the function that lists what a parameter takes; files where nothing else is known."""
+    """Return the completion function of a parameter; it offers files if nothing else is known."""
 
     def offer(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         if words:
             return _beginning(words.items(), incomplete)
         if name == "names":
-            return _beginning(_catalogue(), incomplete)
-        known = _attributes() if groups else []
-        known = _fetched() if name in FETCHED else known
+            from wordbias.resources import catalogue
+
+            titles = [(key, resource.title) for key, resource in catalogue().items()]
+            return _beginning(titles, incomplete)
+        known: Iterable[tuple[str, str]] = []
+        if name in FETCHED:
+            known = _fetched()
+        elif groups:
+            from wordbias.wordlists.groups import ATTRIBUTES
+
+            known = ATTRIBUTES.items()
         return [CompletionItem(incomplete, type="file"), *_beginning(known, incomplete)]
 
     return offer
 
 
 def _beginning(known: Iterable[tuple[str, str]], incomplete: str) -> list[CompletionItem]:
-    """Return what begins as typed; in a list with commas, its last name is completed."""
+    """Return the words that begin as typed; in a list with commas, the last one is completed."""
     before, comma, typed = incomplete.rpartition(",")
     return [
         CompletionItem(before + comma + word, help=text)
         for word, text in known
         if word.startswith(typed)
     ]
-
-
-def _attributes() -> list[tuple[str, str]]:
-    from wordbias.wordlists.groups import ATTRIBUTES
-
-    return list(ATTRIBUTES.items())
-
-
-def _catalogue() -> list[tuple[str, str]]:
-    from wordbias.resources import catalogue
-
-    return [(name, one.title) for name, one in catalogue().items()]
 
 
 def _fetched() -> list[tuple[str, str]]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class KeyedVectorsLike(Protocol):
-    """A ``KeyedVectors`` of gensim, or an object like it."""
+    """gensim's ``KeyedVectors``, or an object with the same attributes."""
 
     index_to_key: Any
     vectors: Any
@@ -37,26 +37,26 @@ class Frame(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
-    """A vocabulary with one vector per word; neither can be changed.
+    """A vocabulary and one vector for each word; both are read-only.
 
     Parameters
     ----------
     words : sequence of str
         `n` distinct words.
     vectors : array of shape (n, d)
-        Stored as C-contiguous float32, without a copy if it is that already (it may be
-        memory-mapped), behind a read-only view.
+        Stored as a read-only view of C-contiguous float32, without a copy if
+        it is that already (it may be memory-mapped).
     name : str
-        Its name in results.
+        Name in results.
     info : FileInfo, optional
-        The file it was loaded from.
+        The file that it was loaded from.
     report : Report, optional
-        Report of the function that made it, if one did.
+        Report of the function that made it.
 
     Raises
     ------
     WordbiasError
-        If the shapes do not fit, a word is not a text or occurs twice, or a value is not finite.
+        If the shapes do not fit, a word is not a str or occurs twice, or a value is not finite.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class Embedding:
         words = _texts(self.words, self.name)
         vectors = _matrix(self.vectors, len(words), self.name)
         if self.info is None:  # a file was checked when it was read
-            _refuse_not_finite(vectors, words, self.name)
+            _check_finite(vectors, words, self.name)
         index = dict(zip(words, range(len(words)), strict=True))
         if len(index) != len(words):
             twice = next(word for i, word in enumerate(words) if index[word] != i)
@@ -113,11 +113,11 @@ class Embedding:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self.vectors.flags.writeable = False  # a copy's can be changed
+        self.vectors.flags.writeable = False  # copying had made them writeable
 
     @classmethod
     def sample(cls) -> Embedding:
-        """Load the real vectors that come with the package; see `wordbias.data`."""
+        """Load the sample vectors of the package; see `wordbias.data`."""
         from wordbias.data import sample_path
 
         return cls.load(sample_path())
@@ -129,12 +129,11 @@ class Embedding:
         Raises
         ------
         WordbiasError
-            If it is something else.
+            If the argument is no ``KeyedVectors``.
         """
         if not hasattr(keyed_vectors, "index_to_key"):
             raise WordbiasError(f"expected KeyedVectors, got {type(keyed_vectors).__name__}")
-        words, vectors = keyed_vectors.index_to_key, keyed_vectors.vectors
-        return cls(words, vectors, name)
+        return cls(keyed_vectors.index_to_key, keyed_vectors.vectors, name)
 
     def to_gensim(self) -> Any:
         """Make a gensim ``KeyedVectors`` with a copy of the vectors (extra `gensim`)."""
@@ -148,7 +147,7 @@ class Embedding:
 
     @property
     def dim(self) -> int:
-        """Number of dimensions."""
+        """Number of values of a word."""
         return int(self.vectors.shape[1])
 
     def __repr__(self) -> str:
@@ -171,7 +170,7 @@ class Embedding:
         Raises
         ------
         KeyError
-            If a word is missing; the message names the first one.
+            If a word is missing; the message has the first one.
         """
         several = [words] if isinstance(words, str) else _texts(words, self.name)
         for word in several:
@@ -184,15 +183,15 @@ class Embedding:
     def most_similar(
         self, word: str | Sequence[str] | ArrayLike, k: int = 10
     ) -> list[tuple[str, float]]:
-        """Return the nearest words by cosine, the nearest first.
+        """Return the nearest words by cosine similarity, the nearest first.
 
         Parameters
         ----------
         word
-            A word, several words, whose unit vectors are added, or a vector of shape ``(d,)``.
-            Words that are named are left out of the result.
+            A word, several words, whose unit vectors are added, or a vector of shape ``(d,)``. The
+            given words are left out of the result.
         k
-            Number of words to return.
+            Number of words.
 
         Raises
         ------
@@ -238,7 +237,7 @@ class Embedding:
         return np.array(found, np.intp), [word for word in words if word not in self.index]
 
     def take(self, words: Iterable[str]) -> NDArray[np.float32]:
-        """Return the vectors of words, all of them known, shape ``(len(words), d)``."""
+        """Return the vectors of words, shape ``(len(words), d)``; refuse a missing word."""
         rows, missing = self.rows(words)
         if missing:
             raise WordbiasError(f"{self.name} has no word {missing[0]!r}")
@@ -246,7 +245,7 @@ class Embedding:
         return vectors
 
     def subset(self, words: Iterable[str]) -> Embedding:
-        """Return the embedding of the known ones of some words, in the order given."""
+        """Return the embedding of the known ones of the words, in the order given."""
         rows, _ = self.rows(dict.fromkeys(words))
         if np.array_equal(rows, np.arange(len(self))):
             return self
@@ -255,21 +254,21 @@ class Embedding:
         )
 
     def with_vectors(self, vectors: ArrayLike, name: str | None = None) -> Embedding:
-        """Return the same words with other vectors, which are no longer those of a file."""
+        """Return the same words with other vectors, without file and report."""
         name = name or self.name
         made = _matrix(vectors, len(self), name)
         return self._changed(name=name, vectors=made, info=None, report=None)
 
     def with_report(self, report: Report) -> Embedding:
-        """Return the same embedding with the report of the function that made it."""
+        """Return the same embedding with a report."""
         return self._changed(report=report)
 
     def renamed(self, name: str) -> Embedding:
-        """Return the same embedding under another name, which results use."""
+        """Return the same embedding under another name."""
         return self._changed(name=name)
 
     def _changed(self, **values: Any) -> Embedding:
-        made = object.__new__(Embedding)  # the words need not be checked again
+        made = object.__new__(Embedding)  # the words need no second check
         for key, value in {**vars(self), **values}.items():
             object.__setattr__(made, key, value)
         return made
@@ -315,7 +314,7 @@ def as_embedding(source: EmbeddingLike) -> Embedding:
 
 
 def is_words_and_vectors(source: object) -> bool:
-    """Say whether something is a pair of words and an array of vectors."""
+    """Return whether an object is a pair of words and an array of vectors."""
     return (
         isinstance(source, (tuple, list))
         and len(source) == 2
@@ -327,14 +326,14 @@ def is_words_and_vectors(source: object) -> bool:
 def lazy(
     make: Callable[[], Embedding], name: str, shape: tuple[int, int], report: Report
 ) -> Embedding:
-    """Return an embedding that is made when its words or vectors are first used.
+    """Return an embedding that is loaded or computed when its words or vectors are first used.
 
     Parameters
     ----------
     make
-        Function that loads it from its file, or computes it.
+        Function that loads or computes the embedding.
     name, shape
-        Its name, and its shape ``(n, d)``.
+        Its name and shape ``(n, d)``, which are known before.
     report
         Report of the function that made it.
     """
@@ -354,11 +353,11 @@ EmbeddingLike = (
     | tuple[Sequence[str], ArrayLike]
     | Mapping[str, ArrayLike]
 )
-"""Types that functions take as an embedding."""
+"""Arguments that functions accept as an embedding."""
 
 
 def _texts(words: Any, name: str) -> tuple[str, ...]:
-    """Return words as a tuple of Python's texts, also if they are numpy's."""
+    """Return words as a tuple of str, also those of numpy."""
     several = isinstance(words, Iterable) and not isinstance(words, (str, bytes))
     found = tuple(words) if several else (words,)
     if not several or not all(issubclass(kind, str) for kind in set(map(type, found))):
@@ -367,7 +366,7 @@ def _texts(words: Any, name: str) -> tuple[str, ...]:
     return tuple(map(str, found)) if set(map(type, found)) - {str} else found
 
 
-def _refuse_not_finite(vectors: NDArray[np.float32], words: Sequence[str], name: str) -> None:
+def _check_finite(vectors: NDArray[np.float32], words: Sequence[str], name: str) -> None:
     with np.errstate(invalid="ignore"):
         fine = np.isfinite(vectors.sum(dtype=np.float64))
     if not fine:

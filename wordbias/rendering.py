@@ -1,4 +1,4 @@
-"""Tables and rows as text: for a terminal, a document or a machine."""
+"""Rendering of tables and rows: plain text, JSON, CSV, Markdown, HTML and LaTeX."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from wordbias.errors import printable
 
 @dataclass(frozen=True)
 class Table:
-    """A table for people: cells are text, which is wrapped where a terminal is too narrow.
+    """A table for people, with cells of text that a narrow terminal wraps.
 
     Attributes
     ----------
     title, columns, cells, note
-        Of these it consists.
+        Title, heads of the columns, rows of cells, and a note below.
     narrow
-        Returns the tables that a terminal of so many columns shows in its place.
+        Function from the width of a terminal to the tables shown there instead.
     """
 
     title: str
@@ -35,37 +35,16 @@ class Table:
     narrow: Callable[[int], Sequence[Table]] | None = field(default=None, repr=False)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Show it in IPython on a terminal."""
+        """Show the table in IPython on a terminal."""
         printer.text(as_text(self, terminal_width()))
 
     def _repr_html_(self) -> str:
-        """Show it in a notebook."""
+        """Show the table in a notebook."""
         return as_html(self)
 
 
-def as_json(value: Any, indent: int | None = None) -> str:
-    """Format a value as JSON; undefined values must be None, nan is refused."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False, default=str)
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
-def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Format rows as CSV, a column for every key that occurs."""
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    out = io.StringIO()
-    writer = csv.DictWriter(out, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
-    return out.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    """Write lists as JSON, which can be read back."""
-    return as_json(value) if isinstance(value, (list, tuple, dict)) else value
-
-
 def as_text(table: Table, width: int) -> str:
-    """Draw a table for a terminal, on which no cell can change what stands around it."""
+    """Return a table for a terminal of a width."""
     if table.narrow is not None:
         return "\n\n".join(as_text(part, width) for part in table.narrow(width))
     table = _drawable(table)
@@ -87,89 +66,8 @@ def as_text(table: Table, width: int) -> str:
     return "\n".join(lines)
 
 
-def _drawable(table: Table) -> Table:
-    """Put each cell on one line, with nothing in it that cannot be seen."""
-
-    def shown(text: str) -> str:
-        return printable(text).replace("\n", " ").replace("\t", " ")
-
-    columns, cells = map(shown, table.columns), [tuple(map(shown, row)) for row in table.cells]
-    return Table(shown(table.title), tuple(columns), cells, printable(table.note))
-
-
-_JOINTS = (" ", "/", ",", ";", "_")
-"""Behind which a cell may be broken: at the later ones only where it must be."""
-
-
-def _fitted(columns: Sequence[Sequence[str]], numeric: Sequence[bool], width: int) -> list[int]:
-    """Return how wide each column is drawn, without breaking a word.
-
-    Where they are too wide together the widest gives way, and numbers last.
-    """
-    widths = [max(map(len, column)) for column in columns]
-    least = [max(len(part) for cell in column for part in _parts(cell)) for column in columns]
-    while sum(widths) + 2 * len(widths) > width:
-        loose = [i for i, wide in enumerate(widths) if wide > least[i]]
-        loose = [i for i in loose if not numeric[i]] or loose
-        if not loose:
-            break
-        widths[max(loose, key=lambda i: widths[i])] -= 1
-    return widths
-
-
-def _parts(text: str, joints: Sequence[str] = _JOINTS) -> list[str]:
-    """Return what of a text may stand on a line of its own."""
-    if not joints:
-        return [text.strip()]
-    return [end for part in _behind(text, joints[0]) for end in _parts(part, joints[1:])]
-
-
-def _behind(text: str, joint: str) -> list[str]:
-    """Split a text behind a joint, which stays with what it ends."""
-    return re.findall(f"[^{joint}]*{joint}+|[^{joint}]+", text) or [text]
-
-
-def _lines(text: str, width: int, joints: Sequence[str] = _JOINTS) -> list[str]:
-    """Break a cell into lines, at the first joints that make it fit."""
-    if len(text.rstrip()) <= width or not joints:
-        return [text]
-    lines: list[str] = []
-    for part in _behind(text, joints[0]):
-        if lines and len((lines[-1] + part).rstrip()) <= width:
-            lines[-1] += part
-        else:
-            lines += _lines(part, width, joints[1:])
-    return lines
-
-
-def how_many(count: int, one: str, several: str = "") -> str:
-    """Say ``1 row`` and ``2,000 rows``; what has no plural in -s, or goes on, is given whole."""
-    return f"{count:,} {one if count == 1 else several or one + 's'}"
-
-
-def terminal_width() -> int:
-    """Return how many columns there are to write in, 100 at most."""
-    return min(shutil.get_terminal_size((100, 24)).columns, 100)
-
-
-def paragraph(lines: Sequence[str], width: int) -> list[str]:
-    """Wrap lines into one part of a page, or none if there are none."""
-    return ["\n".join(_wrap(line, width) for line in lines)] if lines else []
-
-
-def _wrap(text: str, width: int, indent: str = "") -> str:
-    return textwrap.fill(
-        text,
-        width,
-        initial_indent=indent,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-
-
 def as_markdown(table: Table, width: int) -> str:
-    """Draw a table in Markdown; the width does not matter."""
+    """Return a table in Markdown; the width does not matter."""
     table = _drawable(table)
 
     def line(cells: Sequence[str]) -> str:
@@ -185,7 +83,7 @@ def as_markdown(table: Table, width: int) -> str:
 
 
 def as_html(table: Table) -> str:
-    """Draw a table for a notebook."""
+    """Return a table in HTML, for a notebook."""
     table = _drawable(table)
 
     def line(cells: Sequence[str], tag: str) -> str:
@@ -201,13 +99,8 @@ def as_html(table: Table) -> str:
     return "\n".join([*lines, *([as_paragraph(table.note)] if table.note else [])])
 
 
-def as_paragraph(text: str) -> str:
-    """Return a line as HTML."""
-    return f"<p>{escape(printable(text))}</p>"
-
-
 def as_latex(table: Table, width: int) -> str:
-    """Draw a table in LaTeX; the width does not matter."""
+    """Return a table in LaTeX; the width does not matter."""
     table = _drawable(table)
 
     def line(cells: Sequence[str]) -> str:
@@ -218,6 +111,108 @@ def as_latex(table: Table, width: int) -> str:
     lines += [rf"\begin{{tabular}}{{{columns}}}", r"\hline", line(table.columns), r"\hline"]
     lines += [*map(line, table.cells), r"\hline", r"\end{tabular}"]
     return "\n".join([*lines, *([f"% {table.note}"] if table.note else []), r"\end{table}"])
+
+
+def as_json(value: Any, indent: int | None = None) -> str:
+    """Return a value as JSON; undefined values must be None, nan is refused."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False, default=str)
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows as CSV, with a column for every key that occurs."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    out = io.StringIO()
+    writer = csv.DictWriter(out, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
+    return out.getvalue()
+
+
+def as_paragraph(text: str) -> str:
+    """Return a text as a paragraph of HTML."""
+    return f"<p>{escape(printable(text))}</p>"
+
+
+def paragraph(lines: Sequence[str], width: int) -> list[str]:
+    """Return lines wrapped as one paragraph, in a list that is empty without lines."""
+    return ["\n".join(_wrap(line, width) for line in lines)] if lines else []
+
+
+def how_many(count: int, one: str, several: str = "") -> str:
+    """Return ``1 row`` or ``2,000 rows``; other plurals than in -s are given as `several`."""
+    return f"{count:,} {one if count == 1 else several or one + 's'}"
+
+
+def terminal_width() -> int:
+    """Return the width of the terminal in characters, at most 100."""
+    return min(shutil.get_terminal_size((100, 24)).columns, 100)
+
+
+def _drawable(table: Table) -> Table:
+    """Return a table with each cell on one line and without unprintable characters."""
+
+    def shown(text: str) -> str:
+        return printable(text).replace("\n", " ").replace("\t", " ")
+
+    columns, cells = map(shown, table.columns), [tuple(map(shown, row)) for row in table.cells]
+    return Table(shown(table.title), tuple(columns), cells, printable(table.note))
+
+
+_JOINTS = (" ", "/", ",", ";", "_")
+"""Characters after which a cell may be broken; a later one only if the earlier do not suffice."""
+
+
+def _fitted(columns: Sequence[Sequence[str]], numeric: Sequence[bool], width: int) -> list[int]:
+    """Return the width of each column, without breaking a word.
+
+    If the columns are too wide together, the widest are narrowed, columns of numbers last.
+    """
+    widths = [max(map(len, column)) for column in columns]
+    least = [max(len(part) for cell in column for part in _parts(cell)) for column in columns]
+    while sum(widths) + 2 * len(widths) > width:
+        loose = [i for i, wide in enumerate(widths) if wide > least[i]]
+        loose = [i for i in loose if not numeric[i]] or loose
+        if not loose:
+            break
+        widths[max(loose, key=lambda i: widths[i])] -= 1
+    return widths
+
+
+def _parts(text: str, joints: Sequence[str] = _JOINTS) -> list[str]:
+    """Return the parts of a text between which it may be broken."""
+    if not joints:
+        return [text.strip()]
+    return [end for part in _split_after(text, joints[0]) for end in _parts(part, joints[1:])]
+
+
+def _split_after(text: str, joint: str) -> list[str]:
+    """Split a text after each joint."""
+    return re.findall(f"[^{joint}]*{joint}+|[^{joint}]+", text) or [text]
+
+
+def _lines(text: str, width: int, joints: Sequence[str] = _JOINTS) -> list[str]:
+    """Break a cell into lines, at the first joints that make it fit."""
+    if len(text.rstrip()) <= width or not joints:
+        return [text]
+    lines: list[str] = []
+    for part in _split_after(text, joints[0]):
+        if lines and len((lines[-1] + part).rstrip()) <= width:
+            lines[-1] += part
+        else:
+            lines += _lines(part, width, joints[1:])
+    return lines
+
+
+def _wrap(text: str, width: int, indent: str = "") -> str:
+    return textwrap.fill(
+        text,
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 _TEX = {
@@ -240,3 +235,8 @@ _TEX = {
 
 def _tex(text: str) -> str:
     return "".join(_TEX.get(character, character) for character in text)
+
+
+def _cell(value: Any) -> Any:
+    """Return lists as JSON, which can be read back."""
+    return as_json(value) if isinstance(value, (list, tuple, dict)) else value

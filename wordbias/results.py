@@ -1,4 +1,4 @@
-"""Results: rows for machines, tables for people, and the origin of both."""
+"""Results: rows for machines, tables for people, and their provenance."""
 
 from __future__ import annotations
 
@@ -43,10 +43,8 @@ _SUFFIXES = {
     ".html": "html",
     ".htm": "html",
 }
-
 SCHEMA = 2
-"""Version of the keys below; version 1 had no number, and internal names of some arguments."""
-
+"""Version of the keys of a report; version 1 had no number and internal names of arguments."""
 LIMITS = (
     "These measures compare two groups only, as their word lists do; people in neither group are "
     "not measured. A value near neutral is no proof of fairness: a measure detects only the bias "
@@ -62,7 +60,7 @@ class Row:
     Parameters
     ----------
     subject : str
-        Name of the embedding, model or data measured.
+        Name of the embedding or model.
     measure : str
         Name of the measure.
     value : float or None
@@ -86,15 +84,13 @@ class Row:
     details: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        """Show the value, its interval and the keys in which rows of its measure differ."""
+        """Show the names, the value and its interval."""
         found = self.details
-        differing = [
-            f"{key} {found[key]}" for key in ("stage", "set", "layer", "word") if key in found
-        ]
+        names = [f"{key} {found[key]}" for key in ("stage", "set", "layer", "word") if key in found]
         low, high = found.get("low"), found.get("high")
         ends = "" if low is None or high is None else f" [{number(low)}, {number(high)}]"
-        named = ", ".join([self.subject, self.measure, *differing])
-        return on_a_line(f"<Row {named}: {number(self.value)}{ends}>")
+        title = ", ".join([self.subject, self.measure, *names])
+        return on_a_line(f"<Row {title}: {number(self.value)}{ends}>")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row as one flat dictionary."""
@@ -104,14 +100,14 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """Results of a function or a command of wordbias.
+    """Result of a function or command of wordbias.
 
-    It is printed as tables, also in a notebook.
+    It prints as a table, and shows as one in a notebook.
 
     Parameters
     ----------
     command : str
-        Function that was called; by default the public one that makes the report.
+        Name of the function; by default the public function that is running.
     arguments : mapping
         Arguments of the call.
     inputs : mapping
@@ -123,11 +119,11 @@ class Report:
     heading, closing : sequence of str
         Lines above and below the tables.
     seed : int, optional
-        Seed of everything random.
+        Random seed.
     notes : sequence of str
-        Cautions for readers of the values.
+        Notes that a reader of the values needs.
     picture : callable, optional
-        Function that draws it on axes or on a new figure, if not as intervals.
+        Function that draws the report on axes or a new figure, in place of values with intervals.
 
     Examples
     --------
@@ -163,7 +159,7 @@ class Report:
         object.__setattr__(self, "rows", [_with_reasons(row, spelled) for row in self.rows])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything but the tables."""
+        """Return the report without its tables, as JSON stores it."""
         return {
             "schema": SCHEMA,
             "wordbias": __version__,
@@ -198,7 +194,7 @@ class Report:
         Raises
         ------
         KeyError
-            If there is no such measure; the message names the known ones.
+            If there is no such measure; the message has those of the report.
         """
         found = [row for row in self.rows if row.measure == measure]
         if not found:
@@ -208,8 +204,8 @@ class Report:
 
     def _further(self) -> list[str]:
         """Return the notes that are not below a table already."""
-        under = {table.note for table in self.tables}
-        return [line for line in self.notes if line not in under]
+        shown = {table.note for table in self.tables}
+        return [line for line in self.notes if line not in shown]
 
     def _repr_html_(self) -> str:
         """Show the tables in a notebook."""
@@ -223,7 +219,7 @@ class Report:
         printer.text(f"{self}{notes}".strip("\n") or repr(self))
 
     def to_frame(self) -> pandas.DataFrame:
-        """Return a pandas frame with one line per value and flat columns.
+        """Return a pandas frame with one line for each value and flat columns.
 
         A mapping within a row gives a column for each of its keys: ``n_female``, ``n_male``.
 
@@ -237,9 +233,9 @@ class Report:
         return frame
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the values with their intervals, the chance levels and the neutral value.
+        """Draw the values with their intervals, chance and the neutral value.
 
-        Results of `probe` have another picture: code length over the data, and compression.
+        A report of `probe` has a figure of its own: bits along the data, and compression.
 
         Parameters
         ----------
@@ -260,13 +256,13 @@ class Report:
         return forest_plot(self, ax)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the report, in the format of the suffix.
+        """Write the report in the format of the suffix.
 
         Parameters
         ----------
         path
             ``.json``, ``.jsonl`` and ``.csv`` for machines, ``.md``, ``.tex`` and ``.txt`` for
-            people, ``.html`` for a page with pictures.
+            people, ``.html`` for a page with figures.
 
         Raises
         ------
@@ -292,7 +288,7 @@ class Report:
             file.write(text.encode("utf-8", "backslashreplace"))
 
     def page(self) -> str:
-        """Return the report as one HTML page with pictures, which contains its data."""
+        """Return the report as one HTML page with figures and its data."""
         from wordbias.pages.document import Document
         from wordbias.pages.page import render_page
 
@@ -322,17 +318,24 @@ class Report:
 
 
 def _with_reasons(row: Row, spelled: Callable[[str], str]) -> Row:
-    """Spell the arguments that a row's reasons name as the caller does."""
-    said = {
+    """Return a row with the options in its reasons spelled as the caller writes them."""
+    reasons = {
         key: spelled(text)
         for key, text in row.details.items()
         if key.endswith("reason") and isinstance(text, str)
     }
-    return replace(row, details={**row.details, **said}) if said else row
+    return replace(row, details={**row.details, **reasons}) if reasons else row
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python and numpy."""
+    import numpy
+
+    return {"python": platform.python_version(), "numpy": numpy.__version__}
 
 
 def flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row with columns in place of mappings, and texts in place of lists."""
+    """Return a row with a key for each key of its mappings, and its lists as text."""
     found: dict[str, Any] = {}
     for key, value in row.items():
         if isinstance(value, Mapping):
@@ -344,15 +347,8 @@ def flat(row: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of Python and of numpy."""
-    import numpy
-
-    return {"python": platform.python_version(), "numpy": numpy.__version__}
-
-
 def number(value: float | None, digits: int = 4) -> str:
-    """Format a value for people, an undefined one as a dash."""
+    """Return a number as text for people; None as a dash."""
     if value is None:
         return "–"
     text = f"{value:.{digits}f}"

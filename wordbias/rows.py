@@ -1,9 +1,4 @@
-"""Reading of rows that commands printed, and of tables of published values.
-
-Results of many embeddings side by side, as in Dawkins (2021), Table 6.
-
-Correlations between the measures of many embeddings, as in Dawkins (2021), Table 5.
-"""
+"""Reading of result rows: the output of commands, and tables of published values."""
 
 from __future__ import annotations
 
@@ -26,9 +21,15 @@ Found = Mapping[str, Any]
 
 
 class Source(NamedTuple):
-    """Results: their `rows` have a subject, a measure, a value and distinguishing details.
+    """Results of one file or report.
 
-    `kind` is JSON, JSONL, CSV rows, CSV table or Report, which has no hash.
+    Attributes
+    ----------
+    path, kind, sha256
+        The file, its kind (JSON, JSONL, CSV rows, CSV table or Report) and its hash; a report has
+        a name and no hash.
+    rows
+        Rows with a subject, a measure, a value and other keys.
     """
 
     path: str
@@ -49,7 +50,7 @@ def read_source(path: Path) -> Source:
     Raises
     ------
     WordbiasError
-        If the file cannot be used; the message names the line and column, or the row.
+        If the file is not usable; the message has the line and column, or the row.
     """
     try:
         data = read_bounded(path)
@@ -67,7 +68,7 @@ def read_source(path: Path) -> Source:
 
 
 def source_of(found: Mapping[str, Any], name: str) -> Source:
-    """Make a source of a report's `wordbias.results.Report.to_dict`, as of a file."""
+    """Return the results of a report, as `wordbias.results.Report.to_dict` returns it."""
     rows = [_checked(row, f"{name}: row {i}") for i, row in enumerate(found["rows"], 1)]
     return Source(name, "Report", "", _of_subjects(rows, name))
 
@@ -194,5 +195,5 @@ def _number(text: str, where: str) -> float | None:
 
 
 def given(row: Found, key: str) -> bool:
-    """Say whether a row has a value for `key`; in CSV missing values are empty."""
+    """Return whether a row has a value for a key; in CSV a missing value is an empty cell."""
     return row.get(key) not in (None, "")

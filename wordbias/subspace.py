@@ -1,13 +1,9 @@
-"""The one idea everything here runs through: a subspace with an information weight a direction.
+"""Subspace with an information weight for each direction: the basis of measures and methods.
 
-Measured along, it is MIDB; removed softly, it is MISP; removed whole, it is a projection.
-
-Principal components as directions of a subspace: ranked, oriented, weighed.
-
-Which differences a subspace is fitted to: of two groups, of pairs, within sets, of means.
-
-Each function returns the principal components of its differences, the rows of a basis of shape
-``(k, d)``, and their shares ``(k,)`` of the **total** variance, not of what the `k` keep.
+MIDB measures along a subspace, MISP removes it by its weights, and a projection removes it whole.
+The functions `of_groups`, `of_pairs`, `of_sets` and `of_means` return the principal components of
+differences, the rows of a basis of shape ``(k, d)``, and their shares ``(k,)`` of the **total**
+variance, not of the variance that the `k` components keep.
 """
 
 from __future__ import annotations
@@ -26,187 +22,7 @@ from wordbias.errors import WordbiasError, on_a_line
 from wordbias.formats.stored import SUBSPACE, reading, write
 
 Float = NDArray[np.float64]
-
 _TIE = 1e-6
-
-
-def principal(
-    rows: Float, towards: Float, dims: int, noise: float, what: str
-) -> tuple[Float, Float]:
-    """Principal components of ``rows.T @ rows``, oriented, with their shares of its trace.
-
-    Parameters
-    ----------
-    rows
-        Shape ``(n, d)``.
-    towards
-        Where components point, shape ``(d,)``; see `orient`.
-    dims
-        Number of components `k`.
-    noise
-        What is not longer than this, the rounding of the vectors, is no component.
-    what
-        What the rows are, for the message.
-
-    Returns
-    -------
-    basis, shares
-        Shapes ``(k, d)`` and ``(k,)``.
-
-    Raises
-    ------
-    WordbiasError
-        If the rows span fewer than `dims` components.
-    """
-    with blas_threads(1):  # a matrix this small waits longer for threads than it gains by them
-        _, s, vt = np.linalg.svd(rows, full_matrices=False)
-    variance = s**2
-    rank = int((s > max(noise, s[0] * max(rows.shape) * np.finfo(float).eps)).sum())
-    if not 1 <= dims <= rank:
-        raise WordbiasError(
-            f"{dims} components asked for, but {what} span {rank} of "
-            f"{rows.shape[1]} dimensions; ask for fewer (--dims) or give more words"
-        )
-    return orient(vt[:dims], towards), variance[:dims] / variance.sum()
-
-
-def orient(basis: Float, towards: Float) -> Float:
-    """Fix the sign of each row: towards a vector, or by its largest coordinate on a tie.
-
-    A tie is a cosine below 1e-6, where the sign of the inner product is rounding noise.
-    """
-    inner = basis @ towards
-    largest = basis[np.arange(len(basis)), np.abs(basis).argmax(axis=1)]
-    tie = np.abs(inner) <= _TIE * np.linalg.norm(towards)
-    return basis * np.where(np.where(tie, largest, inner) < 0, -1.0, 1.0)[:, None]
-
-
-def of_groups(
-    first: ArrayLike, second: ArrayLike, dims: int, *, center: bool
-) -> tuple[Float, Float]:
-    r"""Components of all pairwise differences of two groups (Dawkins 2021, section 4).
-
-    Those of ``{f_j - m_k}`` over all pairs, in closed form from the groups' moments:
-
-    .. math:: C = \mathrm{Cov}(F) + \mathrm{Cov}(M) \; [+ \; \Delta\Delta^\top],
-              \quad \Delta = \bar f - \bar m
-
-    Parameters
-    ----------
-    first, second
-        Vectors of the groups, shapes ``(n, d)`` and ``(m, d)``.
-    dims
-        Number of components `k`.
-    center
-        False adds the bracketed term: the components of f − m and their mirror images m − f, whose
-        mean is zero. True leaves it out, as the paper's PCA of f − m alone does, which centres.
-
-    Raises
-    ------
-    WordbiasError
-        If a group has fewer than two vectors, `dims` exceeds the rank, or nothing varies.
-    """
-    f, m = matrix(first), matrix(second)
-    if min(len(f), len(m)) < 2 or f.shape[1] != m.shape[1]:
-        raise WordbiasError(
-            "expected two groups of at least two vectors of the same dimension, "
-            f"got the shapes {f.shape} and {m.shape}"
-        )
-    f_mean, m_mean = f.mean(0), m.mean(0)
-    rows = [(f - f_mean) / np.sqrt(len(f)), (m - m_mean) / np.sqrt(len(m))]
-    if not center:
-        rows.append((f_mean - m_mean)[None])
-    noise = max(rounding(first), rounding(second))
-    what = f"the differences of {len(f)} and {len(m)} vectors"
-    return principal(np.concatenate(rows), f_mean - m_mean, dims, noise, what)
-
-
-def of_pairs(first: ArrayLike, second: ArrayLike, dims: int) -> tuple[Float, Float]:
-    """Components of ± half the differences of pairs (Bolukbasi et al. 2016).
-
-    Parameters
-    ----------
-    first, second
-        Vectors of the pairs' first and second words, both ``(n, d)``.
-    dims
-        Number of components `k`.
-
-    Raises
-    ------
-    WordbiasError
-        If the shapes do not fit, `dims` exceeds the rank, or nothing differs.
-    """
-    a, b = matrix(first), matrix(second)
-    if a.shape != b.shape or not len(a):
-        raise WordbiasError(f"expected pairs of vectors, got the shapes {a.shape} and {b.shape}")
-    half = (a - b) / 2
-    noise = max(rounding(first), rounding(second))
-    return principal(half, half.mean(0), dims, noise, f"{len(a)} differences")
-
-
-def of_sets(sets: Sequence[ArrayLike], dims: int) -> tuple[Float, Float]:
-    """Components of all vectors, each less the mean of its set (Manzini et al. 2019).
-
-    Parameters
-    ----------
-    sets
-        Vectors of each set, shape ``(n_i, d)``, n_i ≥ 2.
-    dims
-        Number of components `k`.
-
-    Raises
-    ------
-    WordbiasError
-        If the shapes do not fit, `dims` exceeds the rank, or nothing differs.
-    """
-    vectors = [matrix(x) for x in sets]
-    if not vectors or min(map(len, vectors)) < 2 or len({x.shape[1] for x in vectors}) > 1:
-        raise WordbiasError(
-            "expected sets of at least two vectors of one dimension, got the shapes "
-            f"{_shapes(vectors)}"
-        )
-    rows = np.concatenate([x - x.mean(0) for x in vectors])
-    first = np.mean([x[0] - x.mean(0) for x in vectors], axis=0)
-    noise = max(map(rounding, sets))
-    return principal(rows, first, dims, noise, f"{len(sets)} sets of words")
-
-
-def of_means(groups: Sequence[ArrayLike], dims: int | None) -> tuple[Float, Float]:
-    r"""Components of the groups' means around their mean.
-
-    .. math:: B = \sum_j (\bar x_j - \bar{\bar x})(\bar x_j - \bar{\bar x})^\top,
-              \quad \bar{\bar x} = \tfrac1k \sum_j \bar x_j
-
-    Parameters
-    ----------
-    groups
-        Vectors of two groups or more, shape ``(n_j, d)`` each.
-    dims
-        Number of components; by default all in which the means can differ, k − 1.
-
-    Raises
-    ------
-    WordbiasError
-        If the shapes do not fit, or the means differ in fewer components, or not at all.
-    """
-    vectors = [matrix(x) for x in groups]
-    if len(vectors) < 2 or min(map(len, vectors)) < 1 or len({x.shape[1] for x in vectors}) > 1:
-        raise WordbiasError(
-            "expected two groups of vectors or more, of one dimension, got the shapes "
-            f"{_shapes(vectors)}"
-        )
-    means = np.stack([x.mean(0) for x in vectors])
-    rows = means - means.mean(0)
-    noise = max(map(rounding, groups))
-    what = f"the means of {len(means)} groups"
-    k = min(len(means) - 1, means.shape[1]) if dims is None else dims
-    return principal(rows, rows[0], k, noise, what)
-
-
-def _shapes(vectors: Sequence[Float]) -> str:
-    return ", ".join(str(x.shape) for x in vectors) or "none"
-
-
 _ORTHONORMAL = 1e-4  # also takes a basis that was stored as float16
 
 
@@ -219,8 +35,8 @@ class Subspace:
     basis : array of shape (k, d)
         Orthonormal rows.
     weights : array of shape (k,)
-        Each in [0, 1]. From a fit, the share of the **total** variance that lies
-        along a direction, not of the variance that the `k` directions keep.
+        Each in [0, 1]. After a fit, the share of the **total** variance along a
+        direction, not of the variance that the `k` directions keep.
 
     Raises
     ------
@@ -271,11 +87,11 @@ class Subspace:
         dims
             Number of components `k`.
         center
-            By default the differences f − m stand beside their mirror images m − f, which say the
-            same: their mean is zero, nothing is centred, and the difference between the groups is
-            kept. True is the paper's PCA of f − m alone, which centres: the difference between the
-            groups' means drops out, and the components describe how vectors vary *within* the
-            groups. See `wordbias.subspace.of_groups` for the formula.
+            By default the differences f − m are taken together with m − f, so that their mean is
+            zero, nothing is centred, and the difference between the groups' means is kept. True is
+            the paper's PCA of f − m alone, which is centred: the difference between the means drops
+            out, and the components describe how vectors vary *within* the groups. See
+            `wordbias.subspace.of_groups` for the formula.
         """
         return cls(*of_groups(first, second, dims, center=center))
 
@@ -289,24 +105,25 @@ class Subspace:
 
     @classmethod
     def from_sets(cls, sets: Sequence[ArrayLike], dims: int = 2) -> Subspace:
-        """Fit to what the members of each set differ in (Manzini et al. 2019).
+        """Fit to the differences of the members within each set (Manzini et al. 2019).
 
-        Of vectors ``(n_i, d)``, n_i ≥ 2, each is taken less the mean of its set. With sets of two
-        this is `from_pairs`. Components point towards the sets' first members.
+        The mean of its set is subtracted from each vector; a set has the shape ``(n_i, d)``,
+        n_i ≥ 2. With sets of two this is `from_pairs`. Components point towards the sets' first
+        members.
         """
         return cls(*of_sets(sets, dims))
 
     @classmethod
     def from_means(cls, groups: Sequence[ArrayLike], dims: int | None = None) -> Subspace:
-        """Fit to what the means of groups differ in: the space that they span around their mean.
+        """Fit to the differences of the groups' means: the space that they span around their mean.
 
-        Every group counts alike, however many words it has. The k means differ in k − 1 directions
-        at most; taken out whole, all of these, the means are equal. For two groups it is the
+        Every group counts the same, however many words it has. The k means differ in at most k − 1
+        directions; removing all of these makes the means equal. For two groups it is the
         difference of their means. Components point towards the first group's mean; their weights
         are shares of this variance *between* the means.
 
-        `groups` are the vectors of two or more, shape ``(n_j, d)`` each; `dims` is by default all
-        components in which the means differ.
+        `groups` are the vectors of two or more groups, shape ``(n_j, d)`` each; `dims` is by
+        default all components in which the means differ.
         """
         return cls(*of_means(groups, dims))
 
@@ -321,12 +138,12 @@ class Subspace:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Subspace:
-        """Read what `save` wrote.
+        """Read a file of `save`.
 
         Raises
         ------
         WordbiasError
-            If there is no such file or it holds something else.
+            If there is no such file or it is no subspace.
         """
         with reading(path, SUBSPACE) as (tensors, _):
             return cls(tensors["basis"], tensors["weights"])
@@ -348,12 +165,12 @@ class Subspace:
     def like(self, x: Any) -> Subspace:
         """Return the same subspace in the array library, dtype and device of `x`.
 
-        Arrays of integers are met with float64.
+        For an array of integers the result is float64.
         """
         basis, weights = like(self.basis, x), like(self.weights, x)
         if basis is self.basis and weights is self.weights:
             return self
-        made = object.__new__(type(self))  # what was checked before it was cast is not again
+        made = object.__new__(type(self))  # checked before it was cast
         object.__setattr__(made, "basis", basis)
         object.__setattr__(made, "weights", weights)
         return made
@@ -375,9 +192,186 @@ class Subspace:
         along = x @ self.basis.T
         if not hard:
             along = along * self.weights
-        # the product with one row is a few times quicker element by element
+        # with one row, multiplying element by element is a few times faster
         return x - (along * self.basis[0] if len(self.basis) == 1 else along @ self.basis)
 
     def with_weights(self, weights: ArrayLike) -> Subspace:
         """Return the same directions with other weights."""
         return Subspace(self.basis, np.asarray(weights, np.float64))
+
+
+def of_groups(
+    first: ArrayLike, second: ArrayLike, dims: int, *, center: bool
+) -> tuple[Float, Float]:
+    r"""Return the components of all pairwise differences of two groups (Dawkins 2021, section 4).
+
+    The components of ``{f_j - m_k}`` over all pairs, in closed form from the groups' moments:
+
+    .. math:: C = \mathrm{Cov}(F) + \mathrm{Cov}(M) \; [+ \; \Delta\Delta^\top],
+              \quad \Delta = \bar f - \bar m
+
+    Parameters
+    ----------
+    first, second
+        Vectors of the groups, shapes ``(n, d)`` and ``(m, d)``.
+    dims
+        Number of components `k`.
+    center
+        False adds the bracketed term: the differences f − m together with m − f, whose mean is
+        zero. True leaves it out: the paper's PCA of f − m alone, which is centred.
+
+    Raises
+    ------
+    WordbiasError
+        If a group has fewer than two vectors, `dims` exceeds the rank, or nothing varies.
+    """
+    f, m = matrix(first), matrix(second)
+    if min(len(f), len(m)) < 2 or f.shape[1] != m.shape[1]:
+        raise WordbiasError(
+            "expected two groups of at least two vectors of the same dimension, "
+            f"got the shapes {f.shape} and {m.shape}"
+        )
+    f_mean, m_mean = f.mean(0), m.mean(0)
+    rows = [(f - f_mean) / np.sqrt(len(f)), (m - m_mean) / np.sqrt(len(m))]
+    if not center:
+        rows.append((f_mean - m_mean)[None])
+    noise = max(rounding(first), rounding(second))
+    what = f"the differences of {len(f)} and {len(m)} vectors"
+    return principal(np.concatenate(rows), f_mean - m_mean, dims, noise, what)
+
+
+def of_pairs(first: ArrayLike, second: ArrayLike, dims: int) -> tuple[Float, Float]:
+    """Return the components of ± half the differences of pairs (Bolukbasi et al. 2016).
+
+    Parameters
+    ----------
+    first, second
+        Vectors of the pairs' first and second words, both ``(n, d)``.
+    dims
+        Number of components `k`.
+
+    Raises
+    ------
+    WordbiasError
+        If the shapes do not fit, `dims` exceeds the rank, or nothing differs.
+    """
+    a, b = matrix(first), matrix(second)
+    if a.shape != b.shape or not len(a):
+        raise WordbiasError(f"expected pairs of vectors, got the shapes {a.shape} and {b.shape}")
+    half = (a - b) / 2
+    noise = max(rounding(first), rounding(second))
+    return principal(half, half.mean(0), dims, noise, f"{len(a)} differences")
+
+
+def of_sets(sets: Sequence[ArrayLike], dims: int) -> tuple[Float, Float]:
+    """Return the components of all vectors, each minus the mean of its set (Manzini et al. 2019).
+
+    Parameters
+    ----------
+    sets
+        Vectors of each set, shape ``(n_i, d)``, n_i ≥ 2.
+    dims
+        Number of components `k`.
+
+    Raises
+    ------
+    WordbiasError
+        If the shapes do not fit, `dims` exceeds the rank, or nothing differs.
+    """
+    vectors = [matrix(x) for x in sets]
+    if not vectors or min(map(len, vectors)) < 2 or len({x.shape[1] for x in vectors}) > 1:
+        raise WordbiasError(
+            "expected sets of at least two vectors of one dimension, got the shapes "
+            f"{_shapes(vectors)}"
+        )
+    rows = np.concatenate([x - x.mean(0) for x in vectors])
+    first = np.mean([x[0] - x.mean(0) for x in vectors], axis=0)
+    noise = max(map(rounding, sets))
+    return principal(rows, first, dims, noise, f"{len(sets)} sets of words")
+
+
+def of_means(groups: Sequence[ArrayLike], dims: int | None) -> tuple[Float, Float]:
+    r"""Return the components of the groups' means around their mean.
+
+    .. math:: B = \sum_j (\bar x_j - \bar{\bar x})(\bar x_j - \bar{\bar x})^\top,
+              \quad \bar{\bar x} = \tfrac1k \sum_j \bar x_j
+
+    Parameters
+    ----------
+    groups
+        Vectors of two groups or more, shape ``(n_j, d)`` each.
+    dims
+        Number of components; by default k − 1, the most in which k means can differ.
+
+    Raises
+    ------
+    WordbiasError
+        If the shapes do not fit, or the means differ in fewer components, or not at all.
+    """
+    vectors = [matrix(x) for x in groups]
+    if len(vectors) < 2 or min(map(len, vectors)) < 1 or len({x.shape[1] for x in vectors}) > 1:
+        raise WordbiasError(
+            "expected two groups of vectors or more, of one dimension, got the shapes "
+            f"{_shapes(vectors)}"
+        )
+    means = np.stack([x.mean(0) for x in vectors])
+    rows = means - means.mean(0)
+    noise = max(map(rounding, groups))
+    what = f"the means of {len(means)} groups"
+    k = min(len(means) - 1, means.shape[1]) if dims is None else dims
+    return principal(rows, rows[0], k, noise, what)
+
+
+def _shapes(vectors: Sequence[Float]) -> str:
+    return ", ".join(str(x.shape) for x in vectors) or "none"
+
+
+def principal(
+    rows: Float, towards: Float, dims: int, noise: float, what: str
+) -> tuple[Float, Float]:
+    """Return the oriented principal components of ``rows.T @ rows`` and their shares of its trace.
+
+    Parameters
+    ----------
+    rows
+        Shape ``(n, d)``.
+    towards
+        Vector that the components point towards, shape ``(d,)``; see `orient`.
+    dims
+        Number of components `k`.
+    noise
+        Bound of the rounding error; a shorter component does not count.
+    what
+        Name of the rows in the message.
+
+    Returns
+    -------
+    basis, shares
+        Shapes ``(k, d)`` and ``(k,)``.
+
+    Raises
+    ------
+    WordbiasError
+        If the rows span fewer than `dims` components.
+    """
+    with blas_threads(1):  # threads do not pay for a matrix this small
+        _, s, vt = np.linalg.svd(rows, full_matrices=False)
+    variance = s**2
+    rank = int((s > max(noise, s[0] * max(rows.shape) * np.finfo(float).eps)).sum())
+    if not 1 <= dims <= rank:
+        raise WordbiasError(
+            f"{dims} components asked for, but {what} span {rank} of "
+            f"{rows.shape[1]} dimensions; ask for fewer (--dims) or give more words"
+        )
+    return orient(vt[:dims], towards), variance[:dims] / variance.sum()
+
+
+def orient(basis: Float, towards: Float) -> Float:
+    """Fix the sign of each row: towards a vector, or by its largest coordinate on a tie.
+
+    A tie is a cosine below 1e-6, where the sign of the inner product is rounding noise.
+    """
+    inner = basis @ towards
+    largest = basis[np.arange(len(basis)), np.abs(basis).argmax(axis=1)]
+    tie = np.abs(inner) <= _TIE * np.linalg.norm(towards)
+    return basis * np.where(np.where(tie, largest, inner) < 0, -1.0, 1.0)[:, None]

@@ -1,7 +1,7 @@
-"""Lines of text tables and of JSON lines, of which none may be longer than so many bytes.
+"""Lines of text files, with a limit on their length.
 
-A line that is too long is refused while it is read: what does not end after a few megabytes is
-looked through for its end before it is read whole.
+A line that is too long is refused while it is read: after a few megabytes its end is searched
+before it is held in memory whole.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import IO, Any
 from wordbias.errors import WordbiasError
 
 LONGEST = 64_000_000
-"""Bytes of a line, unless `set_longest_line` says otherwise."""
+"""Default limit of a line in bytes; see `set_longest_line`."""
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-"""What opens a file by its suffix; `open` opens the others."""
+"""Functions that open a compressed file, by suffix; others are opened by `open`."""
 HELD = 1 << 22
 """Bytes of a line that are read before its length is checked."""
 STEP = 1 << 18
-"""Bytes that are read at a time while a longer line is measured."""
+"""Bytes that are read at a time while the end of a longer line is searched."""
 _longest = LONGEST
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
@@ -34,7 +34,7 @@ def parse_size(text: str) -> int:
     Raises
     ------
     WordbiasError
-        If it is none, or has no unit.
+        If it is no size, or has no unit.
     """
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?B|[KMGT])", text.strip().upper())
     if match is None:
@@ -43,18 +43,18 @@ def parse_size(text: str) -> int:
 
 
 def set_longest_line(size: int | None) -> None:
-    """Set how many bytes a line may have, for the whole process; None means `LONGEST`."""
+    """Set the limit of a line in bytes for the whole process; None for `LONGEST`."""
     global _longest
     _longest = LONGEST if size is None else size
 
 
 def longest_line() -> int:
-    """Return how many bytes a line may have."""
+    """Return the limit of a line in bytes."""
     return _longest
 
 
 def read_bounded(path: str | os.PathLike[str], opener: Callable[..., Any] = open) -> bytes:
-    """Read a whole file, with one of `OPENERS` if it is compressed.
+    """Read a whole file; `opener` is one of `OPENERS` if it is compressed.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def read_bounded(path: str | os.PathLike[str], opener: Callable[..., Any] = open
     with opener(path, "rb") as stream:
         if not stream.seekable():  # a pipe
             return b"".join(bounded_lines(stream, path))
-        _look_through(stream, path)
+        _check_lines(stream, path)
         stream.seek(0)
         data: bytes = stream.read()
         return data
@@ -80,7 +80,7 @@ def bounded_lines(stream: IO[bytes], name: str | os.PathLike[str]) -> Iterator[b
     stream
         Open for reading bytes.
     name
-        What messages call it.
+        Name of the file in messages.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def bounded_lines(stream: IO[bytes], name: str | os.PathLike[str]) -> Iterator[b
         if len(line) == HELD and not line.endswith(b"\n"):
             start = stream.tell() - len(line)
             size = len(line)
-            del line  # the caller's memory is for lines that end
+            del line  # free the memory while the end is searched
             while part := stream.readline(STEP):
                 size += len(part)
                 check_length(size - part.endswith(b"\n"), number, name)
@@ -105,8 +105,8 @@ def bounded_lines(stream: IO[bytes], name: str | os.PathLike[str]) -> Iterator[b
         yield line
 
 
-def _look_through(stream: IO[bytes], name: str | os.PathLike[str]) -> None:
-    """Refuse lines that are too long, holding none."""
+def _check_lines(stream: IO[bytes], name: str | os.PathLike[str]) -> None:
+    """Refuse lines that are too long, without holding one in memory."""
     number, size = 1, 0
     while part := stream.readline(STEP):
         ended = part.endswith(b"\n")
@@ -117,7 +117,7 @@ def _look_through(stream: IO[bytes], name: str | os.PathLike[str]) -> None:
 
 
 def check_length(size: int, number: int, name: str | os.PathLike[str]) -> None:
-    """Refuse a record that begins at line `number` and has `size` bytes, if that is too long."""
+    """Refuse a record of `size` bytes that begins at line `number`, if it is too long."""
     if size > _longest:
         raise WordbiasError(
             f"{os.fspath(name)}: line {number}: is over {_longest:,} bytes long; is that a text "

@@ -1,4 +1,4 @@
-"""The neutral vocabulary V_t over which bias is averaged."""
+"""Neutral vocabulary V_t, over which bias is averaged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wordbias.errors import WordbiasError
 from wordbias.wordlists import Attribute, resolve
 
 SIZE = 50_000
-"""Words, from the most frequent on, that are considered (Dawkins 2021, appendix B)."""
+"""Number of the most frequent words that are considered (Dawkins 2021, appendix B)."""
 
 
 def neutral_vocabulary(
@@ -26,15 +26,15 @@ def neutral_vocabulary(
     Parameters
     ----------
     words
-        The vocabulary, the most frequent first, as published embeddings have it.
+        The vocabulary, the most frequent word first, as in published embeddings.
     specific
-        Words that carry the attribute by definition, lower-case; compared in lower case.
+        Lower-case words that carry the attribute by definition; compared in lower case.
     size
-        Only the first so many words are considered.
+        Number of first words that are considered.
     strict
         Use the stricter filter of Gonen and Goldberg (2019): lower-case words of fewer than 20
-        characters without digits and punctuation, where the parts of a ``word_with_underscores``
-        are looked at one by one.
+        characters without digits and punctuation, checked for each part of a
+        ``word_with_underscores``.
     """
     keep = _is_strict if strict else _is_plain
     return [word for word in words[:size] if keep(word) and word.lower() not in specific]
@@ -52,11 +52,11 @@ def choose_vocabulary(
     Parameters
     ----------
     embeddings
-        At least one; the order of the first is that of frequency.
+        One or more embeddings; the words of the first are in order of frequency.
     attribute
-        Its specific words are not neutral.
+        Attribute whose specific words are not neutral.
     given
-        Words to average over; by default the neutral ones of the common vocabulary.
+        Words to average over; by default the neutral words of the common vocabulary.
     strict
         See `neutral_vocabulary`.
 
@@ -81,7 +81,7 @@ def choose_vocabulary(
 
 
 def common_words(vocabularies: Iterable[Collection[str]]) -> list[str]:
-    """Words of the first vocabulary, in its order, that are in all the others as well."""
+    """Return the words of the first vocabulary, in its order, that are in all the others."""
     first, *others = vocabularies
     return [word for word in first if all(word in other for other in others)]
 
@@ -97,5 +97,5 @@ def _is_strict(word: str) -> bool:
 
 @cache
 def _is_letter(character: str) -> bool:
-    """Letters and the marks that belong to them; lone surrogates are bytes that were no UTF-8."""
+    """Return whether a character is a letter or a mark on one; not a lone surrogate."""
     return unicodedata.category(character)[0] in "LM"

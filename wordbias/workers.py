@@ -1,11 +1,7 @@
-"""The same jobs in this process, in several, or on a cluster: joblib is the one seam.
+"""Parallel jobs: in this process, in several processes, or on a Dask or Ray cluster, by joblib.
 
-A job is a pure function of one item, so that where it runs changes nothing about its result. Which
-machines a cluster has, and what becomes of a job whose machine is lost, is the cluster's affair.
-
-Where jobs are done: processes of this machine, or a cluster that is joined or started.
-
-Each is a block that yields settings of `joblib.parallel_config`.
+A job is a pure function of one item, so that its result does not depend on where it runs. The
+cluster decides which machines it has, and what happens to a job whose machine is lost.
 """
 
 from __future__ import annotations
@@ -28,114 +24,22 @@ from wordbias.devices import set_threads, threads
 from wordbias.errors import WordbiasError, need
 from wordbias.progress import progress, set_quiet
 
-PURPOSE = "Computing on a cluster"
-_ADDRESS = re.compile(r"(?:\w+://)?\[?([^/\]]+)\]?:(\d+)/?")
-_SECONDS = 10
-ATTEMPTS = 3
-"""How often Ray does a job again whose worker was lost; Dask has the same number of its own."""
-
-
-@contextmanager
-def loky(jobs: int | None, shared: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
-    """Nothing is to be started: joblib has its processes."""
-    yield {}
-
-
-@contextmanager
-def dask(jobs: int | None, shared: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
-    """Join the cluster that DASK_SCHEDULER_ADDRESS names, or start one here."""
-    distributed = need("distributed", extra="cluster", purpose=PURPOSE)
-    local = {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": ":0"}
-    local |= {"silence_logs": logging.ERROR}  # it warns of every job that is given up
-    given = _answering("DASK_SCHEDULER_ADDRESS")
-    try:
-        client = distributed.Client(given) if given else distributed.Client(**local)
-    except (OSError, ValueError, RuntimeError) as error:
-        raise WordbiasError(f"Dask: no cluster at {given or 'this machine'}: {error}") from None
-    with client:
-        if not given:
-            client.register_worker_callbacks(_leave_interrupts)
-        yield {"scatter": list(shared)} if shared else {}
-
-
-def _leave_interrupts() -> None:
-    """Leave Ctrl-C, which a terminal sends to all processes, to the one that started the others."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-@contextmanager
-def ray(jobs: int | None, shared: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
-    """Join the cluster that RAY_ADDRESS names or that is joined already, or start one here."""
-    room = need("ray", extra="cluster", purpose=PURPOSE)
-    register = need("ray.util.joblib", extra="cluster", purpose=PURPOSE).register_ray
-    joined = room.is_initialized()
-    if not joined:
-        given = _answering("RAY_ADDRESS")
-        local = {} if given else {"num_cpus": jobs, "include_dashboard": False}
-        quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
-        try:
-            room.init(**local, **quiet)
-        except (ConnectionError, ValueError) as error:
-            reason = str(error).split("\n")[0]
-            raise WordbiasError(f"Ray: no cluster at {given or 'this machine'}: {reason}") from None
-    register()
-    with redirect_stdout(_WithoutRay(sys.stdout)):
-        try:
-            again = {"max_restarts": ATTEMPTS, "max_task_retries": ATTEMPTS}
-            yield {"ray_remote_args": again}
-        finally:
-            if not joined:
-                with redirect_stdout(io.StringIO()):  # the rest of what it has to tell
-                    room.shutdown()
-
-
-def _answering(variable: str) -> str | None:
-    """Return a cluster's address; refuse one where nobody is, which its package does not soon."""
-    given = os.environ.get(variable)
-    place = _ADDRESS.fullmatch(given or "")
-    if place is not None:
-        try:
-            socket.create_connection((place[1], int(place[2])), _SECONDS).close()
-        except (OSError, OverflowError):
-            raise WordbiasError(
-                f"{variable} is {given!r}, where nothing answers; start the cluster, or unset the "
-                "variable to have one here for the time of the call"
-            ) from None
-    return given
-
-
-class _WithoutRay(io.TextIOBase):
-    """Standard output, which is for results, without what Ray tells there of its workers."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self.stream = stream
-
-    def write(self, text: str) -> int:
-        from_ray = threading.current_thread().name.startswith("ray_")
-        return len(text) if from_ray else self.stream.write(text)
-
-    def flush(self) -> None:
-        self.stream.flush()
-
-
 R = TypeVar("R")
-
-_STARTS = {"loky": loky, "dask": dask, "ray": ray}
-BACKENDS = tuple(_STARTS)
+BACKENDS = ("loky", "dask", "ray")
 
 
 @dataclass(frozen=True)
 class Workers:
-    """Where jobs are done.
+    """Number and place of parallel jobs.
 
     Attributes
     ----------
     jobs
-        At a time, of which no more are started than there is work for; None is one on this machine,
-        and as many as there are workers on a cluster.
+        Number of jobs at a time, at most one for each item; None means one on this machine, and
+        all workers of a cluster.
     backend
-        ``loky``, processes on this machine; ``dask`` or ``ray``, the cluster whose address is in
-        ``DASK_SCHEDULER_ADDRESS`` or ``RAY_ADDRESS``, or a local one for the time of the call.
+        ``loky`` for processes on this machine; ``dask`` or ``ray`` for the cluster whose address is
+        in ``DASK_SCHEDULER_ADDRESS`` or ``RAY_ADDRESS``, or a local one during the call.
     """
 
     jobs: int | None = None
@@ -146,8 +50,8 @@ class Workers:
             raise WordbiasError(f"backend {self.backend!r}: expected {', '.join(BACKENDS)}")
 
     @property
-    def here(self) -> bool:
-        """Whether jobs are done in this process, one after the other."""
+    def in_process(self) -> bool:
+        """True if jobs run in this process, one after the other."""
         return self.backend == "loky" and self.jobs in (None, 1)
 
     def unordered(
@@ -158,19 +62,19 @@ class Workers:
         shared: tuple[Any, ...] = (),
         lost: str = "start it again",
     ) -> Iterator[tuple[int, R]]:
-        """Yield the place of each item and its result, as they get done.
+        """Yield the index of each item and its result, in the order in which they finish.
 
         Parameters
         ----------
         function
-            Importable by its name, and pure.
+            A pure function that can be imported by its name.
         items
-            What it is called with, one at a time. They and the results travel as pickles between
-            our own processes.
+            Its arguments, one for each call. They and the results are pickled between processes of
+            this package.
         shared
-            What it is called with each time, before the item; a Dask cluster is sent it once.
+            Arguments of every call, before the item; sent to a Dask cluster only once.
         lost
-            What to do where a worker dies and nothing does its job again.
+            Remedy in the error for a worker that died.
 
         Raises
         ------
@@ -178,7 +82,7 @@ class Workers:
             The first one of any job; or if a worker process on this machine died.
         """
         workers = self._needed(len(items))
-        if workers.here or not items:
+        if workers.in_process or not items:
             yield from ((i, function(*shared, item)) for i, item in enumerate(items))
             return
         call = _Call(function, workers._threads())
@@ -198,9 +102,9 @@ class Workers:
         shared: tuple[Any, ...] = (),
         unit: str = "job",
     ) -> list[R]:
-        """Return the result of each item, in their order, and show how many are done."""
+        """Return the results in the order of the items, with a progress bar; see `unordered`."""
         found: dict[int, R] = {}
-        here = self._needed(len(items)).here
+        here = self._needed(len(items)).in_process
         shown = nullcontext() if here else progress(what, len(items), unit)
         with shown as bar:
             for place, result in self.unordered(function, items, shared=shared):
@@ -210,7 +114,7 @@ class Workers:
         return [found[i] for i in range(len(items))]
 
     def _needed(self, items: int) -> Workers:
-        """Return no more than one for each item."""
+        """Return these workers with at most one job for each item."""
         return self if self.jobs is None else replace(self, jobs=max(1, min(self.jobs, items)))
 
     def _threads(self) -> int:
@@ -219,7 +123,7 @@ class Workers:
 
 @dataclass(frozen=True)
 class _Call:
-    """A function to be called in another process."""
+    """A call of a function in another process."""
 
     function: Callable[..., Any]
     threads: int
@@ -235,7 +139,7 @@ class _Call:
 
 @dataclass(frozen=True)
 class _Refused:
-    """An error of a job: clusters wrap exceptions into others, with tracebacks in the message."""
+    """A WordbiasError of a job; as an exception, clusters would wrap it and add a traceback."""
 
     message: str
 
@@ -259,7 +163,7 @@ def _results(pool: Any, calls: Any, lost: str) -> Iterator[tuple[int, Any]]:
 
 
 def _cancel(results: Any) -> None:
-    """Give up what is left, and say nothing of it: the error is what is to be read."""
+    """Cancel the remaining jobs without warnings, so that only the error is shown."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if hasattr(results, "close"):
@@ -268,7 +172,7 @@ def _cancel(results: Any) -> None:
 
 @contextmanager
 def _backend(workers: Workers, items: int, shared: tuple[Any, ...]) -> Iterator[tuple[Any, int]]:
-    """Start what is needed; yield joblib's pool, and how many items it is given at a time."""
+    """Start a backend; yield joblib's pool, and the number of items for one call of it."""
     from joblib import Parallel, parallel_config
 
     count = workers.jobs or (1 if workers.backend == "loky" else -1)
@@ -281,3 +185,96 @@ def _backend(workers: Workers, items: int, shared: tuple[Any, ...]) -> Iterator[
         with Parallel(n_jobs=count, return_as=how, batch_size=1) as pool:
             # Ray's backend returns nothing before all is done: it gets a few at a time
             yield pool, items if streams else max(1, 4 * (workers.jobs or threads()))
+
+
+_PURPOSE = "Computing on a cluster"
+_ADDRESS = re.compile(r"(?:\w+://)?\[?([^/\]]+)\]?:(\d+)/?")
+_SECONDS = 10
+_ATTEMPTS = 3
+"""Number of times that Ray restarts a job whose worker was lost, as Dask does by default."""
+
+
+@contextmanager
+def _loky(jobs: int | None, shared: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
+    """Start nothing: joblib has its own processes."""
+    yield {}
+
+
+@contextmanager
+def _dask(jobs: int | None, shared: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
+    """Join the cluster of DASK_SCHEDULER_ADDRESS, or start a local one."""
+    distributed = need("distributed", extra="cluster", purpose=_PURPOSE)
+    local = {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": ":0"}
+    local |= {"silence_logs": logging.ERROR}  # it warns of every cancelled job
+    given = _cluster_address("DASK_SCHEDULER_ADDRESS")
+    try:
+        client = distributed.Client(given) if given else distributed.Client(**local)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise WordbiasError(f"Dask: no cluster at {given or 'this machine'}: {error}") from None
+    with client:
+        if not given:
+            client.register_worker_callbacks(_ignore_interrupts)
+        yield {"scatter": list(shared)} if shared else {}
+
+
+def _ignore_interrupts() -> None:
+    """Ignore Ctrl-C in a worker; the main process handles it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextmanager
+def _ray(jobs: int | None, shared: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
+    """Join the cluster of RAY_ADDRESS or the one already joined, or start a local one."""
+    ray_module = need("ray", extra="cluster", purpose=_PURPOSE)
+    register = need("ray.util.joblib", extra="cluster", purpose=_PURPOSE).register_ray
+    joined = ray_module.is_initialized()
+    if not joined:
+        given = _cluster_address("RAY_ADDRESS")
+        local = {} if given else {"num_cpus": jobs, "include_dashboard": False}
+        quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+        try:
+            ray_module.init(**local, **quiet)
+        except (ConnectionError, ValueError) as error:
+            reason = str(error).split("\n")[0]
+            raise WordbiasError(f"Ray: no cluster at {given or 'this machine'}: {reason}") from None
+    register()
+    with redirect_stdout(_WithoutRay(sys.stdout)):
+        try:
+            again = {"max_restarts": _ATTEMPTS, "max_task_retries": _ATTEMPTS}
+            yield {"ray_remote_args": again}
+        finally:
+            if not joined:
+                with redirect_stdout(io.StringIO()):  # its last messages
+                    ray_module.shutdown()
+
+
+class _WithoutRay(io.TextIOBase):
+    """Standard output, which is for results, without the messages of Ray's workers."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        from_ray = threading.current_thread().name.startswith("ray_")
+        return len(text) if from_ray else self.stream.write(text)
+
+    def flush(self) -> None:
+        self.stream.flush()
+
+
+def _cluster_address(variable: str) -> str | None:
+    """Return the address of a cluster; refuse at once one that does not answer."""
+    given = os.environ.get(variable)
+    match = _ADDRESS.fullmatch(given or "")
+    if match is not None:
+        try:
+            socket.create_connection((match[1], int(match[2])), _SECONDS).close()
+        except (OSError, OverflowError):
+            raise WordbiasError(
+                f"{variable} is {given!r}, where nothing answers; start the cluster, or unset the "
+                "variable to have one here for the time of the call"
+            ) from None
+    return given
+
+
+_STARTS = {"loky": _loky, "dask": _dask, "ray": _ray}

@@ -47,9 +47,7 @@ def out(tmp_path: Path) -> Path:
 
 def run(out: Path, encoder: Encoder, some: Settings | None = None, **about: Any) -> Any:
     job = EncodingJob.of(encoder, TEXTS, settings=some)
-    return encode_to(
-        out, job, COLUMNS, {**provenance(job, "t", "0"), **about}, batch_tokens=BATCH
-    )
+    return encode_to(out, job, COLUMNS, {**provenance(job, "t", "0"), **about}, batch_tokens=BATCH)
 
 
 def names(out: Path) -> list[str]:

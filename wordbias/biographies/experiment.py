@@ -51,7 +51,7 @@ def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
         jobs = plan.jobs()
         left = [job for job in jobs if job not in file.rows]
         try:
-            if not workers.here:
+            if not workers.in_process:
                 for job in left:
                     encode_ahead(plan, job)
             lost = "the same call goes on with what is left"

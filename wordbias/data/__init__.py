@@ -1,4 +1,7 @@
-"""The embedded samples, so that every command runs with nothing at hand: vectors, an NLI model."""
+"""Embedded samples, so that every command runs without input files: vectors and an NLI model.
+
+A module of its own, because it is the package of the data files.
+"""
 
 from pathlib import Path
 
@@ -6,7 +9,7 @@ SAMPLE_NAME = "sample"
 
 
 def sample_path() -> Path:
-    """Return the file of the sample; `sample.json` beside it says where the vectors come from."""
+    """Return the file of the sample vectors; `sample.json` beside it has their provenance."""
     return Path(__file__).with_name("sample.safetensors")
 
 

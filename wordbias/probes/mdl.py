@@ -295,7 +295,7 @@ def online_codes_in_processes(
     settings
         Other arguments of `online_codes`.
     """
-    if workers.here:
+    if workers.in_process:
         return online_codes(examples, seeds=seeds, **settings)
     code = partial(_code, **settings)
     jobs = [(place, seed) for place in range(len(examples.layers)) for seed in seeds]

@@ -95,7 +95,7 @@ def outputs(
         needed in other processes.
     """
     workers = workers or Workers()
-    if not workers.here and not isinstance(source.model, (str, os.PathLike)):
+    if not workers.in_process and not isinstance(source.model, (str, os.PathLike)):
         raise UsageError("--jobs and --backend go with names of models, which each process loads")
     shape = (len(pairs.tokens), len(plan.names), model.model.config.num_labels)
     done = PartialOutputs(
@@ -211,7 +211,7 @@ def _computed(
     workers: Workers,
 ) -> Iterator[_Done]:
     """Compute batches in this process or in workers, and yield each when it is done."""
-    if workers.here or len(left) <= BATCHES_TOGETHER:  # loading the model again takes longer
+    if workers.in_process or len(left) <= BATCHES_TOGETHER:  # loading the model again takes longer
         torch.set_num_threads(threads())
         forward = Forward(model.model, plan)
         for batch in left:
