@@ -15,7 +15,7 @@ import pytest
 from wordbias import Embedding
 from wordbias.measures.clustering import clustering_rows
 from wordbias.measures.gipe import gipe_rows
-from wordbias.measures.means import mean_rows
+from wordbias.measures.midb import mean_rows
 from wordbias.measures.panel import make_panels
 from wordbias.measures.recoverability import recoverability_rows
 from wordbias.wordlists import ATTRIBUTES, Attribute, WordGroups

@@ -19,7 +19,7 @@ from wordbias import Attribute, Embedding
 from wordbias.devices import blas_threads
 from wordbias.measures import direct_bias, midb
 from wordbias.measures.clustering import clustering
-from wordbias.measures.measure import FAMILIES
+from wordbias.measures.evaluate import FAMILIES
 from wordbias.subspace import Subspace
 
 Run = Callable[..., Any]

@@ -13,9 +13,10 @@ from wordbias import Attribute, Embedding, Subspace
 from wordbias.arrays import unit
 from wordbias.measures.chance import DRAWS, chance, draw_nulls, key_of, with_chance
 from wordbias.measures.clustering import WORDS, clustering
-from wordbias.measures.measure import FAMILIES, panel_rows, table_rows
+from wordbias.measures.direction import most_biased, projections
+from wordbias.measures.evaluate import FAMILIES, panel_rows, table_rows
 from wordbias.measures.midb import direct_bias, midb
-from wordbias.measures.panel import Panel, make_panels, most_biased, projections
+from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.recoverability import recoverability
 from wordbias.measures.registry import BY_KEY
 from wordbias.measures.sembias import SemBias, category_counts, choices

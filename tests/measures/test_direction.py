@@ -11,9 +11,10 @@ import pytest
 from wordbias import Attribute, Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.clustering import clustering_rows
+from wordbias.measures.direction import find_direction, projections
 from wordbias.measures.gipe import gipe_rows
-from wordbias.measures.means import mean_rows
-from wordbias.measures.panel import Panel, find_direction, projections
+from wordbias.measures.midb import mean_rows
+from wordbias.measures.panel import Panel
 from wordbias.measures.recoverability import recoverability_rows
 from wordbias.measures.sembias import SemBias, sembias_rows
 from wordbias.subspace import Subspace

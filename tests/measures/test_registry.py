@@ -23,10 +23,11 @@ from wordbias.functions.measure import measure
 from wordbias.functions.tables import measures_tables
 from wordbias.measures import registry
 from wordbias.measures.associations import measure_queries
+from wordbias.measures.direction import projections
+from wordbias.measures.evaluate import panel_rows, table_rows
 from wordbias.measures.family import Family, Measure, Taken
-from wordbias.measures.measure import panel_rows, table_rows
 from wordbias.measures.midb import DIRECT, MIDB
-from wordbias.measures.panel import Panel, make_panels, projections
+from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.registry import (
     BY_KEY,
     FAMILIES,

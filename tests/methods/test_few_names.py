@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from wordbias import Attribute, Embedding, WordbiasError
-from wordbias.measures.measure import table_rows
-from wordbias.measures.panel import find_direction, make_panels
+from wordbias.measures.direction import find_direction
+from wordbias.measures.evaluate import table_rows
+from wordbias.measures.panel import make_panels
 from wordbias.methods.effect import fit_cautions
 from wordbias.methods.methods import fit_chain
 from wordbias.methods.misp import fit

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from wordbias import Embedding, WordbiasError
 from wordbias.data import nli_sample_path
-from wordbias.measures.measure import table_rows
+from wordbias.measures.evaluate import table_rows
 from wordbias.measures.midb import contributions, midb
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.methods.misp import misp

@@ -13,7 +13,7 @@ from wordbias.errors import UsageError
 from wordbias.formats.files import check_writable, refuse_same
 from wordbias.functions.inputs import Reading, names_of, open_subject, path_of
 from wordbias.functions.tables import effect_table, measures_tables
-from wordbias.measures.measure import FAMILIES, check_families, panel_rows
+from wordbias.measures.evaluate import FAMILIES, check_families, panel_rows
 from wordbias.measures.panel import make_panels
 from wordbias.measures.registry import names_families
 from wordbias.measures.sembias import SemBias

@@ -23,7 +23,7 @@ from wordbias.functions.mab_eval import groups_of, heads
 from wordbias.functions.nli_models import open_pairs
 from wordbias.functions.quality import Places, places_of, quality_tables
 from wordbias.functions.tables import measures_tables
-from wordbias.measures.measure import FAMILIES
+from wordbias.measures.evaluate import FAMILIES
 from wordbias.measures.registry import names_families
 from wordbias.measures.sembias import SemBias
 from wordbias.nli.evaluation import BIAS, MEANS

@@ -10,8 +10,8 @@ from wordbias.embedding import EmbeddingLike
 from wordbias.errors import UsageError
 from wordbias.functions.inputs import EmbeddingsLike, Reading, about, as_list, open_subject
 from wordbias.functions.tables import measures_tables, words_tables
-from wordbias.measures.means import leaning_words, word_rows
-from wordbias.measures.measure import panel_rows
+from wordbias.measures.evaluate import panel_rows
+from wordbias.measures.lean import leaning_words, word_rows
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.registry import BY_KEY, STANDARD, TAKEN, names_families
 from wordbias.measures.sembias import SemBias

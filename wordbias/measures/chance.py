@@ -25,9 +25,15 @@ from numpy.typing import NDArray
 
 from wordbias.arrays import unit
 from wordbias.errors import WordbiasError
+from wordbias.measures.direction import (
+    RECIPES,
+    Biased,
+    difference_direction,
+    most_biased,
+    projections,
+)
 from wordbias.measures.family import Key, MeasureInputs, Values
-from wordbias.measures.midb import BiasDirections, difference_direction
-from wordbias.measures.panel import RECIPES, Biased, Panel, most_biased, projections
+from wordbias.measures.panel import Panel
 from wordbias.measures.registry import BY_KEY, variant_of
 from wordbias.results import Row
 from wordbias.subspace import Subspace
@@ -66,16 +72,6 @@ class Null(NamedTuple):
     axis: Float | None
     component: Float | None
     direction: Subspace | None
-
-    @property
-    def directions(self) -> BiasDirections:
-        """The subspaces and directions of MIDB and direct bias."""
-        return BiasDirections(
-            self.subspace,
-            self.unit_subspace,
-            direction=self.axis,
-            pair_component=self.component,
-        )
 
 
 def draw_nulls(panel: Panel, draws: int = DRAWS) -> list[Null]:
@@ -133,7 +129,7 @@ def chance(
     panel
         Panel of the original.
     families, sembias, isolated
-        See `wordbias.measures.measure.table_rows`.
+        See `wordbias.measures.evaluate.table_rows`.
     """
     return chance_of(MeasureInputs(panel, sembias, isolated), families)
 

@@ -11,18 +11,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from wordbias.arrays import at_length_one, blocks, unit
 from wordbias.devices import blas_threads
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.statistics import resampled_cells
+from wordbias.measures.chance import Null, blocks_of_original, group_vectors
+from wordbias.measures.direction import axis, pair_component, projections_of_unit
+from wordbias.measures.family import Key
+from wordbias.measures.panel import Panel
+from wordbias.measures.registry import ideal
+from wordbias.results import Row
+from wordbias.statistics import percentile_interval, resampled_means
 from wordbias.subspace import Subspace
-from wordbias.wordlists import Attribute, resolve_groups, resolve_pairs
+from wordbias.wordlists import Attribute, resolve_groups
 
 Float = NDArray[np.float64]
 
@@ -99,28 +105,6 @@ def midb(vectors: NDArray[np.float32], subspace: Subspace) -> Midb:
     return Midb(float(signed / n), float(absolute / n), float(np.sqrt(square / n)))
 
 
-UNDEFINED_BELOW = 0.1
-"""Length of a − b, relative to the mean length of a and b, below which its direction is noise."""
-
-
-def projections_of_unit(x: NDArray[np.float64], axes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``⟨x, g⟩ / ‖x‖`` of every vector with every axis, 0 for a vector of length 0.
-
-    With axes of length one these are cosines.
-
-    Parameters
-    ----------
-    x
-        Shape ``(n, d)``.
-    axes
-        Shape ``(d,)`` or ``(d, m)``; the result is ``(n,)`` or ``(n, m)``.
-    """
-    norm = np.linalg.norm(x, axis=1)
-    length = np.where(norm == 0, 1, norm)
-    found: NDArray[np.float64] = x @ axes / (length if axes.ndim == 1 else length[:, None])
-    return found
-
-
 def direct_bias_of_words(
     vectors: NDArray[np.float32], direction: NDArray[np.float64]
 ) -> NDArray[np.float64]:
@@ -145,143 +129,6 @@ def direct_bias(
         Strictness; 1 in both papers.
     """
     return float((np.abs(direct_bias_of_words(vectors, direction)) ** c).mean())
-
-
-def difference_direction(
-    a: ArrayLike, b: ArrayLike, names: tuple[str, str] = ("a", "b")
-) -> tuple[NDArray[np.float64], str]:
-    """Return a − b, and why direct bias along it is undefined, or an empty string.
-
-    Debiasing can bring `a` and `b` so close together that only noise is left of their difference;
-    the paper reports such cells as NA.
-    """
-    x, y = np.asarray(a, np.float64), np.asarray(b, np.float64)
-    length = np.linalg.norm(x - y)
-    mean = (np.linalg.norm(x) + np.linalg.norm(y)) / 2
-    if length >= UNDEFINED_BELOW * mean and length > 0:
-        return x - y, ""
-    share = length / mean if mean else 0.0
-    return x - y, (
-        f"undefined: ‖{names[0]} − {names[1]}‖ is {share:.3f} of their mean length, "
-        f"below {UNDEFINED_BELOW}"
-    )
-
-
-STABLE = 0.95
-"""Bootstrap stability below which a component's sign, and signed MIDB with it, is noise."""
-DESCRIBES_DIFFERENCE = 0.5
-"""Share of the difference between the groups below which the components describe something else."""
-ALIKE = 0.9
-"""Mean |cos| below which the first component depends on which words are in the groups."""
-_SMALL = 80
-_REFITS = 200
-
-
-@dataclass(frozen=True)
-class Components:
-    """Diagnosis of `k` components; Δ is the difference of the groups' means.
-
-    Attributes
-    ----------
-    weights
-        ``a_i``, shape ``(k,)``.
-    cos_difference
-        ``cos(g_i, Δ)``, shape ``(k,)``.
-    cos_direction
-        ``cos(g_i, she − he)``, shape ``(k,)``; None where the direction is not known.
-    stability
-        Share of bootstrap samples of the words in which ``⟨g_i, Δ*⟩`` keeps its sign, ``(k,)``.
-    share
-        Share of ``‖Δ‖²`` that lies inside the span.
-    first_stability
-        Mean |cos| of the first component with that of words drawn again; None where there are so
-        many words that it is not asked.
-    """
-
-    weights: NDArray[np.float64]
-    cos_difference: NDArray[np.float64]
-    cos_direction: NDArray[np.float64] | None
-    stability: NDArray[np.float64]
-    share: float
-    first_stability: float | None = None
-
-
-def components(
-    subspace: Subspace,
-    first: NDArray[np.float32],
-    second: NDArray[np.float32],
-    direction: NDArray[np.float64] | None,
-    rng: np.random.Generator,
-    samples: int = 1000,
-    *,
-    center: bool = False,
-) -> Components:
-    """Diagnose a subspace fitted on two groups of vectors, ``(n, d)`` and ``(m, d)``.
-
-    The components stay fixed while the words are drawn again with replacement within each group;
-    only the first one is also fitted anew, if the groups are small (`center` as it was fitted).
-    """
-    delta = first.mean(0, np.float64) - second.mean(0, np.float64)
-    inner = subspace.coordinates(delta)
-    length = np.linalg.norm(delta)
-    cosine = inner / length if length else np.zeros_like(inner)
-    drawn = _resampled_mean(subspace.coordinates(first.astype(float)), rng, samples)
-    drawn -= _resampled_mean(subspace.coordinates(second.astype(float)), rng, samples)
-    along = None
-    if direction is not None:
-        along = subspace.coordinates(direction) / np.linalg.norm(direction)
-    return Components(
-        subspace.weights,
-        cosine,
-        along,
-        (drawn * np.where(inner < 0, -1, 1) > 0).mean(0),
-        float((cosine**2).sum()),
-        first_stability(subspace.basis[0], first, second, center=center),
-    )
-
-
-def first_stability(
-    component: NDArray[np.float64],
-    first: NDArray[np.float32],
-    second: NDArray[np.float32],
-    *,
-    center: bool,
-) -> float | None:
-    """Mean |cos| of the first component with those fitted to the groups' words drawn again.
-
-    Parameters
-    ----------
-    component
-        Shape ``(d,)``.
-    first, second
-        What it was fitted to, shapes ``(n, d)`` and ``(m, d)``; of more than 80 words in all the
-        answer is None.
-    """
-    n, m = len(first), len(second)
-    if n + m > _SMALL:
-        return None
-    rng = np.random.default_rng(0)
-    f, g = first.astype(float), second.astype(float)
-    found = []
-    with blas_threads(1):
-        for _ in range(_REFITS):
-            x, y = f[rng.integers(n, size=n)], g[rng.integers(m, size=m)]
-            rows = [(x - x.mean(0)) / np.sqrt(n), (y - y.mean(0)) / np.sqrt(m)]
-            rows += [] if center else [(x.mean(0) - y.mean(0))[None]]
-            moment = np.concatenate(rows)
-            values, vectors = np.linalg.eigh(moment @ moment.T)
-            if values[-1] > 0:  # else one word was drawn throughout: nothing varies
-                drawn = moment.T @ vectors[:, -1] / np.sqrt(values[-1])
-                found.append(abs(float(drawn @ component)))
-    return float(np.mean(found)) if found else None
-
-
-def _resampled_mean(
-    x: NDArray[np.float64], rng: np.random.Generator, samples: int
-) -> NDArray[np.float64]:
-    counts = resampled_cells(np.ones(len(x), np.intp), rng, samples)
-    mean: NDArray[np.float64] = counts @ x / len(x)
-    return mean
 
 
 _ALONE = ", and direct bias is taken along nothing else, whatever the direction of other measures"
@@ -439,34 +286,74 @@ def fit_directions(
     )
 
 
-def axis(embedding: Embedding, attribute: Attribute) -> tuple[NDArray[np.float64] | None, str]:
-    """Return the difference vector of the attribute's axis pair, or None and the reason."""
-    if attribute.direction is None:
-        return None, f"undefined: the attribute {attribute.name} has no pairs"
-    a, b = attribute.direction
-    found = resolve_pairs([(a, b)], embedding).found
-    if not found:
-        return None, f"undefined: {embedding.name} lacks one of {a}, {b}"
-    x, y = embedding.take(found[0])
-    vector, reason = difference_direction(x, y, found[0])
-    return (None, reason) if reason else (vector, "")
+def mean_rows(panel: Panel) -> list[Row]:
+    """Measure MIDB and direct bias along the embedding's own directions (as in Table 6)."""
+    fitted = fit_directions(panel.embedding, panel.attribute, dims=panel.dims, center=panel.center)
+    undefined, values = fitted.undefined(), values_of_words(panel.vectors, fitted)
+    rows = [panel.undefined([name], reason)[0] for name, reason in undefined.items()]
+    defined = {name: column for name, column in values.items() if name not in undefined}
+    return [*_with_intervals(panel, defined), *rows]
 
 
-def pair_component(
-    embedding: Embedding, attribute: Attribute
-) -> tuple[NDArray[np.float64] | None, str]:
-    """Return the first principal component of the definitional pairs, or None and the reason."""
-    if not attribute.pairs:
-        return None, f"undefined: the attribute {attribute.name} has no pairs"
-    pairs = resolve_pairs(attribute.pairs, embedding).found
-    if not pairs:
-        return None, f"undefined: {embedding.name} has no definitional pair of {attribute.name}"
-    first, second = (embedding.take(words).astype(float) for words in zip(*pairs, strict=True))
-    gap = np.linalg.norm(first - second, axis=1).mean()
-    size = np.linalg.norm(np.concatenate([first, second]), axis=1).mean()
-    if gap < UNDEFINED_BELOW * size or gap == 0:
-        return None, (
-            f"undefined: definitional pairs differ by {gap / size if size else 0:.3f} of their "
-            f"mean length, below {UNDEFINED_BELOW}"
+def _with_intervals(panel: Panel, columns: dict[str, Float]) -> list[Row]:
+    if not columns:
+        return []
+    values = np.stack(list(columns.values()), axis=1)
+    with blas_threads(1):
+        samples = resampled_means(values, panel.rng())
+    rows = []
+    for i, name in enumerate(columns):
+        interval = percentile_interval(of_mean(name, samples[:, i]))
+        rows.append(
+            panel.row(
+                name,
+                float(of_mean(name, values[:, i].mean())),
+                low=interval.low,
+                high=interval.high,
+                n=len(values),
+                **ideal(name),
+                **_setting(panel, name),
+            )
         )
-    return Subspace.from_pairs(first, second).basis[0], ""
+    return rows
+
+
+def _setting(panel: Panel, name: str) -> dict[str, Any]:
+    if name in DIRECT:
+        return {"setting": "c=1"}
+    kind = "centred" if panel.center else "not centred"
+    return {"setting": f"d={panel.dims}, {kind}", "centred": panel.center}
+
+
+def chance_of_means(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
+    """Measure MIDB and direct bias along all nulls in one pass over the vocabulary.
+
+    Also the share of the groups' difference that lies in the span of each; see `draw_nulls`.
+    """
+    fits = [
+        BiasDirections(
+            null.subspace,
+            null.unit_subspace,
+            direction=null.axis,
+            pair_component=null.component,
+        )
+        for null in nulls
+    ]
+    sums = {name: np.zeros(len(nulls)) for name in (*MIDB, *DIRECT)}
+    for block in blocks_of_original(panel):
+        for name, values in values_along(block, at_length_one(block), fits).items():
+            sums[name] += values.sum(axis=0)
+    n = len(panel.vocabulary)
+    found = {(name, ""): of_mean(name, total / n) for name, total in sums.items()}
+    return found | _in_span(panel, nulls)
+
+
+def _in_span(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
+    """Return the share of ``‖Δ‖²``, the groups' difference, in the span of each null."""
+    first, second = group_vectors(panel)
+    delta = first.mean(0) - second.mean(0) if min(len(first), len(second)) else np.zeros(1)
+    if not delta.any():
+        return {}
+    along = [None if null.subspace is None else null.subspace.coordinates(delta) for null in nulls]
+    shares = [np.nan if one is None else float(one @ one / (delta @ delta)) for one in along]
+    return {("difference-in-span", ""): np.array(shares)}

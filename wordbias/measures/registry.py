@@ -3,7 +3,7 @@
 The families that ``--only`` knows, what an audit takes, the order and the texts of a report, the
 titles of tables, the neutral value and the better way in rows, and the tables of `docs/measures.md`
 come from `FAMILIES`. A new measure of embeddings is a module that takes it and an entry here; what
-commands of their own measure of models and classifiers is in `wordbias.measures.of_models`.
+commands of their own measure of models and classifiers is in `wordbias.measures.model_families`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from wordbias.measures.family import Family, Measure, Taken
-from wordbias.measures.of_models import INFERENCE, OF_MODELS
+from wordbias.measures.model_families import INFERENCE, MODEL_FAMILIES
 
 # how families are taken: what computes is imported when it is needed
 
 
 def _means() -> Taken:
-    from wordbias.measures.means import chance_of_means, mean_rows
+    from wordbias.measures.midb import chance_of_means, mean_rows
 
     return Taken(lambda of: mean_rows(of.panel), lambda of, nulls: chance_of_means(of.panel, nulls))
 
@@ -713,7 +713,7 @@ FAMILIES = (
         needs="similarity and analogies (--sets=men)",
         fetch="men simlex-999 google-analogies",
     ),
-    *OF_MODELS,
+    *MODEL_FAMILIES,
 )
 
 # what follows from it

@@ -64,7 +64,7 @@ from numpy.typing import ArrayLike, NDArray
 from wordbias.arrays import at_length_one
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.midb import UNDEFINED_BELOW
+from wordbias.measures.direction import UNDEFINED_BELOW
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
 from wordbias.statistics import (

@@ -17,17 +17,10 @@ from numpy.typing import NDArray
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.chance import chance, with_chance
+from wordbias.measures.components import ALIKE, DESCRIBES_DIFFERENCE, STABLE, Components, components
+from wordbias.measures.direction import axis
 from wordbias.measures.family import Values
-from wordbias.measures.midb import (
-    ALIKE,
-    DESCRIBES_DIFFERENCE,
-    STABLE,
-    Components,
-    Value,
-    axis,
-    components,
-    fit_directions,
-)
+from wordbias.measures.midb import Value, fit_directions
 from wordbias.measures.movement import displacement, neighbours_preserved
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import BY_KEY, ideal, short_title

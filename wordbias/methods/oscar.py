@@ -13,7 +13,7 @@ from wordbias.arrays import matrix, rounding
 from wordbias.devices import blas_threads
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.panel import find_direction
+from wordbias.measures.direction import find_direction
 from wordbias.methods.fitted import Fitted, finite_vectors
 from wordbias.methods.transform import GradedRotation, angle_between
 from wordbias.methods.words import Float, as_attribute, as_embedding, listed_words
@@ -55,7 +55,7 @@ def fit(
         Words of the second concept, or a file with one a line; by default occupations. Their first
         two principal components are looked at, and the one nearer to ``v1`` is ``v2``.
     direction
-        See `wordbias.measures.panel.find_direction`; of a recipe with several directions the
+        See `wordbias.measures.direction.find_direction`; of a recipe with several directions the
         one nearest to the concept is taken.
 
     Raises

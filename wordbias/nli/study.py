@@ -26,7 +26,7 @@ from wordbias.embedding import Embedding
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.files import locked, replacing
 from wordbias.formats.tables import growing
-from wordbias.measures.measure import FAMILIES, check_families, table_rows
+from wordbias.measures.evaluate import FAMILIES, check_families, table_rows
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.sembias import SemBias
 from wordbias.methods import misp
@@ -333,7 +333,7 @@ class Plan:
     recipe, seeds, half
         How models are trained.
     families, sembias
-        Measures to be taken; see `wordbias.measures.measure.table_rows`.
+        Measures to be taken; see `wordbias.measures.evaluate.table_rows`.
     quality
         Test sets of similarity and analogies; see `wordbias.word_tasks.find_sets`.
     attribute
@@ -341,7 +341,7 @@ class Plan:
     center
         Centre the differences that MIDB is fitted to.
     as_published
-        The measures' other published settings; see `wordbias.measures.measure.table_rows`.
+        The measures' other published settings; see `wordbias.measures.evaluate.table_rows`.
     """
 
     embeddings: Sequence[Embedding]

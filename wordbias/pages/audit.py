@@ -26,10 +26,11 @@ from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.associations import query_rows
 from wordbias.measures.chance import chance_of, with_chance
+from wordbias.measures.direction import RECIPES
+from wordbias.measures.evaluate import rows_of
 from wordbias.measures.family import Family, MeasureInputs, Values
-from wordbias.measures.measure import rows_of
 from wordbias.measures.midb import contributions
-from wordbias.measures.panel import RECIPES, Panel
+from wordbias.measures.panel import Panel
 from wordbias.measures.registry import BY_KEY, STANDARD, ideal
 from wordbias.measures.sembias import SemBias
 from wordbias.methods import hard

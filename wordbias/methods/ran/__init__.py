@@ -29,9 +29,9 @@ from wordbias.arrays import unit
 from wordbias.devices import blas_threads, ordered_map
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
+from wordbias.measures.direction import find_direction
 from wordbias.measures.gipe import indirect_bias
 from wordbias.measures.movement import nearest
-from wordbias.measures.panel import find_direction
 from wordbias.methods.fitted import Fitted, Replaced
 from wordbias.methods.ran.optimise import Floats, Objective, Parts, Sets, minimise
 from wordbias.methods.transform import Normalise
@@ -302,7 +302,7 @@ def fit(
         Indirect bias β from which on a neighbour is repelled.
     direction
         ``pca``, as in the paper: the first principal component of the definitional pairs. See
-        `wordbias.measures.panel.find_direction` for the others.
+        `wordbias.measures.direction.find_direction` for the others.
     as_published
         As the released code does it, in four ways. λ2 weighs the neutralisation too, and that is
         ``|X·g|`` for the paper's ``|cos(X, g)|``, see `Objective`. All words are brought to length

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wordbias.errors import WordbiasError
-from wordbias.measures.panel import most_biased
+from wordbias.measures.direction import most_biased
 
 
 def test_each_side_comes_with_its_most_biased_word_first() -> None:

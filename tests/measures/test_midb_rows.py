@@ -10,8 +10,8 @@ import pytest
 from wordbias import Attribute, Embedding
 from wordbias.arrays import unit
 from wordbias.measures import direct_bias, midb
-from wordbias.measures.means import mean_rows, word_rows
-from wordbias.measures.midb import DIRECT, MIDB, fit_directions
+from wordbias.measures.lean import word_rows
+from wordbias.measures.midb import DIRECT, MIDB, fit_directions, mean_rows
 from wordbias.measures.panel import Panel
 from wordbias.subspace import Subspace
 

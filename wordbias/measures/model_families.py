@@ -60,7 +60,7 @@ _INDEPENDENCE = Measure(
     caution="that the right ones are given: a perfect classifier has more if classes differ",
 )
 
-OF_MODELS = (
+MODEL_FAMILIES = (
     Family(
         key="nli-fairness",
         title="Occupations and gender: is a doctor neither a man nor a woman?",

@@ -8,7 +8,7 @@ import pytest
 
 from wordbias import Attribute, Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.measure import panel_rows, table_rows
+from wordbias.measures.evaluate import panel_rows, table_rows
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.methods.misp import misp
 from wordbias.workers import BACKENDS, Workers

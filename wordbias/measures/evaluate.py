@@ -103,7 +103,7 @@ def panel_rows(
     chance: bool = True,
     workers: Workers | None = None,
 ) -> list[Row]:
-    """Return the rows of every panel, as `wordbias.measures.measure.table_rows` does.
+    """Return the rows of every panel, as `wordbias.measures.evaluate.table_rows` does.
 
     Parameters
     ----------

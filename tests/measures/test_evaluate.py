@@ -10,7 +10,7 @@ import pytest
 from wordbias import Attribute, Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures import clustering, gipe, recoverability
-from wordbias.measures.measure import FAMILIES, table_rows
+from wordbias.measures.evaluate import FAMILIES, table_rows
 from wordbias.measures.panel import Panel
 from wordbias.measures.sembias import SemBias
 

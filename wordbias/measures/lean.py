@@ -3,96 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.arrays import at_length_one
-from wordbias.devices import blas_threads
-from wordbias.measures.chance import Null, blocks_of_original, group_vectors
-from wordbias.measures.family import Key
+from wordbias.measures.direction import most_biased, projections
 from wordbias.measures.midb import (
-    DIRECT,
-    MIDB,
     Float,
     direct_bias_of_words,
     fit_directions,
     midb_of_words,
-    of_mean,
-    values_along,
-    values_of_words,
 )
-from wordbias.measures.panel import Panel, most_biased, projections
+from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
-from wordbias.statistics import percentile_interval, resampled_means
 from wordbias.subspace import Subspace
-
-
-def mean_rows(panel: Panel) -> list[Row]:
-    """Measure MIDB and direct bias along the embedding's own directions (as in Table 6)."""
-    fitted = fit_directions(panel.embedding, panel.attribute, dims=panel.dims, center=panel.center)
-    undefined, values = fitted.undefined(), values_of_words(panel.vectors, fitted)
-    rows = [panel.undefined([name], reason)[0] for name, reason in undefined.items()]
-    defined = {name: column for name, column in values.items() if name not in undefined}
-    return [*_with_intervals(panel, defined), *rows]
-
-
-def _with_intervals(panel: Panel, columns: dict[str, Float]) -> list[Row]:
-    if not columns:
-        return []
-    values = np.stack(list(columns.values()), axis=1)
-    with blas_threads(1):
-        samples = resampled_means(values, panel.rng())
-    rows = []
-    for i, name in enumerate(columns):
-        interval = percentile_interval(of_mean(name, samples[:, i]))
-        rows.append(
-            panel.row(
-                name,
-                float(of_mean(name, values[:, i].mean())),
-                low=interval.low,
-                high=interval.high,
-                n=len(values),
-                **ideal(name),
-                **_setting(panel, name),
-            )
-        )
-    return rows
-
-
-def _setting(panel: Panel, name: str) -> dict[str, Any]:
-    if name in DIRECT:
-        return {"setting": "c=1"}
-    kind = "centred" if panel.center else "not centred"
-    return {"setting": f"d={panel.dims}, {kind}", "centred": panel.center}
-
-
-def chance_of_means(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
-    """Measure MIDB and direct bias along all nulls in one pass over the vocabulary.
-
-    Also the share of the groups' difference that lies in the span of each; see `draw_nulls`.
-    """
-    fits = [null.directions for null in nulls]
-    sums = {name: np.zeros(len(nulls)) for name in (*MIDB, *DIRECT)}
-    for block in blocks_of_original(panel):
-        for name, values in values_along(block, at_length_one(block), fits).items():
-            sums[name] += values.sum(axis=0)
-    n = len(panel.vocabulary)
-    found = {(name, ""): of_mean(name, total / n) for name, total in sums.items()}
-    return found | _in_span(panel, nulls)
-
-
-def _in_span(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
-    """Return the share of ``‖Δ‖²``, the groups' difference, in the span of each null."""
-    first, second = group_vectors(panel)
-    delta = first.mean(0) - second.mean(0) if min(len(first), len(second)) else np.zeros(1)
-    if not delta.any():
-        return {}
-    along = [None if null.subspace is None else null.subspace.coordinates(delta) for null in nulls]
-    shares = [np.nan if one is None else float(one @ one / (delta @ delta)) for one in along]
-    return {("difference-in-span", ""): np.array(shares)}
 
 
 class Lean(NamedTuple):
