@@ -82,7 +82,7 @@ def _beginning(known: Iterable[tuple[str, str]], incomplete: str) -> list[Comple
 
 
 def _attributes() -> list[tuple[str, str]]:
-    from wordbias.wordlists.groups import ATTRIBUTES
+    from wordbias.wordlists.attribute_files import ATTRIBUTES
 
     return list(ATTRIBUTES.items())
 

@@ -332,11 +332,11 @@ def _about_missing(
     said = []
     for name, group in zip(names, groups, strict=True):
         few = first_names and len(group.found) < FEW_NAMES
-        if few or len(group.found) < len(group.asked) / 2:
+        if few or len(group.found) < len(group.listed) / 2:
             noun = "first names" if first_names else "words"
             first = ", ".join(group.missing[:3])
             said.append(
-                f"group {name}: only {len(group.found)} of {len(group.asked)} {noun} found"
+                f"group {name}: only {len(group.found)} of {len(group.listed)} {noun} found"
                 + (f" (missing: {first}, …)" if first else "")
                 + "; another choice may give another result"
             )

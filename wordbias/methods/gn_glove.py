@@ -163,7 +163,7 @@ def _group_rows(embedding: Embedding, attribute: Attribute) -> Iterator[Row]:
     said: dict[str, Any] = {"neutral": 0.5, "n": len(pairs.found)}
     if len(pairs.found) < _FEWEST:
         reason = (
-            f"undefined: {len(pairs.found)} of the {len(pairs.asked)} pairs of {attribute.name} "
+            f"undefined: {len(pairs.found)} of the {len(pairs.listed)} pairs of {attribute.name} "
             f"found, at least {_FEWEST} needed"
         )
         yield Row(embedding.name, _MEASURE, None, {**said, "reason": reason})

@@ -85,7 +85,7 @@ def _from_sets(embedding: Embedding, sets: WordSets, dims: int | None) -> Subspa
 def _found(sets: WordSets, embedding: Embedding) -> list[tuple[str, ...]]:
     """Keep the definitional sets whose words the embedding has all, as it spells them."""
     resolved = [resolve(words, embedding) for words in sets.definitional]
-    whole = [one.found for one in resolved if len(one.found) == len(one.asked)]
+    whole = [one.found for one in resolved if len(one.found) == len(one.listed)]
     if not resolved:
         raise WordbiasError(
             f"{sets.name} has no definitional sets or pairs; give some in its file, or take the "

@@ -257,7 +257,7 @@ def remarks(subject: str, chosen: Resolved[str], repelled: Repelled) -> tuple[st
     said = []
     if chosen.missing:
         first = ", ".join([*chosen.missing[:_SHOWN], *["…"][: len(chosen.missing) - _SHOWN]])
-        counts = f"{len(chosen.missing)} of {len(chosen.asked)}"
+        counts = f"{len(chosen.missing)} of {len(chosen.listed)}"
         said.append(f"{subject} lacks {counts} words to debias: {first}")
     if not any(map(len, repelled.sets)):
         said.append("no word has a neighbour to be repelled from: RAN only neutralised")

@@ -125,7 +125,7 @@ def find_words(query: Query, contexts: WordRows, minimum: int = 1) -> FoundWords
         _found(words, usable, name).at_least(2, _REMEDY)
         for name, words in (*query.targets, *query.attributes)
     )
-    asked = [word for words in sets for word in words.asked]
+    asked = [word for words in sets for word in words.listed]
     few = {w: len(contexts.rows[w]) for w in asked if w in contexts.rows and w not in usable}
     found = {word: usable[word] for words in sets for word in words.found}
     return FoundWords(query, sets, found, minimum, few)
