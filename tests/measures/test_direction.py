@@ -13,7 +13,7 @@ from wordbias.errors import WordbiasError
 from wordbias.measures.clustering import clustering_rows
 from wordbias.measures.direction import find_direction, projections
 from wordbias.measures.gipe import gipe_rows
-from wordbias.measures.midb import mean_rows
+from wordbias.measures.midb import midb_rows
 from wordbias.measures.panel import Panel
 from wordbias.measures.recoverability import recoverability_rows
 from wordbias.measures.sembias import SemBias, sembias_rows
@@ -158,7 +158,7 @@ def test_the_reason_reaches_every_row(together: Embedding, gender: Attribute) ->
         *recoverability_rows(panel),
         *sembias_rows(panel, questions),
         *gipe_rows(panel, k=2),
-        *(row for row in mean_rows(panel) if row.measure == "direct-bias"),
+        *(row for row in midb_rows(panel) if row.measure == "direct-bias"),
     ]
     assert len(rows) == 2 + 4 + 2 * 3 + 3 + 1
     for row in rows:

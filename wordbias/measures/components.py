@@ -16,14 +16,14 @@ STABLE = 0.95
 DESCRIBES_DIFFERENCE = 0.5
 """Share of the difference between the groups below which the components describe something else."""
 ALIKE = 0.9
-"""Mean |cos| below which the first component depends on which words are in the groups."""
+"""Mean |cos| below which the first component depends on the choice of words in the groups."""
 _SMALL = 80
 _REFITS = 200
 
 
 @dataclass(frozen=True)
 class Components:
-    """Diagnosis of `k` components; Δ is the difference of the groups' means.
+    """Diagnosis of `k` components; Δ is the difference between the groups' means.
 
     Attributes
     ----------
@@ -38,8 +38,8 @@ class Components:
     share
         Share of ``‖Δ‖²`` that lies inside the span.
     first_stability
-        Mean |cos| of the first component with that of words drawn again; None where there are so
-        many words that it is not asked.
+        Mean |cos| of the first component with that of resampled words; None where there are too
+        many words to compute it.
     """
 
     weights: NDArray[np.float64]
@@ -62,8 +62,8 @@ def components(
 ) -> Components:
     """Diagnose a subspace fitted on two groups of vectors, ``(n, d)`` and ``(m, d)``.
 
-    The components stay fixed while the words are drawn again with replacement within each group;
-    only the first one is also fitted anew, if the groups are small (`center` as it was fitted).
+    The components stay fixed while the words of each group are resampled with replacement; only
+    the first one is also fitted again, if the groups are small (`center` as it was fitted).
     """
     delta = first.mean(0, np.float64) - second.mean(0, np.float64)
     inner = subspace.coordinates(delta)
@@ -91,15 +91,15 @@ def first_stability(
     *,
     center: bool,
 ) -> float | None:
-    """Mean |cos| of the first component with those fitted to the groups' words drawn again.
+    """Return the mean |cos| of the first component with those fitted to resampled words.
 
     Parameters
     ----------
     component
         Shape ``(d,)``.
     first, second
-        What it was fitted to, shapes ``(n, d)`` and ``(m, d)``; of more than 80 words in all the
-        answer is None.
+        Vectors that it was fitted to, shapes ``(n, d)`` and ``(m, d)``; the result is None for more
+        than 80 words in all.
     """
     n, m = len(first), len(second)
     if n + m > _SMALL:

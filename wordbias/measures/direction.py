@@ -22,12 +22,12 @@ from wordbias.wordlists import Attribute, resolve_groups, resolve_pairs
 RECIPES = ("she-he", "axis", "pca", "names", "means")
 UNDEFINED_BELOW = 0.1
 """Length of a − b, relative to the mean length of a and b, below which its direction is noise."""
-_WITHOUT = "; --direction=means or names does without"
+_NO_PAIRS_NEEDED = "; --direction=means or names does without"
 
 
 @dataclass(frozen=True)
 class Direction:
-    """A subspace, how it was made, why it is undefined if it is, and perhaps what to do then."""
+    """A subspace with its recipe, or the reason why it is undefined and perhaps a remedy."""
 
     subspace: Subspace | None
     recipe: str
@@ -60,9 +60,9 @@ def find_direction(
     Parameters
     ----------
     embedding
-        What it is fitted on.
+        Embedding that it is fitted on.
     attribute
-        The groups and pairs.
+        Groups and pairs.
     recipe
         ``axis``, also called ``she-he`` after gender's: the difference of the attribute's axis
         pair. ``pca``: the first principal component of its definitional pairs. ``names``: the
@@ -78,11 +78,13 @@ def find_direction(
     """
     if recipe in ("she-he", "axis"):
         named = "−".join(attribute.direction or ("axis",))
-        remedy = "" if attribute.direction else _WITHOUT
-        return _one(named, *axis(embedding, attribute), remedy)
+        remedy = "" if attribute.direction else _NO_PAIRS_NEEDED
+        return _of_vector(named, *axis(embedding, attribute), remedy)
     if recipe == "pca":
-        remedy = "" if attribute.pairs else _WITHOUT
-        return _one("pca of definitional pairs", *pair_component(embedding, attribute), remedy)
+        remedy = "" if attribute.pairs else _NO_PAIRS_NEEDED
+        return _of_vector(
+            "pca of definitional pairs", *pair_component(embedding, attribute), remedy
+        )
     if recipe == "means":
         named = "−".join(f"mean {group}" for group in attribute.groups)
         return Direction(Subspace.from_means(_members(embedding, attribute)), named)
@@ -99,7 +101,9 @@ def find_direction(
     return Direction(_from_file(Path(recipe), embedding), recipe)
 
 
-def _one(named: str, vector: NDArray[np.float64] | None, reason: str, remedy: str) -> Direction:
+def _of_vector(
+    named: str, vector: NDArray[np.float64] | None, reason: str, remedy: str
+) -> Direction:
     subspace = None if vector is None else Subspace.from_direction(vector)
     return Direction(subspace, named, reason, remedy)
 
@@ -154,7 +158,7 @@ def pair_component(
 def difference_direction(
     a: ArrayLike, b: ArrayLike, names: tuple[str, str] = ("a", "b")
 ) -> tuple[NDArray[np.float64], str]:
-    """Return a − b, and why direct bias along it is undefined, or an empty string.
+    """Return a − b, and the reason why direct bias along it is undefined, or an empty string.
 
     Debiasing can bring `a` and `b` so close together that only noise is left of their difference;
     the paper reports such cells as NA.
@@ -174,7 +178,7 @@ def difference_direction(
 def projections(
     vectors: NDArray[np.float32], subspace: Subspace, *, by_length: bool = False
 ) -> NDArray[np.float64]:
-    """Weighted projection of every vector on unit length: ``Σ a_i ⟨g_i, x⟩ / ‖x‖``, shape ``(n,)``.
+    """Return the weighted projection of every vector, ``Σ a_i ⟨g_i, x⟩ / ‖x‖``, shape ``(n,)``.
 
     Positive towards the first group. For one direction this is the cosine; 0 for a zero vector.
     With `by_length` vectors are taken as they are, so that longer ones have larger projections.
@@ -186,7 +190,7 @@ def projections(
 
 
 def projections_of_unit(x: NDArray[np.float64], axes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``⟨x, g⟩ / ‖x‖`` of every vector with every axis, 0 for a vector of length 0.
+    """Return ``⟨x, g⟩ / ‖x‖`` of every vector with every axis, 0 for a vector of length 0.
 
     With axes of length one these are cosines.
 
@@ -216,9 +220,9 @@ def most_biased(projection: NDArray[np.float64], per_side: int) -> Biased:
     Parameters
     ----------
     projection
-        Lean of every word of the vocabulary, shape ``(n,)``, positive towards the first group.
+        Projection of every word of the vocabulary, ``(n,)``, positive towards the first group.
     per_side
-        Words of each side.
+        Number of words of each side.
 
     Raises
     ------

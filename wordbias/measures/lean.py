@@ -1,4 +1,4 @@
-"""MIDB and direct bias of a panel, with intervals over words; and word by word."""
+"""Lean of single words: MIDB of a word against that of the neutral words."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from wordbias.subspace import Subspace
 
 
 class Lean(NamedTuple):
-    """MIDB of single words against that of the neutral words.
+    """Subspace and neutral range against which single words are compared.
 
     Attributes
     ----------
     subspace
         Subspace of MIDB.
     mean
-        Mean over the vocabulary. All words share it: it says nothing of any of them.
+        Mean over the vocabulary, which all words share and which says nothing about any of them.
     low, high
-        The middle 95 % of the vocabulary lie between these, less the mean.
+        Bounds of the middle 95 % of the vocabulary, less the mean.
     """
 
     subspace: Subspace
@@ -45,7 +45,7 @@ class Lean(NamedTuple):
         return found
 
     def claimed(self, value: float) -> int | None:
-        """Return 0 or 1, the group towards which a word leans more than 95 % of the neutral do."""
+        """Return 0 or 1, the group towards which a word leans more than 95 % of neutral words."""
         if self.low <= value <= self.high:
             return None
         return 0 if value > self.high else 1
@@ -75,7 +75,8 @@ def find_lean(panel: Panel) -> tuple[Lean | None, str]:
 def leaning_words(panel: Panel, count: int) -> list[str]:
     """Return the `count` words of the vocabulary that lean most to each group.
 
-    By their lean; where none is claimed, by their projection on the panel's direction.
+    The order is that of their lean or, where none is claimed, of their projection on the panel's
+    direction.
 
     Raises
     ------
@@ -107,7 +108,7 @@ def word_rows(panel: Panel, words: Sequence[str]) -> list[Row]:
     direct = undefined
     if fitted.direction is not None:
         direct = direct_bias_of_words(x, fitted.direction).tolist()
-    said = ideal("lean")  # a side, unlike the means of absolute values
+    said = ideal("lean")  # has a sign, unlike the means of absolute values
     about = {} if lean is None else {"mean": lean.mean, "middle": [lean.low, lean.high]}
     rows = []
     for word, value in zip(words, leans, strict=True):

@@ -1,17 +1,14 @@
-"""MIDB: multi-dimensional information-weighted direct bias (Dawkins 2021, section 4, eq. 3).
+"""MIDB and direct bias: how far words lean along a subspace, and along one direction.
 
-Direct bias along one direction (Bolukbasi et al. 2016, section 5.2).
-
-Components of a fitted subspace: their meaning, and whether their signs can be trusted.
-
-Bias directions of one embedding: a subspace and two directions, and values along them.
+MIDB is multi-dimensional information-weighted direct bias (Dawkins 2021, section 4, eq. 3), direct
+bias that of Bolukbasi et al. (2016, section 5.2). Both are means over a vocabulary.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +28,34 @@ from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute, resolve_groups
 
 Float = NDArray[np.float64]
+T = TypeVar("T")
+
+MIDB = ("midb", "midb-abs", "midb-rms", "midb-unit")
+DIRECT = ("direct-bias", "direct-bias-pca")
+_NO_OTHER = (
+    ", and direct bias is taken along nothing else, whatever the direction of other measures"
+)
+_ROWS = 1024
+"""Words measured at a time: few enough to stay in the processor's cache."""
+
+
+# MIDB
+
+
+def midb(vectors: NDArray[np.float32], subspace: Subspace) -> Midb:
+    """Average MIDB over the rows of `vectors`, shape ``(n, d)``, n ≥ 1.
+
+    The vectors are taken as they are, as in the paper; then the value grows with their length,
+    and embeddings compare only with vectors *and* subspace on unit length (``midb-unit``).
+    """
+    signed = absolute = square = 0.0
+    for x in blocks(vectors):
+        total, squares = sums_of_contributions(x, [subspace])
+        signed += total.sum()
+        absolute += np.abs(total).sum()
+        square += squares.sum()
+    n = len(vectors)
+    return Midb(float(signed / n), float(absolute / n), float(np.sqrt(square / n)))
 
 
 class Midb(NamedTuple):
@@ -52,15 +77,21 @@ class Midb(NamedTuple):
     rms: float
 
 
+def midb_of_words(vectors: NDArray[np.float32], subspace: Subspace) -> Float:
+    """Return MIDB of every word, shape ``(n,)``, for vectors of shape ``(n, d)``."""
+    parts = (signed_sums(x, [subspace])[:, 0] for x in blocks(vectors))
+    return np.concatenate([np.zeros(0), *parts])
+
+
 def contributions(x: Float, subspaces: Sequence[Subspace]) -> Float:
-    """``a_i ⟨g_i, x⟩`` of every vector and every component of all subspaces, shape ``(n, Σk)``."""
+    """Return ``a_i ⟨g_i, x⟩`` of every vector and component of all subspaces, ``(n, Σk)``."""
     rows = np.concatenate([one.basis * one.weights[:, None] for one in subspaces])
     found: Float = x @ rows.T
     return found
 
 
 def sums_of_contributions(x: Float, subspaces: Sequence[Subspace]) -> tuple[Float, Float]:
-    """MIDB of every vector along each subspace, and the sum of its squared parts, ``(n, s)`` each.
+    """Return MIDB along each subspace, and the sum of its squared parts, ``(n, s)`` each.
 
     All values of MIDB are means of these, of their absolute values, or roots of such a mean.
 
@@ -78,45 +109,18 @@ def sums_of_contributions(x: Float, subspaces: Sequence[Subspace]) -> tuple[Floa
 
 
 def signed_sums(x: Float, subspaces: Sequence[Subspace]) -> Float:
-    """MIDB of every vector along each subspace alone, shape ``(n, s)``."""
+    """Return only MIDB of every vector along each subspace, shape ``(n, s)``."""
     found: Float = x @ np.stack([one.basis.T @ one.weights for one in subspaces], axis=1)
     return found
 
 
-def midb_of_words(vectors: NDArray[np.float32], subspace: Subspace) -> Float:
-    """MIDB of every word, shape ``(n,)``, for vectors of shape ``(n, d)``."""
-    parts = (signed_sums(x, [subspace])[:, 0] for x in blocks(vectors))
-    return np.concatenate([np.zeros(0), *parts])
-
-
-def midb(vectors: NDArray[np.float32], subspace: Subspace) -> Midb:
-    """Average MIDB over the rows of `vectors`, shape ``(n, d)``, n ≥ 1.
-
-    The vectors are taken as they are, as in the paper; then the value grows with their length,
-    and embeddings compare only with vectors *and* subspace on unit length (``midb-unit``).
-    """
-    signed = absolute = square = 0.0
-    for x in blocks(vectors):
-        total, squares = sums_of_contributions(x, [subspace])
-        signed += total.sum()
-        absolute += np.abs(total).sum()
-        square += squares.sum()
-    n = len(vectors)
-    return Midb(float(signed / n), float(absolute / n), float(np.sqrt(square / n)))
-
-
-def direct_bias_of_words(
-    vectors: NDArray[np.float32], direction: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Cosine of every word with the direction, shape ``(n,)``; 0 for a word of length 0."""
-    g = direction / np.linalg.norm(direction)
-    return np.concatenate([np.zeros(0), *(projections_of_unit(x, g) for x in blocks(vectors))])
+# Direct bias
 
 
 def direct_bias(
     vectors: NDArray[np.float32], direction: NDArray[np.float64], c: float = 1.0
 ) -> float:
-    """Mean of ``|cos(w, g)|^c`` over the rows of `vectors`; 0 is neutral.
+    """Return the mean of ``|cos(w, g)|^c`` over the rows of `vectors`; 0 is neutral.
 
     Parameters
     ----------
@@ -131,24 +135,20 @@ def direct_bias(
     return float((np.abs(direct_bias_of_words(vectors, direction)) ** c).mean())
 
 
-_ALONE = ", and direct bias is taken along nothing else, whatever the direction of other measures"
-_ROWS = 1024
-"""Words measured at a time: few enough to stay in the processor's cache."""
+def direct_bias_of_words(
+    vectors: NDArray[np.float32], direction: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the cosine of every word with the direction, ``(n,)``; 0 for a word of length 0."""
+    g = direction / np.linalg.norm(direction)
+    return np.concatenate([np.zeros(0), *(projections_of_unit(x, g) for x in blocks(vectors))])
 
-MIDB = ("midb", "midb-abs", "midb-rms", "midb-unit")
-DIRECT = ("direct-bias", "direct-bias-pca")
 
-
-class Value(NamedTuple):
-    """A measured value, or the reason why it is undefined."""
-
-    value: float | None
-    reason: str = ""
+# Along the directions of an embedding
 
 
 @dataclass(frozen=True)
 class BiasDirections:
-    """Subspace and directions fitted on one embedding, to measure that one or another.
+    """Subspaces and directions fitted on one embedding, to measure that one or another.
 
     Attributes
     ----------
@@ -189,88 +189,21 @@ class BiasDirections:
         }
 
 
-def values_along(x: Float, on_unit: Float, fits: Sequence[BiasDirections]) -> dict[str, Float]:
-    """Measure words along several fits: MIDB and direct bias are means of these values.
+class Value(NamedTuple):
+    """A value, or the reason why it is undefined."""
 
-    All values of the two measures come from here: those of an embedding, those before and after a
-    method, and those of chance.
-
-    Parameters
-    ----------
-    x, on_unit
-        Vectors as they are and at length one, shape ``(n, d)``.
-    fits
-        One or more.
-
-    Returns
-    -------
-    dict
-        For each measure shape ``(n, fits)``, nan where undefined; `of_mean` makes the measure of a
-        mean of them.
-    """
-    signed, squares = _midb(x, [one.subspace for one in fits])
-    axes = [*(one.direction for one in fits), *(one.pair_component for one in fits)]
-    direct = _cosines(x, axes)
-    return {
-        "midb": signed,
-        "midb-abs": np.abs(signed),
-        "midb-rms": squares,
-        "midb-unit": _signed(on_unit, [one.unit_subspace for one in fits]),
-        "direct-bias": direct[:, : len(fits)],
-        "direct-bias-pca": direct[:, len(fits) :],
-    }
-
-
-def values_of_words(vectors: NDArray[np.float32], fitted: BiasDirections) -> dict[str, Float]:
-    """Measure words along one fit, shape ``(n,)`` for each measure; see `values_along`."""
-    parts = [
-        values_along(x, at_length_one(x).astype(np.float32).astype(float), [fitted])
-        for x in blocks(vectors, _ROWS)
-    ]
-    return {
-        name: np.concatenate([np.zeros(0), *(part[name][:, 0] for part in parts)])
-        for name in (*MIDB, *DIRECT)
-    }
-
-
-def of_mean(measure: str, mean: Float) -> Float:
-    """Return a measure of the mean over words: of the squares of `midb-rms` the root."""
-    return np.sqrt(mean) if measure == "midb-rms" else mean
-
-
-def _midb(x: Float, subspaces: Sequence[Subspace | None]) -> tuple[Float, Float]:
-    known = [one for one in subspaces if one is not None]
-    found = np.full((2, len(x), len(subspaces)), np.nan)
-    if known:
-        found[:, :, [one is not None for one in subspaces]] = sums_of_contributions(x, known)
-    return found[0], found[1]
-
-
-def _signed(x: Float, subspaces: Sequence[Subspace | None]) -> Float:
-    known = [one for one in subspaces if one is not None]
-    found = np.full((len(x), len(subspaces)), np.nan)
-    if known:
-        found[:, [one is not None for one in subspaces]] = signed_sums(x, known)
-    return found
-
-
-def _cosines(x: Float, axes: Sequence[Float | None]) -> Float:
-    known = [axis / np.linalg.norm(axis) for axis in axes if axis is not None]
-    found = np.full((len(x), len(axes)), np.nan)
-    if known:
-        at = [axis is not None for axis in axes]
-        found[:, at] = np.abs(projections_of_unit(x, np.stack(known, axis=1)))
-    return found
+    value: float | None
+    reason: str = ""
 
 
 def fit_directions(
     embedding: Embedding, attribute: Attribute, *, dims: int = 4, center: bool = False
 ) -> BiasDirections:
-    """Fit the subspace and the directions; what cannot be fitted gets a reason."""
+    """Fit the subspaces and the directions; what cannot be fitted has a reason."""
     direction, direction_reason = axis(embedding, attribute)
     component, pair_reason = pair_component(embedding, attribute)
-    direction_reason += _ALONE if attribute.direction is None else ""
-    pair_reason += _ALONE if not attribute.pairs else ""
+    direction_reason += _NO_OTHER if attribute.direction is None else ""
+    pair_reason += _NO_OTHER if not attribute.pairs else ""
     try:
         first, second = (
             embedding.take(found.found) for found in resolve_groups(attribute, embedding)
@@ -286,16 +219,93 @@ def fit_directions(
     )
 
 
-def mean_rows(panel: Panel) -> list[Row]:
+def values_along(x: Float, on_unit: Float, fits: Sequence[BiasDirections]) -> dict[str, Float]:
+    """Measure words along several fits: MIDB and direct bias are means of these values.
+
+    All values of the two measures are computed here: those of an embedding, those before and after
+    a method, and those of chance.
+
+    Parameters
+    ----------
+    x, on_unit
+        Vectors as they are and at length one, shape ``(n, d)``.
+    fits
+        One or more.
+
+    Returns
+    -------
+    dict
+        For each measure shape ``(n, fits)``, nan where undefined; `of_mean` makes the measure of a
+        mean of them.
+    """
+    signed, squares = _where_fitted(
+        lambda subspaces: np.stack(sums_of_contributions(x, subspaces)),
+        [one.subspace for one in fits],
+        (2, len(x)),
+    )
+    on_length_one = _where_fitted(
+        lambda subspaces: signed_sums(on_unit, subspaces),
+        [one.unit_subspace for one in fits],
+        (len(x),),
+    )
+    direct = _where_fitted(
+        lambda axes: np.abs(projections_of_unit(x, np.stack(axes, axis=1))),
+        [
+            None if axis is None else axis / np.linalg.norm(axis)
+            for axis in (*(f.direction for f in fits), *(f.pair_component for f in fits))
+        ],
+        (len(x),),
+    )
+    return {
+        "midb": signed,
+        "midb-abs": np.abs(signed),
+        "midb-rms": squares,
+        "midb-unit": on_length_one,
+        "direct-bias": direct[:, : len(fits)],
+        "direct-bias-pca": direct[:, len(fits) :],
+    }
+
+
+def _where_fitted(
+    measured: Callable[[list[T]], Float], along: Sequence[T | None], shape: tuple[int, ...]
+) -> Float:
+    """Measure along what is fitted, on the last axis; nan along None."""
+    found = np.full((*shape, len(along)), np.nan)
+    if fitted := [one for one in along if one is not None]:
+        found[..., [one is not None for one in along]] = measured(fitted)
+    return found
+
+
+def values_of_words(vectors: NDArray[np.float32], fitted: BiasDirections) -> dict[str, Float]:
+    """Measure words along one fit, shape ``(n,)`` for each measure; see `values_along`."""
+    parts = [
+        values_along(x, at_length_one(x).astype(np.float32).astype(float), [fitted])
+        for x in blocks(vectors, _ROWS)
+    ]
+    return {
+        name: np.concatenate([np.zeros(0), *(part[name][:, 0] for part in parts)])
+        for name in (*MIDB, *DIRECT)
+    }
+
+
+def of_mean(measure: str, mean: Float) -> Float:
+    """Return the measure of a mean over words: for `midb-rms` the root of mean squares."""
+    return np.sqrt(mean) if measure == "midb-rms" else mean
+
+
+# Rows and chance
+
+
+def midb_rows(panel: Panel) -> list[Row]:
     """Measure MIDB and direct bias along the embedding's own directions (as in Table 6)."""
     fitted = fit_directions(panel.embedding, panel.attribute, dims=panel.dims, center=panel.center)
     undefined, values = fitted.undefined(), values_of_words(panel.vectors, fitted)
     rows = [panel.undefined([name], reason)[0] for name, reason in undefined.items()]
     defined = {name: column for name, column in values.items() if name not in undefined}
-    return [*_with_intervals(panel, defined), *rows]
+    return [*_defined_rows(panel, defined), *rows]
 
 
-def _with_intervals(panel: Panel, columns: dict[str, Float]) -> list[Row]:
+def _defined_rows(panel: Panel, columns: dict[str, Float]) -> list[Row]:
     if not columns:
         return []
     values = np.stack(list(columns.values()), axis=1)
@@ -325,10 +335,10 @@ def _setting(panel: Panel, name: str) -> dict[str, Any]:
     return {"setting": f"d={panel.dims}, {kind}", "centred": panel.center}
 
 
-def chance_of_means(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
+def chance_of_midb(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
     """Measure MIDB and direct bias along all nulls in one pass over the vocabulary.
 
-    Also the share of the groups' difference that lies in the span of each; see `draw_nulls`.
+    Also the share of the groups' difference that lies in the span of each null.
     """
     fits = [
         BiasDirections(

@@ -1,12 +1,4 @@
-"""What the classic measures are taken on: an embedding, its original, a vocabulary, a direction.
-
-The subspace that measures run along: she − he, PCA of pairs, groups of names, or from a file.
-
-Classically clustering, recoverability, GIPE and SemBias use one direction; with a subspace of
-several weighted ones they become the family that Dawkins (2021, section 4) proposes.
-
-The most biased words of an embedding: whom clustering and recoverability ask about.
-"""
+"""Panel: an embedding to measure, with its original, a vocabulary, an attribute and a direction."""
 
 from __future__ import annotations
 
@@ -43,22 +35,22 @@ class Panel:
     Attributes
     ----------
     embedding
-        What is measured.
+        Embedding to measure.
     original
-        The embedding before debiasing, from which lean and proximity are taken: an argument,
-        never guessed. `embedding` itself if there is none.
+        Embedding before debiasing, in which lean and proximity are measured: an argument, never
+        guessed. `embedding` itself if there is none.
     vocabulary
         V_t; every word is in both.
     attribute
-        The groups and pairs.
+        Groups and pairs.
     recipe
-        Of the direction; see `find_direction`.
+        Recipe of the direction; see `wordbias.measures.direction.find_direction`.
     dims, center
-        Of the subspace of names.
+        Settings of the subspace of names.
     by_projection
         Choose the most biased words by their projection, as published, not by their cosine.
     seed
-        Of everything random.
+        Seed of everything random.
     """
 
     embedding: Embedding
@@ -79,12 +71,12 @@ class Panel:
 
     @cached_property
     def own_direction(self) -> Direction:
-        """The direction as the measured embedding has it."""
+        """Direction in the measured embedding."""
         return self._direction(self.embedding)
 
     @cached_property
     def original_direction(self) -> Direction:
-        """The direction as the original has it."""
+        """Direction in the original."""
         return self._direction(self.original)
 
     @cached_property
@@ -94,12 +86,12 @@ class Panel:
 
     @cached_property
     def original_vectors(self) -> NDArray[np.float32]:
-        """The same words' vectors in the original."""
+        """Vectors of the vocabulary in the original."""
         return self.vectors if self.is_own else self.original.take(self.vocabulary)
 
     @cached_property
     def vocabulary_rows(self) -> NDArray[np.intp]:
-        """Row numbers of the vocabulary in the original, in its order, which is of frequency."""
+        """Row numbers of the vocabulary in the original, in its order, by frequency."""
         return np.sort(self.original.rows(self.vocabulary)[0])
 
     @property
@@ -122,7 +114,7 @@ class Panel:
         return most_biased(lean, words // 2)
 
     def rng(self) -> np.random.Generator:
-        """Return a generator that starts anew for every measure."""
+        """Return a new generator from the seed, so that each measure starts alike."""
         return np.random.default_rng(self.seed)
 
     def row(self, measure: str, value: float | None, **details: Any) -> Row:
@@ -131,7 +123,7 @@ class Panel:
         return Row(self.embedding.name, measure, value, said)
 
     def against(self) -> dict[str, Any]:
-        """Return what a row says of the original and the direction."""
+        """Return the details of rows about the original and the direction."""
         name = SELF if self.is_own else self.original.name
         centred = {"centred": self.center} if self.recipe == "names" else {}
         return {"original": name, "direction": self.original_direction.recipe, **centred}
@@ -155,16 +147,16 @@ def make_panels(
     strict: bool = False,
     **settings: Any,
 ) -> list[Panel]:
-    """Put embeddings side by side: one vocabulary, that of all of them and of the original.
+    """Make a panel of each embedding, with one vocabulary that all and the original have.
 
     Parameters
     ----------
     embeddings, original
-        What is measured, and what it is compared with; without an original, itself.
+        Embeddings to measure, and the one to compare them with; by default each with itself.
     attribute, given, strict
         See `wordbias.vocabulary.choose_vocabulary`.
     settings
-        The other fields of `Panel`.
+        Other fields of `Panel`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Recoverability: can a classifier tell the biased words' groups? (Gonen and Goldberg 2019)."""
+"""Recoverability: can a classifier tell the groups of biased words? (Gonen and Goldberg 2019)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Recovered(NamedTuple):
     converged: bool = True
 
     def interval(self, rng: np.random.Generator) -> Interval:
-        """95 % interval: bootstrap over the words tested."""
+        """Return the 95 % interval: bootstrap over the words tested."""
         cells = np.array([self.right, self.tested - self.right])
         return percentile_interval(resampled_cells(cells, rng)[:, 0] / self.tested)
 
@@ -50,13 +50,13 @@ def recoverability(
     Parameters
     ----------
     vectors
-        Of the most biased words in the (debiased) embedding, shape ``(n, d)``.
+        Vectors of the most biased words in the (debiased) embedding, shape ``(n, d)``.
     labels
-        Their lean in the **original** embedding, shape ``(n,)``.
+        Groups to which they lean in the **original** embedding, shape ``(n,)``.
     seed
-        Of the split, which is stratified, and of the classifiers.
+        Seed of the split, which is stratified, and of the classifiers.
     train_share
-        Share of the words to train on; the paper's .2.
+        Share of the words to train on; .2 in the paper.
 
     Returns
     -------

@@ -26,8 +26,9 @@ from wordbias.embedding import Embedding
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.files import locked, replacing
 from wordbias.formats.tables import growing
-from wordbias.measures.evaluate import FAMILIES, check_families, table_rows
+from wordbias.measures.evaluate import check_families, evaluate
 from wordbias.measures.panel import Panel, make_panels
+from wordbias.measures.registry import STANDARD
 from wordbias.measures.sembias import SemBias
 from wordbias.methods import misp
 from wordbias.nli.evaluation import BIAS, mab_rows
@@ -278,7 +279,7 @@ def _measure_rows(plan: Plan, panel: Panel) -> list[Row]:
     isolated = 0.0 if plan.as_published else 1.0
 
     def make() -> list[Row]:
-        return table_rows(panel, plan.families, sembias=plan.sembias, isolated=isolated)
+        return evaluate(panel, plan.families, sembias=plan.sembias, isolated=isolated)
 
     return kept(path, {**about, "centred": plan.center}, make)
 
@@ -333,7 +334,7 @@ class Plan:
     recipe, seeds, half
         How models are trained.
     families, sembias
-        Measures to be taken; see `wordbias.measures.evaluate.table_rows`.
+        Measures to be taken; see `wordbias.measures.evaluate.evaluate`.
     quality
         Test sets of similarity and analogies; see `wordbias.word_tasks.find_sets`.
     attribute
@@ -341,7 +342,7 @@ class Plan:
     center
         Centre the differences that MIDB is fitted to.
     as_published
-        The measures' other published settings; see `wordbias.measures.evaluate.table_rows`.
+        The measures' other published settings; see `wordbias.measures.evaluate.evaluate`.
     """
 
     embeddings: Sequence[Embedding]
@@ -351,7 +352,7 @@ class Plan:
     seeds: Sequence[int] = (0, 1)
     half: bool = False
     test: Pairs | None = None
-    families: Sequence[str] = FAMILIES
+    families: Sequence[str] = STANDARD
     sembias: SemBias | None = None
     quality: Sequence[SimilaritySet | AnalogySet] = ()
     attribute: Attribute = field(default_factory=Attribute.load)
