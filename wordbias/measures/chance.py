@@ -27,7 +27,6 @@ from wordbias.arrays import unit
 from wordbias.errors import WordbiasError
 from wordbias.measures.direction import (
     RECIPES,
-    Biased,
     difference_direction,
     most_biased,
     projections,
@@ -269,15 +268,33 @@ def _fitted(make: Callable[[], Subspace]) -> Subspace | None:
         return None
 
 
-def leaning(panel: Panel, null: Null, words: int) -> Biased | None:
-    """Choose the words that lean most along a null; None if too few lean to a side."""
-    if null.direction is None:
-        return None
-    lean = projections(panel.original_vectors, null.direction, by_length=panel.by_projection)
-    try:
-        return most_biased(lean, words // 2)
-    except WordbiasError:
-        return None
+def chance_of_most_biased(
+    panel: Panel,
+    nulls: Sequence[Null],
+    words: int,
+    measures: Sequence[str],
+    evaluate: Callable[[NDArray[np.float32], NDArray[np.bool_]], Sequence[float]],
+) -> dict[Key, Float]:
+    """Evaluate measures on the original vectors of the words that lean most along each null.
+
+    Parameters
+    ----------
+    words
+        Number of words, half of each side; nan where fewer lean.
+    evaluate
+        Takes the vectors ``(n, d)`` and the sides ``(n,)``; returns a value for each measure.
+    """
+    values = np.full((len(measures), len(nulls)), np.nan)
+    for i, null in enumerate(nulls):
+        if null.direction is None:
+            continue
+        lean = projections(panel.original_vectors, null.direction, by_length=panel.by_projection)
+        try:
+            chosen = most_biased(lean, words // 2)
+        except WordbiasError:
+            continue
+        values[:, i] = evaluate(panel.original_vectors[chosen.rows], chosen.labels)
+    return {(name, ""): row for name, row in zip(measures, values, strict=True)}
 
 
 def blocks_of_original(panel: Panel) -> Iterator[Float]:

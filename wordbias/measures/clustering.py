@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from wordbias.devices import one_thread
 from wordbias.errors import WordbiasError
-from wordbias.measures.chance import Null, leaning
+from wordbias.measures.chance import Null, chance_of_most_biased
 from wordbias.measures.family import Key
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
@@ -131,11 +131,9 @@ def clustering_rows(panel: Panel, words: int = WORDS) -> list[Row]:
 
 def chance_of_clustering(panel: Panel, nulls: Sequence[Null]) -> dict[Key, NDArray[np.float64]]:
     """Cluster the words that lean most along each null, by their vectors in the original."""
-    values = np.full((2, len(nulls)), np.nan)
-    for i, null in enumerate(nulls):
-        chosen = leaning(panel, null, WORDS)
-        if chosen is not None:
-            vectors = panel.original_vectors[chosen.rows]
-            found = clustering(vectors, chosen.labels, seed=panel.seed)
-            values[:, i] = found.accuracy.mean(), found.v_measure.mean()
-    return {(name, ""): row for name, row in zip(MEASURES, values, strict=True)}
+
+    def evaluate(vectors: NDArray[np.float32], labels: NDArray[np.bool_]) -> list[float]:
+        found = clustering(vectors, labels, seed=panel.seed)
+        return [float(found.accuracy.mean()), float(found.v_measure.mean())]
+
+    return chance_of_most_biased(panel, nulls, WORDS, MEASURES, evaluate)
