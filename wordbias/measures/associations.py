@@ -299,8 +299,8 @@ def with_holm(rows: Sequence[Row]) -> list[Row]:
     for places in tested.values():
         corrected = holm([rows[i].details["p"] for i in places]).tolist()
         for i, p in zip(places, corrected, strict=True):
-            said = {**rows[i].details, "p_holm": p, "tests": len(places)}
-            done[i] = replace(rows[i], details=said)
+            details = {**rows[i].details, "p_holm": p, "tests": len(places)}
+            done[i] = replace(rows[i], details=details)
     return done
 
 

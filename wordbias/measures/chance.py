@@ -163,12 +163,12 @@ def key_of(row: Row) -> Key:
 def _row(row: Row, values: Float) -> Row:
     known = values[np.isfinite(values)]
     low, high = float(known.min()), float(known.max())
-    said: dict[str, Any] = {"chance": float(known.mean()), "chance_low": low, "chance_high": high}
+    levels: dict[str, Any] = {"chance": float(known.mean()), "chance_low": low, "chance_high": high}
     own_chance = row.details.get("centred") and row.measure.startswith("midb")
     if row.value is not None and not own_chance:
         below = row.value < low and row.details.get("better") != "lower"
-        said["beyond_chance"] = bool(row.value > high or below)
-    return replace(row, details={**row.details, **said})
+        levels["beyond_chance"] = bool(row.value > high or below)
+    return replace(row, details={**row.details, **levels})
 
 
 # Draws

@@ -106,11 +106,11 @@ def _entropy(p: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def clustering_rows(panel: Panel, words: int = WORDS) -> list[Row]:
     """Cluster the words that lean most in the original, by their vectors in the embedding."""
-    said = {**panel.against(), "seeds": SEEDS, "n_init": N_INIT}
+    about = {**panel.against(), "seeds": SEEDS, "n_init": N_INIT}
     try:
         chosen = panel.most_biased(words)
     except WordbiasError as error:
-        return panel.undefined(MEASURES, f"undefined: {error}", **said)
+        return panel.undefined(MEASURES, f"undefined: {error}", **about)
     found = clustering(panel.vectors[chosen.rows], chosen.labels, seed=panel.seed)
     values = (found.accuracy, found.v_measure)
     return [
@@ -121,7 +121,7 @@ def clustering_rows(panel: Panel, words: int = WORDS) -> list[Row]:
             spread=float(of_seeds.std(ddof=1)),
             n=len(chosen.rows),
             **ideal(name),
-            **said,
+            **about,
         )
         for name, of_seeds, interval in zip(
             MEASURES, values, intervals(found, panel.rng()), strict=True

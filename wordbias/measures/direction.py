@@ -69,7 +69,7 @@ def find_direction(
         weighted subspace of all pairwise differences between its groups. ``means``: the difference
         of its groups' means. Anything else: a file, see `Subspace.load`.
     dims, center
-        For ``names``.
+        Settings of ``names``.
 
     Raises
     ------

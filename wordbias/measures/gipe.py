@@ -191,22 +191,22 @@ def gipe_rows(
     of vectors of length one; ``pca`` is that of the vectors as they are. The choice matters: on the
     sample, GIPE at θ = .03 is .105, .108 and .098.
     """
-    said = {**panel.against(), "k": k, "isolated": isolated}
+    about = {**panel.against(), "k": k, "isolated": isolated}
     direction = panel.original_direction
     if direction.subspace is None:
-        return [_undefined(panel, theta, direction.reason, said) for theta in THETAS]
+        return [_undefined(panel, theta, direction.reason, about) for theta in THETAS]
     near = neighbourhood or find_neighbourhood(panel, k)
     if near is None:
         words = len(_common(panel.embedding, panel.original))
         reason = f"undefined: {words} words are too few for {k} neighbours"
-        return [_undefined(panel, theta, reason, said) for theta in THETAS]
+        return [_undefined(panel, theta, reason, about) for theta in THETAS]
     beta = indirect_bias(near.unit, near.queries, near.rows, direction.subspace)
     rows = []
     for theta in THETAS:
         found = gipe(beta, near.queries, near.rows, len(near.unit), theta, isolated=isolated)
         if not found.weight:
             reason = "undefined: no word is another's neighbour, and such words weigh nothing"
-            rows.append(_undefined(panel, theta, reason, said))
+            rows.append(_undefined(panel, theta, reason, about))
             continue
         interval = found.interval(panel.rng())
         row = panel.row(
@@ -217,14 +217,14 @@ def gipe_rows(
             high=interval.high,
             n=len(near.queries),
             **ideal("gipe"),
-            **said,
+            **about,
         )
         rows.append(row)
     return rows
 
 
-def _undefined(panel: Panel, theta: float, reason: str, said: dict[str, Any]) -> Row:
-    return panel.undefined(["gipe"], reason, setting=f"θ={theta:g}", **said)[0]
+def _undefined(panel: Panel, theta: float, reason: str, about: dict[str, Any]) -> Row:
+    return panel.undefined(["gipe"], reason, setting=f"θ={theta:g}", **about)[0]
 
 
 def _common(embedding: Embedding, original: Embedding) -> Sequence[str]:

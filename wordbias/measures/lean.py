@@ -108,13 +108,13 @@ def word_rows(panel: Panel, words: Sequence[str]) -> list[Row]:
     direct = undefined
     if fitted.direction is not None:
         direct = direct_bias_of_words(x, fitted.direction).tolist()
-    said = ideal("lean")  # has a sign, unlike the means of absolute values
+    better = ideal("lean")  # has a sign, unlike the means of absolute values
     about = {} if lean is None else {"mean": lean.mean, "middle": [lean.low, lean.high]}
     rows = []
     for word, value in zip(words, leans, strict=True):
         side = None if lean is None or value is None else lean.claimed(value)
         towards = None if side is None else panel.attribute.groups[side]
-        details = {"word": word, "towards": towards, "centred": panel.center, **about, **said}
+        details = {"word": word, "towards": towards, "centred": panel.center, **about, **better}
         rows.append(panel.row("lean", value, reason=reason or None, **details))
     for measure, values, why in (
         ("midb", midb, fitted.subspace_reason),
@@ -122,7 +122,7 @@ def word_rows(panel: Panel, words: Sequence[str]) -> list[Row]:
     ):
         centred = {"centred": panel.center} if measure == "midb" else {}
         rows += [
-            panel.row(measure, value, reason=why or None, word=word, **centred, **said)
+            panel.row(measure, value, reason=why or None, word=word, **centred, **better)
             for word, value in zip(words, values, strict=True)
         ]
     return rows

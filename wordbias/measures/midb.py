@@ -235,8 +235,8 @@ def values_along(x: Float, on_unit: Float, fits: Sequence[BiasDirections]) -> di
     Returns
     -------
     dict
-        For each measure shape ``(n, fits)``, nan where undefined; `of_mean` makes the measure of a
-        mean of them.
+        Values of each measure, shape ``(n, fits)``, nan where undefined; `of_mean` turns a mean of
+        them into the measure.
     """
     signed, squares = _where_fitted(
         lambda subspaces: np.stack(sums_of_contributions(x, subspaces)),

@@ -119,8 +119,8 @@ class Panel:
 
     def row(self, measure: str, value: float | None, **details: Any) -> Row:
         """Make a row about this embedding; details that are None are left out."""
-        said = {key: item for key, item in details.items() if item is not None}
-        return Row(self.embedding.name, measure, value, said)
+        known = {key: item for key, item in details.items() if item is not None}
+        return Row(self.embedding.name, measure, value, known)
 
     def against(self) -> dict[str, Any]:
         """Return the details of rows about the original and the direction."""

@@ -104,11 +104,11 @@ def make_classifier(name: str, seed: int) -> Any:
 
 def recoverability_rows(panel: Panel, words: int = WORDS) -> list[Row]:
     """Classify the words that lean most in the original by their vectors in the embedding."""
-    said = {**panel.against(), "train_share": TRAIN_SHARE}
+    about = {**panel.against(), "train_share": TRAIN_SHARE}
     try:
         chosen = panel.most_biased(words)
     except WordbiasError as error:
-        return panel.undefined(MEASURES, f"undefined: {error}", **said)
+        return panel.undefined(MEASURES, f"undefined: {error}", **about)
     found = recoverability(panel.vectors[chosen.rows], chosen.labels, seed=panel.seed)
     return [
         panel.row(
@@ -118,7 +118,7 @@ def recoverability_rows(panel: Panel, words: int = WORDS) -> list[Row]:
             n=result.tested,
             **ideal(f"recoverability-{name}"),
             converged=None if result.converged else False,
-            **said,
+            **about,
         )
         for name, result in found.items()
     ]

@@ -782,9 +782,9 @@ def full_title(measure: str) -> str:
 def meaning(measure: str) -> str:
     """Describe the number of a measure, its neutral value and the better way."""
     one = MEASURES[measure]
-    said = [f"neutral {one.neutral:g}"] if isinstance(one.neutral, (int, float)) else []
-    said += [f"{one.better} is better"] if one.better in ("lower", "higher") else []
-    return "; ".join(filter(None, [f"{measure}: {one.number or one.title}", ", ".join(said)]))
+    notes = [f"neutral {one.neutral:g}"] if isinstance(one.neutral, (int, float)) else []
+    notes += [f"{one.better} is better"] if one.better in ("lower", "higher") else []
+    return "; ".join(filter(None, [f"{measure}: {one.number or one.title}", ", ".join(notes)]))
 
 
 def names_families(function: F) -> F:

@@ -131,11 +131,11 @@ def sembias_rows(panel: Panel, sembias: SemBias | None) -> list[Row]:
 
 def _set_rows(panel: Panel, questions: Sequence[Question], name: str) -> list[Row]:
     usable, missing = usable_questions(questions, panel.embedding)
-    said = {"set": name, "n": len(usable), "missing": missing, "ties": "first pair", "case": CASE}
+    about = {"set": name, "n": len(usable), "missing": missing, "ties": "first pair", "case": CASE}
     subspace, reason = panel.own_direction.subspace, panel.own_direction.reason
     if subspace is None or not usable:
         reason = reason or "undefined: no question has all its words"
-        return panel.undefined(MEASURES, reason, **said)
+        return panel.undefined(MEASURES, reason, **about)
     counts = category_counts(choices(_differences(panel.embedding, usable), subspace))
     drawn = resampled_cells(counts, panel.rng()) / len(usable)
     return [
@@ -145,7 +145,7 @@ def _set_rows(panel: Panel, questions: Sequence[Question], name: str) -> list[Ro
             **percentile_interval(drawn[:, i])._asdict(),
             **ideal(measure),
             direction=panel.own_direction.recipe,
-            **said,
+            **about,
         )
         for i, measure in enumerate(MEASURES)
     ]

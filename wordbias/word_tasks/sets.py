@@ -76,7 +76,7 @@ class AnalogySet:
         """Lower-case the words and delete their punctuation, as word-embeddings-benchmarks does.
 
         ``standardize_string`` there keeps hyphens and underscores. MSR's possessives become other
-        words: ``city's``, which few vocabularies have, is asked for as ``citys``, a misspelling.
+        words: ``city's``, which few vocabularies have, is looked up as ``citys``, a misspelling.
         """
         return replace(
             self,

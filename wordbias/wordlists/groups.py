@@ -146,8 +146,8 @@ class WordGroups:
                 known = ", ".join(self.groups)
                 raise WordbiasError(f"{self.name}: no group {name!r}; its groups are {known}")
         if len(set(names)) != len(names) or len(names) < 2:
-            said = ", ".join(names) or "none"
-            raise WordbiasError(f"{self.name}: expected two different groups, found {said}")
+            listed = ", ".join(names) or "none"
+            raise WordbiasError(f"{self.name}: expected two different groups, found {listed}")
         places = [self.groups.index(name) for name in names]
 
         def chosen(sets: Iterable[Words]) -> tuple[Words, ...]:
