@@ -59,11 +59,10 @@ RAN = """
 import json, sys, time
 import numpy as np
 from wordbias import Attribute, Embedding
-from wordbias.methods.ran.descent import minimise
-from wordbias.methods.ran.objective import Objective
-from wordbias.methods.ran.sets import repulsion_sets
+from wordbias.methods.ran import repulsion_sets
+from wordbias.methods.ran.optimise import Objective, minimise
 from wordbias.arrays import unit
-from wordbias.measures.direction import find_direction
+from wordbias.measures.panel import find_direction
 from wordbias.progress import set_quiet
 set_quiet(True)
 loaded = Embedding.load(sys.argv[1])
@@ -85,7 +84,7 @@ import scipy.linalg
 from sklearn.svm import LinearSVC
 from wordbias import Attribute, Embedding
 from wordbias.methods.classes import labelled_words
-from wordbias.methods.nullspace import learn
+from wordbias.methods.inlp import learn
 emb = Embedding.load(sys.argv[1])
 found = labelled_words(emb, Attribute.load(), classes=3, per_class=7500)
 x = found.vectors(emb)

@@ -33,7 +33,7 @@ import numpy as np, torch
 from torch import nn
 from wordbias import Embedding
 from wordbias.nli.batches import Encoded
-from wordbias.nli.learning import Learning, initialise, make_optimizer
+from wordbias.nli.learning import NLITask, initialise, make_optimizer
 from wordbias.nli.model import DecomposableAttention
 from wordbias.nli.recipes import RECIPES
 from wordbias.nli.runs import Data, plan
@@ -63,7 +63,7 @@ OURS = (
 torch.set_num_threads(1)
 model = DecomposableAttention(embedding.dim)
 initialise(model, recipe, [0])
-task = Learning(model, torch.from_numpy(table.vectors)[None], pairs, data.encoded["dev"], recipe,
+task = NLITask(model, torch.from_numpy(table.vectors)[None], pairs, data.encoded["dev"], recipe,
                 [0], half)
 print(json.dumps(epoch(model, make_optimizer(model, recipe), task.losses(0))))
 """
@@ -117,7 +117,7 @@ print(json.dumps(epoch(model, make_optimizer(model, recipe), losses())))
 SEVERAL = (
     START
     + """
-from wordbias.nli.stacked import Material, train_stacked
+from wordbias.nli.stacked import Setup, train_stacked
 from wordbias.nli.trainer import train_all
 from wordbias.workers import Workers
 how, models = sys.argv[7], int(sys.argv[8])
@@ -127,7 +127,7 @@ with tempfile.TemporaryDirectory() as folder:
     start = time.perf_counter()
     if how == "stacked":
         torch.set_num_threads(2)
-        shared = Material(pairs, data.encoded["dev"], recipe, half)
+        shared = Setup(pairs, data.encoded["dev"], recipe, half)
         train_stacked(jobs, shared, torch.device("cpu"))
     else:
         train_all(jobs, pairs, data.encoded["dev"], recipe, device="cpu", half=half,

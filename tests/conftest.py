@@ -12,11 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from forks import Forked
 from hypothesis import HealthCheck, settings
 
 from wordbias import Embedding, devices, progress, text_files
 from wordbias.cli import run
 
+pytest_plugins = ("clusters_here",)
 ROOT = Path(__file__).resolve().parent.parent
 settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -114,6 +116,12 @@ def process() -> Callable[..., Outcome]:
         return Outcome(done.returncode, done.stdout, done.stderr)
 
     return call
+
+
+@pytest.fixture
+def forked() -> Callable[..., Outcome]:
+    """Run the command line as a process of its own that need not read the large libraries."""
+    return lambda *arguments: Outcome(*Forked(*arguments).ended())
 
 
 @pytest.fixture(scope="session")

@@ -8,11 +8,12 @@ import shutil
 import zipfile
 from collections.abc import Callable
 from functools import cache
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import small_winobias
 import small_word_lists
 import tiny_encoders
@@ -26,11 +27,19 @@ from wordbias.contextual.sentence_pairs import sentence_pairs
 from wordbias.nli.test_sets import build
 from wordbias.wordlists import Attribute, Templates, load_queries
 
+PREMISES = 40
+"""Of the 1,968 "A person bought a hat ." of the marked-attribute sets."""
 FREQUENT = 1_500
 PEOPLE = 700
 PAIRS = 90
 NLI_LABELS = ("neutral", "entailment", "contradiction")
 BIOGRAPHY_COLUMNS = ("split", "profession", "gender", "text", "first", "last")
+
+
+def few_premises(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let marked-attribute sets have the first premises only."""
+    every = Templates.premises
+    monkeypatch.setattr(Templates, "premises", lambda words: tuple(islice(every(words), PREMISES)))
 
 
 # vectors

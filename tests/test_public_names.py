@@ -448,9 +448,12 @@ def test_every_public_name_has_a_call() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_call_gives_what_the_signature_says(name: str, file: File) -> None:
+def test_a_call_gives_what_the_signature_says(
+    name: str, file: File, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for package in NEEDS.get(name, ()):
         pytest.importorskip(package)
+    stand_ins.few_premises(monkeypatch)
     made = CALLS[name](file)
     if name in CLASSES:
         assert isinstance(made, getattr(wb, name))

@@ -6,40 +6,28 @@ import importlib.util
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from clusters_here import PACKAGES
 
 from wordbias import workers as clusters
 from wordbias.devices import set_threads, threads
 from wordbias.errors import WordbiasError
 from wordbias.workers import BACKENDS, Workers
 
-CLUSTERS = {"loky": "joblib", "dask": "distributed", "ray": "ray"}
-
 
 @pytest.fixture(params=BACKENDS)
-def backend(request: pytest.FixtureRequest) -> str:
+def backend(request: pytest.FixtureRequest, join: Callable[[str], None]) -> str:
+    """Return each of the backends, whose clusters are joined."""
     name: str = request.param
-    if importlib.util.find_spec(CLUSTERS[name]) is None:
-        pytest.skip(f"{CLUSTERS[name]} is not installed")
+    join(name)
     if name == "ray":
-        request.getfixturevalue("ray_cluster")
+        _tell_ray()
     return name
-
-
-@pytest.fixture(scope="module")
-def ray_cluster() -> Iterator[None]:
-    """Start Ray once for most tests; one starts it by itself."""
-    import ray
-
-    _tell_ray()
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-    yield
-    ray.shutdown()
 
 
 def _tell_ray() -> None:
@@ -112,8 +100,8 @@ def test_an_error_of_a_job_is_its_own_line(backend: str) -> None:
 def test_a_cluster_that_loses_a_worker_finishes(
     cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if importlib.util.find_spec(CLUSTERS[cluster]) is None:
-        pytest.skip(f"{CLUSTERS[cluster]} is not installed")
+    if importlib.util.find_spec(PACKAGES[cluster]) is None:
+        pytest.skip(f"{PACKAGES[cluster]} is not installed")
     if cluster == "ray":
         _tell_ray()
     items = [(i, str(tmp_path / "died")) for i in range(6)]
@@ -211,8 +199,8 @@ def test_an_address_where_nobody_is(
     pytest.importorskip(module)
     import socket
 
-    if module == "ray" and __import__("ray").is_initialized():
-        pytest.skip("another test has joined a cluster already")
+    if module == "ray":  # another test may have joined a cluster
+        monkeypatch.setattr("ray.is_initialized", lambda: False)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         given = address.format(free.getsockname()[1])

@@ -20,9 +20,9 @@ from wordbias import Embedding
 from wordbias.data import nli_sample_path
 from wordbias.devices import set_threads
 from wordbias.nli.files import Model
+from wordbias.nli.jobs import Data, plan_jobs
 from wordbias.nli.pairs import load_pairs
 from wordbias.nli.recipes import FAST
-from wordbias.nli.runs import Data, plan, single
 from wordbias.nli.scoring import accuracy
 from wordbias.nli.train import train_all
 
@@ -40,13 +40,12 @@ def main() -> None:
     arguments = parser.parse_args()
     set_threads(1)
     sample = Embedding.sample()
-    data = Data.load({"train": arguments.train, "dev": arguments.dev})
+    data = Data.of({"train": load_pairs(arguments.train), "dev": load_pairs(arguments.dev)})
     recipe = FAST.with_changes(epochs=EPOCHS)
     with tempfile.TemporaryDirectory() as folder:
-        output = Path(folder) / "model.safetensors"
-        jobs = single(plan([sample], [0], data, recipe, Path(folder), half=True), output).jobs
+        jobs = plan_jobs([sample], [0], data, recipe, Path(folder), half=True)
         train_all(jobs, data.encoded["train"], data.encoded["dev"], recipe, device="cpu", half=True)
-        trained = Model.load(output)
+        trained = Model.load(jobs[0].output)
     trained.save(arguments.out, "float16")
     rounded = Model.load(arguments.out)
     about = {**trained.about, "licence": LICENCE}

@@ -146,7 +146,7 @@ def test_metrics_undefined_in_all_runs_are_named_below_and_not_drawn() -> None:
 def test_the_vectors_of_baselines_stand_beside_those_of_strategies() -> None:
     (vectors,) = titled(bios_tables.tables(runs(LONG, 3)), "Gender in the vectors")
     assert [cells[0] for cells in vectors.cells] == ["pretrained", "untrained", *LONG]
-    assert "Whoever knows nothing but the class compresses to 1.250." in vectors.note
+    assert "Knowing only the class gives a compression of 1.250." in vectors.note
     assert re.fullmatch(r"\d\.\d{3} ± \d\.\d{3}", column(vectors, "compression")["untrained"])
 
 
@@ -167,20 +167,22 @@ def test_stars_stand_where_there_can_be_any(seeds: int) -> None:
 
 
 def test_models_of_rewritten_texts_are_shown_on_both_texts() -> None:
-    (table,) = titled(bios_tables.tables(runs(("none", "scrub"), 3)), "Models of rewritten texts")
-    assert list(table.columns[1:]) == ["scrub: rewritten texts", "scrub: texts as they were"]
+    (table,) = titled(
+        bios_tables.tables(runs(("none", "scrub"), 3)), "Models trained on rewritten texts"
+    )
+    assert list(table.columns[1:]) == ["scrub: rewritten texts", "scrub: original texts"]
     own, original = (column(table, head) for head in table.columns[1:])
     assert own["TPR gap (S), after"] != original["TPR gap (S), after"]
     rows = runs(("none", "swap"), 3)
     titles = [table.title for table in bios_tables.tables(rows)]
-    assert not any(title.startswith("Models of rewritten texts") for title in titles)
+    assert not any(title.startswith("Models trained on rewritten texts") for title in titles)
 
 
 def test_fewer_seeds_are_told() -> None:
     rows = [*compression_rows({"none": [1.0, 2.0, 3.0]})]
     rows += gap_rows(GAPS[1], BEFORE, {"none": [1.0, None, 3.0]})
     (table,) = titled(bios_tables.tables(rows), "As fine-tuned")
-    assert "Of fewer seeds: TPR gap (S)." in table.note
+    assert "From fewer seeds: TPR gap (S)." in table.note
     assert column(table, "none")["TPR gap (S)"].startswith("2.000 ± 1.414")
 
 

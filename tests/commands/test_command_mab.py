@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from wordbias import Embedding, WordbiasError
 from wordbias.data import nli_sample_path, sample_path
 from wordbias.functions import nli_models
-from wordbias.nli.evaluation import Settings, mab_rows, word_rows
 from wordbias.nli.files import Model, shapes
 from wordbias.nli.hugging_face import Classifier
+from wordbias.nli.mab import Settings, mab_rows, word_rows
 from wordbias.nli.pairs import tokenise
 from wordbias.nli.scoring import score_set
 from wordbias.nli.test_sets import COLUMNS, TestSet, build

@@ -25,7 +25,7 @@ from wordbias.nli.files import Model
 from wordbias.nli.pairs import load_pairs
 from wordbias.nli.recipes import PUBLISHED
 from wordbias.nli.scoring import accuracy
-from wordbias.nli.train import Learning
+from wordbias.nli.train import NLITask
 from wordbias.workers import Workers
 
 Run = Callable[..., Any]
@@ -206,15 +206,15 @@ def test_an_interrupted_training_is_resumed(
 ) -> None:
     call = ("nli-train", glove, *files, *QUICK, "--format", "csv", "-o")
     whole = cli(*call, tmp_path / "whole")
-    losses = Learning.losses
+    losses = NLITask.losses
 
-    def interrupted(self: Learning, epoch: int) -> Iterator[Any]:
+    def interrupted(self: NLITask, epoch: int) -> Iterator[Any]:
         for i, loss in enumerate(losses(self, epoch)):
             if (epoch, i) == (1, 2):
                 raise KeyboardInterrupt
             yield loss
 
-    monkeypatch.setattr(Learning, "losses", interrupted)
+    monkeypatch.setattr(NLITask, "losses", interrupted)
     done = cli(*call, tmp_path / "m")
     assert (done.code, done.out) == (130, "")
     assert done.err.endswith("interrupted; the same call goes on after the last whole epoch\n")

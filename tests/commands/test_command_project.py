@@ -257,9 +257,9 @@ def test_what_was_left_out_is_said(cli: Run, folder: Callable[..., str], tmp_pat
     done = cli("project", folder(), "--pairs", mine)
     assert done.code == 0
     uneven, same = done.err.splitlines()
-    assert "for they do not align: 1 of 4 pairs," in uneven
+    assert "as they do not align: 1 of 4 pairs," in uneven
     assert "my aunt / my dear uncle, 4 and 5 tokens" in uneven
-    assert "the same tokens to the tokenizer: 1 of 4 pairs," in same
+    assert "as they have the same tokens: 1 of 4 pairs," in same
     assert re.search(r"tokens@2 +2 .*\n.*cls@3 +3 ", done.out)
 
 
@@ -329,8 +329,8 @@ def test_a_family_that_is_not_known(
     assert "models of type 'gpt2' are not known here" in refused("project", tmp_path / "gpt")
 
 
-def test_as_a_process(process: Run, folder: Callable[..., str], tmp_path: Path) -> None:
-    done = process("project", folder(), "-o", tmp_path / "a")
+def test_as_a_process(forked: Run, folder: Callable[..., str], tmp_path: Path) -> None:
+    done = forked("project", folder(), "-o", tmp_path / "a")
     assert (done.code, done.err) == (0, "")
     assert "Subspaces of bert-SequenceClassification" in done.out
     assert read_adapter(tmp_path / "a").facts["pairs"] == 67

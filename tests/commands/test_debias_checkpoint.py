@@ -13,7 +13,6 @@ from wordbias.methods.words import listed_words
 
 pytest.importorskip("torch")
 
-
 Run = Callable[..., Any]
 QUICK = ("--pretrain-epochs", 2, "--epochs", 1, "--device", "cpu", "-q")
 

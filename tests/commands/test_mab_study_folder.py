@@ -17,7 +17,7 @@ from wordbias.measures.sembias import SemBias
 
 pytest.importorskip("torch", reason="the study trains models")
 
-from wordbias.nli.study import Plan, rows_of
+from wordbias.nli.study import Plan, study_rows
 
 Run = Callable[..., Any]
 
@@ -71,7 +71,7 @@ def test_kept_measures_are_of_these_very_vectors(tmp_path: Path) -> None:
 
     def about(plan: Any, place: int, **more: Any) -> Any:
         plan = replace(plan, **more)
-        rows_of(plan, [])
+        study_rows(plan, [])
         return json.loads((tmp_path / f"e{place}.measures.json").read_text())["about"]
 
     first = about(plan, 1)
@@ -90,7 +90,7 @@ def test_centred_and_not_centred_are_not_mixed_in_a_folder(tmp_path: Path) -> No
     plan = _plan(tmp_path, [Embedding.sample().vectors[:400]])
 
     def measured(**more: Any) -> Any:
-        return rows_of(replace(plan, **more), [])
+        return study_rows(replace(plan, **more), [])
 
     assert measured() == measured()
     with pytest.raises(WordbiasError, match="were taken without --center, and these are with"):
@@ -108,7 +108,7 @@ def test_an_interruption_behind_the_training_says_that_nothing_is_lost(
     def stop(*_: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("wordbias.nli.study.rows_of", stop)
+    monkeypatch.setattr("wordbias.nli.study.study_rows", stop)
     pairs, study = tmp_path / "pairs.tsv", tmp_path / "study"
     pairs.write_text("neutral\ta man\ta woman\nentailment\ta man\ta man\n")
     Embedding.sample().save(tmp_path / "v.safetensors")

@@ -138,7 +138,7 @@ def test_the_command_line(model: str, tmp_path: Path) -> None:
     done = launch(*given)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    assert done.stdout.count("Accuracy on dev, of the best state") == 1
+    assert done.stdout.count("Accuracy on dev, of the best weights") == 1
     assert "In each of 2 processes, which train together." in " ".join(done.stdout.split())
     about = json.loads((output / "training.json").read_text())
     assert about["processes"] == made.COUNT

@@ -15,12 +15,12 @@ from wordbias.contextual.stereoset.scores import (
     icat,
     language_score,
     preferred,
-    resampled,
     stereotype_score,
     strengths,
     tail_mean,
 )
 from wordbias.errors import WordbiasError
+from wordbias.statistics import bootstrap
 
 probabilities = st.integers(1, 30).flatmap(
     lambda n: arrays(np.float64, (n, 3, 2), elements=st.floats(0, 1))
@@ -156,8 +156,10 @@ def test_preferring_neither_is_half() -> None:
 
 def test_resampling_is_of_whole_samples_and_seeded() -> None:
     values = np.arange(50.0)
-    found = resampled(values, lambda x: x.mean(-1), np.random.default_rng(4), 3000)
-    again = resampled(values, lambda x: x.mean(-1), np.random.default_rng(4), 3000)
+    found, again = (
+        bootstrap(lambda rows: values[rows].mean(-1), 50, np.random.default_rng(4), 3000)
+        for _ in range(2)
+    )
     np.testing.assert_array_equal(found, again)
     # a mean of n draws has sd σ/√n; six standard errors of 3,000 of them
     se = values.std() / np.sqrt(50)

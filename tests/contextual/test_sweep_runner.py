@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -133,7 +134,7 @@ def test_an_interrupted_sweep_is_resumed_with_the_same_result(
     expected = outputs(source, judge, plan, texts)
     file = tmp_path / "sweep.part"
     stopping = Interrupting(monkeypatch, 1)
-    with pytest.raises(Interrupted, match=r"the same call goes on from sweep\.part"):
+    with pytest.raises(Interrupted, match=r"the same call resumes from sweep\.part"):
         outputs(source, judge, plan, texts, file=file)
     assert file.exists()
     stopping.left = -1
@@ -226,11 +227,16 @@ def test_several_jobs_give_the_same(source: Source, judge: Any, plan: Plan, text
 
 @pytest.mark.usefixtures("apart")
 @pytest.mark.filterwarnings("default")  # of clusters that start and stop
-@pytest.mark.parametrize(("cluster", "package"), [("dask", "distributed"), ("ray", "ray")])
+@pytest.mark.parametrize("cluster", ["dask", "ray"])
 def test_a_cluster_gives_what_processes_give(
-    cluster: str, package: str, source: Source, judge: Any, plan: Plan, texts: Texts
+    cluster: str,
+    join: Callable[[str], None],
+    source: Source,
+    judge: Any,
+    plan: Plan,
+    texts: Texts,
 ) -> None:
-    pytest.importorskip(package, reason=f"{cluster} is one of the two clusters")
+    join(cluster)
     devices.set_threads(2)
     expected = outputs(source, judge, plan, texts, workers=Workers(2))
     found = outputs(source, judge, plan, texts, workers=Workers(2, cluster))

@@ -21,10 +21,10 @@ from typing import Any
 import pytest
 import stand_ins
 from fences import DOCUMENTS, ROOT, Block, Command, blocks, commands, last_call, name_of
-from quicker import INSTEAD, MEASURING, PREMISES, SHELL, SKIPPED, quicker, quicker_functions
+from quicker import INSTEAD, MEASURING, SHELL, SKIPPED, quicker, quicker_functions
 
 import wordbias
-from wordbias.wordlists import Attribute, Templates, load_queries
+from wordbias.wordlists import Attribute, load_queries
 
 Run = Callable[..., Any]
 OUTPUTS = (
@@ -178,10 +178,7 @@ def reader(cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
     fastcoref: Any = types.ModuleType("fastcoref")
     fastcoref.FCoref = _FCoref
     monkeypatch.setitem(sys.modules, "fastcoref", fastcoref)
-    every = Templates.premises
-    monkeypatch.setattr(
-        Templates, "premises", lambda words: tuple(itertools.islice(every(words), PREMISES))
-    )
+    stand_ins.few_premises(monkeypatch)
     for name, function in quicker_functions():
         monkeypatch.setattr(wordbias, name, function)
     monkeypatch.chdir(tmp_path)

@@ -35,12 +35,15 @@ class Call:
         Packages without which it is skipped.
     trained
         Whether its numbers come from training or from an encoder: they are compared within 1e-3.
+    few_premises
+        Whether it runs on a few premises of the marked-attribute sets; all take half a minute.
     """
 
     name: str
     line: str
     needs: tuple[str, ...] = ()
     trained: bool = False
+    few_premises: bool = False
 
     @property
     def words(self) -> list[str]:
@@ -289,6 +292,7 @@ _INFERENCE = (
         " --seeds 0 --only midb,direct-bias --jobs 1 -o study --format json",
         ("torch",),
         trained=True,
+        few_premises=True,
     ),
     Call("mab-build-json", "mab-build --lists lists/ -o sets --format json"),
     Call("mab-build-religion-table", "mab-build --attribute religion:jewish,muslim -o sets"),

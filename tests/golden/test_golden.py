@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import stand_ins
 from calls import CALLS, COMMANDS, MAKERS, Call
 from records import differences, masked, record, settled, stored, visible, without_times
 
@@ -65,13 +66,19 @@ def in_a_model(path: Path) -> bool:
 
 @pytest.mark.parametrize("call", CALLS, ids=[call.name for call in CALLS])
 def test_a_call_gives_what_it_gave(
-    call: Call, cli: Callable[..., Any], store: Path, folder: Path
+    call: Call,
+    cli: Callable[..., Any],
+    store: Path,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for package in call.needs:
         pytest.importorskip(package)
     for name in call.inputs:
         provide(name, store, folder)
     given = files(folder)
+    if call.few_premises:
+        stand_ins.few_premises(monkeypatch)
     done = cli(*call.words)
     made = [
         path

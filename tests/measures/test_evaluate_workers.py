@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+from collections.abc import Callable
 
 import pytest
 
@@ -11,10 +11,10 @@ from wordbias.errors import WordbiasError
 from wordbias.measures.evaluate import evaluate, evaluate_panels
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.methods.misp import misp
+from wordbias.results import Row
 from wordbias.workers import BACKENDS, Workers
 
 pytestmark = [pytest.mark.filterwarnings("default")]  # of clusters that start and stop
-PACKAGES = {"loky": "joblib", "dask": "distributed", "ray": "ray"}
 FAMILIES = ("gipe", "direct-bias", "midb", "sembias")
 
 
@@ -28,14 +28,22 @@ def panels() -> list[Panel]:
     return make_panels([small, misp(small, center=False)], small, attribute)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_rows_are_those_of_one_process(backend: str, panels: list[Panel]) -> None:
-    if importlib.util.find_spec(PACKAGES[backend]) is None:
-        pytest.skip(f"{PACKAGES[backend]} is not installed")
+@pytest.fixture(scope="module")
+def here(panels: list[Panel]) -> list[Row]:
+    return evaluate_panels(panels, FAMILIES)
+
+
+def test_rows_are_those_of_the_table(panels: list[Panel], here: list[Row]) -> None:
     expected = [row for panel in panels for row in evaluate(panel, FAMILIES)]
-    here = evaluate_panels(panels, FAMILIES)
     assert evaluate_panels(panels, FAMILIES, chance=False) == expected
     assert [row.value for row in here] == [row.value for row in expected]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_rows_are_those_of_one_process(
+    backend: str, join: Callable[[str], None], panels: list[Panel], here: list[Row]
+) -> None:
+    join(backend)
     assert evaluate_panels(panels, FAMILIES, workers=Workers(2, backend)) == here
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from wordbias import WordbiasError
-from wordbias.nli.predictions import Predictions, label_places
+from wordbias.nli.predictions import Predictions, label_indices
 from wordbias.nli.test_sets import Pair, TestSet, build
 
 LABELS = ("neutral", "entailment", "contradiction")
@@ -70,7 +70,7 @@ def test_the_order_of_rows_and_columns_does_not_matter(
     path.write_text(text, encoding="utf-8", newline="")
     found = Predictions.load(path)
     assert len(found) == len(test)
-    np.testing.assert_array_equal(found.of(test), p.astype(np.float32))
+    np.testing.assert_array_equal(found.for_set(test), p.astype(np.float32))
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_columns_are_known_by_how_their_names_begin(path: Path, names: Sequence[
     test = few()
     p = probabilities(test)
     path.write_text(written(list(test), p, names, [2, 4, 3, 1, 0]), encoding="utf-8")
-    np.testing.assert_array_equal(Predictions.load(path).of(test), p.astype(np.float32))
+    np.testing.assert_array_equal(Predictions.load(path).for_set(test), p.astype(np.float32))
 
 
 def test_a_file_as_the_published_tool_writes_it(path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_file_as_the_published_tool_writes_it(path: Path) -> None:
         for (premise, hypothesis), (n, e, c) in zip(test, p.tolist(), strict=True)
     ]
     path.write_text("\ufeff" + "\r\n".join(lines) + "\r\n\r\n", encoding="utf-8", newline="")
-    np.testing.assert_array_equal(Predictions.load(path).of(test), p.astype(np.float32))
+    np.testing.assert_array_equal(Predictions.load(path).for_set(test), p.astype(np.float32))
 
 
 def test_the_space_before_the_full_stop_may_be_gone(path: Path) -> None:
@@ -106,7 +106,7 @@ def test_the_space_before_the_full_stop_may_be_gone(path: Path) -> None:
     p = probabilities(test)
     natural = [Pair(*(f"  {x.replace(' .', '.')}" for x in pair)) for pair in test]
     path.write_text(written(natural, p), encoding="utf-8")
-    np.testing.assert_array_equal(Predictions.load(path).of(test), p.astype(np.float32))
+    np.testing.assert_array_equal(Predictions.load(path).for_set(test), p.astype(np.float32))
 
 
 def test_three_digits_are_enough(path: Path) -> None:
@@ -114,7 +114,7 @@ def test_three_digits_are_enough(path: Path) -> None:
     test = few()
     p = probabilities(test)
     path.write_text(written(list(test), p, digits=3), encoding="utf-8")
-    np.testing.assert_allclose(Predictions.load(path).of(test), p, atol=0.00051)
+    np.testing.assert_allclose(Predictions.load(path).for_set(test), p, atol=0.00051)
 
 
 def test_pairs_of_other_sets_are_counted_and_left_out(path: Path) -> None:
@@ -124,16 +124,16 @@ def test_pairs_of_other_sets_are_counted_and_left_out(path: Path) -> None:
     p = np.random.default_rng(0).dirichlet((1, 1, 1), len(pairs))
     path.write_text(written(pairs, p), encoding="utf-8")
     found = Predictions.load(path)
-    assert found.beside([test]) == len(other)
-    assert found.beside([test, other]) == 0
-    np.testing.assert_array_equal(found.of(test), p[len(other) :].astype(np.float32))
+    assert found.count_others([test]) == len(other)
+    assert found.count_others([test, other]) == 0
+    np.testing.assert_array_equal(found.for_set(test), p[len(other) :].astype(np.float32))
 
 
 def test_a_pair_may_occur_twice_with_the_same_prediction(path: Path) -> None:
     test = few()
     p = probabilities(test)
     path.write_text(written([*test, *test], np.concatenate([p, p])), encoding="utf-8")
-    np.testing.assert_array_equal(Predictions.load(path).of(test), p.astype(np.float32))
+    np.testing.assert_array_equal(Predictions.load(path).for_set(test), p.astype(np.float32))
 
 
 def test_missing_pairs_are_counted_and_the_first_is_named(path: Path) -> None:
@@ -142,7 +142,7 @@ def test_missing_pairs_are_counted_and_the_first_is_named(path: Path) -> None:
     kept = [i for i in range(len(pairs)) if i not in (3, 7)]
     path.write_text(written([pairs[i] for i in kept], p[kept]), encoding="utf-8")
     with pytest.raises(WordbiasError) as caught:
-        Predictions.load(path).of(test)
+        Predictions.load(path).for_set(test)
     said = str(caught.value)
     assert f"{path}: lacks 2 of the {len(test)} pairs of the set explicit" in said
     assert repr(pairs[3].hypothesis) in said
@@ -199,7 +199,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 @given(st.permutations(LABELS))
 def test_labels_are_found_in_any_order(names: list[str]) -> None:
-    places = label_places([name.upper() for name in names])
+    places = label_indices([name.upper() for name in names])
     assert places is not None
     assert [names[i] for i in places] == list(LABELS)
 
@@ -215,4 +215,4 @@ def test_labels_are_found_in_any_order(names: list[str]) -> None:
     ],
 )
 def test_labels_that_do_not_tell(names: list[str]) -> None:
-    assert label_places(names) is None
+    assert label_indices(names) is None

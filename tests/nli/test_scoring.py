@@ -16,7 +16,14 @@ from wordbias.nli import scoring
 from wordbias.nli.files import Model, shapes
 from wordbias.nli.lexicon import Encoded, Lexicon
 from wordbias.nli.pairs import Pairs, tokenise
-from wordbias.nli.scoring import Scored, accuracy, foreign, lacking, probabilities, score_set
+from wordbias.nli.scoring import (
+    Scored,
+    accuracy,
+    notes_on_missing_words,
+    notes_on_vectors,
+    probabilities,
+    score_set,
+)
 from wordbias.nli.test_sets import SETS, TestSet, build
 
 FLOAT32 = 1e-5
@@ -131,10 +138,10 @@ def test_words_of_the_templates_that_are_unknown_are_counted(
     assert set(found.unknown) == expected
     assert set(found.words) == needed
     assert len(found.words) == len(needed)
-    (said,) = lacking([found, found], poor)
+    (said,) = notes_on_missing_words([found, found], poor)
     assert f"lacks {len(expected)} of the templates' {len(needed)} words" in said
     assert found.unknown[0] in said
-    assert lacking([Scored(found.probabilities, found.words, ())], poor) == []
+    assert notes_on_missing_words([Scored(found.probabilities, found.words, ())], poor) == []
 
 
 def test_a_word_that_is_asked_about_must_be_known(sample: Embedding, model: Model) -> None:
@@ -220,7 +227,7 @@ def test_a_model_of_other_vectors_is_noted(
 ) -> None:
     about = {"embedding": known} if known else {}
     embedding = Embedding(["x", "y"], np.eye(2), name, info(digest) if digest else None)
-    found = foreign(random_model(dim=2, **about), embedding)
+    found = notes_on_vectors(random_model(dim=2, **about), embedding)
     assert len(found) == (said is not None)
     assert all(said is not None and said in one and "nli-train" in one for one in found)
 

@@ -15,10 +15,10 @@ from wordbias.methods.misp import fit
 from wordbias.nli.pairs import Pairs
 from wordbias.nli.study import (
     Plan,
+    cached_rows,
     correlations_with_error,
-    error_of,
-    intrinsic,
-    kept,
+    intrinsic_rows,
+    mean_errors,
     over_seeds,
     with_permuted_weights,
 )
@@ -40,7 +40,7 @@ def test_rows_are_averaged_over_seeds() -> None:
     assert (mean.details["seeds"], mean.details["spread"]) == (2, pytest.approx(np.sqrt(0.02)))
     assert (other.value, other.details["seeds"], other.details["spread"]) == (0.5, 1, None)
     assert pronouns.value == 0.9
-    assert error_of([*rows, *over_seeds(rows)]) == {"a": mean.value, "b": 0.5}
+    assert mean_errors([*rows, *over_seeds(rows)]) == {"a": mean.value, "b": 0.5}
 
 
 def test_error_is_correlated_with_every_measure() -> None:
@@ -66,7 +66,7 @@ def test_error_is_correlated_with_every_measure() -> None:
     assert found["gipe (θ=0.03)"].value == pytest.approx(-1)
     assert found["midb"].value is None
     assert "0 embeddings have both" in found["midb"].details["reason"]
-    assert {row.measure for row in intrinsic(rows)} == {
+    assert {row.measure for row in intrinsic_rows(rows)} == {
         "direct-bias", "gipe", "midb", "sembias-none", "weat",
     }  # fmt: skip
 
@@ -79,11 +79,11 @@ def test_what_is_kept_is_not_made_again(tmp_path: Path) -> None:
         return [Row("a", "x", 0.1 + 0.2, {"set": "s", "n": 3}), Row("a", "y", None, {})]
 
     path = tmp_path / "folder" / "rows.json"
-    first = kept(path, {"seed": 0}, make)
-    again = kept(path, {"seed": 0}, make)
+    first = cached_rows(path, {"seed": 0}, make)
+    again = cached_rows(path, {"seed": 0}, make)
     assert [row.to_dict() for row in again] == [row.to_dict() for row in first]
     assert len(made) == 1
-    kept(path, {"seed": 1}, make)
+    cached_rows(path, {"seed": 1}, make)
     assert len(made) == 2
     assert json.loads(path.read_text())["about"] == {"seed": 1, "wordbias": __version__}
 
@@ -119,8 +119,8 @@ def test_what_another_version_measured_is_measured_again(
         made.append(1)
         return [Row("a", "b", 1.0, {})]
 
-    kept(path, {"seed": 0}, make)
+    cached_rows(path, {"seed": 0}, make)
     monkeypatch.setattr("wordbias.nli.study.__version__", "0.0.9")
-    kept(path, {"seed": 0}, make)
-    kept(path, {"seed": 0}, make)
+    cached_rows(path, {"seed": 0}, make)
+    cached_rows(path, {"seed": 0}, make)
     assert len(made) == 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -13,7 +13,6 @@ from wordbias.probes.schedule import Recipe
 from wordbias.workers import BACKENDS, Workers
 
 pytestmark = [pytest.mark.filterwarnings("default")]  # of clusters that start and stop
-PACKAGES = {"loky": "joblib", "dask": "distributed", "ray": "ray"}
 
 
 def _examples() -> Examples:
@@ -25,9 +24,8 @@ def _examples() -> Examples:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_codes_are_those_of_one_process(backend: str) -> None:
-    if importlib.util.find_spec(PACKAGES[backend]) is None:
-        pytest.skip(f"{PACKAGES[backend]} is not installed")
+def test_codes_are_those_of_one_process(backend: str, join: Callable[[str], None]) -> None:
+    join(backend)
     examples, recipe = _examples(), Recipe(epochs=5)
     found = codes_apart(examples, Workers(2, backend), seeds=[0, 1], recipe=recipe)
     assert [(one.code.layer, one.code.seed) for one in found] == [(5, 0), (5, 1), (6, 0), (6, 1)]

@@ -4,50 +4,47 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-Moment = Callable[["subprocess.Popen[bytes]"], bool]
+from forks import Forked
+
+Moment = Callable[[int], bool]
+"""Says of a process whether the moment to kill it has come."""
 
 
-def command(*arguments: object, before: str = "") -> list[str]:
-    """Return the command line as a process; `before` is run ahead of it in the same one."""
-    start = ["-c", f"{before}\nfrom wordbias.cli import main\nmain()"] if before else []
-    return [sys.executable, *(start or ["-m", "wordbias"]), *map(str, arguments)]
-
-
-def finished(call: Sequence[str]) -> bytes:
+def finished(call: Sequence[object]) -> str:
     """Run a command to its end, and return what it printed."""
-    done = subprocess.run(call, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr.decode()
-    return done.stdout
+    code, out, error = Forked(*call).ended()
+    assert code == 0, error
+    return out
 
 
-def killed(call: Sequence[str], moment: Moment, delay: float = 0.0) -> bool:
+def killed(call: Sequence[object], moment: Moment, delay: float = 0.0, before: str = "") -> bool:
     """Start a command and kill it `delay` seconds behind a moment; say whether it was not done."""
-    with subprocess.Popen(call, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as running:
-        while running.poll() is None and not moment(running):
-            time.sleep(0.003)
-        time.sleep(delay)
-        running.send_signal(signal.SIGKILL)
-        _, error = running.communicate()
-    assert running.returncode in (0, -signal.SIGKILL), error.decode()
-    return running.returncode != 0
+    running = Forked(*call, before=before)
+    pid = running.process.pid
+    assert pid is not None
+    while running.process.exitcode is None and not moment(pid):
+        time.sleep(0.003)
+    time.sleep(delay)
+    running.process.kill()
+    code, _, error = running.ended()
+    assert code in (0, -signal.SIGKILL), error
+    return code != 0
 
 
 def written(folder: Path, size: int) -> Moment:
     """The moment when a file in a folder, which need have no name, has so many bytes."""
-    return lambda running: _open_bytes(running.pid, folder) >= size
+    return lambda pid: _open_bytes(pid, folder) >= size
 
 
 def replaced(path: Path, times: int) -> Moment:
     """The moment when a file has been written anew so many times."""
     seen: set[int] = set()
 
-    def moment(running: subprocess.Popen[bytes]) -> bool:
+    def moment(pid: int) -> bool:
         try:
             seen.add(path.stat().st_mtime_ns)
         except OSError:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sweep_files
-from killing import command, finished, killed, replaced, written
+from killing import finished, killed, replaced, written
 
 from wordbias.formats import save
 from wordbias.wordlists import common_names
@@ -42,14 +42,14 @@ def test_misp(people: Path, tmp_path: Path) -> None:
     folder = tmp_path / "outputs"
     folder.mkdir()
     whole, output = tmp_path / "whole.txt", folder / "o.txt"
-    finished(command("misp", people, "-q", "-o", whole))
+    finished(["misp", people, "-q", "-o", whole])
     rng = random.Random(0)
     output.write_bytes(OLD)
-    call = command("misp", people, "-q", "-o", output)
+    call = ["misp", people, "-q", "-o", output]
     size = whole.stat().st_size
     moments = [written(folder, int(size * rng.random())) for _ in range(3)]
     landed = [killed(call, moment) for moment in moments]
-    landed.append(killed(call, lambda running: True))
+    landed.append(killed(call, lambda pid: True))
     assert any(landed), "none of them was killed before its end"
     assert output.read_bytes() in (OLD, whole.read_bytes())
     if all(landed):
@@ -60,11 +60,11 @@ def test_misp(people: Path, tmp_path: Path) -> None:
     assert names(folder) == {"o.txt"}
 
 
-def undisturbed(cli: Any, *arguments: object) -> bytes:
+def undisturbed(cli: Any, *arguments: object) -> str:
     """Run a command in this process, which has loaded torch already; return what it printed."""
     done = cli(*arguments)
     assert done.code == 0, done.err
-    printed: bytes = done.out.encode()
+    printed: str = done.out
     return printed
 
 
@@ -87,7 +87,7 @@ def test_nli_train(cli: Any, tmp_path: Path) -> None:
     whole.mkdir()
     folder.mkdir()
     printed = undisturbed(cli, "nli-train", *options, whole / "m")
-    call, kept = command("nli-train", *options, folder / "m"), folder / "m.checkpoint"
+    call, kept = ["nli-train", *options, folder / "m"], folder / "m.checkpoint"
     landed = [killed(call, replaced(kept, 2 + i), 0.1 * rng.random()) for i in range(2)]
     assert any(landed), "none of them was killed before its end"
     if all(landed):
@@ -108,17 +108,18 @@ def test_sweep(cli: Any, tmp_path: Path) -> None:
     folder.mkdir()
     often = "import wordbias.contextual.sweep.run as k; k.SECONDS = 0"
     printed = undisturbed(cli, *options, whole / "t.csv")
-    call = command(*options, folder / "t.csv", before=often)
+    call = [*options, folder / "t.csv"]
     parts = {what: folder / f"t.csv.{what}.part" for what in ("next-sentence", "inference")}
-    landed = [
-        killed(call, replaced(parts["next-sentence"], 1 + rng.randrange(2)), 0.05 * rng.random()),
-        killed(call, replaced(parts["inference"], 1 + rng.randrange(3)), 0.05 * rng.random()),
+    moments = [
+        replaced(parts["next-sentence"], 1 + rng.randrange(2)),
+        replaced(parts["inference"], 1 + rng.randrange(3)),
     ]
+    landed = [killed(call, moment, 0.05 * rng.random(), before=often) for moment in moments]
     assert any(landed), "none of them was killed before its end"
     if all(landed):
         assert not (folder / "t.csv").exists()
         assert any(part.exists() for part in parts.values())
-    assert finished(command(*options, folder / "t.csv")) == printed
+    assert finished(call) == printed
     assert (folder / "t.csv").read_bytes() == (whole / "t.csv").read_bytes()
     assert names(folder) == {"t.csv"}
     assert not [part for part in parts.values() if part.exists()]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import tiny_encoders
-from killing import command, finished, killed, replaced
+from killing import finished, killed, replaced
 
 from wordbias.biographies.synthetic import synthetic
 
@@ -38,10 +38,10 @@ def test_bios(cli: Any, tmp_path: Path) -> None:
         replaced(study / "none-0.checkpoint", 1 + rng.randrange(3)),
         replaced(study / "subsample-0.checkpoint", 1 + rng.randrange(3)),
     ]
-    landed = [killed(command(*call, study), moment, 0.05 * rng.random()) for moment in moments]
+    landed = [killed([*call, study], moment, 0.05 * rng.random()) for moment in moments]
     assert any(landed), "none of them was killed before its end"
     if landed[1]:
         lines = (study / "results.jsonl").read_text().splitlines()
         assert [json.loads(line)["strategy"] for line in lines] == ["none"]
-    assert finished(command(*call, study)).decode() == undisturbed.out
+    assert finished([*call, study]) == undisturbed.out
     assert {path.name for path in study.iterdir()} == {path.name for path in whole.iterdir()}

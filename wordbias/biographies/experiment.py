@@ -20,8 +20,7 @@ from wordbias.biographies.plan import Plan
 from wordbias.biographies.result_file import Job, Lines
 from wordbias.devices import threads
 from wordbias.errors import Interrupted
-from wordbias.formats.files import locked
-from wordbias.formats.tables import check_growing, growing
+from wordbias.formats.files import check_output_folder, locked, output_folder
 from wordbias.progress import progress
 from wordbias.results import Row
 from wordbias.workers import Workers
@@ -44,10 +43,10 @@ def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
         another process works on it.
     """
     workers = workers or Workers()
-    check_growing(plan.folder)
+    check_output_folder(plan.folder)
     check_material(plan)
     plan = replace(plan, model_sha256=sha256_of(plan.reading.load(plan.model)))
-    with growing(plan.folder), locked(plan.results):
+    with output_folder(plan.folder), locked(plan.results):
         lines = Lines.open(plan.results, plan.about())
         jobs = plan.jobs()
         left = [job for job in jobs if job not in lines.rows]

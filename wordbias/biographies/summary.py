@@ -48,9 +48,9 @@ from wordbias.biographies.results import (
     Spread,
 )
 from wordbias.biographies.strategies import ORIGINAL, OWN
+from wordbias.comparison import LEAST, correlation
 from wordbias.outcomes.measure import SUM
 from wordbias.results import Row
-from wordbias.rows import LEAST, correlation
 from wordbias.statistics import holm, sign_flip_p
 
 FEWEST = 6

@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
-from wordbias.calls import WordbiasWarning, method
+from wordbias.calls import WordbiasWarning, python_messages
 from wordbias.contextual.families import PARTS, head_count, layer_count, width
 from wordbias.contextual.hooks import Intervention, applied
 from wordbias.contextual.settings import SENT_DEBIAS, Settings, all_settings
@@ -182,7 +182,7 @@ class Adapter:
         WordbiasError
             If there is no such setting, or a site that it needs was not fitted.
         """
-        with method():
+        with python_messages():
             self.interventions(name)
         return replace(self, chosen=str(name))
 
@@ -209,7 +209,7 @@ class Adapter:
         """
         encoder = transformer_of(model)
         with ExitStack() as stack:
-            with method("force"):
+            with python_messages("force"):
                 self.check(encoder, force=force)
                 stack.enter_context(applied(encoder, self.interventions(setting)))
             yield model
@@ -246,7 +246,7 @@ class Adapter:
         from wordbias.contextual.folding import fold
 
         encoder = transformer_of(model)
-        with method("force", "partly"):
+        with python_messages("force", "partly"):
             self.check(encoder, force=force)
             folded = fold(encoder, self.interventions(setting))
             left = "; ".join(f"{one.site}: {reason}" for one, reason in folded.left)
@@ -443,6 +443,6 @@ def load_adapter(
         If it was fitted on another model; the message names the difference.
     """
     adapter = path if isinstance(path, Adapter) else read_adapter(path)
-    with method("force"):
+    with python_messages("force"):
         adapter.check(model, force=force, name="adapter" if adapter is path else str(path))
     return adapter

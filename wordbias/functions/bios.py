@@ -16,8 +16,7 @@ from wordbias.biographies.summary import summary_rows
 from wordbias.biographies.synthetic import synthetic
 from wordbias.calls import note, path_of, public
 from wordbias.errors import UsageError, WordbiasError, need
-from wordbias.formats.files import refuse_same
-from wordbias.formats.tables import check_growing
+from wordbias.formats.files import check_output_folder, refuse_same
 from wordbias.functions.bios_tables import closing, heading, tables, women_by_class
 from wordbias.functions.checks import seeds_of
 from wordbias.outcomes.confusion import load_shares, shares_for
@@ -76,109 +75,109 @@ def bios(
 ) -> Report:
     """Measure whether debiasing a classifier's training data changed more than its last layer.
 
-    For each strategy and seed an encoder with a last layer learns to tell occupations from
-    biographies that the strategy debiased (Orgad et al. 2022). How easily gender is read off its
-    vectors (compression) and its associations of words (CEAT) are measured, then its gaps between
-    women and men on a balanced test part. Then its last layer alone is trained again, on the
-    original data: what bias that brings back, debiasing had only hidden.
+    For each strategy and seed, an encoder with a classification layer is trained to predict
+    occupations from biographies that the strategy debiased (Orgad et al. 2022). How easily gender
+    is read off its vectors (compression), its associations of words (CEAT), and its gaps between
+    women and men on a balanced test set are measured. Then only its last layer is trained again, on
+    the original data: bias that comes back was only hidden by debiasing.
 
-    Biographies are .tsv, .csv or .jsonl with columns such as text, profession, gender and split,
-    or a pickle as biosbias writes it, of which nothing is executed. Without ``data`` they are made
-    up. The folder gets a line of results.jsonl for every strategy and seed; after an interruption
-    the same call goes on, and more seeds or strategies are added to what is there.
+    Biographies are .tsv, .csv or .jsonl with columns such as text, profession, gender and split, or
+    a pickle that biosbias wrote, of which no code is run. Without ``data`` they are synthetic. The
+    folder gets a line in results.jsonl for every strategy and seed. The same call resumes an
+    interrupted one; more seeds or strategies are added to the results in the folder.
 
     Parameters
     ----------
     data : path, fetched name, frame or Biographies, optional
         Biographies.  [default: synthetic ones]
     model : path, name on the hub, SentenceTransformer, or model and tokenizer
-        A folder, or a name such as roberta-base.
+        Encoder: a folder, or a name such as roberta-base.
     strategies : sequence of str
-        Also scrub-as-published, swap, and several joined: scrub+subsample.
+        Debiasing strategies; also scrub-as-published, swap, and several joined: scrub+subsample.
     seeds : int or sequence of int
-        From six on differences are tested.
+        Random seeds; with six or more, differences are tested.
     frozen : bool
-        Leave the encoder as it is, which is quick.
+        Freeze the encoder, which is quick.
     output : path, optional
-        Of results; it is resumed.
+        Folder of results; an interrupted call resumes from it.
     plot : path, optional
         Draw gaps against compression: .png, .pdf or .svg.
     epochs : int, optional
-        [default: 10; 300 with ``frozen``]
+        Number of epochs.  [default: 10; 300 with ``frozen``]
     batch : int, optional
-        Texts in a batch.  [default: 64]
+        Batch size, in texts.  [default: 64]
     rate : float, optional
         Highest learning rate.  [default: 5e-5; 1e-3 with ``frozen``]
     every : int, optional
-        Steps between looks at dev and checkpoints.  [default: 1000, or an epoch]
+        Steps between evaluations on dev, each with a checkpoint.  [default: 1000, or an epoch]
     retrain_epochs : int, optional
-        Of the last layer.  [default: 10; 300 with ``frozen``]
+        Number of epochs for the last layer.  [default: 10; 300 with ``frozen``]
     retrain_rate : float, optional
-        Of the last layer.  [default: 1e-3]
+        Learning rate for the last layer.  [default: 1e-3]
     as_published : bool
-        Plain AdamW, and gaps as the released code computes them.
+        Use plain AdamW, and compute gaps as the released code does.
     max_tokens : int
-        Tokens that a text is cut to.
+        Maximum number of tokens of a text; longer ones are cut.
     pooling : str
-        Which tokens of the last layer make a text's vector.
+        Tokens of the last layer that make a text's vector.
     precision : str
-        Of matrix products.
+        Precision of matrix products.
     device : str, optional
         cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     sentences : path or iterable of str, optional
-        For CEAT: one a line, or a table.  [default: those of the test part]
+        Sentences for CEAT: one per line, or a table.  [default: those of the test set]
     column : str, optional
-        Of that table.  [default: text, or sentence, or the only one]
+        Column of the ``sentences`` table.  [default: text, or sentence, or the only one]
     draws : int
-        Of CEAT.
+        Number of samples that CEAT draws.
     shares : path or mapping, optional
-        Share of women in each class: .json, .csv or .tsv.  [default: of the training part]
+        Share of women in each class: .json, .csv or .tsv.  [default: that of the training set]
     share_column : str, optional
-        Of that table, where it has several.
+        Column of the ``shares`` table, if it has several.
     balanced_probe : bool
-        Probe on as many women as men of each class only.
+        Probe on equally many women and men of each class.
     baselines : bool
-        Probe the encoder as it came, and with random weights.
+        Probe the encoder before fine-tuning too, and with random weights.
     holm : bool
-        Correct tests for their number.
+        Correct p-values for the number of tests (Holm).
     text : str, optional
-        Of the texts, where its name is not usual.
+        Column of the texts, if its name is not a usual one.
     label : str, optional
-        Of the occupations.
+        Column of the occupations.
     gender : str, optional
-        Of the genders.
+        Column of the genders.
     female : str, optional
-        That says female.  [default: F, female, …]
+        Value that means female.  [default: F, female, …]
     split : str, optional
-        Of train, dev and test.
+        Column of train, dev and test.
     name : str, optional
-        Of people's names, which scrubbing removes.
+        Column of people's names, which scrubbing removes.
     skip_bad : bool
         Drop and count rows that cannot be used.
     limit : int, optional
-        So many biographies, for a trial.
+        Number of biographies to use, for a trial.
     keep_models : bool
-        Write the fine-tuned encoders to the folder, too.
+        Save the fine-tuned encoders in the folder, too.
     jobs : int, optional
-        Processes at a time.  [default: 1; on a cluster all workers]
+        Number of processes.  [default: 1; on a cluster all workers]
     backend : str
-        Here (loky), or the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
+        Where to run: here (loky), or on the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
 
     Returns
     -------
     Report
-        The rows of every strategy and seed, before and after retraining, and those over seeds and
-        over runs.
+        The rows of every strategy and seed, before and after retraining, and summaries over seeds
+        and over runs.
 
     Raises
     ------
     WordbiasError
-        If data, encoder or folder cannot be used, the folder is of another study, or an argument
-        would do nothing.
+        If data, encoder or folder cannot be used, the folder belongs to another study, or an
+        argument would do nothing.
 
     Notes
     -----
-    Without ``output`` nothing is kept, so that an interrupted call begins again.
+    Without ``output`` nothing is stored, and an interrupted call cannot be resumed.
 
     References
     ----------
@@ -198,8 +197,8 @@ def bios(
     """
     if model is None:
         raise WordbiasError(
-            "which encoder? name its folder, or its name on the hub, with --model; none is "
-            "fetched unasked (Orgad et al. 2022 take roberta-base)"
+            "no encoder: give a folder, or a name on the hub, with --model; there is no default "
+            "(Orgad et al. 2022 use roberta-base)"
         )
     if share_column is not None and shares is None:
         raise WordbiasError("--share-column names a column of --shares; give that file too")
@@ -298,7 +297,7 @@ def _check_files(
     files = {f"--{name}": path_of(file) for name, file in read.items()}
     refuse_same({"--plot": figure, "-o": path_of(output)}, files)
     if output is not None:
-        check_growing(output)
+        check_output_folder(output)
     elif keep_models:
         raise UsageError("--keep-models writes to --output; name a folder")
 
@@ -309,12 +308,12 @@ def _people(
     skip_bad: bool,
     limit: int | None,
 ) -> Biographies:
-    """Read the biographies, or make up some; draw some of them if there is a limit."""
+    """Read the biographies, or make synthetic ones; draw some of them if there is a limit."""
     if isinstance(data, Biographies) or data is None:
         if any(columns.values()):
             raise WordbiasError(
-                "columns are of a file: give one with --data, or leave them out for synthetic "
-                "biographies"
+                "options for columns need a file: give one with --data, or leave them out for "
+                "synthetic biographies"
             )
         found = data or synthetic()
     elif isinstance(data, (str, os.PathLike)):
@@ -334,7 +333,7 @@ def _people(
 
 @contextmanager
 def _folder(output: str | os.PathLike[str] | None) -> Iterator[Path]:
-    """Yield the folder of results, without one a temporary one."""
+    """Yield the folder of results, by default a temporary one."""
     if output is not None:
         yield Path(output)
         return

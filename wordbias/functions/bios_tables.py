@@ -45,7 +45,7 @@ _SHORT = (ACCURATE, *(metric for metric in GAPS if metric in (*REPRESENTATIVE, G
 
 
 def heading(bios: Biographies, model: str) -> list[str]:
-    """Say what was measured on what."""
+    """Describe the data and the encoder."""
     shares = women_by_class(bios)
     women = bios.counts()[:, 0].sum() / max(1, len(bios))
     listed = [
@@ -59,7 +59,7 @@ def heading(bios: Biographies, model: str) -> list[str]:
 
 
 def women_by_class(bios: Biographies) -> dict[str, float]:
-    """Return the share of women in each class that anybody is of; `--limit` can leave one empty."""
+    """Return the share of women in each class with biographies; `--limit` can leave one empty."""
     shares = zip(bios.classes, bios.shares().tolist(), strict=True)
     return {name: share for name, share in shares if not math.isnan(share)}
 
@@ -90,15 +90,15 @@ def tables(rows: Sequence[Row], *, frozen: bool = False, correct: bool = False) 
 def closing(rows: Sequence[Row]) -> list[str]:
     """Say what the figures mean: whether compression predicts what retraining restores."""
     conventions = (
-        "Gaps are F − M on as many women as men of each class; 0 is fair. S: absolute sum over "
-        "classes; P: Pearson's r of the gap with the share of women. Compression: 1 where nothing "
-        "can be read off the vectors, in bits; the more, the more of the gender shows."
+        "Gaps are F − M on equally many women and men of each class; 0 is fair. S: sum of "
+        "absolute gaps over classes; P: Pearson's r of the gap with the share of women. "
+        "Compression, in bits: 1 if gender cannot be read off the vectors; higher: more easily."
     )
     return [*reading(Summary.of(rows)), conventions]
 
 
 def _vectors_table(found: Summary) -> Table:
-    """Draw a line for each encoder: how much of the gender shows in its vectors."""
+    """Draw a line for each encoder: how easily gender is read off its vectors."""
     runs = found.runs
     subjects = [*runs.baselines, *runs.strategies]
     cells = [
@@ -106,10 +106,10 @@ def _vectors_table(found: Summary) -> Table:
         for name in subjects
     ]
     shown = [found.cell(metric, name, REPRESENTATION) for metric in OF_VECTORS for name in subjects]
-    about = "class known: compression within classes, of as many women as men each. "
+    about = "class known: compression within classes, of equally many women and men each. "
     known = spread(runs.every(KNOWING_CLASS, REPRESENTATION, subjects)).mean
     if known is not None:
-        about += f"Whoever knows nothing but the class compresses to {known:.3f}. "
+        about += f"Knowing only the class gives a compression of {known:.3f}. "
     columns = ["encoder", *_HEADS]
     return Table("Gender in the vectors", columns, cells, about + _note_of(found, shown))
 
@@ -140,7 +140,7 @@ def _stage_tables(found: Summary, stage: str, *, frozen: bool) -> list[Table]:
 
 
 def _original_tables(found: Summary) -> list[Table]:
-    """Arrange what models do with texts that their strategy did not rewrite."""
+    """Arrange the values of models on texts that their strategy did not rewrite."""
     lines = [
         (metric, REPRESENTATION, metric.title)
         for metric in (COMPRESSED, COMPRESSED_WITHIN)
@@ -155,9 +155,9 @@ def _original_tables(found: Summary) -> list[Table]:
     columns = [
         (f"{name}: {said}", name, view)
         for name in found.runs.rewritten()
-        for said, view in (("rewritten texts", OWN), ("texts as they were", ORIGINAL))
+        for said, view in (("rewritten texts", OWN), ("original texts", ORIGINAL))
     ]
-    title = "Models of rewritten texts, on such and on texts as they were"
+    title = "Models trained on rewritten texts, tested on rewritten and on original texts"
     return _by_strategy(found, title, lines, columns)
 
 
@@ -201,7 +201,7 @@ def _over_all(found: Summary, x: Metric) -> Table:
     counts = sorted({one.n for one in made.values() if one.r is not None})
     ends = " to ".join(str(n) for n in dict.fromkeys(counts[:1] + counts[-1:]))
     n = f"n = {ends} runs. " * bool(counts)
-    warning = "Runs of one strategy are alike: p, which takes each for a draw of its own, is too "
+    warning = "Runs of one strategy are similar, but p takes them as independent: it is too "
     return Table(
         f"{x.title} and extrinsic bias over all runs ({_PAPER}, Table 2)",
         ["", *heads],
@@ -286,7 +286,7 @@ def _drawn(cell: Cell) -> str:
 
 
 def _note_of(found: Summary, cells: Sequence[Cell]) -> str:
-    """Say what the cells are: over how many seeds, what a star means, what is undefined why."""
+    """Explain the cells: number of seeds, meaning of stars, reasons of undefined values."""
     seeds = len(found.runs.seeds)
     parts = [f"Mean ± sd (n − 1) over {seeds} seeds." if seeds > 1 else "One seed."]
     tests = [cell.test for cell in cells if cell.test is not None]
@@ -299,7 +299,7 @@ def _note_of(found: Summary, cells: Sequence[Cell]) -> str:
         parts.append(f"No stars: {too_few(max(test.n for test in tests))}.")
     fewer = sorted({cell.metric.title for cell in cells if 0 < cell.spread.n < seeds})
     if fewer:
-        parts.append(f"Of fewer seeds: {', '.join(fewer)}.")
+        parts.append(f"From fewer seeds: {', '.join(fewer)}.")
     parts.append(_reasons((cell.metric, cell.reason) for cell in cells if cell.reason))
     return " ".join(parts).strip()
 

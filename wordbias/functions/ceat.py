@@ -50,17 +50,17 @@ from wordbias.wordlists.queries import Query, QueryLike, as_queries
 QueriesLike = os.PathLike[str] | QueryLike | Sequence[QueryLike]
 """A file; numbers or names of queries; queries with their words."""
 FEW = 10
-"""Sentences of a word below which tables name it."""
+"""Number of sentences below which tables name a word."""
 _SHOWN = 12
 _MEDIUM, _LARGE = 0.5, 0.8
 _P_SHRINKS = (
-    "p is no test of significance: its standard error, se, falls as 1/√draws, so that with draws "
-    "enough any effect but 0 has p near 0 (or, one-sided and negative, near 1). Read the interval "
-    "over sentences, which does not shrink."
+    "p is not a test of significance: its standard error, se, falls as 1/√draws, so that with "
+    "enough draws any effect but 0 has p near 0 (or, one-sided and negative, near 1). Read the "
+    "interval over sentences, which does not shrink."
 )
 _CONVENTION = (
-    "Effect sizes as of WEAT: neutral 0; positive: X goes with A, Y with B; beyond ±0.5 medium, "
-    "beyond ±0.8 large. The interval is that of a bootstrap over the distinct sentences of every "
+    "Effect sizes as in WEAT: neutral 0; positive: X is associated with A, Y with B; beyond ±0.5 "
+    "medium, beyond ±0.8 large. The interval is a bootstrap over the distinct sentences of every "
     "word; the words are fixed."
 )
 
@@ -89,69 +89,69 @@ def ceat(
     save: str | os.PathLike[str] | None = None,
     seed: int = 0,
 ) -> Report:
-    """Test which of two sets of words is nearer to which of two others, in context.
+    """Test associations between two sets of words and two others, in context.
 
-    CEAT (Guo and Caliskan 2021): many times one sentence is drawn for every word, WEAT computed on
-    the words' vectors in them, and the effect sizes combined by a random-effects model. MODEL is an
-    encoder, a folder or a name on the hub, and needs ``sentences``. VECTORS is what ``save`` or
-    `wordbias encode --word-column word` wrote.
+    CEAT (Guo and Caliskan 2021) computes WEAT many times, each time on the words' vectors in one
+    randomly drawn sentence per word, and combines the effect sizes by a random-effects model. MODEL
+    is an encoder, a folder or a name on the hub, and needs ``sentences``. VECTORS is a file that
+    ``save`` or `wordbias encode --word-column word` wrote.
 
-    A word stands alone, never inside another; written with a capital (Bill) it is found only so,
-    without one (bill) in any case. Equal sentences count once.
+    Only whole words are found. A word with a capital (Bill) is found only in this form, one without
+    (bill) in upper and lower case. Equal sentences count once.
 
     Parameters
     ----------
     model : folder, name, (model, tokenizer), SentenceTransformer, Representations or their file
         An encoder, or vectors of words in context with a column ``word``.
     sentences : path, sequence of str, mapping or frame of columns, optional
-        One a line, or a table; with a MODEL.
+        Sentences, one per line, or a table; for a MODEL.
     column : str, optional
-        Of the table.  [default: text, or sentence, or the only one]
+        Column of the table.  [default: text, or sentence, or the only one]
     stimuli : str, path, Query, {"targets": {name: words, …}, "attributes": …} or several
-        Numbers or names of WEAT's, or a TOML or JSON file of your own.
+        Numbers or names of WEAT's queries, or a TOML or JSON file of your own.
     draws : int
-        Samples of one sentence a word.
+        Number of samples, each of one sentence per word.
     layers : int, sequence of int or str, optional
-        all, last, or numbers such as 0,3,6.  [default: last of a MODEL, all of VECTORS]
+        Layers: all, last, or numbers such as 0,3,6.  [default: last of a MODEL, all of VECTORS]
     variance : str, optional
-        Of one draw's effect size.  [default: standard-error]
+        Variance of one sample's effect size.  [default: standard-error]
     per_word : int, optional
-        Sentences of a word.  [default: 1,000]
+        Maximum number of sentences per word.  [default: 1,000]
     min_sentences : int
-        Leave out words with fewer.
+        Minimum number of sentences; words with fewer are left out.
     subword : str, optional
-        Of a word's tokens.  [default: mean]
+        How a word's tokens give its vector.  [default: mean]
     special_tokens : bool, optional
-        Let the model see [CLS], [SEP].  [default: yes]
+        Add [CLS] and [SEP] to the model's input.  [default: yes]
     window : bool, optional
-        Cut sentences to the words around, as released.  [default: no]
+        Cut sentences to a window around the word, as the released code does.  [default: no]
     as_published : bool
-        All as the released code: variance, last sub-word, no special tokens, window.
+        Do as the released code does: variance, last sub-word, no special tokens, window.
     swap_roles : bool
         Exchange targets and attributes.
     max_length : int, optional
-        Tokens that a text is cut to.
+        Maximum number of tokens of a text; longer ones are cut.
     device : str, optional
         cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     precision : str, optional
-        What the model computes in.  [default: float32]
+        Precision of the model.  [default: float32]
     random_init : int, optional
-        Untrained weights, as a baseline.
+        Use random weights of this seed, as a baseline.
     save : path, optional
-        Keep the words' vectors (safetensors).
+        File for the words' vectors (safetensors).
     seed : int
-        Of everything random.
+        Seed of everything random.
 
     Returns
     -------
     Report
         A row for each query and layer: the combined effect size, its interval over sentences
-        (``low``, ``high``), and how the draws spread.
+        (``low``, ``high``), and the spread of the samples.
 
     Raises
     ------
     WordbiasError
-        If no query has enough words with sentences, or a file or an argument is of no use.
+        If no query has enough words with sentences, or a file or an argument cannot be used.
 
     References
     ----------
@@ -197,8 +197,8 @@ def ceat(
         chosen = which_layers(layers, found.layers)
     elif sentences is None:
         raise WordbiasError(
-            f"{path or 'the model'}: is no file, and a model needs sentences to read words in: "
-            "--sentences FILE"
+            f"{path or 'the model'}: is not a file of vectors, and a model needs sentences to "
+            "find words in: --sentences FILE"
         )
     else:
         file = path_of(sentences)
@@ -239,7 +239,7 @@ def ceat(
         if save is None:
             raise
         raise Interrupted(
-            f"the words' vectors are kept; go on with: wordbias ceat {save}"
+            f"the words' vectors are saved; resume with: wordbias ceat {save}"
         ) from None
     tables = [_effects_table(found.name, rows, [*map(swapped, queries)] if swap_roles else queries)]
     if any(row.value is not None for row in rows):
@@ -270,7 +270,7 @@ def _saved(source: Representations | str, given: Sequence[str]) -> Representatio
     """Return vectors of words in context, as they are or from their file."""
     if given:
         what = f"{source}: is a file of vectors" if isinstance(source, str) else repr(source)
-        raise WordbiasError(f"{what}; {', '.join(given)} goes with a model")
+        raise WordbiasError(f"{what}; {', '.join(given)} is only for a model")
     if isinstance(source, Representations):
         return source
     if not is_representations(source):
@@ -318,12 +318,12 @@ def _left_out(sentences: Sentences, lost: int, truncated: int, name: str) -> lis
             "sentence too long for the model"
         )
     if truncated:
-        said.append(f"{how_many(truncated, 'sentence')} cut behind the word")
+        said.append(f"{how_many(truncated, 'sentence')} cut after the word")
     return said
 
 
 def _effects_table(subject: str, rows: Sequence[Row], queries: Sequence[Query]) -> Table:
-    """One line a query and layer: combined effect, its interval, words and sentences."""
+    """Make a line for each query and layer: combined effect, interval, words and sentences."""
     words = {query.name: _words(query) for query in queries}
     heads = ["X/Y × A/B", "effect", "95 %, sentences", "", "words", "sentences"]
     cells = [_effect_cells(row, words[row.details["set"]]) for row in rows]
@@ -332,7 +332,7 @@ def _effects_table(subject: str, rows: Sequence[Row], queries: Sequence[Query]) 
 
 
 def _draws_table(rows: Sequence[Row]) -> Table:
-    """One line a query and layer: how the draws spread, and what their number makes of p."""
+    """Make a line for each query and layer: spread of the samples, and p, which falls with them."""
     measured = [row for row in rows if row.value is not None]
     heads = ["draws", "mean", "sd", "middle 95 %", "above 0", "se", "p, one-sided", "two-sided"]
     cells = [_draw_cells(row.details) for row in measured]
@@ -355,17 +355,17 @@ def _few_words(about: Mapping[str, Any]) -> str:
     none = [word for word in missing if word not in left_out]
     few = {word: count for word, count in kept.items() if count < FEW}
     parts = [f"no sentence has {_listed(none)}"] * bool(none)
-    parts += [f"left out, too few have {_counted(left_out)}"] * bool(left_out)
+    parts += [f"left out, with too few sentences: {_counted(left_out)}"] * bool(left_out)
     parts += [f"fewer than {FEW} sentences have {_counted(few)}"] * bool(few)
     if single := about.get("single"):
         noun = "word has" if single == 1 else "words have"
         narrow = "" if about.get("low") is None else ": the interval is too narrow"
-        parts.append(f"{single} {noun} one, of whose spread nothing is known{narrow}")
+        parts.append(f"{single} {noun} only one sentence, whose spread is unknown{narrow}")
     return "; ".join(parts)
 
 
 def _with_places(rows: Sequence[Row], table: Table) -> Table:
-    """Put before each line its stimuli, and its layer where there are several."""
+    """Begin each line with its stimuli, and its layer if there are several."""
     columns, places = ["stimuli"], [[row.details["set"]] for row in rows]
     if not _one_layer(rows):
         columns.append("layer")
@@ -382,7 +382,7 @@ def _one_layer(rows: Sequence[Row]) -> str:
 
 
 def _reasons(rows: Sequence[Row]) -> str:
-    """Say each reason once, and of what stimuli and layers it is."""
+    """Give each reason once, with its stimuli and layers."""
     found: dict[str, dict[str, list[str]]] = {}
     for row in rows:
         if reason := _reason(row):
@@ -399,7 +399,7 @@ def _where(name: str, layers: Sequence[str]) -> str:
 
 
 def _reason(row: Row) -> str:
-    """Say why there is no value, without the remedy, or why no interval."""
+    """Return why there is no value, without the remedy, or why no interval."""
     if row.value is None:
         return str(row.details["reason"]).partition("; ")[0]
     why = str(row.details.get("interval_reason", ""))

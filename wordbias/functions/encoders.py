@@ -1,4 +1,4 @@
-"""Adapters as functions on encoders take them."""
+"""Adapters as arguments of functions on encoders."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AdapterLike = str | os.PathLike[str] | Adapter
 def open_adapter(
     adapter: AdapterLike | None, setting: str | Sequence[str]
 ) -> tuple[Adapter | None, list[str]]:
-    """Read an adapter; return it with the settings to measure, by default the one it has chosen.
+    """Read an adapter; return it with the settings to measure, by default its own one.
 
     Raises
     ------

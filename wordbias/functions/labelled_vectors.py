@@ -1,4 +1,4 @@
-"""Vectors with a label for each, as a probe takes them: files, arrays, representations, words."""
+"""Labelled vectors as a probe takes them: files, arrays, representations, words."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ VectorsLike = EmbeddingLike | Representations | NDArray[Any]
 """Representations, an array of shape ``(n, d)`` or ``(L, n, d)``, an embedding, or their file."""
 ManyVectorsLike = VectorsLike | Sequence[VectorsLike] | Mapping[str, VectorsLike] | None
 CellsLike = str | os.PathLike[str] | Column | Iterable[object]
-"""A column's name, a file with a line an example, or a value for each example."""
+"""A column's name, a file with a line per example, or a value for each example."""
 
 _NAMED = 5
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """Vectors and labels that fit together, and what else is known of them.
+    """Vectors with their labels, further columns and descriptions.
 
     Attributes
     ----------
     examples
-        What is probed.
+        The vectors and labels to probe.
     columns
-        What is known of each example, by name.
+        Columns with a value for each example, by name.
     described
-        What they are, for people.
+        Description for people.
     info
-        The same for machines.
+        Description for machines.
     """
 
     examples: Examples
@@ -67,14 +67,14 @@ class Labelled:
             return []
         said = ", ".join(f"{name:.40}" for name in rare[:_NAMED])
         return [
-            f"{self.examples.name}: of {len(self.examples.classes)} classes so many occur once: "
-            f"{len(rare)} ({said}{' …' * (len(rare) > _NAMED)}); no probe is both taught and "
+            f"{self.examples.name}: {len(rare)} of {len(self.examples.classes)} classes occur "
+            f"only once ({said}{' …' * (len(rare) > _NAMED)}); a probe cannot be both trained and "
             "tested on them"
         ]
 
     @property
     def one_layer(self) -> bool:
-        """Whether there is no layer to tell from others."""
+        """Say whether there is only one layer, without a number."""
         return len(self.examples.layers) == 1 and "layers" not in self.info
 
     def column(self, option: str, given: CellsLike) -> Column:
@@ -128,7 +128,7 @@ class Labelled:
 
 
 def several_of(vectors: ManyVectorsLike) -> list[tuple[str | None, VectorsLike | None]]:
-    """Return what is probed, each once, with the name that it was given."""
+    """Return the inputs, each once, with the name given to it."""
     if isinstance(vectors, Mapping) and not _is_embedding(vectors):
         named = cast("Mapping[str, VectorsLike]", vectors)
         return [(str(name), one) for name, one in named.items()]
@@ -164,17 +164,17 @@ def open_labelled(
     Parameters
     ----------
     source
-        A file is recognised by its content; None means the sample.
+        The vectors; a file is recognised by its content, None means the sample.
     name
-        What results call it.
+        Its name in results.
     labels
-        File, column or values; of an embedding its words' labels, or a file with them.
+        File, column or values; for an embedding its words' labels, or a file with them.
     names
         Label first names by gender, which an embedding's words are by default.
     layers
-        Which; all by default.
+        Layers to probe; all by default.
     array
-        Name of the array where a file holds several.
+        Name of the array, if a file holds several.
     """
     path = path_of(source)
     path = None if path is None else located(path)
@@ -200,8 +200,8 @@ def open_labelled(
     if labels is None:
         known = ", ".join(found.columns) or "none"
         raise WordbiasError(
-            f"{what}: which labels? give --labels FILE (one a line) or --labels COLUMN; its "
-            f"columns: {known}"
+            f"{what}: no labels given: name them with --labels FILE (one per line) or --labels "
+            f"COLUMN; its columns: {known}"
         )
     column = _column("--labels", labels, found.name, found.columns)
     _refuse_blank(what, labels, column)
@@ -246,7 +246,7 @@ def _words(
         what = "the sample" if source is None else str(path_of(source) or source)
         raise WordbiasError(
             f"{what}: holds words, whose --labels is a file of words and labels with a tab between "
-            f"them; {file!r} is none (texts are made vectors with: wordbias encode)"
+            f"them; {file!r} is not (vectors of texts are made with: wordbias encode)"
         )
     subject = open_subject(source, reading, wanted=wanted or ())
     embedding = subject.embedding if name is None else subject.embedding.renamed(name)
@@ -283,9 +283,9 @@ def _column(
     Parameters
     ----------
     name
-        What messages call the vectors.
+        Name of the vectors in messages.
     columns
-        Theirs.
+        Columns of the vectors, by name.
     """
     spec = path_of(given)
     if spec is not None and spec in columns:
@@ -314,7 +314,7 @@ def _column(
 
 
 def _refuse_blank(what: str, labels: object, column: Column) -> None:
-    """Refuse to take what has no label for a class of its own."""
+    """Refuse examples without a label, which would be a class of their own."""
     blank = [not value.strip() for value in column.values]
     count = int(np.array(blank)[column.codes].sum()) if any(blank) else 0
     if count and path_of(labels) is not None:
@@ -329,7 +329,7 @@ def _refuse_blank(what: str, labels: object, column: Column) -> None:
 
 
 def with_names(inputs: Sequence[Labelled]) -> list[Labelled]:
-    """Name inputs as results do: by their paths where two have one name, else by numbers."""
+    """Give inputs of one name different names: their paths, or else numbers."""
     names = [one.examples.name for one in inputs]
     found = []
     for i, one in enumerate(inputs, 1):

@@ -1,4 +1,4 @@
-"""Marked attribute bias of an NLI model, ours or anyone's."""
+"""Marked attribute bias of an NLI model of wordbias or Hugging Face, or of given predictions."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from wordbias.formats.source import sha256_of
 from wordbias.functions.checks import check_choice
 from wordbias.functions.inputs import Reading, names_of
 from wordbias.functions.lists import templates_of
-from wordbias.functions.nli_models import File, open_ours
+from wordbias.functions.nli_models import File, open_nli_model
 from wordbias.functions.tables import p_value
-from wordbias.nli.evaluation import BIAS, MEANS, PARTITIONS, Settings, mab_rows, word_rows
 from wordbias.nli.files import Model
 from wordbias.nli.hugging_face import Classifier
-from wordbias.nli.predictions import Predictions, PredictionsFrame, in_order
-from wordbias.nli.scoring import foreign, lacking, score_set
-from wordbias.nli.test_sets import GENDERS, MARKED, TestSet, build, known_part, marked_sets
+from wordbias.nli.mab import BIAS, MEANS, PARTITIONS, Settings, mab_rows, word_rows
+from wordbias.nli.predictions import Predictions, PredictionsFrame, split_by_set
+from wordbias.nli.scoring import notes_on_missing_words, notes_on_vectors, score_set
+from wordbias.nli.test_sets import GENDERS, MARKED, TestSet, build, marked_sets, with_known_words
 from wordbias.pretrained import ModelLike
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
@@ -63,71 +63,71 @@ def mab_eval(
 ) -> Report:
     """Measure marked attribute bias (Dawkins 2021): a person entails he, but not she.
 
-    The premise is "A person bought a hat .", the hypothesis "He bought a hat ." or "A woman
-    bought a hat .", and neutral is always right. What is judged is an NLI model that was trained
-    on ``embedding`` (wordbias nli-train), the predictions of another system for the pairs that
-    wordbias mab-build writes, or a Hugging Face model. Without any of them it is the model that
-    comes with wordbias, on the sample. With ``groups`` the hypotheses are about two other
-    groups of people, in whatever words it has for them: ``set`` names where it has only names.
+    The premise is "A person bought a hat .", the hypothesis "He bought a hat ." or "A woman bought
+    a hat .", and neutral is always right. This evaluates an NLI model that was trained on
+    ``embedding`` (wordbias nli-train), the predictions of another system for the pairs that
+    wordbias mab-build writes, or a Hugging Face model; by default the model that comes with
+    wordbias, on the sample. With ``groups`` the hypotheses are about two other groups of people; if
+    it has only names of people, the test set is ``set`` names.
 
     Parameters
     ----------
     embedding : path, fetched name, Embedding, KeyedVectors or (words, vectors), optional
-        What the model reads; the sample that comes with wordbias where none is given.
+        The embedding that the model reads; by default the sample that comes with wordbias.
     model : path or wordbias.nli.files.Model, optional
-        What nli-train wrote.  [default: trained on the sample]
+        Model that nli-train wrote.  [default: one trained on the sample]
     predictions : path, pandas frame or array, optional
-        Judge the predictions of any other system.
+        Evaluate the predictions of any other system.
     hf : str, (model, tokenizer) or pipeline, optional
-        Judge a Hugging Face model: a folder or a hub name.
+        Evaluate a Hugging Face model: a folder or a hub name.
     labels : sequence of str, optional
         With ``hf``: order of its outputs, neutral,entailment,contradiction.
     device : str, optional
         With ``hf``: cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     set : str, optional
-        Whom the hypotheses are about.  [default: explicit]
+        Test set.  [default: explicit]
     groups : name, path or mapping, optional
-        gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+        Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
     lists : path or wordbias.wordlists.Templates, optional
-        Word lists as Dev et al. (2020) publish theirs.
+        Word lists in the layout of Dev et al. (2020).
     as_published : bool
-        Articles by the first letter alone, as in the published sets: a SUV.
+        Choose "a" or "an" by the first letter only, as the published sets do: a SUV.
     words : bool
-        Show every word by itself, too.
+        Show each word as well.
     draws : int
-        Partitions of the permutation test over words.
+        Number of partitions of the permutation test over words.
     strict : bool
-        p as published: share of d* > d, which can be 0.
+        Compute p as published: share of d* > d, which can be 0.
     skip_bad : bool
         Drop and count rows that cannot be used.
     allow_pickle : bool
         Open gensim .kv files, which are pickles and can run any code.
     cache : bool
-        Keep parsed text to be memory-mapped the next time.
+        Cache parsed text; later calls memory-map it.
     seed : int
-        Of everything random.
+        Seed of everything random.
 
     Returns
     -------
     Report
         For each kind of word (``setting``: nouns, pronouns, …) the mean (N, E, C) of each
-        ``group``, the distance d between them with its p, and the error E, with intervals that
-        draw the premises again; with ``words`` the same of each ``word``.
+        ``group``, the distance d between them with its p, and the error E, with bootstrap intervals
+        over premises; with ``words`` the same of each ``word``.
 
     Raises
     ------
     UsageError
-        If two systems are to be judged, or an argument would do nothing.
+        If two systems are given, or an argument would do nothing.
     WordbiasError
         If a file or object cannot be used, predictions are missing, or the embedding lacks words
         that the sets ask about.
 
     Notes
     -----
-    Predictions in a frame have the columns of a file: premise, hypothesis, and one each that
-    begins with neutral, entail and contradict. An array of shape ``(n, 3)`` has (N, E, C) of the
-    pairs in the order in which ``wordbias mab-build`` writes them, one set after the other. A
-    Hugging Face model that is loaded computes where it is, unless a device is named.
+    Predictions in a frame have the columns of a file: premise, hypothesis, and one each that begins
+    with neutral, entail and contradict. An array of shape ``(n, 3)`` has (N, E, C) of the pairs in
+    the order in which ``wordbias mab-build`` writes them, one set after the other. A loaded Hugging
+    Face model computes on its own device, unless one is named.
 
     References
     ----------
@@ -140,8 +140,8 @@ def mab_eval(
     >>> 0 < report["mab-error"][0].value < 1
     True
     """
-    ours = embedding is not None or model is not None
-    if ours + (predictions is not None) + (hf is not None) > 1:
+    own = embedding is not None or model is not None
+    if own + (predictions is not None) + (hf is not None) > 1:
         raise UsageError("choose one of EMBEDDING with --model, --predictions and --hf")
     if (labels is not None or device is not None) and hf is None:
         raise UsageError("--labels and --device are for --hf")
@@ -156,30 +156,30 @@ def mab_eval(
         build(one, templates, attribute=attribute, as_published=as_published) for one in chosen
     ]
     if predictions is not None:
-        judged = _predicted(predictions, tests)
+        found = _given_predictions(predictions, tests)
     elif hf is not None:
-        judged = _by_hugging_face(hf, labels, device, tests)
+        found = _predict_with_hugging_face(hf, labels, device, tests)
     else:
-        judged = _by_ours(model, embedding, Reading(cache, skip_bad, allow_pickle), tests)
+        found = _predict_with_own(model, embedding, Reading(cache, skip_bad, allow_pickle), tests)
     settings = Settings(draws, strict, seed)
-    scored = list(zip(judged.tests, judged.probabilities, strict=True))
-    rows = [row for test, p in scored for row in mab_rows(test, p, judged.subject, settings)]
-    single = [row for test, p in scored if words for row in word_rows(test, p, judged.subject)]
+    scored = list(zip(found.tests, found.probabilities, strict=True))
+    rows = [row for test, p in scored for row in mab_rows(test, p, found.subject, settings)]
+    single = [row for test, p in scored if words for row in word_rows(test, p, found.subject)]
     others = [one for one in known if one not in chosen]
     return Report(
-        inputs=judged.inputs,
+        inputs=found.inputs,
         rows=[*rows, *single],
         tables=[_marked_table(rows), _bias_table(rows), *_words_tables(single)],
-        heading=[f"Marked attribute bias of {judged.described}."],
+        heading=[f"Marked attribute bias of {found.described}."],
         closing=[f"--set {ALL} measures {' and '.join(others)} too."] if others else [],
         seed=seed,
-        notes=judged.notes,
+        notes=found.notes,
     )
 
 
 @dataclass(frozen=True)
-class _Judged:
-    """What is judged, and its (N, E, C) for each pair of each set."""
+class _Predicted:
+    """Predictions of one system: (N, E, C) for each pair of each set."""
 
     subject: str
     described: str
@@ -189,62 +189,62 @@ class _Judged:
     notes: Sequence[str] = ()
 
 
-def _by_ours(
+def _predict_with_own(
     given: File | Model | None,
     embedding: EmbeddingLike | None,
     reading: Reading,
     tests: Sequence[TestSet],
-) -> _Judged:
-    """Score the sets with a model that reads vectors."""
-    ours = open_ours(given, embedding, reading)
+) -> _Predicted:
+    """Predict the sets with decomposable attention on an embedding."""
+    ours = open_nli_model(given, embedding, reading)
     model, read = ours.model, ours.embedding
-    asked, left_out = _known(model, read, tests)
-    scored = [score_set(model, read, test) for test in asked]
+    reduced, left_out = _without_missing_words(model, read, tests)
+    scored = [score_set(model, read, test) for test in reduced]
     about = {
         "path": ours.path,
         "sha256": "" if isinstance(given, Model) else sha256_of(ours.path),
         "parameters": model.parameters,
         "about": dict(model.about),
     }
-    return _Judged(
+    return _Predicted(
         read.name,
         ours.described(),
         {read.name: ours.subject.info.to_dict(), "model": about},
-        asked,
+        reduced,
         [one.probabilities for one in scored],
-        [*left_out, *foreign(model, read), *lacking(scored, read)],
+        [*left_out, *notes_on_vectors(model, read), *notes_on_missing_words(scored, read)],
     )
 
 
-def _known(
+def _without_missing_words(
     model: Model, embedding: Embedding, tests: Sequence[TestSet]
 ) -> tuple[list[TestSet], list[str]]:
-    """Leave out words that vectors lack, but not of the sets that are published; say which."""
-    asked = [
-        known_part(embedding, test, lower=model.lower) if test.groups != GENDERS else test
+    """Leave out words that the vectors lack, except from the published sets; note which."""
+    reduced = [
+        with_known_words(embedding, test, lower=model.lower) if test.groups != GENDERS else test
         for test in tests
     ]
     left_out = dict.fromkeys(
         filler.word
-        for whole, part in zip(tests, asked, strict=True)
+        for whole, part in zip(tests, reduced, strict=True)
         for filler in whole.hypotheses
         if filler not in part.hypotheses
     )
-    said = f"{embedding.name} lacks {', '.join(left_out)}: left out of the hypotheses"
-    return asked, [said] if left_out else []
+    note = f"{embedding.name} lacks {', '.join(left_out)}: left out of the hypotheses"
+    return reduced, [note] if left_out else []
 
 
-def _by_hugging_face(
+def _predict_with_hugging_face(
     given: ModelLike,
     labels: str | Sequence[str] | None,
     device: str | None,
     tests: Sequence[TestSet],
-) -> _Judged:
-    """Score the sets with a model of transformers."""
+) -> _Predicted:
+    """Predict the sets with a Hugging Face model."""
     classifier = Classifier.load(given, labels=names_of(labels) or None, device=device)
     name = classifier.name
     about = {"path": name, "labels": classifier.labels(), "device": classifier.device}
-    return _Judged(
+    return _Predicted(
         Path(name).name,
         f"the Hugging Face model {name}",
         {"model": about},
@@ -253,39 +253,34 @@ def _by_hugging_face(
     )
 
 
-def _predicted(
+def _given_predictions(
     given: File | PredictionsFrame | NDArray[np.floating], tests: Sequence[TestSet]
-) -> _Judged:
-    """Take the predictions of another system."""
-    if not isinstance(given, (str, os.PathLike)) and not hasattr(given, "itertuples"):
-        about = {"path": "in memory", "sha256": "", "pairs": sum(map(len, tests))}
-        found = in_order(given, tests)
-        return _Judged("predictions", "the predictions given", {"predictions": about}, tests, found)
-    if isinstance(given, (str, os.PathLike)):
-        path, subject = os.fspath(given), Path(given).stem
-        read, described = Predictions.load(path), f"the predictions in {path}"
+) -> _Predicted:
+    """Return the given predictions of another system."""
+    subject, path, described = "predictions", "in memory", "the predictions given"
+    notes: list[str] = []
+    if isinstance(given, (str, os.PathLike)) or hasattr(given, "itertuples"):
+        if isinstance(given, (str, os.PathLike)):
+            subject, path = Path(given).stem, os.fspath(given)
+            described, read = f"the predictions in {path}", Predictions.load(path)
+        else:
+            read = Predictions.from_frame(cast("PredictionsFrame", given))
+        sha256, pairs = read.sha256, len(read)
+        probabilities = [read.for_set(test) for test in tests]
+        if others := read.count_others(tests):
+            notes = [f"{read.name}: {how_many(others, 'pair')} of no chosen set (--set) left out"]
     else:
-        path, subject, described = "in memory", "predictions", "the predictions given"
-        read = Predictions.of_frame(cast("PredictionsFrame", given))
-    probabilities = [read.of(test) for test in tests]
-    beside = read.beside(tests)
-    return _Judged(
-        subject,
-        described,
-        {"predictions": {"path": path, "sha256": read.sha256, "pairs": len(read)}},
-        tests,
-        probabilities,
-        [f"{read.name}: {how_many(beside, 'pair')} of no chosen set (--set) left out"]
-        if beside
-        else [],
-    )
+        sha256, pairs = "", sum(map(len, tests))
+        probabilities = split_by_set(given, tests)
+    about = {"path": path, "sha256": sha256, "pairs": pairs}
+    return _Predicted(subject, described, {"predictions": about}, tests, probabilities, notes)
 
 
 def _marked_table(rows: Sequence[Row]) -> Table:
-    """One line a kind of word: the columns of Dawkins (2021), Tables 1, 2 and 4."""
+    """Tabulate one line a kind of word, with the columns of Dawkins (2021), Tables 1, 2 and 4."""
     cells, groups = [], groups_of(rows)
-    for setting in _settings(rows):
-        found = {(row.measure, row.details.get("group")): row for row in _of(rows, setting)}
+    for setting, own in _by_setting(rows).items():
+        found = {(row.measure, row.details.get("group")): row for row in own}
         means = [_share(found[measure, group].value) for group in groups for measure in MEANS]
         bias = [found[measure, None] for measure in BIAS]
         values = [number(row.value, 3) for row in bias[:2]]
@@ -293,11 +288,11 @@ def _marked_table(rows: Sequence[Row]) -> Table:
     first, second = initials(groups)
     return Table(
         "Mean probabilities of neutral, entailment and contradiction, by group",
-        ["", *heads(groups), "d", "E", "p"],
+        ["", *probability_columns(groups), "d", "E", "p"],
         cells,
-        f"{first}: {groups[0]}, {second}: {groups[1]}. The right ones are 1, 0, 0. "
+        f"{first}: {groups[0]}, {second}: {groups[1]}. The right answer is 1, 0, 0. "
         f"d = ‖{first} − {second}‖; E = mean distance of {first} and {second} from the right "
-        f"ones{_about_p(rows)}.",
+        f"answer{_about_p(rows)}.",
     )
 
 
@@ -307,19 +302,19 @@ def groups_of(rows: Sequence[Row]) -> tuple[str, str]:
     return first, second
 
 
-def heads(groups: tuple[str, str]) -> list[str]:
-    """Return the heads of six columns: N, E and C of either group."""
+def probability_columns(groups: tuple[str, str]) -> list[str]:
+    """Return the names of six columns: N, E and C of either group."""
     return [f"{side} {label}" for side in initials(groups) for label in "NEC"]
 
 
 def initials(groups: tuple[str, str]) -> tuple[str, str]:
-    """Return what is short for two groups: as few letters as tell them apart."""
+    """Abbreviate the names of two groups by as few letters as make them differ."""
     n = next(n for n in range(1, max(map(len, groups)) + 1) if groups[0][:n] != groups[1][:n])
     return groups[0][:n].capitalize(), groups[1][:n].capitalize()
 
 
 def _bias_table(rows: Sequence[Row]) -> Table:
-    """One line a measure of bias, with its interval over premises."""
+    """Tabulate one line a measure of bias, with its interval over premises."""
     cells = [
         [
             f"{row.details['setting']}, {_LABELS[row.measure]}",
@@ -334,44 +329,43 @@ def _bias_table(rows: Sequence[Row]) -> Table:
         "Marked attribute bias: 0 is none, lower is better",
         ["", "value", "95 %", "pairs"],
         cells,
-        "The intervals draw the premises again; the words are fixed.",
+        "The intervals are a bootstrap over premises; the words are fixed.",
     )
 
 
 def _words_tables(rows: Sequence[Row]) -> list[Table]:
-    """One table a kind of word, one line a word: the most entailed ones first."""
-    return [_words_table(setting, _of(rows, setting)) for setting in _settings(rows)]
-
-
-def _words_table(setting: str, rows: Sequence[Row]) -> Table:
-    lines: dict[tuple[str, str], dict[str, float | None]] = {}
-    for row in rows:
-        key = (row.details["word"], row.details["group"])
-        lines.setdefault(key, {})[row.measure] = row.value
-    ordered = sorted(lines.items(), key=lambda line: -(line[1]["mab-entailment"] or 0))
-    measures = (*MEANS, *BIAS[1:])
-    cells = [[*key, *(_share(found[one]) for one in measures)] for key, found in ordered]
+    """Tabulate one line a word, in one table a kind of word."""
+    tables = []
     columns = ["", "group", "N", "E", "C", "error", "per pair"]
-    return Table(f"Words: {setting}, the most entailed first", columns, cells)
+    for setting, own in _by_setting(rows).items():
+        lines: dict[tuple[str, str], dict[str, float | None]] = {}
+        for row in own:
+            key = (row.details["word"], row.details["group"])
+            lines.setdefault(key, {})[row.measure] = row.value
+        ordered = sorted(lines.items(), key=lambda line: -(line[1]["mab-entailment"] or 0))
+        measures = (*MEANS, *BIAS[1:])
+        cells = [[*key, *(_share(found[one]) for one in measures)] for key, found in ordered]
+        tables.append(Table(f"Words: {setting}, the most entailed first", columns, cells))
+    return tables
 
 
-def _settings(rows: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(row.details["setting"] for row in rows))
-
-
-def _of(rows: Sequence[Row], setting: str) -> list[Row]:
-    return [row for row in rows if row.details["setting"] == setting]
+def _by_setting(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row.details["setting"], []).append(row)
+    return found
 
 
 def _share(value: float | None) -> str:
-    """Format what is at most √2 in five characters, so that tables fit."""
+    """Format a number of at most √2 in five characters, so that tables fit."""
     return "–" if value is None else f"{value:.3f}"
 
 
 def _about_p(rows: Sequence[Row]) -> str:
+    """Return the end of a table's note that defines p, empty if there is none."""
     tested = [row.details for row in rows if "p" in row.details]
     if not tested:
         return ""
-    asked = "d* > d, as published" if tested[0]["strict"] else "d* ≥ d"
+    event = "d* > d, as published" if tested[0]["strict"] else "d* ≥ d"
     kind = "all" if tested[0]["method"] == "exact" else f"{tested[0]['partitions']:,} random"
-    return f"; p = share of {kind} partitions of the words with {asked}"
+    return f"; p = share of {kind} partitions of the words with {event}"

@@ -1,4 +1,4 @@
-"""The study of Dawkins (2021) on embeddings of one's own: its folder, its rows, its tables."""
+"""The study of Dawkins (2021) on other embeddings: its folder, its rows, its tables."""
 
 from __future__ import annotations
 
@@ -8,27 +8,25 @@ from pathlib import Path
 
 from wordbias.calls import note, public
 from wordbias.errors import need
-from wordbias.formats.files import check_writable, replacing
-from wordbias.formats.tables import check_growing
+from wordbias.formats.files import check_output_folder, check_writable, replacing
 from wordbias.functions.checks import seeds_of
 from wordbias.functions.inputs import (
     EmbeddingsLike,
-    Facts,
     Reading,
     as_list,
     names_of,
     open_subject,
 )
-from wordbias.functions.mab_eval import groups_of, heads
+from wordbias.functions.mab_eval import groups_of, probability_columns
 from wordbias.functions.nli_models import open_pairs
 from wordbias.functions.quality import Places, places_of, quality_tables
 from wordbias.functions.tables import measures_tables
 from wordbias.measures.registry import STANDARD, names_families
 from wordbias.measures.sembias import SemBias
-from wordbias.nli.evaluation import BIAS, MEANS
+from wordbias.nli.mab import BIAS, MEANS
 from wordbias.nli.pairs import PairsLike, load_pairs
 from wordbias.nli.recipes import PRECISIONS, is_half, recipe_named
-from wordbias.nli.study import QUALITY, correlations_with_error, intrinsic, settings
+from wordbias.nli.study import QUALITY, correlations_with_error, intrinsic_rows, settings
 from wordbias.nli.test_sets import GENDERS
 from wordbias.rendering import Table
 from wordbias.resources import located
@@ -73,62 +71,62 @@ def mab_study(
     allow_pickle: bool = False,
     cache: bool = True,
 ) -> Report:
-    """Repeat the study of Dawkins (2021) on ``embeddings``, the first being the original.
+    """Repeat the study of Dawkins (2021) on ``embeddings``, of which the first is the original.
 
     For each embedding and seed an NLI model is trained and its marked attribute bias measured
     (Tables 1, 2, 4); each embedding's classic measures are taken (Table 6), with ``sets`` its
     quality too (Table 3); and E of the gendered nouns is correlated with every measure (Table 5).
-    With ``groups`` measures and test sets are about its two groups. What was done stays in the
-    folder: the same call goes on after an interruption, and a call with more embeddings does only
+    With ``groups`` measures and test sets are about its two groups. Results are stored in the
+    folder: the same call resumes an interrupted one, and a call with more embeddings computes only
     what is new.
 
     Parameters
     ----------
     embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several
-        What is compared, of one dimension.
+        The embeddings to compare, all of one dimension.
     train : path, list of (label, premise, hypothesis) or pandas frame
-        Pairs to train on: jsonl or tabbed.
+        Training pairs: jsonl or tab-separated.
     dev : path, list of (label, premise, hypothesis) or pandas frame
-        Pairs that choose the best epoch.
+        Dev pairs, on which the best epoch is chosen.
     test : path, list of (label, premise, hypothesis) or pandas frame, optional
-        Pairs to test the best epoch on.
+        Test pairs, for the best epoch.
     output : path
         Folder of models, rows and study.json.
     seeds : int or sequence of int
-        One model each.
+        Random seeds; one model is trained for each.
     recipe : str
-        Settings to start from; other options change one.
+        Recipe of settings; other options overrule it.
     epochs : int, optional
-        At most.  [default: the recipe's]
+        Maximum number of epochs.  [default: the recipe's]
     permute_weights : bool
         Add MISP of the first embedding with the 23 wrong weightings of appendix C.
     only : sequence of str, optional
-        Measures: some of {measures}.  [default: all but {others}]
+        Families of measures, some of {measures}.  [default: all but {others}]
     center : bool
-        Centre the differences, as the paper's one-sided PCA does; their mean drops out.
+        Centre the differences, as the paper's one-sided PCA does; this removes their mean.
     as_published : bool
-        The settings of the paper: of the measures, as in wordbias measure, and of MISP in
+        Use the settings of the paper, for the measures as in wordbias measure, and for MISP in
         ``permute_weights``.
     groups : name, path or mapping, optional
-        gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+        Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
     sembias : path or fetched name, optional
-        The SemBias test set, which is not ours to ship.
+        The SemBias test set, which wordbias may not distribute.
     sets : path, fetched name, or several
-        Folder or file of sets to test the vectors' quality.
+        Folder or file of test sets for the vectors' quality.
     device : str, optional
         cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     precision : str
-        Of matrix products.
+        Precision of matrix products.
     jobs : int, optional
-        Models at a time on a CPU.  [default: --threads; on a cluster all workers]
+        Number of models trained at once on a CPU.  [default: --threads; on a cluster all workers]
     backend : str
-        Here (loky), or the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
+        Where to run: here (loky), or on the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
     skip_bad : bool
         Drop and count rows that cannot be used.
     allow_pickle : bool
         Open gensim .kv files, which are pickles and can run any code.
     cache : bool
-        Keep parsed text to be memory-mapped the next time.
+        Cache parsed text; later calls memory-map it.
 
     Returns
     -------
@@ -141,7 +139,7 @@ def mab_study(
     ------
     WordbiasError
         If torch is missing, a file or a setting cannot be used, no marked set can be scored with
-        any embedding, or the folder holds models or measures that were made otherwise.
+        any embedding, or the folder holds models or measures made with other settings.
 
     References
     ----------
@@ -159,7 +157,7 @@ def mab_study(
     ... )  # doctest: +SKIP
     """
     folder = Path(output)
-    check_growing(folder)
+    check_output_folder(folder)
     if folder.is_dir():
         check_writable(folder / _STORED)
     half = is_half(precision)
@@ -168,7 +166,6 @@ def mab_study(
     subjects = [open_subject(one, reading) for one in as_list(embeddings)]
     need("torch", extra="torch", purpose="The study")
     from wordbias.nli import study
-    from wordbias.nli import study as study_rows
 
     centred = center or as_published
     studied = [subject.embedding for subject in subjects]
@@ -190,53 +187,36 @@ def mab_study(
         center=centred,
         as_published=as_published,
     )
-    missing = study_rows.skipped(plan)
-    for said in missing:
-        note(said)
+    missing = study.skipped(plan)
+    for line in missing:
+        note(line)
     rows = study.run(plan, device=device, workers=workers)
-    report = _report(
-        rows,
-        {subject.embedding.name: subject.info.to_dict() for subject in subjects},
-        f"Embeddings: {len(plan.embeddings)}. Models of each: {len(plan.seeds)}.",
-        folder,
-        missing,
+    related = correlations_with_error(rows)
+    correlated = any(row.value is not None for row in related)
+    closing = [f"Kept in {folder}: models, rows, {_STORED}."]
+    if not correlated:
+        closing.insert(0, "Correlations with E (Table 5) need at least 3 embeddings.")
+    report = Report(
+        inputs={subject.embedding.name: subject.info.to_dict() for subject in subjects},
+        rows=[*rows, *related],
+        tables=[
+            _errors_table(rows),
+            *_marked_tables(rows),
+            *quality_tables([row for row in rows if row.measure in QUALITY]),
+            *measures_tables(intrinsic_rows(rows)),
+            *([_correlation_table(related)] if correlated else []),
+        ],
+        heading=[f"Embeddings: {len(plan.embeddings)}. Models of each: {len(plan.seeds)}."],
+        closing=[*(f"{line}." for line in missing), *closing],
+        notes=["Few embeddings and seeds: read correlations as descriptions, not as tests."],
     )
     with replacing(folder / _STORED) as file:
         file.write(report.render("json").encode())
     return report
 
 
-def _report(
-    rows: Sequence[Row],
-    inputs: dict[str, Facts],
-    heading: str,
-    folder: Path,
-    missing: Sequence[str] = (),
-) -> Report:
-    related = correlations_with_error(rows)
-    closing = [f"Kept in {folder}: models, rows, {_STORED}."]
-    tables = [_correlation_table(related)]
-    if all(row.value is None for row in related):
-        tables, least = [], "Correlations with E (Table 5) need at least 3 embeddings."
-        closing.insert(0, least)
-    return Report(
-        inputs=inputs,
-        rows=[*rows, *related],
-        tables=[
-            _errors_table(rows),
-            *_marked_tables(rows),
-            *quality_tables([row for row in rows if row.measure in QUALITY]),
-            *measures_tables(intrinsic(rows)),
-            *tables,
-        ],
-        heading=[heading],
-        closing=[*(f"{said}." for said in missing), *closing],
-        notes=["Few embeddings and seeds: read correlations as descriptions, not as tests."],
-    )
-
-
 def _errors_table(rows: Sequence[Row]) -> Table:
-    """One line an embedding: accuracy, and E and d of the gendered nouns, with their spread."""
+    """Tabulate one line an embedding: accuracy, and E and d of the gendered nouns, with spread."""
     averaged = [row for row in rows if "seeds" in row.details]
     subjects = list(dict.fromkeys(row.subject for row in averaged))
     first = settings(averaged)[0]
@@ -255,14 +235,14 @@ def _errors_table(rows: Sequence[Row]) -> Table:
         f"Accuracy, and marked attribute bias of the {first[1]} (± spread over seeds)",
         ["", *shown],
         cells,
-        "Accuracy on dev and test: higher is better. E: how far mean probabilities are from "
-        "neutral, which is always right; d: how far those of both groups are apart. Both are 0 "
+        "Accuracy on dev and test: higher is better. E: distance of the mean probabilities from "
+        "neutral, which is always right; d: distance between those of both groups. Both are 0 "
         "without bias, and lower is better.",
     )
 
 
 def _marked_tables(rows: Sequence[Row]) -> list[Table]:
-    """Tables 1, 2 and 4: mean (N, E, C) of both groups, d and E, averaged over seeds."""
+    """Make Tables 1, 2 and 4: mean (N, E, C) of both groups, d and E, averaged over seeds."""
     averaged = [row for row in rows if "seeds" in row.details]
     subjects = list(dict.fromkeys(row.subject for row in averaged))
     groups = groups_of(averaged)
@@ -270,24 +250,24 @@ def _marked_tables(rows: Sequence[Row]) -> list[Table]:
     return [
         Table(
             titles.get(key, f"{' and '.join(groups).capitalize()}: {key[1]}"),
-            ["", *heads(groups), "d", "E"],
-            [[s, *_marked(averaged, s, groups, *key)] for s in subjects],
+            ["", *probability_columns(groups), "d", "E"],
+            [[subject, *_marked_cells(averaged, subject, groups, *key)] for subject in subjects],
         )
         for key in settings(averaged)
     ]
 
 
-def _marked(
-    rows: Sequence[Row], subject: str, groups: Sequence[str], of: str, setting: str
+def _marked_cells(
+    rows: Sequence[Row], subject: str, groups: Sequence[str], name: str, setting: str
 ) -> list[str]:
     own = [row for row in rows if row.subject == subject]
-    means = [_find(own, measure, of, setting, group) for group in groups for measure in MEANS]
-    bias = [_find(own, measure, of, setting) for measure in BIAS[:2]]
+    means = [_find(own, measure, name, setting, group) for group in groups for measure in MEANS]
+    bias = [_find(own, measure, name, setting) for measure in BIAS[:2]]
     return ["" if row is None else number(row.value, 3) for row in (*means, *bias)]
 
 
 def _correlation_table(rows: Sequence[Row]) -> Table:
-    """One line a measure: how it goes with E."""
+    """Tabulate the correlation of each measure with E."""
     cells = []
     for row in rows:
         p = row.details["p"]
@@ -302,14 +282,16 @@ def _correlation_table(rows: Sequence[Row]) -> Table:
 
 
 def _find(
-    rows: Sequence[Row], measure: str, of: str, setting: str | None, group: str | None = None
+    rows: Sequence[Row], measure: str, name: str, setting: str | None, group: str | None = None
 ) -> Row | None:
-    wanted = (measure, of, setting, group)
-    for row in rows:
-        got = row.details
-        if (row.measure, got.get("set"), got.get("setting"), got.get("group")) == wanted:
-            return row
-    return None
+    """Return the row of a measure on the set `name`, for one kind of words and one group."""
+    wanted = {"set": name, "setting": setting, "group": group}
+    found = (
+        row
+        for row in rows
+        if row.measure == measure and all(row.details.get(k) == v for k, v in wanted.items())
+    )
+    return next(found, None)
 
 
 def _with_spread(row: Row | None) -> str:

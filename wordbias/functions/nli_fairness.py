@@ -27,11 +27,11 @@ from wordbias.formats.files import check_writable, refuse_same, replacing
 from wordbias.functions.encoders import AdapterLike, open_adapter
 from wordbias.functions.inputs import Reading, names_of, path_of
 from wordbias.functions.lists import templates_of
-from wordbias.functions.nli_models import File, open_ours, open_pairs
+from wordbias.functions.nli_models import File, open_nli_model, open_pairs
 from wordbias.nli.files import Model
 from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.pairs import PairsLike, load_pairs, pairs_name
-from wordbias.nli.scoring import accuracy, foreign, lacking, score_set
+from wordbias.nli.scoring import accuracy, notes_on_missing_words, notes_on_vectors, score_set
 from wordbias.nli.test_sets import TestSet, build
 from wordbias.pretrained import ModelLike
 from wordbias.rendering import Table, as_csv
@@ -47,7 +47,7 @@ _Run = tuple[str, NDArray[np.float32], tuple[float, int] | None]
 
 
 class _Judged(NamedTuple):
-    """What is judged, and its runs: as it is, and under each setting of an adapter."""
+    """A model, and its runs: unmodified, and under each setting of an adapter."""
 
     subject: str
     described: str
@@ -84,63 +84,63 @@ def nli_fairness(
 
     The premise is "The doctor bought a hat.", the hypothesis "The man bought a hat." or "The woman
     …", for 164 occupations and 33 templates: 10,824 pairs, all of them neutral. Accuracy is the
-    share predicted so, parity the share of occupations whose prediction does not depend on gender,
-    and fairness η their product. With ``groups`` two other groups of people stand in the
-    hypotheses: "The Christian person …".
+    share predicted neutral, parity the share of occupations whose prediction does not depend on
+    gender, and fairness η their product. With ``groups`` the hypotheses are about two other groups
+    of people: "The Christian person …".
 
     ``model`` is a Hugging Face model with three labels (a folder, or a name on the hub), or a file
-    that wordbias nli-train wrote, with its ``embedding``. Without ``model`` it is the one that
-    comes with wordbias, on the sample.
+    that wordbias nli-train wrote, with its ``embedding``. By default it is the model that comes
+    with wordbias, on the sample.
 
     Parameters
     ----------
     model : path, hub name, (model, tokenizer), pipeline or wordbias.nli.files.Model, optional
-        What is measured; the model that comes with wordbias where none is given.
+        The model to measure; by default the one that comes with wordbias.
     snli : path, list of (label, premise, hypothesis) or pandas frame, optional
-        Labelled pairs: accuracy beside.
+        Labelled pairs, to measure accuracy as well.
     embedding : path, fetched name, Embedding, KeyedVectors or (words, vectors), optional
-        Of a ``model`` that nli-train wrote.
+        Embedding for a ``model`` that nli-train wrote.
     labels : sequence of str, optional
-        Order of the NLI model's outputs, neutral,entailment,contradiction, where it does not say.
+        Order of the NLI model's outputs, neutral,entailment,contradiction, if it does not say.
     device : str, optional
         cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     adapter : path or Adapter, optional
-        What wordbias project wrote: measured beside.
+        Adapter that wordbias project wrote; the model is measured with it as well.
     setting : str, or several
-        Of the adapter, such as L11-11101; repeat it for more.
+        Setting of the adapter, such as L11-11101; may be repeated.
     force : bool
-        Use an adapter that another model was fitted on.
+        Use the adapter even if it was fitted on another model.
     parity : str
-        Of η: labels of the mean over templates agree, or of every template.
+        Parity in η: labels must agree in the mean over templates, or in every template.
     base_snli : float, optional
-        SNLI accuracy before debiasing.  [default: of ``model`` without adapter]
+        SNLI accuracy before debiasing.  [default: that of ``model`` without adapter]
     drop : float
-        SNLI accuracy that a viable model may lose.
+        Largest loss of SNLI accuracy of a viable model.
     relative : bool
-        Take ``drop`` as a share of the base's accuracy.
+        Take ``drop`` as a share of the accuracy before debiasing.
     groups : name, path or mapping, optional
-        gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+        Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
     lists : path or wordbias.wordlists.Templates, optional
-        Word lists as Dev et al. (2020) publish theirs.
+        Word lists in the layout of Dev et al. (2020).
     as_published : bool
-        Articles by the first letter alone, as in the published sets: a SUV.
+        Choose "a" or "an" by the first letter only, as the published sets do: a SUV.
     output : path, optional
-        Every occupation by itself.
+        File for the results of each occupation.
     skip_bad : bool
         Drop and count rows that cannot be used.
     allow_pickle : bool
         Open gensim .kv files, which are pickles and can run any code.
     cache : bool
-        Keep parsed text to be memory-mapped the next time.
+        Cache parsed text; later calls memory-map it.
     seed : int
-        Of everything random.
+        Seed of everything random.
 
     Returns
     -------
     Report
-        For the model as it is and for each ``setting`` of the adapter the accuracy, both kinds of
-        parity and η, with intervals that draw the occupations again; with ``snli`` the accuracy
-        on its pairs, and whether the setting is ``viable``.
+        For the unmodified model and for each ``setting`` of the adapter the accuracy, both kinds of
+        parity and η, with bootstrap intervals over occupations; with ``snli`` the accuracy on its
+        pairs, and whether the setting is ``viable``.
 
     Raises
     ------
@@ -238,7 +238,7 @@ def _ours(
     test: TestSet,
 ) -> _Judged:
     """Run decomposable attention on an embedding."""
-    ours = open_ours(given, embedding, reading)
+    ours = open_nli_model(given, embedding, reading)
     model, read = ours.model, ours.embedding
     inputs: dict[str, dict[str, Any]] = {
         read.name: ours.subject.info.to_dict(),
@@ -250,7 +250,7 @@ def _ours(
         inputs["snli"] = {"path": name, "pairs": len(pairs), "sha256": pairs.sha256}
     scored = score_set(model, read, test)
     right = None if pairs is None else (accuracy(model, read, pairs), len(pairs))
-    notes = [*foreign(model, read), *lacking([scored], read)]
+    notes = [*notes_on_vectors(model, read), *notes_on_missing_words([scored], read)]
     return _Judged(read.name, ours.described(), inputs, [("", scored.probabilities, right)], notes)
 
 
@@ -263,7 +263,7 @@ def _hugging_face(
     file: str,
     force: bool,
 ) -> _Judged:
-    """Run a model of transformers, as it is and under each setting."""
+    """Run a model of transformers, unmodified and under each setting."""
     name = classifier.name
     about = {"path": name, "labels": classifier.labels(), "device": classifier.device}
     inputs = {"model": about} | ({} if snli is None else {"snli": snli.to_dict()})
@@ -289,11 +289,11 @@ def _hugging_face(
 
 
 def _table(rows: Sequence[Row], parity: str, drop: float, relative: bool) -> Table:
-    """One line a setting."""
+    """Make a line for each setting."""
     cells = []
     for setting in dict.fromkeys(row.details["setting"] for row in rows):
         found = {_key(row): row for row in rows if row.details["setting"] == setting}
-        line = [setting or "as it is"]
+        line = [setting or "unmodified"]
         line += [_with_interval(found[key]) for key in found if key != _SNLI]
         if snli := found.get(_SNLI):
             viable = snli.details.get("viable")
@@ -308,13 +308,13 @@ def _table(rows: Sequence[Row], parity: str, drop: float, relative: bool) -> Tab
         rows[0].subject,
         ["", *heads, *(["SNLI"] if has_snli else [])],
         cells,
-        f"1 is best. η = accuracy · parity ({parity}). 95 % intervals draw the occupations "
-        f"again.{viability}",
+        f"1 is best. η = accuracy · parity ({parity}). 95 % intervals: bootstrap over "
+        f"occupations.{viability}",
     )
 
 
 def _key(row: Row) -> str:
-    """Both kinds of parity have one name."""
+    """Return the name of a row's measure, with the kind of parity if it is one."""
     return f"{row.measure} {row.details['parity']}" if row.measure == "nli-parity" else row.measure
 
 

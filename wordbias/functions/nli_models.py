@@ -1,4 +1,4 @@
-"""NLI models of wordbias, and labelled pairs, as functions take them."""
+"""NLI models of wordbias, and labelled pairs, as arguments of functions."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ File = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
-class Ours:
-    """Decomposable attention and the embedding that it reads; `path` is where the model was."""
+class NLIModel:
+    """Decomposable attention from the file `path`, and the embedding of its words."""
 
     model: Model
     path: str
@@ -26,7 +26,7 @@ class Ours:
 
     @property
     def embedding(self) -> Embedding:
-        """What it reads."""
+        """The embedding of its words."""
         return self.subject.embedding
 
     def described(self) -> str:
@@ -34,17 +34,17 @@ class Ours:
         return f"decomposable attention ({self.path}) on {self.subject.described()}"
 
 
-def open_ours(
+def open_nli_model(
     model: File | Model | None, embedding: EmbeddingLike | None, reading: Reading
-) -> Ours:
-    """Load what nli-train wrote, and the embedding; without them, those that come along."""
+) -> NLIModel:
+    """Load a model of nli-train and its embedding, by default those of the sample."""
     if isinstance(model, Model):
-        return Ours(model, "in memory", open_subject(embedding, reading))
+        return NLIModel(model, "in memory", open_subject(embedding, reading))
     path = path_named("--model", nli_sample_path() if model is None else model)
-    return Ours(Model.load(path), path, open_subject(embedding, reading))
+    return NLIModel(Model.load(path), path, open_subject(embedding, reading))
 
 
 def open_pairs(pairs: PairsLike) -> PairsLike:
-    """Return where labelled pairs are, if they have been fetched; those in memory as they are."""
+    """Return the path of labelled pairs that may be fetched, or those in memory unchanged."""
     name = path_of(pairs)
     return pairs if name is None else located(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ from wordbias.results import Report, Row, number
 from wordbias.workers import Workers
 
 if TYPE_CHECKING:
-    from wordbias.nli.runs import Data, Plan
+    from wordbias.nli.jobs import Data, Job
 
 
 @public
@@ -59,56 +60,56 @@ def nli_train(
 ) -> Written:
     """Train decomposable attention (Parikh et al. 2016) on ``embeddings``, one model for each seed.
 
-    Pairs are SNLI's own jsonl, or tabbed text of label, premise and hypothesis, compressed or not.
-    The vectors are brought to length one and stay as they are; the epoch that is best on dev is
-    kept. A log of every epoch lies beside the model. After an interruption the same command goes
-    on from the last whole epoch; a finished model is not trained again. Without ``embeddings`` the
-    sample that comes with wordbias is used.
+    Pairs are SNLI's own jsonl, or tab-separated label, premise and hypothesis, compressed or not.
+    The vectors are normalised to length one and are not trained; the weights of the epoch that is
+    best on dev are kept. A log of every epoch is written beside the model. The same command resumes
+    an interrupted training from the checkpoint of the last whole epoch; a finished model is not
+    trained again. Without ``embeddings`` the sample that comes with wordbias is used.
 
     Parameters
     ----------
     embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several
-        What the models read; the sample that comes with wordbias where none is given.
+        The embeddings that the models read; by default the sample that comes with wordbias.
     train : path, list of (label, premise, hypothesis) or pandas frame
-        Pairs to train on: jsonl or tabbed.
+        Training pairs: jsonl or tab-separated.
     dev : path, list of (label, premise, hypothesis) or pandas frame
-        Pairs that choose the best epoch.
+        Dev pairs, on which the best epoch is chosen.
     test : path, list of (label, premise, hypothesis) or pandas frame, optional
-        Pairs to test the best epoch on.
+        Test pairs, for the best epoch.
     output : path
-        The model; a folder for several, which are called NAME.seedS.safetensors.
+        File for the model; for several a folder, with files NAME.seedS.safetensors.
     seeds : int or sequence of int
-        One model each.
+        Random seeds; one model is trained for each.
     recipe : str
-        Settings to start from; other options change one.
+        Recipe of settings; other options overrule it.
     epochs : int, optional
-        At most.  [default: the recipe's]
+        Maximum number of epochs.  [default: the recipe's]
     batch : int, optional
-        Pairs in a batch.
+        Batch size, in pairs.
     rate : float, optional
         Learning rate.
     dropout : float, optional
-        Rate, in steps of 1/256.
+        Dropout rate, in steps of 1/256.
     hidden : int, optional
-        Hidden units.
+        Number of hidden units.
     no_intra : bool
-        Without intra-sentence attention.
+        Leave out intra-sentence attention.
     patience : int, optional
-        Stop after so many epochs without a better one.
+        Early stopping: number of epochs without improvement on dev.
     device : str, optional
         cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     precision : str
-        Of matrix products.
+        Precision of matrix products.
     jobs : int, optional
-        Models at a time on a CPU.  [default: --threads; on a cluster all workers]
+        Number of models trained at once on a CPU.  [default: --threads; on a cluster all workers]
     backend : str
-        Here (loky), or the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
+        Where to run: here (loky), or on the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
     skip_bad : bool
         Drop and count rows that cannot be used.
     allow_pickle : bool
         Open gensim .kv files, which are pickles and can run any code.
     cache : bool
-        Keep parsed text to be memory-mapped the next time.
+        Cache parsed text; later calls memory-map it.
 
     Returns
     -------
@@ -121,7 +122,7 @@ def nli_train(
     ------
     WordbiasError
         If torch is missing, a file or a setting cannot be used, or the output holds a model that
-        was trained otherwise.
+        was trained with other settings.
 
     Notes
     -----
@@ -159,18 +160,19 @@ def nli_train(
     refuse_same({"-o": target}, read | {f"--{name}": path_of(one) for name, one in given.items()})
     folder, file = _outputs(target, len(sources) * len(order))
     need("torch", extra="torch", purpose="Training an NLI model")
-    from wordbias.nli import runs
-    from wordbias.nli import train as trainer
+    from wordbias.nli.jobs import Data, accuracy_rows, plan_jobs
+    from wordbias.nli.train import train_all
 
     find_device(device)
-    data = runs.Data.of({name: load_pairs(open_pairs(one)) for name, one in given.items()})
+    data = Data.of({name: load_pairs(open_pairs(one)) for name, one in given.items()})
     inputs: dict[str, dict[str, Any]] = {}
-    opened = _opened(sources, Reading(cache, skip_bad, allow_pickle), inputs)
-    plan = runs.plan(opened, order, data, chosen, folder, half=half)
-    plan = plan if file is None else runs.single(plan, file)
+    opened = _open_each(sources, Reading(cache, skip_bad, allow_pickle), inputs)
+    planned = plan_jobs(opened, order, data, chosen, folder, half=half)
+    if file is not None:
+        planned = [replace(planned[0], output=file)]
     with locked(target):
-        trainer.train_all(
-            plan.jobs,
+        train_all(
+            planned,
             data.encoded["train"],
             data.encoded["dev"],
             chosen,
@@ -178,7 +180,7 @@ def nli_train(
             half=half,
             workers=Workers(jobs, backend),
         )
-    rows = [row for job in plan.jobs for row in runs.accuracy_rows(job, data)]
+    rows = [row for job in planned for row in accuracy_rows(job, data)]
     about = {
         f"pairs: {name}": {
             "path": pairs_name(given[name]),
@@ -192,15 +194,15 @@ def nli_train(
         inputs={**inputs, **about},
         rows=rows,
         tables=[_table(rows)],
-        heading=_heading(recipe, chosen, data, plan),
+        heading=_heading(recipe, chosen, data, planned),
         closing=[f"Written: {target}."],
     )
-    files = tuple(str(job.output) for job in plan.jobs)
+    files = tuple(str(job.output) for job in planned)
     return Written(files[0] if len(files) == 1 else target, report, files)
 
 
 def _outputs(output: str, count: int) -> tuple[Path, Path | None]:
-    """Return the folder of the models, and the file if there is but one to be named so."""
+    """Return the folder of the models, and the file if it is one that the output names."""
     path = Path(output)
     if count == 1 and not path.is_dir():
         check_writable(path)
@@ -211,20 +213,21 @@ def _outputs(output: str, count: int) -> tuple[Path, Path | None]:
     return path, None
 
 
-def _opened(
+def _open_each(
     sources: Sequence[EmbeddingLike | None], reading: Reading, inputs: dict[str, dict[str, Any]]
 ) -> Iterator[Embedding]:
-    """Open one embedding after the other, and note what each is."""
+    """Open one embedding after the other, and describe each in `inputs`."""
     for source in sources:
         subject = open_subject(source, reading)
         inputs[subject.embedding.name] = subject.info.to_dict()
         yield subject.embedding
 
 
-def _heading(name: str, recipe: Recipe, data: Data, plan: Plan) -> list[str]:
+def _heading(name: str, recipe: Recipe, data: Data, jobs: Sequence[Job]) -> list[str]:
     settings = ", ".join(f"{key} {value}" for key, value in recipe.to_dict().items())
     sizes = ", ".join(f"{len(pairs):,} {name}" for name, pairs in data.pairs.items())
-    known = ", ".join(f"{name} {share:.1%}" for name, share in plan.known.items())
+    shares = {job.about["embedding"]["name"]: job.known for job in jobs}
+    known = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
     return [
         f"Decomposable attention, recipe {name}: {settings}.",
         f"Pairs: {sizes}. Words of the training sentences that are known: {known}.",
@@ -232,7 +235,7 @@ def _heading(name: str, recipe: Recipe, data: Data, plan: Plan) -> list[str]:
 
 
 def _table(rows: Sequence[Row]) -> Table:
-    """One line a model."""
+    """Tabulate the accuracies, one line a model."""
     found = {(row.subject, row.details["set"]): row for row in rows}
     sets = list(dict.fromkeys(row.details["set"] for row in rows))
     cells = []

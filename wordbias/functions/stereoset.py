@@ -1,4 +1,4 @@
-"""Which sentences a model prefers: StereoSet, its enhanced triples, and CrowS-Pairs."""
+"""Preferences of a model between sentences: StereoSet, enhanced StereoSet and CrowS-Pairs."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def stereoset(
 ) -> Report:
     """Measure which sentences ``model`` prefers: stereotypes or their opposites.
 
-    On enhanced StereoSet (Dawkins et al. 2024): Strength S of stereotypes, beside which every
-    triple has one with the genders swapped, Distance D between the genders, and the stereotype
-    score SS. On StereoSet (Nadeem et al. 2021): ss, lms and icat, between sentences and within. On
+    On enhanced StereoSet (Dawkins et al. 2024), in which every triple also has a version with
+    swapped genders: Strength S of stereotypes, Distance D between the genders, and the stereotype
+    score SS. On StereoSet (Nadeem et al. 2021): ss, lms and icat, between and within sentences. On
     CrowS-Pairs (Nangia et al. 2020): how often the more stereotyping sentence is likelier.
 
-    What fills a blank of StereoSet is scored by the mean logarithm of its sub-words' probabilities,
-    split as the sentence is. With ``as_published`` it is the mean of the probabilities, of the
-    first word without signs, split by itself: for RoBERTa without the space before it.
+    A term that fills a blank of StereoSet is scored by the mean log-probability of its sub-words,
+    tokenised within the sentence. With ``as_published`` it is scored by the mean probability of the
+    first word without punctuation, tokenised separately: for RoBERTa without the space before it.
 
     ``model`` is a folder or a name on the hub. Pairs of sentences need a head for next-sentence
     prediction or a classifier with two labels, single sentences a masked-language head.
@@ -69,38 +69,38 @@ def stereoset(
     Parameters
     ----------
     model : path, name on the hub, or (model, tokenizer)
-        What is measured; one that is loaded has one head.
+        The model to measure; a loaded model has only one head.
     data : path, fetched name, frame, or what was read of one
         Enhanced StereoSet (CSV), StereoSet (JSON) or CrowS-Pairs (CSV).
     adapter : path or Adapter, optional
-        What wordbias project wrote: measured beside.
+        Adapter that wordbias project wrote; the model is measured with it as well.
     setting : str or sequence of str, optional
-        Of the adapter, such as L11-11101; repeat it for more.
+        Setting of the adapter, such as L11-11101; may be repeated.
     force : bool
-        Use an adapter that another model was fitted on.
+        Use the adapter even if it was fitted on another model.
     share : float
-        Of the triples that are most extreme: S and D are means of these.
+        Share of the triples, the most extreme ones, of which S and D are means.
     rounding : str
-        Of that share to a whole number of triples.
+        Rounding of that share to a number of triples.
     absolute : bool
         Take |s| for S: bias in either direction.
     repair : bool
-        Measure repaired swaps beside the published ones.
+        Measure repaired swaps as well as the published ones.
     as_published : bool
-        Fill blanks, count ties and average over terms as the data's own code does.
+        Fill blanks, count ties and average over terms as the code published with the data does.
     next_label : str, optional
-        Output of ``model`` that means: is next.
+        Name of the output of ``model`` that means: is next.
     device : str, optional
         cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     output : path, optional
-        Every triple or pair with its scores.
+        File for the scores of each triple or pair.
     seed : int
-        Of everything random.
+        Seed of everything random.
 
     Returns
     -------
     Report
-        A row for each measure, part of the data and setting: ``low`` and ``high`` are an interval
+        A row for each measure, part of the data and setting; ``low`` and ``high`` are an interval
         over triples or pairs.
 
     Raises
@@ -161,7 +161,7 @@ def _judged(
     names: Sequence[str],
     force: bool,
 ) -> tuple[Found, list[str]]:
-    """Measure the model as it is and with each setting; return also which heads were left out."""
+    """Measure the unmodified model and each setting; return also the heads that were left out."""
     runs: list[tuple[str, list[Any]]] = [("", [])]
     head = judge.following or judge.masked
     if adapter is not None and head is not None:
@@ -176,10 +176,9 @@ def _judged(
             found = reached.judge(data, subject, settings, repaired)
         if name and all(record in before for record in found.records):
             raise WordbiasError(
-                f"{judge.name}: the setting {name} changes no score, for nothing that is scored "
-                "reads what it changes (a masked word is not read off the last layer's CLS token); "
-                "settings that would: sites such as tokens@L, attention@L and, below the last "
-                "layer, cls@L"
+                f"{judge.name}: the setting {name} changes no score, as no score depends on what "
+                "it changes (a masked word is not predicted from the last layer's CLS token); "
+                "choose sites such as tokens@L, attention@L and, below the last layer, cls@L"
             )
         before = before or found.records
         done.rows.extend(found.rows)
@@ -191,7 +190,7 @@ def _judged(
 def _about(
     judge: Judge, data: Data, adapter: AdapterLike | None, as_published: bool
 ) -> dict[str, dict[str, object]]:
-    """Return what the report says of the model and of the data."""
+    """Return the report's facts about the model and the data."""
     heads = [one for one in (judge.following, judge.masked) if one is not None]
     model: dict[str, object] = {
         "path": judge.name,
@@ -219,7 +218,7 @@ def _described(data: Data) -> str:
 
 
 def _notes(data: Data, repaired: Repaired | None, blanks: bool) -> list[str]:
-    """Say what a reader must know of swaps; and where blanks are scored, of items with several."""
+    """Return notes on swaps, and on items with several blanks if blanks are scored."""
     if isinstance(data, StereoSet) and blanks and data.several_blanks:
         names = data.several_blanks
         said = (
@@ -239,7 +238,7 @@ def _notes(data: Data, repaired: Repaired | None, blanks: bool) -> list[str]:
     if altered := data.altered_unrelated():
         notes.append(
             f"{len(altered)} unrelated sentences are not the same after the swap, though the paper "
-            "says they are; D takes them as they are"
+            "says they are; D uses them unchanged"
         )
     if same := data.unswapped():
         notes.append(f"nothing is swapped in the triples {', '.join(same)}: their s is 0")
@@ -256,7 +255,7 @@ def _table(rows: Sequence[Row], as_published: bool) -> Table:
                 [row.details["subset"], str(row.details["n"]), number(row.value), _interval(row)]
                 for row in rows
             ],
-            "No preference is .5; the intervals draw the pairs again.",
+            "No preference is .5; the intervals are a bootstrap over pairs.",
         )
     if "task" not in rows[0].details:
         return _gsss_table(rows)
@@ -274,12 +273,12 @@ def _table(rows: Sequence[Row], as_published: bool) -> Table:
         rows[0].subject,
         ["task", "about", "n", "ss (.5 is none)", "lms (1 is best)", "icat (1 is best)"],
         cells,
-        f"Means over {average}; 95 % intervals draw the triples again.",
+        f"Means over {average}; 95 % intervals: bootstrap over triples.",
     )
 
 
 def _gsss_table(rows: Sequence[Row]) -> Table:
-    """One line a measure and subset, the published swaps beside the repaired ones."""
+    """Make a line for each measure and subset, with the published and the repaired swaps."""
     versions = list(dict.fromkeys(row.details["version"] for row in rows))
     found = {(row.measure, row.details["subset"], row.details["version"]): row for row in rows}
     subsets = list(dict.fromkeys(row.details["subset"] for row in rows))
@@ -299,8 +298,8 @@ def _gsss_table(rows: Sequence[Row]) -> Table:
         ["", "n", "no bias", *(head for version in versions for head in (version, "95 %"))],
         cells,
         f"S and D are means of the {s['share']:.0%} of triples {by} and of largest d. A mean of "
-        "the most extreme is above 0 by chance alone, and so is its interval: read S beside S of "
-        "the opposite, which has the labels exchanged. The intervals draw the triples again.",
+        "the most extreme is above 0 by chance, and so is its interval: compare S with S of the "
+        "opposite, which has the labels exchanged. The intervals are a bootstrap over triples.",
     )
 
 

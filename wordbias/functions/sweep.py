@@ -1,4 +1,4 @@
-"""All settings of an encoder, their bias and their fairness: Tables 5 to 7 of the paper."""
+"""Bias and fairness of all settings of an encoder: Tables 5 to 7 of the paper."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ from wordbias.workers import Workers
 _LEVELS = {"SENT": "sentence", "L12": "layer 12", "L11": "layer 11", "attn": "+ attention"}
 _PUBLISHED_BASE = (0.3069, 0.7052, 0.8889)
 _UNINFORMATIVE = 0.7
-"""SNLI accuracy below which an NLI model is no good."""
+"""SNLI accuracy below which an NLI model is not informative."""
 _PARTS = ("next-sentence", "inference")
-"""What the models of a sweep are called."""
+"""Names of the models of a sweep."""
 
 
 @public
@@ -86,11 +86,12 @@ def sweep(
 ) -> Report:
     """Measure bias and fairness under all 74 projections of Dawkins et al. (2024), their Table 7.
 
-    ``model`` says whether a sentence is next (see stereoset), that of ``nli`` whether one follows
-    from another (see nli-fairness); both are folders, or names on the hub. Subspaces are fitted on
-    each, both unmodified, as wordbias project does. All settings together cost little more than one
-    pass of each model over its data: layers below the lowest intervention are run once, the last
-    one for its first token alone. After an interruption the same call, with ``output``, goes on.
+    ``model`` predicts whether a sentence is next (see stereoset), the model of ``nli`` whether one
+    follows from another (see nli-fairness); both are folders, or names on the hub. Subspaces are
+    fitted on each unmodified model, as wordbias project does. All settings together take little
+    more time than one pass of each model over its data: layers below the lowest intervention are
+    run once, the last one only for its first token. With ``output``, the same call resumes an
+    interrupted one.
 
     Parameters
     ----------
@@ -103,49 +104,49 @@ def sweep(
     snli : path, fetched name, frame or sequence of (label, premise, hypothesis), optional
         Labelled pairs: jsonl or TSV.
     table : path, optional
-        Summarise a table of all settings.
+        Table of all settings to summarise.
     pairs : path or sequence of (str, str), optional
-        Pairs of sentences to fit on: TOML, or lines with a tab.
+        Pairs of sentences to fit on: TOML, or tab-separated lines.
     tokens : str
-        At tokens and attention: the mean of all aligned tokens, of those that differ, or CLS.
+        At the sites tokens and attention: mean of all aligned tokens, of those that differ, or CLS.
     sent_debias : path or sequence of str, optional
-        Fit that baseline too, on a text.
+        Text to fit the SENT-Debias baseline on.
     limit : int
-        With ``sent_debias``: pairs of sentences to draw from the text.
+        With ``sent_debias``: number of sentence pairs to draw from the text.
     groups : name, path or mapping, optional
-        With ``sent_debias``: whose pairs of words are swapped.  [default: gender]
+        With ``sent_debias``: groups whose pairs of words are swapped.  [default: gender]
     next_label : str, optional
-        Output of ``model`` that means: is next.
+        Name of the output of ``model`` that means: is next.
     labels : sequence of str, optional
-        Order of the NLI model's outputs, neutral,entailment,contradiction, where it does not say.
+        Order of the NLI model's outputs, neutral,entailment,contradiction, if it does not say.
     share : float
-        Of the triples that are most extreme: S and D are means of these.
+        Share of the triples, the most extreme ones, of which S and D are means.
     rounding : str
-        Of that share to a whole number of triples.
+        Rounding of that share to a number of triples.
     repair : bool
-        Measure repaired swaps beside the published ones.
+        Measure repaired swaps as well as the published ones.
     parity : str
-        Of η: labels of the mean over templates agree, or of every template.
+        Parity in η: labels must agree in the mean over templates, or in every template.
     drop : float
-        SNLI accuracy that a viable model may lose.
+        Largest loss of SNLI accuracy of a viable model.
     relative : bool
-        Take ``drop`` as a share of the base's accuracy.
+        Take ``drop`` as a share of the accuracy before debiasing.
     lists : path, optional
-        Word lists as Dev et al. (2020) publish theirs.
+        Word lists in the layout of Dev et al. (2020).
     as_published : bool
-        Articles by the first letter alone, as in the published sets: a SUV.
+        Choose "a" or "an" by the first letter only, as the published sets do: a SUV.
     output : path, optional
-        Table 7; beside it lies what is half done.
+        File for Table 7; partial results are stored beside it.
     plot : path, optional
         Draw η against S: .png, .pdf or .svg.
     device : str, optional
         cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     jobs : int, optional
-        Processes at a time.  [default: 1; on a cluster all workers]
+        Number of processes.  [default: 1; on a cluster all workers]
     backend : str
-        Here (loky), or the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
+        Where to run: here (loky), or on the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
     seed : int
-        Of everything random.
+        Seed of everything random.
 
     Returns
     -------
@@ -171,7 +172,7 @@ def sweep(
     needed = {"MODEL": model, "--stereoset": stereoset, "--nli": nli, "--snli": snli}
     missing = [name for name, value in needed.items() if value is None]
     if table is not None and len(missing) < len(needed):
-        raise UsageError("--table summarises what is measured; give it alone")
+        raise UsageError("--table summarises existing results; give no other input")
     if table is None and missing:
         raise UsageError(f"missing {', '.join(missing)} (or --table CSV)")
     if groups is not None and sent_debias is None:
@@ -270,7 +271,7 @@ def sweep(
             notes.append(str(error))
         _write(entries, target, drawn, drop, relative)
         for part in filter(None, parts.values()):
-            part.unlink(missing_ok=True)  # an interrupted call goes on from it; this one is stored
+            part.unlink(missing_ok=True)  # for resuming; this call is complete
     return Report(
         inputs=inputs,
         rows=[*rows, *summaries],
@@ -294,13 +295,13 @@ def _check_files(output: str | None, plot: str | None, read: Mapping[str, str | 
 
 
 def _part(output: str | None, name: str) -> Path | None:
-    """Return where the half-done outputs of a model are kept."""
+    """Return the file for the partial results of a model."""
     return None if output is None else Path(f"{output}.{name}.part")
 
 
 @contextmanager
 def _resumed(output: str | None, parts: Mapping[str, Path | None]) -> Iterator[None]:
-    """Keep other processes from the output, and say where an interrupted call goes on from.
+    """Lock the output, and say what an interrupted call resumes from.
 
     Raises
     ------
@@ -316,7 +317,7 @@ def _resumed(output: str | None, parts: Mapping[str, Path | None]) -> Iterator[N
             kept = [part.name for part in parts.values() if part is not None and part.exists()]
             if not kept:
                 raise
-            raise Interrupted(f"the same call goes on from {' and '.join(kept)}") from None
+            raise Interrupted(f"the same call resumes from {' and '.join(kept)}") from None
 
 
 def _gsss(source: DataLike) -> Gsss:
@@ -341,7 +342,7 @@ def _write(
 
 
 def _remarks(entries: Sequence[Entry], drop: float, relative: bool) -> list[str]:
-    """Say what a reader of the table must know: misprints, and a model that is no good."""
+    """Return notes on the table: misprints, and an NLI model that is not informative."""
     said = [
         f"{one.name}: the table says η = {one.printed:.4f}, parity · accuracy is {one.fairness:.4f}"
         for one in misprints(entries)
@@ -351,8 +352,8 @@ def _remarks(entries: Sequence[Entry], drop: float, relative: bool) -> list[str]
         said += differences(best_by_level(entries, drop, relative=relative))
     if base and base[0].snli < _UNINFORMATIVE:
         said.append(
-            f"the NLI model reaches {base[0].snli:.3f} on SNLI as it is, less than "
-            f"{_UNINFORMATIVE:g}: what a setting does to it says little"
+            f"the unmodified NLI model reaches {base[0].snli:.3f} on SNLI, less than "
+            f"{_UNINFORMATIVE:g}: the effect of a setting on it says little"
         )
     return said
 
@@ -376,26 +377,26 @@ def _summary(
 
 
 def _table7(entries: Sequence[Entry], drop: float, relative: bool) -> Table:
-    """One line a model."""
+    """Make a line for each model."""
     base = next((one.snli for one in entries if one.level == BASE), None)
     cells = []
     for one in entries:
         values = (one.strength, one.distance, one.parity, one.accuracy, one.fairness, one.snli)
         viable = base is None or is_viable(one.snli, base, drop, relative=relative)
         cells.append([one.name, *map(number, values), "yes" if viable else "no"])
-    limit = f"{drop:.0%} of what the base reaches" if relative else f"{100 * drop:g} points"
+    limit = f"{drop:.0%} of the base's accuracy" if relative else f"{100 * drop:g} points"
     return Table(
         "All settings (Dawkins et al. 2024, Table 7)",
         ["model", "S", "D", "parity", "accuracy", "η", "SNLI", "viable"],
         cells,
         "Layers are counted from the end: L12 is the last. Digits are n11 c11 n12 c12 np, without "
-        "those of layers that are left alone. Lower is better for S and D, higher for the others; "
+        "those of unchanged layers. Lower is better for S and D, higher for the others; "
         f"η = parity · accuracy. Viable: loses at most {limit} on SNLI.",
     )
 
 
 def _best_table(found: Sequence[Best]) -> Table:
-    """One line a level."""
+    """Make a line for each level."""
 
     def cell(value: float, one: Entry) -> str:
         return f"{number(value)} ({','.join(map(str, one.numbers))})"
@@ -440,7 +441,7 @@ def _best_rows(found: Sequence[Best], subject: str) -> list[Row]:
 
 
 def _weighting_table(found: Sequence[Weighting]) -> Table:
-    """One line a level: what weighting the sentence's projection does to SNLI."""
+    """Make a line for each level: effect of weighting the sentence's projection on SNLI."""
     cells = [
         [
             "all" if one.level == ALL else _LEVELS[one.level],
@@ -464,5 +465,5 @@ def _correlation_line(rho: Row) -> str:
     about = rho.details
     return (
         f"Spearman's ρ of S and η over {about['n']} models: {number(rho.value, 3)} (p = "
-        f"{about['p']:.3f}; 95 % of models drawn again: {about['low']:.2f} … {about['high']:.2f})."
+        f"{about['p']:.3f}; 95 % bootstrap over models: {about['low']:.2f} … {about['high']:.2f})."
     )

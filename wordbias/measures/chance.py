@@ -25,12 +25,7 @@ from numpy.typing import NDArray
 
 from wordbias.arrays import unit
 from wordbias.errors import WordbiasError
-from wordbias.measures.direction import (
-    RECIPES,
-    difference_direction,
-    most_biased,
-    projections,
-)
+from wordbias.measures.direction import RECIPES, difference_direction, most_biased, projections
 from wordbias.measures.family import Key, MeasureInputs, Values
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import BY_KEY, variant_of

@@ -9,12 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.measures.direction import most_biased, projections
-from wordbias.measures.midb import (
-    Float,
-    direct_bias_of_words,
-    fit_directions,
-    midb_of_words,
-)
+from wordbias.measures.midb import Float, direct_bias_of_words, fit_directions, midb_of_words
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
 from wordbias.results import Row

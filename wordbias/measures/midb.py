@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.arrays import at_length_one, blocks, unit
+from wordbias.arrays import blocks, normalise, unit
 from wordbias.devices import blas_threads
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
@@ -279,7 +279,7 @@ def _where_fitted(
 def values_of_words(vectors: NDArray[np.float32], fitted: BiasDirections) -> dict[str, Float]:
     """Measure words along one fit, shape ``(n,)`` for each measure; see `values_along`."""
     parts = [
-        values_along(x, at_length_one(x).astype(np.float32).astype(float), [fitted])
+        values_along(x, normalise(x).astype(np.float32).astype(float), [fitted])
         for x in blocks(vectors, _ROWS)
     ]
     return {
@@ -351,7 +351,7 @@ def chance_of_midb(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
     ]
     sums = {name: np.zeros(len(nulls)) for name in (*MIDB, *DIRECT)}
     for block in blocks_of_original(panel):
-        for name, values in values_along(block, at_length_one(block), fits).items():
+        for name, values in values_along(block, normalise(block), fits).items():
             sums[name] += values.sum(axis=0)
     n = len(panel.vocabulary)
     found = {(name, ""): of_mean(name, total / n) for name, total in sums.items()}

@@ -12,13 +12,7 @@ from numpy.typing import NDArray
 
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError, on_a_line
-from wordbias.measures.direction import (
-    Biased,
-    Direction,
-    find_direction,
-    most_biased,
-    projections,
-)
+from wordbias.measures.direction import Biased, Direction, find_direction, most_biased, projections
 from wordbias.rendering import how_many
 from wordbias.results import Row
 from wordbias.vocabulary import choose_vocabulary

@@ -1,4 +1,4 @@
-"""Natural language inference: decomposable attention, its training, and marked attribute bias.
+"""Natural language inference (NLI): decomposable attention, and marked attribute bias.
 
 ``wordbias.nli.DecomposableAttention`` needs torch (extra `torch`); scoring with a trained model
 does not.
@@ -13,7 +13,7 @@ __all__ = ["DecomposableAttention"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the model when it is asked for."""
+    """Import torch and the model on first use."""
     if name == "DecomposableAttention":
         from wordbias.nli.model import DecomposableAttention
 

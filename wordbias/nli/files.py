@@ -1,4 +1,7 @@
-"""A trained model on disk: safetensors, its settings as JSON in the header. No pickle, no torch."""
+"""A trained NLI model in memory and as a file: safetensors, its settings as JSON in the header.
+
+Neither torch nor pickle is needed.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +28,11 @@ class Model:
     Attributes
     ----------
     weights
-        Parameters by the names they have in `wordbias.nli.model`, without the axis of models.
+        Parameters by their names in `wordbias.nli.model`, without the axis of stacked models.
     dim, hidden, intra
-        Of the architecture.
+        Arguments of the architecture.
     labels
-        The order of its probabilities; always `LABELS` here, stored so that nobody must guess.
+        Order of its probabilities; always `LABELS` here, stored for other readers of the file.
     about
         Recipe, embedding, data and their hashes, accuracies, conventions.
     """
@@ -48,7 +51,7 @@ class Model:
 
     @property
     def lower(self) -> bool | None:
-        """Whether its training lower-cased tokens; None where the file does not say."""
+        """True if tokens are to be lower-cased, as in training; None if the file does not say."""
         lower = self.about.get("conventions", {}).get("lower")
         return None if lower is None else bool(lower)
 
@@ -75,7 +78,11 @@ class Model:
             If there is no such file, it holds something else, or its parts do not fit together.
         """
         with reading(path, NLI_MODEL) as (tensors, stored):
-            weights = {name: _real(x).astype(np.float32) for name, x in tensors.items()}
+            weights = {}
+            for name, x in tensors.items():
+                if x.dtype.kind != "f":
+                    raise TypeError(f"its weights are {x.dtype}")
+                weights[name] = x.astype(np.float32)
             dim, hidden = int(stored["dim"]), int(stored["hidden"])
             labels, about = tuple(stored["labels"]), dict(stored["about"])
             model = cls(weights, dim, hidden, bool(stored["intra"]), labels, about)
@@ -99,12 +106,6 @@ def shapes(dim: int, hidden: int, intra: bool) -> dict[str, tuple[int, ...]]:
             found[f"{name}.{part}.weight"] = (rows, hidden)
             found[f"{name}.{part}.bias"] = (1, hidden)
     return found | {"classify.weight": (hidden, 3), "classify.bias": (1, 3)}
-
-
-def _real(x: NDArray[Any]) -> NDArray[Any]:
-    if x.dtype.kind != "f":
-        raise TypeError(f"its weights are {x.dtype}")
-    return x
 
 
 def _check(model: Model) -> None:

@@ -1,4 +1,4 @@
-"""A Hugging Face sequence-classification model as the system whose inferences are judged."""
+"""Hugging Face sequence-classification models as NLI systems."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
 from wordbias.nli.pairs import LABELS
-from wordbias.nli.predictions import label_places
+from wordbias.nli.predictions import label_indices
 from wordbias.nli.test_sets import Pair, TestSet
 from wordbias.pretrained import LoadedModel, ModelLike, check_padding, load_pretrained, to_device
 from wordbias.progress import progress
@@ -22,7 +22,7 @@ BATCH = 64
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Classifier(LoadedModel):
-    """A model that reads a sentence pair and has three labels.
+    """Sequence classifier of sentence pairs with the three labels of NLI.
 
     Attributes
     ----------
@@ -45,12 +45,12 @@ class Classifier(LoadedModel):
         Parameters
         ----------
         source
-            A folder, a name on the hub, or a loaded model with its tokenizer.
+            Folder, name on the hub, or loaded model with its tokenizer.
         labels
-            The order of its outputs, where its config does not say; what is given here wins.
+            Order of its outputs; by default that of its config.
         device
-            By default the first of cuda, mps and cpu that is there; a loaded model computes where
-            it is, unless a device is named.
+            Device; by default the first of cuda, mps and cpu that is there. A loaded model stays
+            on its device unless another is named.
 
         Raises
         ------
@@ -74,13 +74,13 @@ class Classifier(LoadedModel):
         return cls(**vars(loaded.on(device)), places=places)
 
     def labels(self) -> dict[int, str]:
-        """Return which output means what."""
+        """Return the label of each output."""
         return {place: label for label, place in zip(LABELS, self.places, strict=True)}
 
     def score_set(self, test: TestSet, batch: int = BATCH) -> Float32:
         """Return (N, E, C) of each pair of a test set in its order, shape ``(n, 3)``.
 
-        The full stop follows the last word at once, as in the texts such models have read.
+        No space precedes the full stop, as in the texts that such models were trained on.
         """
         pairs = [Pair(as_written(first), as_written(second)) for first, second in test]
         return self.probabilities(pairs, batch, f"scoring {test.name}")
@@ -88,7 +88,7 @@ class Classifier(LoadedModel):
     def probabilities(
         self, pairs: Sequence[Pair], batch: int = BATCH, what: str = "scoring"
     ) -> Float32:
-        """Return (N, E, C) of sentence pairs, shape ``(n, 3)``, pairs of like length together."""
+        """Return (N, E, C) of sentence pairs, shape ``(n, 3)``, in batches of like length."""
         out = np.empty((len(pairs), len(LABELS)), np.float32)
         order = np.argsort([len(first) + len(second) for first, second in pairs], kind="stable")
         with self.predicting(), progress(what, len(pairs), "pair") as bar:
@@ -99,9 +99,9 @@ class Classifier(LoadedModel):
         return out
 
     def accuracy(self, pairs: Sequence[Pair], labels: NDArray[np.integer]) -> float:
-        """Return the share of labelled pairs, such as SNLI's, that the model gets right.
+        """Return the accuracy on labelled pairs, such as SNLI's.
 
-        `labels` are places in `wordbias.nli.pairs.LABELS`, shape ``(n,)``.
+        `labels` are indices in `wordbias.nli.pairs.LABELS`, shape ``(n,)``.
         """
         found = self.probabilities(pairs, what="SNLI").argmax(1)
         return float((found == labels).mean())
@@ -119,16 +119,16 @@ class Classifier(LoadedModel):
 def label_order(
     id2label: Mapping[int, str], given: Sequence[str] | None, name: str
 ) -> tuple[int, int, int]:
-    """Return where neutral, entailment and contradiction stand among a model's outputs.
+    """Return the indices of neutral, entailment and contradiction among a model's outputs.
 
     Parameters
     ----------
     id2label
-        Of the model's config.
+        Labels in the model's config.
     given
-        What a user says the order is.
+        Order of the labels that a user gives, if any.
     name
-        Of the model, for messages.
+        Name of the model, for messages.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def label_order(
             f"{name}: has {len(own)} labels ({', '.join(own)}), expected three: {', '.join(LABELS)}"
         )
     names = own if given is None else list(given)
-    places = label_places(names) if len(names) == len(own) else None
+    places = label_indices(names) if len(names) == len(own) else None
     if places is None and given is None:
         raise WordbiasError(
             f"{name}: a label order that cannot be determined ({', '.join(own)}); give it, such as "
@@ -155,5 +155,5 @@ def label_order(
 
 
 def as_written(sentence: str) -> str:
-    """Put the full stop behind the last word at once, as in the texts that models have read."""
+    """Remove the space before the full stop: "bought a hat ." to "bought a hat."."""
     return sentence.removesuffix(" .") + "."

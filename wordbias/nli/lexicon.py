@@ -1,7 +1,4 @@
-"""From tokens to vectors: unit length, a NULL token, and a fixed vector for an unknown word.
-
-Encoded pairs in batches of like length, in an order of each model's own.
-"""
+"""Lexicon of tokens with their vectors of unit length, and pairs encoded by it in batches."""
 
 from __future__ import annotations
 
@@ -18,9 +15,12 @@ from wordbias.arrays import unit
 from wordbias.embedding import Embedding
 from wordbias.nli.pairs import Pairs, Tokens
 
+Ints = NDArray[np.int64]
 NULL = "<null>"
 UNKNOWN = 100
-"""Vectors that unknown words share, as in Parikh et al. (2016)."""
+"""Number of vectors that unknown words share, as in Parikh et al. (2016)."""
+POOL = 1 << 16
+"""Pairs that are drawn together and sorted by length: enough for little padding."""
 _SEED = 2016
 _LOOKED_AT = 20_000
 _CAPITALS = 0.01
@@ -30,7 +30,7 @@ _CAPITALS = 0.01
 class Lexicon:
     """Distinct tokens, numbered; the number 0 is the NULL token.
 
-    Independent of any embedding, so that many models read the same numbers.
+    It does not depend on an embedding, so that models of many share one encoding of the pairs.
     """
 
     tokens: tuple[str, ...]
@@ -50,7 +50,7 @@ class Lexicon:
         return np.array([0, *(self.number[token] for token in sentence)], np.int32)
 
     def table(self, embedding: Embedding, *, lower: bool | None = None) -> Table:
-        """Look every token up in an embedding, and bring its vector to length one.
+        """Look up every token in an embedding, and scale its vector to length one.
 
         An unknown token gets one of 100 seeded unit vectors by a hash of its lower-case spelling,
         the same in every embedding of that dimension and in every run; the published code draws it
@@ -59,8 +59,8 @@ class Lexicon:
         Parameters
         ----------
         lower
-            Whether tokens are lower-cased: what a trained model was told, by default whether the
-            embedding's words are.
+            Lower-case the tokens, as in a model's training; by default if the embedding's words
+            are lower-case.
         """
         lower = is_lower(embedding) if lower is None else lower
         spelled = [token.lower() if lower else token for token in self.tokens]
@@ -80,7 +80,7 @@ class Table:
 
 
 def is_lower(embedding: Embedding) -> bool:
-    """Whether the words are lower-case: less than 1 % of the most frequent ones hold a capital.
+    """Return whether the words are lower-case: capitals in less than 1 % of the most frequent ones.
 
     A few are allowed, for special tokens such as ``UNK``; in vocabularies with capitals a large
     part has them.
@@ -90,7 +90,7 @@ def is_lower(embedding: Embedding) -> bool:
 
 
 def unknown_vectors(tokens: Sequence[str], dim: int) -> NDArray[np.float32]:
-    """Return vectors as if no token were known, shape ``(n, dim)``; NULL has its own."""
+    """Return the vectors of unknown tokens, shape ``(n, dim)``; NULL has its own."""
     pool = _pool(dim)
     rows = [UNKNOWN if token == NULL else _hash(token) % UNKNOWN for token in tokens]
     return pool[rows]
@@ -106,13 +106,11 @@ def _pool(dim: int) -> NDArray[np.float32]:
     return unit(x.astype(np.float32))
 
 
-Ints = NDArray[np.int64]
-POOL = 1 << 16
-"""Pairs that are drawn together and sorted by length: wide enough for little padding."""
+# Encoded pairs in batches
 
 
 class Padded(NamedTuple):
-    """Token numbers and which of them are tokens, both ``(B, L)``."""
+    """Token numbers, and a mask that is False at padding, both ``(B, L)``."""
 
     ids: NDArray[np.int32]
     real: NDArray[np.bool_]
@@ -120,14 +118,14 @@ class Padded(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sentences:
-    """Distinct sentences as numbers, one behind the other.
+    """Distinct sentences as token numbers, concatenated.
 
     Attributes
     ----------
     flat
         All tokens, shape ``(t,)``.
     start, length
-        Where each sentence begins and how many tokens it has, shape ``(s,)``.
+        Offset of each sentence and its number of tokens, shape ``(s,)``.
     """
 
     flat: NDArray[np.int32]
@@ -142,7 +140,7 @@ class Sentences:
         return cls(np.concatenate(encoded), np.cumsum(length) - length, length)
 
     def pad(self, rows: Ints) -> Padded:
-        """Put some of them under each other; padding is NULL, which every sentence begins with."""
+        """Stack some sentences; padding is NULL, which every sentence begins with."""
         length = self.length[rows]
         place = np.arange(length.max())
         real = place < length[:, None]
@@ -157,11 +155,11 @@ class Encoded:
     Attributes
     ----------
     sentences
-        The distinct ones.
+        Distinct sentences.
     premise, hypothesis
-        Places in them, shape ``(n,)``.
+        Indices of sentences, shape ``(n,)``.
     labels
-        Shape ``(n,)``.
+        Indices in `wordbias.nli.pairs.LABELS`, shape ``(n,)``.
     """
 
     sentences: Sentences
@@ -183,7 +181,7 @@ class Encoded:
         return len(self.labels)
 
     def order(self, size: int, seed: int, epoch: int) -> list[Ints]:
-        """Draw an epoch's batches: random, but of pairs of like length.
+        """Return an epoch's batches: random, but of pairs of like length.
 
         Pools of pairs are drawn without replacement and sorted by length, equal ones as drawn;
         the batches cut from them come in random order.

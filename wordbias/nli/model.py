@@ -1,13 +1,9 @@
-"""Decomposable attention with intra-attention (Parikh et al. 2016), several models side by side.
+"""Decomposable attention with intra-attention (Parikh et al. 2016), several models stacked.
 
 Shapes: K models, B pairs, P premise tokens, Q hypothesis tokens, d dimensions, h hidden units,
-w = 2h with intra-attention, h without. Every weight has a leading axis of K, so that models are
-trained as one; K = 1 is an ordinary model. The letters are those of the paper, section 3: F
-attends, G compares, H aggregates.
-
-Layers of K models side by side: every weight has a leading axis of K, and so has what they map.
-
-Places of padded sentences draw no dropout, so that each model is what it would be alone.
+w = 2h with intra-attention, h without. Weights and activations have a leading axis of K, so that
+models are trained as one; K = 1 is an ordinary model. The letters are those of the paper, section
+3: F attends, G compares, H aggregates.
 """
 
 from __future__ import annotations
@@ -19,21 +15,143 @@ import torch
 from torch import Generator, Tensor, nn
 
 LEVELS = 256
-"""Rates of dropout are multiples of one over this: a mask costs one random byte an element."""
+"""Rates of dropout are multiples of 1/256: a mask costs one random byte an element."""
+HIDDEN = 200
+DISTANCES = 11
+"""Biases of intra-attention: distances of 0 to 9 tokens, and one for all further ones."""
+
+
+class DecomposableAttention(nn.Module):
+    """K models: frozen word vectors in, log-probabilities of the labels out.
+
+    Parameters
+    ----------
+    dim
+        Dimension of the word vectors, d.
+    hidden
+        Number of hidden units, h.
+    intra
+        Use Parikh et al.'s intra-sentence attention: 582,214 parameters at d = 300, h = 200;
+        without it 381,803.
+    dropout
+        Rate of dropout before every linear map of the feed-forward networks.
+    models
+        Number of stacked models, K.
+    """
+
+    project: Linear
+    intra: Feedforward | None
+    distance: nn.Parameter | None
+    attend: Feedforward
+    compare: Feedforward
+    aggregate: Feedforward
+    classify: Linear
+
+    def __init__(
+        self,
+        dim: int,
+        hidden: int = HIDDEN,
+        *,
+        intra: bool = True,
+        dropout: float = 0.2,
+        models: int = 1,
+    ) -> None:
+        super().__init__()
+        width = 2 * hidden if intra else hidden
+        self.project = Linear(models, dim, hidden, bias=False)
+        self.intra = Feedforward(models, hidden, hidden, dropout) if intra else None
+        self.distance = nn.Parameter(torch.empty(models, DISTANCES)) if intra else None
+        self.attend = Feedforward(models, width, hidden, dropout)
+        self.compare = Feedforward(models, 2 * width, hidden, dropout)
+        self.aggregate = Feedforward(models, 2 * hidden, hidden, dropout)
+        self.classify = Linear(models, hidden, 3)
+
+    def forward(
+        self,
+        premise: Tensor,
+        hypothesis: Tensor,
+        real_p: Tensor,
+        real_q: Tensor,
+        generators: Sequence[Generator] = (),
+    ) -> Tensor:
+        """Compute log-probabilities.
+
+        Parameters
+        ----------
+        premise, hypothesis
+            Word vectors, shapes (K, B, P, d) and (K, B, Q, d).
+        real_p, real_q
+            True at tokens, False at padding, shapes (K, B, P) and (K, B, Q).
+        generators
+            Generator of each model, for dropout; not needed in evaluation.
+
+        Returns
+        -------
+        Tensor
+            Shape (K, B, 3).
+        """
+        p, q, every = Real.of(real_p), Real.of(real_q), Real.of(real_p.any(-1))
+        a = self.represent(premise, p, generators)  # (K, B, P, w)
+        b = self.represent(hypothesis, q, generators)  # (K, B, Q, w)
+        fa = self.attend(a, p, generators)  # (K, B, P, h)
+        fb = self.attend(b, q, generators)  # (K, B, Q, h)
+        e = fa @ fb.transpose(-1, -2)  # (K, B, P, Q), eq. (1)
+        beta = softmax(e, q) @ b  # (K, B, P, w), eq. (2)
+        alpha = softmax(e.transpose(-1, -2), p) @ a  # (K, B, Q, w)
+        v1 = self.compare(torch.cat([a, beta], -1), p, generators)  # (K, B, P, h), eq. (3)
+        v2 = self.compare(torch.cat([b, alpha], -1), q, generators)  # (K, B, Q, h)
+        v = torch.cat([total(v1, p), total(v2, q)], -1)  # (K, B, 2h), eq. (4)
+        y = self.aggregate(v, every, generators)  # (K, B, h), eq. (5)
+        scores: Tensor = self.classify(y)  # (K, B, 3)
+        exact = scores.to(torch.promote_types(scores.dtype, torch.float32))
+        return exact.log_softmax(-1)  # (K, B, 3)
+
+    def represent(self, x: Tensor, real: Real, generators: Sequence[Generator]) -> Tensor:
+        """Project words and, with intra-attention, append its context vectors: (K, B, L, w)."""
+        x = self.project(x.flatten(1, 2)).view(*x.shape[:-1], -1)  # (K, B, L, h)
+        if self.intra is None or self.distance is None:
+            return x
+        f = self.intra(x, real, generators)  # (K, B, L, h)
+        e = f @ f.transpose(-1, -2)  # (K, B, L, L)
+        e = e + self.distance[:, distances(x.shape[2], x.device)][:, None]  # + (K, 1, L, L)
+        return torch.cat([x, softmax(e, real) @ x], -1)  # (K, B, L, 2h), eq. (7)
+
+
+def softmax(e: Tensor, real: Real) -> Tensor:
+    """Compute the softmax over the last axis, the tokens of `real`, with no weight on padding."""
+    if real.rows is not None:
+        e = e.masked_fill(~real.mask[:, :, None], -torch.inf)
+    return e.softmax(-1).to(e.dtype)
+
+
+def total(v: Tensor, real: Real) -> Tensor:
+    """Sum over tokens: (K, B, L, h) → (K, B, h)."""
+    if real.rows is not None:
+        v = v * real.mask[..., None].to(v.dtype)
+    return v.sum(2)
+
+
+def distances(length: int, device: torch.device) -> Tensor:
+    """Return the index of the bias of each pair of positions, shape (L, L)."""
+    place = torch.arange(length, device=device)
+    return (place[:, None] - place[None]).abs().clamp(max=DISTANCES - 1)
+
+
+# Layers of K models
 
 
 class Real(NamedTuple):
-    """Which places of padded sentences hold a token.
+    """Mask of the tokens in padded sentences.
 
     Attributes
     ----------
     mask
         True at tokens, shape ``(K, …)``.
     counts
-        Tokens of each model.
+        Number of tokens of each model.
     rows
-        Their places when the mask is flattened, shape ``(sum(counts),)``; None if there is no
-        padding at all, which spares work.
+        Indices of the tokens in the flattened mask, shape ``(sum(counts),)``; None if there is no
+        padding, which saves work.
     """
 
     mask: Tensor
@@ -51,10 +169,10 @@ class Real(NamedTuple):
 class Dropout(nn.Module):
     """Dropout whose masks depend on each model's generator and its real tokens only.
 
-    Padding draws nothing, so that a model trained beside others draws what it draws alone. The
-    rate is rounded to a multiple of 1/256 (0.2 to 51/256 = 0.1992), for a mask costs one random
-    byte an element; what is kept is divided by the rounded rate of keeping, so that the expected
-    output is the input exactly.
+    Padding draws nothing, so that a model has the same masks in a stack as without it. The rate is
+    rounded to a multiple of 1/256 (0.2 to 51/256 = 0.1992), for a mask costs one random byte an
+    element; the other elements are scaled by the rounded rate, so that the expected output is the
+    input exactly.
     """
 
     threshold: int
@@ -64,7 +182,7 @@ class Dropout(nn.Module):
         self.threshold = min(round(rate * LEVELS), LEVELS - 1)
 
     def forward(self, x: Tensor, real: Real, generators: Sequence[Generator]) -> Tensor:
-        """Drop elements of ``x`` (K, n, w), n places of which `real` tells which are tokens."""
+        """Drop elements of ``x`` (K, n, w), whose n rows are tokens where `real` is True."""
         if not self.training or not self.threshold:
             return x
         width = x.shape[-1]
@@ -120,128 +238,3 @@ class Feedforward(nn.Module):
         y = self.first(self.dropout(y, real, generators)).relu_()  # (K, n, h)
         y = self.second(self.dropout(y, real, generators)).relu_()  # (K, n, h)
         return y.view(*x.shape[:-1], -1)  # (K, …, h)
-
-
-HIDDEN = 200
-DISTANCES = 11
-"""Biases of intra-attention: distances of 0 to 9 tokens, and one for all further ones."""
-
-
-class DecomposableAttention(nn.Module):
-    """K models: frozen word vectors in, log-probabilities of the labels out.
-
-    Parameters
-    ----------
-    dim
-        Of the word vectors, d.
-    hidden
-        Hidden units, h.
-    intra
-        Parikh et al.'s intra-sentence attention: 582,214 parameters at d = 300, h = 200; without
-        it 381,803.
-    dropout
-        Before every linear map of the feed-forward networks.
-    models
-        K.
-    """
-
-    project: Linear
-    intra: Feedforward | None
-    distance: nn.Parameter | None
-    attend: Feedforward
-    compare: Feedforward
-    aggregate: Feedforward
-    classify: Linear
-
-    def __init__(
-        self,
-        dim: int,
-        hidden: int = HIDDEN,
-        *,
-        intra: bool = True,
-        dropout: float = 0.2,
-        models: int = 1,
-    ) -> None:
-        super().__init__()
-        width = 2 * hidden if intra else hidden
-        self.project = Linear(models, dim, hidden, bias=False)
-        self.intra = Feedforward(models, hidden, hidden, dropout) if intra else None
-        self.distance = nn.Parameter(torch.empty(models, DISTANCES)) if intra else None
-        self.attend = Feedforward(models, width, hidden, dropout)
-        self.compare = Feedforward(models, 2 * width, hidden, dropout)
-        self.aggregate = Feedforward(models, 2 * hidden, hidden, dropout)
-        self.classify = Linear(models, hidden, 3)
-
-    def forward(
-        self,
-        premise: Tensor,
-        hypothesis: Tensor,
-        real_p: Tensor,
-        real_q: Tensor,
-        generators: Sequence[Generator] = (),
-    ) -> Tensor:
-        """Compute log-probabilities.
-
-        Parameters
-        ----------
-        premise, hypothesis
-            Word vectors, shapes (K, B, P, d) and (K, B, Q, d).
-        real_p, real_q
-            True at tokens, False at padding, shapes (K, B, P) and (K, B, Q).
-        generators
-            One for each model, for dropout; not needed in evaluation.
-
-        Returns
-        -------
-        Tensor
-            Shape (K, B, 3).
-        """
-        p, q, every = Real.of(real_p), Real.of(real_q), Real.of(real_p.any(-1))
-        a = self.represent(premise, p, generators)  # (K, B, P, w)
-        b = self.represent(hypothesis, q, generators)  # (K, B, Q, w)
-        fa = self.attend(a, p, generators)  # (K, B, P, h)
-        fb = self.attend(b, q, generators)  # (K, B, Q, h)
-        e = fa @ fb.transpose(-1, -2)  # (K, B, P, Q), eq. (1)
-        beta = softmax(e, q) @ b  # (K, B, P, w), eq. (2)
-        alpha = softmax(e.transpose(-1, -2), p) @ a  # (K, B, Q, w)
-        v1 = self.compare(torch.cat([a, beta], -1), p, generators)  # (K, B, P, h), eq. (3)
-        v2 = self.compare(torch.cat([b, alpha], -1), q, generators)  # (K, B, Q, h)
-        v = torch.cat([total(v1, p), total(v2, q)], -1)  # (K, B, 2h), eq. (4)
-        y = self.aggregate(v, every, generators)  # (K, B, h), eq. (5)
-        scores: Tensor = self.classify(y)  # (K, B, 3)
-        return at_least_float32(scores).log_softmax(-1)  # (K, B, 3)
-
-    def represent(self, x: Tensor, real: Real, generators: Sequence[Generator]) -> Tensor:
-        """Project words and, with intra-attention, append what each attends to: (K, B, L, w)."""
-        x = self.project(x.flatten(1, 2)).view(*x.shape[:-1], -1)  # (K, B, L, h)
-        if self.intra is None or self.distance is None:
-            return x
-        f = self.intra(x, real, generators)  # (K, B, L, h)
-        e = f @ f.transpose(-1, -2)  # (K, B, L, L)
-        e = e + self.distance[:, distances(x.shape[2], x.device)][:, None]  # + (K, 1, L, L)
-        return torch.cat([x, softmax(e, real) @ x], -1)  # (K, B, L, 2h), eq. (7)
-
-
-def softmax(e: Tensor, real: Real) -> Tensor:
-    """Softmax over the last axis, the tokens of `real`, with no weight on padding."""
-    if real.rows is not None:
-        e = e.masked_fill(~real.mask[:, :, None], -torch.inf)
-    return e.softmax(-1).to(e.dtype)
-
-
-def at_least_float32(x: Tensor) -> Tensor:
-    """Leave the precision of matrix products, where that is lower."""
-    return x.to(torch.promote_types(x.dtype, torch.float32))
-
-
-def total(v: Tensor, real: Real) -> Tensor:
-    """Sum over tokens: (K, B, L, h) → (K, B, h)."""
-    if real.rows is not None:
-        v = v * real.mask[..., None].to(v.dtype)
-    return v.sum(2)
-
-
-def distances(length: int, device: torch.device) -> Tensor:
-    """Return which bias each pair of places has, shape (L, L)."""
-    place = torch.arange(length, device=device)
-    return (place[:, None] - place[None]).abs().clamp(max=DISTANCES - 1)

@@ -1,7 +1,4 @@
-"""Sentence pairs with labels: SNLI's own jsonl, or tables of label, premise, hypothesis.
-
-One tokeniser for all texts: raw sentences and tokenised ones come out alike.
-"""
+"""Labelled sentence pairs, from SNLI's own jsonl or tabbed text, and their tokens."""
 
 from __future__ import annotations
 
@@ -24,41 +21,8 @@ from wordbias.errors import WordbiasError
 from wordbias.formats.source import Digest
 from wordbias.text_files import OPENERS, bounded_lines
 
-_QUOTES = str.maketrans({"’": "'", "‘": "'", "´": "'", "“": '"', "”": '"', "`": "'"})
-_TOKEN = re.compile(
-    r"""
-    \.\.\.                                  # an ellipsis
-    | n't\b | '(?:s|re|ve|ll|d|m)\b         # what a contraction leaves: is n't, she 's
-    | can(?=not(?:n't)?\b)                  # cannot is can not
-    | \w+?(?=n't\b)                         # what stands before n't
-    | \d+(?:[.,:]\d+)+                      # 3.5, 10,000, 7:30
-    | (?:[^\W\d_]\.){2,}(?!\w)              # U.S., p.m.
-    | \w+(?:[-.&]\w+)*                      # well-known, R&B
-    | [^\w\s]                               # any other mark by itself
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
-
-
-def tokenise(text: str) -> list[str]:
-    """Split a sentence into words, contractions and marks, as the Penn Treebank does.
-
-    The case is kept. Tokens joined with spaces come out as they went in, so that a corpus in which
-    one part is tokenised and another is not, as copies of SNLI are, is read alike. Quotes of every
-    kind are straight ones; a pair of single quotes is a double one.
-
-    Examples
-    --------
-    >>> tokenise("She isn't at Tom's house.")
-    ['She', 'is', "n't", 'at', 'Tom', "'s", 'house', '.']
-    >>> tokenise("She is n't at Tom 's house .")
-    ['She', 'is', "n't", 'at', 'Tom', "'s", 'house', '.']
-    """
-    return _TOKEN.findall(text.translate(_QUOTES).replace("''", '"'))
-
-
 LABELS = ("neutral", "entailment", "contradiction")
-"""The order of every probability vector here: (N, E, C), as the papers print it."""
+"""Labels in the order of every probability vector: (N, E, C), as in the papers."""
 UNDECIDED = "-"
 Tokens = tuple[str, ...]
 
@@ -67,7 +31,7 @@ _HEADERS = (("label", "premise", "hypothesis"), ("gold_label", "sentence1", "sen
 
 
 class PairsFrame(Protocol):
-    """A pandas frame whose columns have the names of a file's."""
+    """Pandas frame with the columns of a file of pairs."""
 
     columns: Any
     itertuples: Any
@@ -76,7 +40,7 @@ class PairsFrame(Protocol):
 
 
 PairsLike = str | os.PathLike[str] | Iterable[Sequence[str]] | PairsFrame
-"""Labelled pairs: a file, (label, premise, hypothesis) many times, or a frame."""
+"""Labelled pairs: a file, triples of (label, premise, hypothesis), or a frame."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +54,9 @@ class Pairs:
     labels
         Places in `LABELS`, shape ``(n,)``.
     dropped
-        Pairs without a label (``-``), which were left out.
+        Number of pairs without a label (``-``), which are left out.
     sha256
-        Hash of the file's content, uncompressed; of pairs in memory, of the tabbed text of them.
+        Hash of the file's content, uncompressed; for pairs in memory, of their tabbed text.
     """
 
     premises: Sequence[Tokens]
@@ -113,7 +77,7 @@ class Pairs:
 def load_pairs(path: PairsLike) -> Pairs:
     """Read pairs from jsonl (``gold_label``, ``sentence1``, ``sentence2``) or tabbed text.
 
-    Text has the columns label, premise and hypothesis, by name where the first line names them.
+    Text has the columns label, premise and hypothesis, in this order or named by the first line.
     Labels are words. Files may be compressed (.gz, .bz2, .xz). In memory, pairs are triples of
     label, premise and hypothesis, or a frame with columns of either names.
 
@@ -134,7 +98,7 @@ def load_pairs(path: PairsLike) -> Pairs:
         labels.append(_NUMBER[label])
         for text, sentences in ((premise, premises), (hypothesis, hypotheses)):
             if text not in known:
-                known[text] = tuple(map(intern, tokenise(text)))  # one object a word
+                known[text] = tuple(map(intern, tokenise(text)))  # one object for each word
             sentences.append(known[text])
     if not labels:
         among = f" among {dropped} without a label" if dropped else ""
@@ -143,18 +107,18 @@ def load_pairs(path: PairsLike) -> Pairs:
 
 
 def pairs_name(pairs: PairsLike) -> str:
-    """Name pairs: by their file, or as those that are in memory."""
+    """Return the file of pairs, or "pairs in memory"."""
     return os.fspath(pairs) if isinstance(pairs, (str, os.PathLike)) else "pairs in memory"
 
 
 def labelled_rows(pairs: PairsLike, digest: Digest) -> Iterator[tuple[str, str, str]]:
-    """Yield label, premise and hypothesis of every line, or row, that holds something."""
+    """Yield label, premise and hypothesis of every line or row that is not empty."""
     if isinstance(pairs, (str, os.PathLike)):
-        return _in_file(Path(pairs), digest)
-    return _in_memory(pairs, digest)
+        return _from_file(Path(pairs), digest)
+    return _from_memory(pairs, digest)
 
 
-def _in_memory(
+def _from_memory(
     pairs: Iterable[Sequence[str]] | PairsFrame, digest: Digest
 ) -> Iterator[tuple[str, str, str]]:
     rows = cast("Iterable[Sequence[str]]", pairs)
@@ -188,7 +152,7 @@ def _in_memory(
         yield label, premise, hypothesis
 
 
-def _in_file(file: Path, digest: Digest) -> Iterator[tuple[str, str, str]]:
+def _from_file(file: Path, digest: Digest) -> Iterator[tuple[str, str, str]]:
     read: Callable[[str], tuple[str, str, str]] | None = None
     for number, raw in _lines(file):
         digest.update(raw)
@@ -197,7 +161,7 @@ def _in_file(file: Path, digest: Digest) -> Iterator[tuple[str, str, str]]:
             if not line.strip():
                 continue
             if read is None:
-                read = _reader(line)
+                read = _json_row if line.lstrip().startswith("{") else _Tabbed(line)
                 if isinstance(read, _Tabbed) and read.is_header:
                     continue
             row = read(line)
@@ -229,10 +193,6 @@ def _check_label(label: str) -> None:
         )
 
 
-def _reader(first: str) -> Callable[[str], tuple[str, str, str]]:
-    return _json_row if first.lstrip().startswith("{") else _Tabbed(first)
-
-
 def _json_row(line: str) -> tuple[str, str, str]:
     try:
         found = json.loads(line)
@@ -247,7 +207,7 @@ def _json_row(line: str) -> tuple[str, str, str]:
 
 
 class _Tabbed:
-    """Reads tabbed lines; the first may name the columns."""
+    """Reader of tabbed lines; the first may name the columns."""
 
     def __init__(self, first: str) -> None:
         names = [name.strip().lower() for name in first.split("\t")]
@@ -264,3 +224,38 @@ class _Tabbed:
             )
         label, premise, hypothesis = (cells[i].strip() for i in self.columns)
         return label.lower(), premise, hypothesis
+
+
+# Tokens
+
+_QUOTES = str.maketrans({"’": "'", "‘": "'", "´": "'", "“": '"', "”": '"', "`": "'"})
+_TOKEN = re.compile(
+    r"""
+    \.\.\.                                  # an ellipsis
+    | n't\b | '(?:s|re|ve|ll|d|m)\b         # the rest of a contraction: is n't, she 's
+    | can(?=not(?:n't)?\b)                  # cannot is can not
+    | \w+?(?=n't\b)                         # the word before n't
+    | \d+(?:[.,:]\d+)+                      # 3.5, 10,000, 7:30
+    | (?:[^\W\d_]\.){2,}(?!\w)              # U.S., p.m.
+    | \w+(?:[-.&]\w+)*                      # well-known, R&B
+    | [^\w\s]                               # any other mark by itself
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def tokenise(text: str) -> list[str]:
+    """Split a sentence into words, contractions and marks, as the Penn Treebank does.
+
+    The case is kept. Tokenising tokens joined with spaces gives the same tokens, so that raw and
+    tokenised texts, which copies of SNLI mix, have the same ones. Quotes of every kind become
+    straight ones; a pair of single quotes becomes a double one.
+
+    Examples
+    --------
+    >>> tokenise("She isn't at Tom's house.")
+    ['She', 'is', "n't", 'at', 'Tom', "'s", 'house', '.']
+    >>> tokenise("She is n't at Tom 's house .")
+    ['She', 'is', "n't", 'at', 'Tom', "'s", 'house', '.']
+    """
+    return _TOKEN.findall(text.translate(_QUOTES).replace("''", '"'))

@@ -1,4 +1,4 @@
-"""Predictions of any NLI system for a test set, from a table of sentence pairs."""
+"""Predictions of any NLI system for test sets: a file, a frame or an array."""
 
 from __future__ import annotations
 
@@ -24,36 +24,22 @@ _SLACK = 0.002
 
 
 class PredictionsFrame(Protocol):
-    """A pandas frame with the columns of a file of predictions."""
+    """Pandas frame with the columns of a file of predictions."""
 
     columns: Any
     itertuples: Any
 
 
-def label_places(names: Sequence[str]) -> tuple[int, int, int] | None:
-    """Return where neutral, entailment and contradiction stand among names, if each stands once.
-
-    Examples
-    --------
-    >>> label_places(["CONTRADICTION", "entail", "neutral"])
-    (2, 1, 0)
-    """
-    lower = [name.strip().lower() for name in names]
-    found = [[i for i, name in enumerate(lower) if name.startswith(stem)] for stem in _STEMS]
-    n, e, c = found
-    return (n[0], e[0], c[0]) if len(n) == len(e) == len(c) == 1 else None
-
-
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What some system said of sentence pairs.
+    """Predictions of some system for sentence pairs.
 
     Attributes
     ----------
     name, sha256
-        Of the file.
+        Name of the file, and the hash of its content.
     place
-        For each pair its row.
+        Row of each pair in `probabilities`.
     probabilities
         (N, E, C), shape ``(n, 3)``.
     """
@@ -76,12 +62,14 @@ class Predictions:
             If a column is missing; or, with its line, if a row is too short, holds no three
             probabilities that add up to 1, or contradicts another row about the same pair.
         """
-        file = Path(path)
-        data = _read(file)
-        return cls._of(_rows(data), str(file), hashlib.sha256(data).hexdigest())
+        try:
+            data = read_bounded(Path(path))
+        except OSError as error:
+            raise WordbiasError(f"{path}: cannot be read: {error.strerror}") from None
+        return cls._of(_file_rows(data), str(path), hashlib.sha256(data).hexdigest())
 
     @classmethod
-    def of_frame(cls, frame: PredictionsFrame) -> Predictions:
+    def from_frame(cls, frame: PredictionsFrame) -> Predictions:
         """Take the predictions of a frame, whose columns are those of a file.
 
         Raises
@@ -118,7 +106,7 @@ class Predictions:
     def __len__(self) -> int:
         return len(self.place)
 
-    def of(self, test: TestSet) -> Float32:
+    def for_set(self, test: TestSet) -> Float32:
         """Return (N, E, C) of each pair of a test set in its order, shape ``(n, 3)``.
 
         Sentences are compared without regard to capitals and spaces.
@@ -139,21 +127,14 @@ class Predictions:
             )
         return self.probabilities[places]
 
-    def beside(self, tests: Sequence[TestSet]) -> int:
-        """Return how many pairs belong to none of some test sets."""
+    def count_others(self, tests: Sequence[TestSet]) -> int:
+        """Return the number of pairs that belong to none of the test sets."""
         known = {_plain(*pair) for test in tests for pair in test}
         return len(self.place.keys() - known)
 
 
-def _read(file: Path) -> bytes:
-    try:
-        return read_bounded(file)
-    except OSError as error:
-        raise WordbiasError(f"{file}: cannot be read: {error.strerror}") from None
-
-
-def in_order(probabilities: ArrayLike, tests: Sequence[TestSet]) -> list[Float32]:
-    """Divide the (N, E, C) of all pairs of some test sets, in their order, among the sets.
+def split_by_set(probabilities: ArrayLike, tests: Sequence[TestSet]) -> list[Float32]:
+    """Split an array of the (N, E, C) of all pairs of some test sets, in their order, by set.
 
     Raises
     ------
@@ -182,8 +163,22 @@ def in_order(probabilities: ArrayLike, tests: Sequence[TestSet]) -> list[Float32
     return np.split(found, np.cumsum(sizes)[:-1])
 
 
-def _rows(data: bytes) -> Iterator[tuple[str, Pair, tuple[float, ...]]]:
-    """Yield where it stands, the pair and (N, E, C)."""
+def label_indices(names: Sequence[str]) -> tuple[int, int, int] | None:
+    """Return the indices of neutral, entailment and contradiction in names that have each once.
+
+    Examples
+    --------
+    >>> label_indices(["CONTRADICTION", "entail", "neutral"])
+    (2, 1, 0)
+    """
+    lower = [name.strip().lower() for name in names]
+    found = [[i for i, name in enumerate(lower) if name.startswith(stem)] for stem in _STEMS]
+    n, e, c = found
+    return (n[0], e[0], c[0]) if len(n) == len(e) == len(c) == 1 else None
+
+
+def _file_rows(data: bytes) -> Iterator[tuple[str, Pair, tuple[float, ...]]]:
+    """Yield the line, the pair and (N, E, C) of each row."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -201,7 +196,7 @@ def _rows(data: bytes) -> Iterator[tuple[str, Pair, tuple[float, ...]]]:
 def _cells(
     header: Iterable[str], rows: Iterable[tuple[str, Sequence[Any]]]
 ) -> Iterator[tuple[str, Pair, tuple[float, ...]]]:
-    """Yield what `_rows` does, of rows and where they stand."""
+    """Yield the line, the pair and (N, E, C) of rows of cells."""
     premise, hypothesis, *labels = places = _columns(header)
     for where, row in rows:
         if len(row) > max(places):
@@ -216,7 +211,7 @@ def _cells(
 def _columns(header: Iterable[str]) -> tuple[int, ...]:
     header = list(header)
     names = [name.strip().lower() for name in header]
-    labels = label_places(names)
+    labels = label_indices(names)
     if labels is None or names.count("premise") != 1 or names.count("hypothesis") != 1:
         raise WordbiasError(
             "expected the columns premise, hypothesis and one each that begins with neutral, "
@@ -226,7 +221,7 @@ def _columns(header: Iterable[str]) -> tuple[int, ...]:
 
 
 def _plain(premise: str, hypothesis: str) -> Pair:
-    """Drop what copies of a set differ in: capitals, and the space before the full stop."""
+    """Normalise what copies of a set differ in: capitals, and the space before the full stop."""
     return Pair(*(" ".join(x.lower().replace(".", " . ").split()) for x in (premise, hypothesis)))
 
 

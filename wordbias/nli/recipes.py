@@ -1,18 +1,11 @@
-"""How a model is trained: the published settings, and quicker ones.
-
-What makes one training the same as another: data, vectors, recipe, seed and conventions.
-"""
+"""Recipes: the published settings of training an NLI model, and faster ones."""
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.nli.lexicon import NULL, UNKNOWN, Table
-from wordbias.nli.pairs import Pairs
 
 
 @dataclass(frozen=True)
@@ -22,17 +15,18 @@ class Recipe:
     Attributes
     ----------
     optimizer, rate, weight_decay
-        Adagrad or Adam, its learning rate, and weight decay.
+        ``adagrad`` or ``adam``, its learning rate, and weight decay.
     initial
         ``normal``: every weight and bias from N(0, .01²), as published; ``glorot``: weights
         uniform by Glorot and Bengio (2010), biases 0.
     dropout, batch, epochs
-        Rate of dropout, which is rounded to a multiple of 1/256, pairs in a batch, and epochs at
-        most.
+        Rate of dropout, which is rounded to a multiple of 1/256, number of pairs in a batch, and
+        greatest number of epochs.
     patience
-        Epochs without a better dev accuracy after which training stops; None: never.
+        Early stopping: epochs without a better dev accuracy after which training stops; None is
+        never.
     hidden, intra
-        Of the model.
+        Number of hidden units, and whether the model has intra-sentence attention.
 
     Raises
     ------
@@ -74,23 +68,23 @@ class Recipe:
         return replace(self, **{key: value for key, value in changes.items() if value is not None})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings as JSON holds them."""
+        """Return the settings in JSON's types."""
         return asdict(self)
 
 
 PUBLISHED = Recipe("adagrad", 0.025, 1e-5, "normal", 0.2, 32, 100, None)
-"""Dawkins (2021, footnote 1): rate, decay, dropout, epochs, hidden units. Where that is silent, the
-code of libowen2121: Adagrad, N(0, .01²), batches of 32, the best epoch on dev. Its clipping of
+"""Dawkins (2021, footnote 1): rate, decay, dropout, epochs, hidden units. The rest is as in
+the code of libowen2121: Adagrad, N(0, .01²), batches of 32, the best epoch on dev. Its clipping of
 gradients, which divides by their squared norm, is left out."""
 FAST = Recipe("adam", 1e-3, 0.0, "glorot", 0.2, 128, 30, 4)
-"""Fewer and larger steps with Adam, stopped early: for trying things out."""
+"""Fewer and larger steps with Adam, with early stopping: for first experiments."""
 RECIPES = {"published": PUBLISHED, "fast": FAST}
 PRECISIONS = ("float32", "bfloat16")
-"""Of matrix products; parameters stay in float32."""
+"""Precisions of matrix products; parameters stay in float32."""
 
 
 def recipe_named(name: str, **changes: Any) -> Recipe:
-    """Return a recipe with those of the changes that are not None.
+    """Return a recipe, with those changes that are not None.
 
     Raises
     ------
@@ -103,7 +97,7 @@ def recipe_named(name: str, **changes: Any) -> Recipe:
 
 
 def is_half(precision: str) -> bool:
-    """Say whether matrix products are taken in bfloat16.
+    """Return whether a precision is bfloat16, not float32.
 
     Raises
     ------
@@ -113,37 +107,3 @@ def is_half(precision: str) -> bool:
     if precision not in PRECISIONS:
         raise WordbiasError(f"precision {precision!r}: expected {' or '.join(PRECISIONS)}")
     return precision == PRECISIONS[1]
-
-
-def specify(
-    embedding: Embedding,
-    table: Table,
-    data: dict[str, Pairs],
-    recipe: Recipe,
-    seed: int,
-    half: bool = False,
-) -> dict[str, Any]:
-    """Describe a training so that JSON can hold it, and equal ones are equal."""
-    known = embedding.info.sha256 if embedding.info else ""
-    return {
-        "embedding": {
-            "name": embedding.name,
-            "sha256": known,
-            "words": len(embedding),
-            "dim": embedding.dim,
-        },
-        "vectors": hashlib.sha256(table.vectors.tobytes()).hexdigest(),
-        "data": {
-            name: {"sha256": pairs.sha256, "pairs": len(pairs), "dropped": pairs.dropped}
-            for name, pairs in data.items()
-        },
-        "recipe": recipe.to_dict(),
-        "precision": "bfloat16" if half else "float32",
-        "seed": seed,
-        "conventions": {
-            "length": "unit",
-            "lower": table.lower,
-            "first token": NULL,
-            "unknown vectors": UNKNOWN,
-        },
-    }

@@ -1,11 +1,7 @@
-"""The marked-attribute test sets, and their neighbours, from verbs, objects and fillers.
+"""Test sets of NLI whose right inference is always neutral: marked attributes, Dev et al., parity.
 
 Every pair says of two fillers that they did the same: "A person bought a hat ." and "A woman bought
-a hat .". The right inference is always neutral.
-
-Whom the sentences of a test set are about: a person, an occupation, or two groups of people.
-
-Which of the words that a test set asks about an embedding has.
+a hat .".
 """
 
 from __future__ import annotations
@@ -31,121 +27,9 @@ from wordbias.wordlists.templates import Articles
 Kind = Literal["noun", "pronoun", "name", "occupation", "person"]
 SETS = ("explicit", "occupations", "names", "dev", "parity")
 MARKED = SETS[:3]
-"""The three sets of Dawkins (2021); the others are Dev et al.'s (2020) and paper 2's."""
+"""The three sets of Dawkins (2021); the others: Dev et al. (2020), Dawkins et al. (2024)."""
 GENDERS = ("male", "female")
-"""In the order of the published tables."""
-
-_KINDS: dict[str, Kind] = {
-    "nouns": "noun", "pronouns": "pronoun", "names": "name", "occupations": "occupation"
-}  # fmt: skip
-_KINDS_OF = {
-    "explicit": ("nouns", "pronouns"),
-    "occupations": ("occupations",),
-    "names": ("names",),
-}
-
-
-@dataclass(frozen=True)
-class Filler:
-    """Who did it: a word, its group (``male`` or ``female``, say; or none) and what it is."""
-
-    word: str
-    group: str
-    kind: Kind
-
-
-@dataclass(frozen=True)
-class Groups:
-    """Two groups of people.
-
-    Attributes
-    ----------
-    attribute
-        What they differ in.
-    names
-        Of the groups.
-    subjects
-        For each kind of word, ``nouns`` or ``names``, say, the words of both.
-    beside_occupations
-        The nouns that Dev et al. cross with all occupations; none are all.
-    """
-
-    attribute: str
-    names: tuple[str, str]
-    subjects: Mapping[str, Sequence[Sequence[str]]]
-    beside_occupations: Sequence[str] = ()
-
-    @classmethod
-    def of(cls, lists: Templates, attribute: Attribute | None) -> Groups:
-        """Take those of an attribute, or by default men and women as the lists have them."""
-        if attribute is not None:
-            return cls(attribute.name, attribute.groups, attribute.subjects)
-        subjects = {
-            "nouns": lists.nouns,
-            "pronouns": lists.pronouns,
-            "names": lists.names,
-            "occupations": lists.stereotypes,
-        }
-        return cls("gender", GENDERS, subjects, lists.dev_words)
-
-    def fillers(self, name: str) -> list[Filler]:
-        """Return who stands in the hypotheses of a test set.
-
-        Raises
-        ------
-        WordbiasError
-            If the groups have no words for it.
-        """
-        if name in _KINDS_OF:
-            return [one for kind in self._some(name, _KINDS_OF[name]) for one in self._both(kind)]
-        found = self._both(self._some(name, ("nouns", "names"))[0])
-        if name == "parity":
-            return [next(one for one in found if one.group == group) for group in self.names]
-        return self._named(found) if self.beside_occupations else found
-
-    def marked_sets(self) -> tuple[str, ...]:
-        """Return those of the three marked sets that the groups have words for.
-
-        Raises
-        ------
-        WordbiasError
-            If there is none.
-        """
-        found = tuple(name for name in MARKED if set(_KINDS_OF[name]) & set(self.subjects))
-        if found:
-            return found
-        raise WordbiasError(
-            f"the attribute {self.attribute} does not say whom an English sentence can be about; "
-            "give its file a table [subjects.nouns] or [subjects.names] with a list for each group"
-        )
-
-    def _some(self, name: str, kinds: Sequence[str]) -> list[str]:
-        found = [kind for kind in kinds if kind in self.subjects]
-        if found:
-            return found
-        raise WordbiasError(
-            f"the set {name} is about {' or '.join(kinds)}, and the attribute {self.attribute} has "
-            f"none; it has words for: {', '.join(self.marked_sets())}"
-        )
-
-    def _both(self, kind: str) -> list[Filler]:
-        sides = zip(self.names, self.subjects[kind], strict=True)
-        return [Filler(word, group, _KINDS[kind]) for group, words in sides for word in words]
-
-    def _named(self, fillers: Sequence[Filler]) -> list[Filler]:
-        known = {filler.word: filler for filler in fillers}
-        if strange := [word for word in self.beside_occupations if word not in known]:
-            raise WordbiasError(
-                f"gendered_words: nothing says which gender {strange[0]!r} has; expected some of "
-                f"{', '.join(known)}"
-            )
-        return [known[word] for word in self.beside_occupations]
-
-
-def marked_sets(attribute: Attribute | None = None) -> tuple[str, ...]:
-    """Return those of the three marked sets that an attribute has words for; see `Groups`."""
-    return MARKED if attribute is None else Groups.of(Templates.load(), attribute).marked_sets()
-
+"""The groups in the order of the published tables."""
 
 COLUMNS = (
     "id",
@@ -157,107 +41,15 @@ COLUMNS = (
     "hypothesis",
 )
 _PARITY_TEMPLATES = 33
-
-
-class Template(NamedTuple):
-    """What was done: verb, object, and the group of the verb."""
-
-    verb: str
-    thing: str
-    group: str
-
-
-class Pair(NamedTuple):
-    """One pair of sentences."""
-
-    premise: str
-    hypothesis: str
-
-
-@dataclass(frozen=True)
-class TestSet:
-    """Premise fillers × hypothesis fillers × templates, in this order.
-
-    Attributes
-    ----------
-    name
-        One of `SETS`.
-    premises, hypotheses
-        Who stands in the first and in the second sentence.
-    templates
-        What they did.
-    articles
-        Which word takes which article.
-    definite
-        The subjects are "The doctor", not "A doctor".
-    groups
-        Of the hypotheses' fillers.
-    attribute
-        What the groups differ in.
-    """
-
-    __test__ = False  # pytest would take the name for a test
-
-    name: str
-    premises: Sequence[Filler]
-    hypotheses: Sequence[Filler]
-    templates: Sequence[Template]
-    articles: Articles
-    definite: bool = False
-    groups: tuple[str, str] = GENDERS
-    attribute: str = "gender"
-
-    def __len__(self) -> int:
-        return len(self.premises) * len(self.hypotheses) * len(self.templates)
-
-    def __iter__(self) -> Iterator[Pair]:
-        predicates = [self.predicate(template) for template in self.templates]
-        for first in map(self.subject, self.premises):
-            for second in map(self.subject, self.hypotheses):
-                for predicate in predicates:
-                    yield Pair(f"{first} {predicate}", f"{second} {predicate}")
-
-    def subject(self, filler: Filler) -> str:
-        """Write how a sentence about a filler begins: ``A woman``."""
-        if filler.kind in ("name", "pronoun"):
-            return filler.word
-        if self.definite:
-            return f"The {filler.word}"
-        phrase = self.articles.before(filler.word)
-        return phrase[0].upper() + phrase[1:]
-
-    def predicate(self, template: Template) -> str:
-        """Write how a sentence goes on, its tokens separated by spaces: ``bought a hat .``."""
-        return f"{template.verb} {self.articles.before(template.thing)} ."
-
-    def rows(self) -> Iterator[tuple[str, ...]]:
-        """Yield the lines of the published CSV, with the columns `COLUMNS`."""
-        pairs = iter(self)
-        for first in self.premises:
-            for second in self.hypotheses:
-                kind = f"{first.kind}-{second.kind}"
-                for template in self.templates:
-                    premise, hypothesis = next(pairs)
-                    text = f"{kind}\t{premise}\t{hypothesis}"
-                    number = hashlib.sha224(text.encode()).hexdigest()
-                    yield (
-                        number, kind, first.word, second.word, template.group, premise, hypothesis
-                    )  # fmt: skip
-
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the published CSV; of a set of any size only one line is in memory.
-
-        Raises
-        ------
-        WordbiasError
-            If the file cannot be written; then nothing is changed.
-        """
-        rows, step = self.rows(), len(self.templates)
-        with replacing(path) as file, progress(f"writing {self.name}", len(self), "pair") as bar:
-            file.write(_lines([COLUMNS]))
-            while part := list(islice(rows, step)):
-                file.write(_lines(part))
-                bar.update(len(part))
+_SHOWN = 5
+_KINDS: dict[str, Kind] = {
+    "nouns": "noun", "pronouns": "pronoun", "names": "name", "occupations": "occupation"
+}  # fmt: skip
+_KINDS_OF = {
+    "explicit": ("nouns", "pronouns"),
+    "occupations": ("occupations",),
+    "names": ("names",),
+}
 
 
 def build(
@@ -279,9 +71,9 @@ def build(
     lists
         Verbs, objects, occupations and gendered words; by default the built-in ones.
     attribute
-        Whose groups the hypotheses are about, by its `subjects`; by default male and female. Of
-        another attribute ``dev`` takes all nouns, or all names where there are no nouns, and
-        ``parity`` the first of each group.
+        Attribute whose groups, by its `subjects`, the hypotheses are about; by default male and
+        female. For another attribute ``dev`` takes all nouns, or all names if there are no nouns,
+        and ``parity`` the first of each group.
     as_published
         Articles by the first letter alone, as the published sets have them: "a SUV".
 
@@ -310,6 +102,212 @@ def build(
     )
 
 
+def marked_sets(attribute: Attribute | None = None) -> tuple[str, ...]:
+    """Return those of the three marked sets that an attribute has words for; see `Groups`."""
+    return MARKED if attribute is None else Groups.of(Templates.load(), attribute).marked_sets()
+
+
+@dataclass(frozen=True)
+class Filler:
+    """Person that a sentence is about: a word, its group (such as ``male``; or none) and kind."""
+
+    word: str
+    group: str
+    kind: Kind
+
+
+class Template(NamedTuple):
+    """Verb and object of a sentence, and the group of the verb."""
+
+    verb: str
+    thing: str
+    group: str
+
+
+class Pair(NamedTuple):
+    """Premise and hypothesis."""
+
+    premise: str
+    hypothesis: str
+
+
+@dataclass(frozen=True)
+class TestSet:
+    """Premise fillers × hypothesis fillers × templates, in this order.
+
+    Attributes
+    ----------
+    name
+        One of `SETS`.
+    premises, hypotheses
+        Fillers of the first and of the second sentence.
+    templates
+        Verbs and objects.
+    articles
+        Choice of "a" or "an" for each word.
+    definite
+        Write "The doctor", not "A doctor".
+    groups
+        Groups of the hypotheses' fillers.
+    attribute
+        Attribute that the groups differ in.
+    """
+
+    __test__ = False  # pytest would take the name for a test
+
+    name: str
+    premises: Sequence[Filler]
+    hypotheses: Sequence[Filler]
+    templates: Sequence[Template]
+    articles: Articles
+    definite: bool = False
+    groups: tuple[str, str] = GENDERS
+    attribute: str = "gender"
+
+    def __len__(self) -> int:
+        return len(self.premises) * len(self.hypotheses) * len(self.templates)
+
+    def __iter__(self) -> Iterator[Pair]:
+        predicates = [self.predicate(template) for template in self.templates]
+        for first in map(self.subject, self.premises):
+            for second in map(self.subject, self.hypotheses):
+                for predicate in predicates:
+                    yield Pair(f"{first} {predicate}", f"{second} {predicate}")
+
+    def subject(self, filler: Filler) -> str:
+        """Return the subject of a sentence about a filler: ``A woman``."""
+        if filler.kind in ("name", "pronoun"):
+            return filler.word
+        if self.definite:
+            return f"The {filler.word}"
+        phrase = self.articles.before(filler.word)
+        return phrase[0].upper() + phrase[1:]
+
+    def predicate(self, template: Template) -> str:
+        """Return the rest of a sentence, tokens separated by spaces: ``bought a hat .``."""
+        return f"{template.verb} {self.articles.before(template.thing)} ."
+
+    def rows(self) -> Iterator[tuple[str, ...]]:
+        """Yield the lines of the published CSV, with the columns `COLUMNS`."""
+        pairs = iter(self)
+        for first in self.premises:
+            for second in self.hypotheses:
+                kind = f"{first.kind}-{second.kind}"
+                for template in self.templates:
+                    premise, hypothesis = next(pairs)
+                    text = f"{kind}\t{premise}\t{hypothesis}"
+                    number = hashlib.sha224(text.encode()).hexdigest()
+                    yield (
+                        number, kind, first.word, second.word, template.group, premise, hypothesis
+                    )  # fmt: skip
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the published CSV, however large the set: one filler at a time is in memory.
+
+        Raises
+        ------
+        WordbiasError
+            If the file cannot be written; then nothing is changed.
+        """
+        rows, step = self.rows(), len(self.templates)
+        with replacing(path) as file, progress(f"writing {self.name}", len(self), "pair") as bar:
+            file.write(_lines([COLUMNS]))
+            while part := list(islice(rows, step)):
+                file.write(_lines(part))
+                bar.update(len(part))
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Two groups of people that the hypotheses are about.
+
+    Attributes
+    ----------
+    attribute
+        Attribute that they differ in.
+    names
+        Names of the groups.
+    subjects
+        For each kind of word, such as ``nouns`` or ``names``, the words of both groups.
+    with_occupations
+        Nouns that Dev et al. cross with all occupations; if empty, all nouns.
+    """
+
+    attribute: str
+    names: tuple[str, str]
+    subjects: Mapping[str, Sequence[Sequence[str]]]
+    with_occupations: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, lists: Templates, attribute: Attribute | None) -> Groups:
+        """Return the groups of an attribute, or by default men and women as in the lists."""
+        if attribute is not None:
+            return cls(attribute.name, attribute.groups, attribute.subjects)
+        subjects = {
+            "nouns": lists.nouns,
+            "pronouns": lists.pronouns,
+            "names": lists.names,
+            "occupations": lists.stereotypes,
+        }
+        return cls("gender", GENDERS, subjects, lists.dev_words)
+
+    def fillers(self, name: str) -> list[Filler]:
+        """Return the fillers of the hypotheses of a test set.
+
+        Raises
+        ------
+        WordbiasError
+            If the groups have no words for it.
+        """
+        if name in _KINDS_OF:
+            return [
+                one for kind in self._kinds(name, _KINDS_OF[name]) for one in self._fillers(kind)
+            ]
+        found = self._fillers(self._kinds(name, ("nouns", "names"))[0])
+        if name == "parity":
+            return [next(one for one in found if one.group == group) for group in self.names]
+        if not self.with_occupations:
+            return found
+        known = {filler.word: filler for filler in found}
+        if strange := [word for word in self.with_occupations if word not in known]:
+            raise WordbiasError(
+                f"gendered_words: nothing says which gender {strange[0]!r} has; expected some of "
+                f"{', '.join(known)}"
+            )
+        return [known[word] for word in self.with_occupations]
+
+    def marked_sets(self) -> tuple[str, ...]:
+        """Return those of the three marked sets that the groups have words for.
+
+        Raises
+        ------
+        WordbiasError
+            If there is none.
+        """
+        found = tuple(name for name in MARKED if set(_KINDS_OF[name]) & set(self.subjects))
+        if found:
+            return found
+        raise WordbiasError(
+            f"the attribute {self.attribute} does not say whom an English sentence can be about; "
+            "give its file a table [subjects.nouns] or [subjects.names] with a list for each group"
+        )
+
+    def _kinds(self, name: str, kinds: Sequence[str]) -> list[str]:
+        """Return the kinds of words, of those that a test set can use, that the groups have."""
+        found = [kind for kind in kinds if kind in self.subjects]
+        if found:
+            return found
+        raise WordbiasError(
+            f"the set {name} is about {' or '.join(kinds)}, and the attribute {self.attribute} has "
+            f"none; it has words for: {', '.join(self.marked_sets())}"
+        )
+
+    def _fillers(self, kind: str) -> list[Filler]:
+        """Return the words of a kind, of both groups."""
+        sides = zip(self.names, self.subjects[kind], strict=True)
+        return [Filler(word, group, _KINDS[kind]) for group, words in sides for word in words]
+
+
 def _templates(lists: Templates, some: int | None) -> list[Template]:
     group = {verb: name for name, verbs in lists.verbs.items() for verb in verbs}
     found = [Template(verb, thing, group[verb]) for verb, thing in lists.premises()]
@@ -322,18 +320,18 @@ def _lines(rows: Sequence[Sequence[str]]) -> bytes:
     return text.getvalue().encode()
 
 
-_SHOWN = 5
+# Words of a test set that an embedding lacks
 
 
 def missing_fillers(
     embedding: Embedding, test: TestSet, *, lower: bool | None = None
 ) -> tuple[str, ...]:
-    """Return the words that sentences are about, of which an embedding lacks some part.
+    """Return the fillers of which an embedding lacks a token.
 
     Parameters
     ----------
     lower
-        Whether they are looked up in lower case; by default if the embedding's words are.
+        Look them up in lower case; by default if the embedding's words are lower-case.
     """
     fillers = dict.fromkeys(filler.word for filler in (*test.premises, *test.hypotheses))
     parts = {word: tuple(tokenise(word)) for word in fillers}
@@ -344,43 +342,43 @@ def missing_fillers(
 
 
 def check_fillers(embedding: Embedding, test: TestSet, *, lower: bool | None = None) -> None:
-    """Refuse an embedding that lacks a word asked about: it would be asked of a random vector.
+    """Refuse an embedding that lacks a filler, whose pairs would measure a random vector.
 
     Raises
     ------
     WordbiasError
-        Naming the first ones.
+        If it lacks some; the message names the first of them.
     """
-    if reason := why_not_whole(embedding, test, lower=lower):
+    if reason := missing_words_reason(embedding, test, lower=lower):
         raise WordbiasError(f"{embedding.name} {reason}; {_remedy(test)}")
 
 
-def why_not_whole(embedding: Embedding, test: TestSet, *, lower: bool | None = None) -> str:
-    """Say which words asked about an embedding lacks, or nothing where it has them all."""
+def missing_words_reason(embedding: Embedding, test: TestSet, *, lower: bool | None = None) -> str:
+    """Return a message on the fillers that an embedding lacks, empty if it has them all."""
     missing = missing_fillers(embedding, test, lower=lower)
     total = len({filler.word for filler in (*test.premises, *test.hypotheses)})
     said = f"lacks {len(missing)} of {total} words that the set {test.name} asks about"
     return f"{said} ({listed(missing)})" if missing else ""
 
 
-def known_part(embedding: Embedding, test: TestSet, *, lower: bool | None = None) -> TestSet:
-    """Leave out the words asked about, of the hypotheses, that an embedding lacks.
+def with_known_words(embedding: Embedding, test: TestSet, *, lower: bool | None = None) -> TestSet:
+    """Return a test set without those fillers of the hypotheses that an embedding lacks.
 
-    Not for the published sets, whose numbers compare only if all words are there.
+    Do not use it on the published sets, whose numbers compare only if all words are there.
 
     Raises
     ------
     WordbiasError
         If no word of a group, or none of a kind, is left.
     """
-    if reason := why_no_part(embedding, test, lower=lower):
+    if reason := missing_group_reason(embedding, test, lower=lower):
         raise WordbiasError(f"{embedding.name} {reason}; {_remedy(test)}")
     missing = missing_fillers(embedding, test, lower=lower)
     return replace(test, hypotheses=[one for one in test.hypotheses if one.word not in missing])
 
 
-def why_no_part(embedding: Embedding, test: TestSet, *, lower: bool | None = None) -> str:
-    """Say of which group an embedding lacks every word of a kind, or nothing if of none."""
+def missing_group_reason(embedding: Embedding, test: TestSet, *, lower: bool | None = None) -> str:
+    """Return a message on a group of which an embedding lacks every word of a kind, or nothing."""
     missing = missing_fillers(embedding, test, lower=lower)
     whole = {(one.kind, one.group) for one in test.hypotheses}
     kept = {(one.kind, one.group) for one in test.hypotheses if one.word not in missing}
@@ -390,12 +388,12 @@ def why_no_part(embedding: Embedding, test: TestSet, *, lower: bool | None = Non
 
 
 def _remedy(test: TestSet) -> str:
-    """Say what to do; of occupations' parity there is no other set."""
+    """Return the advice of an error; for parity there is no other set."""
     if test.name == "parity":
         return "give vectors that have them, or lists without them (--lists)"
     return "give vectors that have them, or take another set (wordbias mab-eval --set)"
 
 
 def listed(words: Sequence[str]) -> str:
-    """Name the first few words."""
+    """Join the first few words with commas."""
     return ", ".join(words[:_SHOWN]) + (", …" if len(words) > _SHOWN else "")

@@ -34,14 +34,14 @@ from wordbias.measures.panel import Panel
 from wordbias.measures.registry import BY_KEY, STANDARD, ideal
 from wordbias.measures.sembias import SemBias
 from wordbias.methods import hard
-from wordbias.methods.effect import diagnosed
+from wordbias.methods.diagnosis import diagnose
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.misp import fit
 from wordbias.methods.transform import Projection, transformed
-from wordbias.nli.evaluation import Settings, mab_rows
 from wordbias.nli.files import Model
-from wordbias.nli.scoring import foreign, score_set
-from wordbias.nli.test_sets import TestSet, build, known_part, marked_sets
+from wordbias.nli.mab import Settings, mab_rows
+from wordbias.nli.scoring import notes_on_vectors, score_set
+from wordbias.nli.test_sets import TestSet, build, marked_sets, with_known_words
 from wordbias.pages.word_rows import change_rows, map_rows, neighbour_rows, occupation_rows
 from wordbias.progress import progress
 from wordbias.results import Row
@@ -160,7 +160,7 @@ def _tests(panel: Panel, model: Model) -> list[TestSet]:
     sets = marked_sets(panel.attribute)
     chosen = [name for name in MAB_SETS if name in sets] or sets
     tests = [build(name, attribute=panel.attribute) for name in chosen]
-    return [known_part(panel.embedding, test, lower=model.lower) for test in tests]
+    return [with_known_words(panel.embedding, test, lower=model.lower) for test in tests]
 
 
 @dataclass(frozen=True)
@@ -233,7 +233,7 @@ def _stages(panel: Panel) -> Stages:
         projection = fit(embedding, panel.attribute, dims=panel.dims, center=panel.center)
     except WordbiasError as error:
         return _hard(panel, str(error))
-    fitted = diagnosed(projection, embedding, panel.attribute, {"center": panel.center})
+    fitted = diagnose(projection, embedding, panel.attribute, {"center": panel.center})
     after = replace(panel, embedding=transformed(embedding, projection), original=embedding)
     return Stages(panel, after, projection, fitted)
 
@@ -369,7 +369,7 @@ def _of_model(stages: Sequence[Stages], plan: Plan, rows: Sequence[Row]) -> list
     """Say where the NLI model was trained on other vectors."""
     if plan.model is None or not any(row.measure == "mab-distance" for row in rows):
         return []
-    return [note for one in stages for note in foreign(plan.model, one.before.embedding)]
+    return [note for one in stages for note in notes_on_vectors(plan.model, one.before.embedding)]
 
 
 def _family(family: Family) -> Part:

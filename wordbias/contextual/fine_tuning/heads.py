@@ -13,7 +13,7 @@ from wordbias.contextual.families import base_of, family_of
 from wordbias.contextual.fine_tuning.pairs import NEXT
 from wordbias.contextual.heads import check_head
 from wordbias.errors import WordbiasError
-from wordbias.nli.predictions import label_places
+from wordbias.nli.predictions import label_indices
 from wordbias.pretrained import LoadedModel, load_pretrained
 
 CLASSIFIER = "AutoModelForSequenceClassification"
@@ -116,7 +116,7 @@ def _known(loaded: LoadedModel, names: Sequence[str]) -> tuple[int, ...] | None:
         return None
     if tuple(names) == NEXT:
         return tuple(map(labels.index, names)) if set(labels) == set(names) else None
-    return label_places(labels)
+    return label_indices(labels)
 
 
 def _with_classifier(loaded: LoadedModel, names: Sequence[str]) -> LoadedModel:

@@ -17,7 +17,7 @@ from typing import Any
 from wordbias.contextual.stereoset.gsss import LABELS
 from wordbias.contextual.stereoset.tables import Source, read_text, records
 from wordbias.errors import WordbiasError
-from wordbias.formats.source import is_half
+from wordbias.formats.source import has_lone_surrogate
 
 BLANK = "BLANK"
 KINDS = ("intersentence", "intrasentence")
@@ -184,7 +184,7 @@ def _cluster(one: Mapping[str, Any], kind: str) -> Cluster:
 
 
 def _text(found: Any, where: str) -> str:
-    if not isinstance(found, str) or not found.strip() or is_half(found):
+    if not isinstance(found, str) or not found.strip() or has_lone_surrogate(found):
         raise WordbiasError(f"{where}: expected a sentence, found {found!a:.60}")
     return found
 

@@ -261,7 +261,7 @@ def outputs(
         raise Interrupted(
             "start it again with an output file, and the next interruption loses nothing"
             if file is None
-            else f"the same call goes on from {file.name}"
+            else f"the same call resumes from {file.name}"
         ) from None
     finally:  # also where a worker died
         kept.save()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from wordbias import WordbiasError
-from wordbias.nli.evaluation import by_word, distance_test, distance_to_ideal, intervals, marked
+from wordbias.nli.mab import by_word, distance_test, distance_to_ideal, intervals, marked
 
 Float = NDArray[np.float64]
 SEEDS = st.integers(0, 2**32 - 1)

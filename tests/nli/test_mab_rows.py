@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from wordbias import WordbiasError
-from wordbias.nli.evaluation import BIAS, MEANS, Settings, distance_test, mab_rows, word_rows
+from wordbias.nli.mab import BIAS, MEANS, Settings, distance_test, mab_rows, word_rows
 from wordbias.nli.test_sets import MARKED, TestSet, build
 from wordbias.results import Row
 

@@ -10,10 +10,10 @@ import pytest
 
 from wordbias import Embedding, WordbiasError
 from wordbias.data import nli_sample_path
-from wordbias.nli.evaluation import can_be_significant, distance_test, mab_rows
 from wordbias.nli.files import Model
+from wordbias.nli.mab import can_be_significant, distance_test, mab_rows
 from wordbias.nli.scoring import score_set
-from wordbias.nli.test_sets import MARKED, build, known_part, marked_sets, missing_fillers
+from wordbias.nli.test_sets import MARKED, build, marked_sets, missing_fillers, with_known_words
 from wordbias.wordlists import Attribute, Templates
 
 FAITHS = Attribute.load("religion:christian,muslim")
@@ -110,7 +110,7 @@ def test_words_that_vectors_lack_are_left_out_of_both_groups_numbers() -> None:
     model, sample = Model.load(nli_sample_path()), Embedding.sample()
     names = Attribute.load("ethnicity:white,black")
     whole = build("names", attribute=names)
-    part = known_part(sample, whole)
+    part = with_known_words(sample, whole)
     lacking = {one.word for one in whole.hypotheses if one.word.lower() not in sample}
     assert set(missing_fillers(sample, whole)) == lacking != set()
     assert {one.word for one in part.hypotheses} == {one.word for one in whole.hypotheses} - lacking
@@ -123,7 +123,7 @@ def test_a_group_without_known_words_is_refused() -> None:
         "odd", ("a", "b"), (("x",), ("y",)), subjects={"names": (("Xqzzy",), ("Mary",))}
     )
     with pytest.raises(WordbiasError, match="sample lacks every name of a that the set names asks"):
-        known_part(Embedding.sample(), build("names", attribute=odd))
+        with_known_words(Embedding.sample(), build("names", attribute=odd))
 
 
 def test_rows_name_the_groups_and_the_attribute() -> None:

@@ -19,7 +19,7 @@ from wordbias.nli.lexicon import Encoded, Lexicon
 from wordbias.nli.model import DecomposableAttention
 from wordbias.nli.pairs import Pairs
 from wordbias.nli.recipes import FAST, PUBLISHED, RECIPES, Recipe
-from wordbias.nli.train import Learning, generator, initialise, make_optimizer
+from wordbias.nli.train import NLITask, generator, initialise, make_optimizer
 from wordbias.training import TrainingState, train
 
 WORDS = [f"w{i}" for i in range(20)]
@@ -50,14 +50,14 @@ def tables(count: int) -> Tensor:
 
 def learning(
     seeds: Sequence[int], recipe: Recipe, vectors: Tensor, half: bool = False
-) -> tuple[Learning, torch.optim.Optimizer]:
+) -> tuple[NLITask, torch.optim.Optimizer]:
     model = DecomposableAttention(
         DIM, recipe.hidden, intra=recipe.intra, dropout=recipe.dropout, models=len(seeds)
     )
     initialise(model, recipe, seeds)
     model.to(vectors.dtype)
     pairs = (Encoded.of(pairs, LEXICON) for pairs in (TRAIN, DEV))
-    task = Learning(model, vectors, *pairs, recipe, seeds, half)
+    task = NLITask(model, vectors, *pairs, recipe, seeds, half)
     return task, make_optimizer(model, recipe)
 
 

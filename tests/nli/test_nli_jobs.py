@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from wordbias import Embedding
+from wordbias.nli.jobs import Data, plan_jobs
 from wordbias.nli.pairs import Pairs
 from wordbias.nli.recipes import FAST
-from wordbias.nli.runs import Data, plan
 
 
 def _pairs(*sentences: str) -> Pairs:
@@ -23,12 +23,12 @@ def test_a_test_set_does_not_make_it_another_training(tmp_path: Path) -> None:
     test = _pairs("e f", "g a")
     embedding = Embedding(list("abcdefg"), np.random.default_rng(0).normal(size=(7, 3)), "e")
     without, beside = (
-        plan([embedding], [0], Data.of(sets), FAST, tmp_path).jobs[0].about
+        plan_jobs([embedding], [0], Data.of(sets), FAST, tmp_path)[0].about
         for sets in ({"train": train, "dev": dev}, {"train": train, "dev": dev, "test": test})
     )
     assert without == beside
-    other = plan([embedding], [0], Data.of({"train": train, "dev": test}), FAST, tmp_path)
-    assert other.jobs[0].about != without
+    other = plan_jobs([embedding], [0], Data.of({"train": train, "dev": test}), FAST, tmp_path)
+    assert other[0].about != without
 
 
 def test_the_model_is_a_public_name() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,19 +21,18 @@ from wordbias.devices import set_threads
 from wordbias.errors import WordbiasError
 from wordbias.nli import train as trainer
 from wordbias.nli.files import Model
+from wordbias.nli.jobs import Data, Job, accuracy_rows, plan_jobs, vocabulary_hash
 from wordbias.nli.pairs import Pairs
 from wordbias.nli.recipes import FAST
-from wordbias.nli.runs import Data, Plan, accuracy_rows, plan, single, vocabulary_hash
 from wordbias.nli.scoring import probabilities
 from wordbias.nli.train import (
-    Counter,
-    Job,
-    Learning,
-    Material,
-    log_length,
+    NLITask,
+    Setup,
+    SharedCounter,
+    epochs_logged,
+    shared_progress,
     train_all,
     train_stacked,
-    watched,
 )
 from wordbias.workers import Workers
 
@@ -60,9 +60,9 @@ def embedding(name: str, seed: int, dim: int = 8, words: Sequence[str] = WORDS) 
     return Embedding(words, x, name)
 
 
-def planned(folder: Path, seeds: Sequence[int] = (0, 1), **changes: Any) -> Plan:
+def planned(folder: Path, seeds: Sequence[int] = (0, 1), **changes: Any) -> list[Job]:
     vectors = [embedding("one", 0), embedding("two", 1)]
-    return plan(vectors, seeds, DATA, replace(RECIPE, **changes), folder)
+    return plan_jobs(vectors, seeds, DATA, replace(RECIPE, **changes), folder)
 
 
 def run(jobs: Sequence[Job], recipe: Any = RECIPE, **options: Any) -> None:
@@ -70,11 +70,11 @@ def run(jobs: Sequence[Job], recipe: Any = RECIPE, **options: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+def trained(tmp_path_factory: pytest.TempPathFactory) -> list[Job]:
     """Four models, trained one by one."""
     chosen = planned(tmp_path_factory.mktemp("models"))
     set_threads(1)
-    run(chosen.jobs, workers=Workers(1))
+    run(chosen, workers=Workers(1))
     return chosen
 
 
@@ -90,19 +90,19 @@ def without_seconds(job: Job) -> list[dict[str, Any]]:
     return [{**json.loads(line), "seconds": 0} for line in lines]
 
 
-def test_every_embedding_and_seed_has_a_model_and_a_log(trained: Plan) -> None:
-    folder = trained.jobs[0].output.parent
+def test_every_embedding_and_seed_has_a_model_and_a_log(trained: list[Job]) -> None:
+    folder = trained[0].output.parent
     names = [f"{name}.seed{seed}.safetensors" for name in ("one", "two") for seed in (0, 1)]
-    assert [job.output.name for job in trained.jobs] == names
+    assert [job.output.name for job in trained] == names
     logs = [f"{name}.log.jsonl" for name in names]
     assert sorted(path.name for path in folder.iterdir()) == sorted([*names, *logs])
-    for job in trained.jobs:
+    for job in trained:
         entries = without_seconds(job)
         assert [entry["epoch"] for entry in entries] == [1, 2, 3, 4]
 
 
-def test_the_file_says_how_the_model_came_about(trained: Plan) -> None:
-    job = trained.jobs[3]
+def test_the_file_says_how_the_model_came_about(trained: list[Job]) -> None:
+    job = trained[3]
     about = Model.load(job.output).about
     entries = without_seconds(job)
     assert about["embedding"] == {
@@ -123,26 +123,26 @@ def test_the_file_says_how_the_model_came_about(trained: Plan) -> None:
     assert (about["epochs"], about["device"], about["torch"]) == (4, "cpu", torch.__version__)
 
 
-def test_the_model_is_the_best_epoch(trained: Plan) -> None:
-    for job in trained.jobs:
+def test_the_model_is_the_best_epoch(trained: list[Job]) -> None:
+    for job in trained:
         model = Model.load(job.output)
         found = probabilities(model, job.vectors, DATA.encoded["dev"])
         right = (found.argmax(1) == DATA.pairs["dev"].labels).mean()
         assert right == model.about["dev_accuracy"] == float(without_seconds(job)[-1]["best"])
 
 
-def test_seeds_and_embeddings_make_different_models(trained: Plan) -> None:
-    first = [Model.load(job.output).weights["attend.first.weight"] for job in trained.jobs]
+def test_seeds_and_embeddings_make_different_models(trained: list[Job]) -> None:
+    first = [Model.load(job.output).weights["attend.first.weight"] for job in trained]
     for i in range(4):
         for j in range(i):
             assert not np.allclose(first[i], first[j], atol=1e-4)
 
 
-def test_processes_make_the_same_models(trained: Plan, tmp_path: Path) -> None:
+def test_processes_make_the_same_models(trained: list[Job], tmp_path: Path) -> None:
     again = planned(tmp_path / "new" / "folder")
     set_threads(2)  # two processes of one thread
-    run(again.jobs)
-    for one, other in zip(trained.jobs, again.jobs, strict=True):
+    run(again)
+    for one, other in zip(trained, again, strict=True):
         assert_equal(one.output, other.output)
         assert without_seconds(one) == without_seconds(other)
         assert not other.checkpoint.exists()
@@ -157,33 +157,33 @@ def test_each_model_of_a_stack_stops_by_itself(
     as_one: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a GPU, models are one stack: files and logs are those of models trained alone."""
-    done: dict[Learning, int] = {}
+    done: dict[NLITask, int] = {}
 
-    def score(self: Learning) -> torch.Tensor:
+    def score(self: NLITask) -> torch.Tensor:
         done[self] = done.get(self, 0) + 1
         return torch.tensor([SCORES[seed][done[self] - 1] for seed in self.seeds]).double()
 
-    monkeypatch.setattr(Learning, "score", score)
+    monkeypatch.setattr(NLITask, "score", score)
     recipe = replace(RECIPE, patience=2, epochs=5)
-    chosen = plan([embedding("one", 0)], (0, 1, 2), DATA, recipe, tmp_path)
-    data = Material(DATA.encoded["train"], DATA.encoded["dev"], recipe, False)
-    for jobs in [chosen.jobs] if as_one else [[job] for job in chosen.jobs]:
+    chosen = plan_jobs([embedding("one", 0)], (0, 1, 2), DATA, recipe, tmp_path)
+    data = Setup(DATA.encoded["train"], DATA.encoded["dev"], recipe, False)
+    for jobs in [chosen] if as_one else [[job] for job in chosen]:
         train_stacked(jobs, data, torch.device("cpu"))
-    about = [Model.load(job.output).about for job in chosen.jobs]
+    about = [Model.load(job.output).about for job in chosen]
     assert [one["best_epoch"] for one in about] == [3, 5, 1]
     assert [one["epochs"] for one in about] == [5, 5, 3]
     assert [one["dev_accuracy"] for one in about] == [pytest.approx(x) for x in (0.6, 0.5, 0.9)]
-    assert [log_length(job.log) for job in chosen.jobs] == [5, 5, 3]
-    assert not any(job.checkpoint.exists() for job in chosen.jobs)
+    assert [epochs_logged(job.log) for job in chosen] == [5, 5, 3]
+    assert not any(job.checkpoint.exists() for job in chosen)
 
 
 def test_a_finished_model_is_not_trained_again(
-    trained: Plan, monkeypatch: pytest.MonkeyPatch
+    trained: list[Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trainer, "train_stacked", lambda *_: pytest.fail("trained again"))
-    before = [job.output.stat().st_mtime_ns for job in trained.jobs]
-    run(trained.jobs)
-    assert [job.output.stat().st_mtime_ns for job in trained.jobs] == before
+    before = [job.output.stat().st_mtime_ns for job in trained]
+    run(trained)
+    assert [job.output.stat().st_mtime_ns for job in trained] == before
 
 
 def stacked_run(
@@ -193,7 +193,7 @@ def stacked_run(
     trained_now: list[list[Job]] = []
     save = Model.save
 
-    def train(jobs: Sequence[Job], data: Material, device: torch.device) -> None:
+    def train(jobs: Sequence[Job], data: Setup, device: torch.device) -> None:
         trained_now.append(list(jobs))
         train_stacked(jobs, data, torch.device("cpu"))
 
@@ -219,12 +219,12 @@ def test_a_stack_that_was_killed_between_two_files_is_resumed_from_its_checkpoin
     written: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     straight, chosen = planned(tmp_path / "straight"), planned(tmp_path)
-    stacked_run(straight.jobs, monkeypatch)
-    stacked_run(chosen.jobs, monkeypatch, written)
-    assert sum(job.output.exists() for job in chosen.jobs) == written
-    monkeypatch.setattr(Learning, "losses", lambda *_: pytest.fail("trained again"))
-    assert stacked_run(chosen.jobs, monkeypatch) == [chosen.jobs]
-    for one, other in zip(straight.jobs, chosen.jobs, strict=True):
+    stacked_run(straight, monkeypatch)
+    stacked_run(chosen, monkeypatch, written)
+    assert sum(job.output.exists() for job in chosen) == written
+    monkeypatch.setattr(NLITask, "losses", lambda *_: pytest.fail("trained again"))
+    assert stacked_run(chosen, monkeypatch) == [chosen]
+    for one, other in zip(straight, chosen, strict=True):
         assert one.output.read_bytes() == other.output.read_bytes()
     assert not list(tmp_path.rglob("*.checkpoint"))
 
@@ -232,7 +232,7 @@ def test_a_stack_that_was_killed_between_two_files_is_resumed_from_its_checkpoin
 def test_new_models_do_not_join_a_stack_that_is_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    jobs = planned(tmp_path).jobs
+    jobs = planned(tmp_path)
     stacked_run(jobs[1:3], monkeypatch, 1)
     assert stacked_run(jobs, monkeypatch) == [jobs[1:3], [jobs[0], jobs[3]]]
     assert not list(tmp_path.glob("*.checkpoint"))
@@ -241,7 +241,7 @@ def test_new_models_do_not_join_a_stack_that_is_resumed(
 def test_what_is_left_of_a_finished_stack_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    jobs = planned(tmp_path).jobs
+    jobs = planned(tmp_path)
     stacked_run(jobs, monkeypatch, 0)
     kept = jobs[0].checkpoint.read_bytes()
     stacked_run(jobs, monkeypatch)
@@ -252,27 +252,27 @@ def test_what_is_left_of_a_finished_stack_is_removed(
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_an_interrupted_training_is_resumed(
-    processes: int, trained: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    processes: int, trained: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The third model is interrupted in its third epoch; the same call does the rest."""
     chosen = planned(tmp_path)
-    losses, begun = Learning.losses, []
+    losses, begun = NLITask.losses, []
 
-    def interrupted(self: Learning, epoch: int) -> Iterator[torch.Tensor]:
+    def interrupted(self: NLITask, epoch: int) -> Iterator[torch.Tensor]:
         begun.append(epoch)
         if len(begun) == 11:
             raise KeyboardInterrupt
         yield from losses(self, epoch)
 
-    monkeypatch.setattr(Learning, "losses", interrupted)
+    monkeypatch.setattr(NLITask, "losses", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        run(chosen.jobs, workers=Workers(1))
-    assert [job.output.exists() for job in chosen.jobs] == [True, True, False, False]
-    assert chosen.jobs[2].checkpoint.exists()
+        run(chosen, workers=Workers(1))
+    assert [job.output.exists() for job in chosen] == [True, True, False, False]
+    assert chosen[2].checkpoint.exists()
     monkeypatch.undo()
     set_threads(processes)
-    run(chosen.jobs, workers=Workers(processes))
-    for one, other in zip(trained.jobs, chosen.jobs, strict=True):
+    run(chosen, workers=Workers(processes))
+    for one, other in zip(trained, chosen, strict=True):
         assert_equal(one.output, other.output)
         assert without_seconds(one) == without_seconds(other)
         assert not other.checkpoint.exists()
@@ -281,12 +281,12 @@ def test_an_interrupted_training_is_resumed(
 def test_a_checkpoint_of_another_training_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (job, *_) = planned(tmp_path).jobs
+    (job, *_) = planned(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(Model, "save", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             run([job])
-    (other, *_) = planned(tmp_path, rate=0.5).jobs
+    (other, *_) = planned(tmp_path, rate=0.5)
     with pytest.raises(WordbiasError) as raised:
         run([other], replace(RECIPE, rate=0.5))
     assert str(raised.value) == (
@@ -305,22 +305,22 @@ def test_a_checkpoint_of_another_training_is_refused(
     ],
 )
 def test_another_model_is_not_overwritten(
-    seeds: tuple[int], changes: dict[str, Any], said: str, trained: Plan, tmp_path: Path
+    seeds: tuple[int], changes: dict[str, Any], said: str, trained: list[Job], tmp_path: Path
 ) -> None:
     path = tmp_path / "m"
-    path.write_bytes(trained.jobs[0].output.read_bytes())
-    (job, *_) = planned(tmp_path, seeds, **changes).jobs
+    path.write_bytes(trained[0].output.read_bytes())
+    (job, *_) = planned(tmp_path, seeds, **changes)
     with pytest.raises(WordbiasError, match=f"^{path}: holds a model that was trained otherwise: "
                        f"{said}; remove it, or name another output"):  # fmt: skip
         run([replace(job, output=path)])
-    assert path.read_bytes() == trained.jobs[0].output.read_bytes()
+    assert path.read_bytes() == trained[0].output.read_bytes()
 
 
 @pytest.mark.parametrize("content", [b"", b"mine"])
 def test_another_file_is_not_overwritten(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "m"
     path.write_bytes(content)
-    (job, *_) = planned(tmp_path).jobs
+    (job, *_) = planned(tmp_path)
     with pytest.raises(WordbiasError, match=f"{path}: cannot be read .*remove this file, or name"):
         run([replace(job, output=path)])
     assert path.read_bytes() == content
@@ -329,41 +329,43 @@ def test_another_file_is_not_overwritten(content: bytes, tmp_path: Path) -> None
 @pytest.mark.filterwarnings("default")  # of clusters that start and stop
 @pytest.mark.parametrize(("cluster", "package"), [("dask", "distributed"), ("ray", "ray")])
 def test_a_cluster_trains_the_same(
-    cluster: str, package: str, trained: Plan, tmp_path: Path
+    cluster: str, package: str, trained: list[Job], tmp_path: Path
 ) -> None:
     pytest.importorskip(package, reason=f"{cluster} is one of the two clusters")
+    if "ray" in sys.modules:  # other tests may have joined a cluster, and here one is started
+        sys.modules["ray"].shutdown()
     chosen = planned(tmp_path)
-    run(chosen.jobs, workers=Workers(2, cluster))
-    for one, other in zip(trained.jobs, chosen.jobs, strict=True):
+    run(chosen, workers=Workers(2, cluster))
+    for one, other in zip(trained, chosen, strict=True):
         assert_equal(one.output, other.output)
 
 
 def test_a_cluster_that_writes_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Workers, "results", lambda *_, **__: [])
     with pytest.raises(WordbiasError, match="another folder; name an output that all machines"):
-        run(planned(tmp_path).jobs, workers=Workers(2, "dask"))
+        run(planned(tmp_path), workers=Workers(2, "dask"))
 
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_training_that_diverges_is_an_error(processes: int, tmp_path: Path) -> None:
     chosen = planned(tmp_path, (0,), rate=1e30)
     with pytest.raises(WordbiasError, match=r"^training diverged in epoch 1: the loss is nan"):
-        run(chosen.jobs, replace(RECIPE, rate=1e30), workers=Workers(processes))
-    assert not any(job.output.exists() for job in chosen.jobs)
+        run(chosen, replace(RECIPE, rate=1e30), workers=Workers(processes))
+    assert not any(job.output.exists() for job in chosen)
 
 
 def test_the_number_of_torch_threads_is_put_back(tmp_path: Path) -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        run(planned(tmp_path, epochs=1).jobs[:1], replace(RECIPE, epochs=1))
+        run(planned(tmp_path, epochs=1)[:1], replace(RECIPE, epochs=1))
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
 
 
-def test_accuracies_are_rows(trained: Plan) -> None:
-    job = trained.jobs[1]
+def test_accuracies_are_rows(trained: list[Job]) -> None:
+    job = trained[1]
     before = Model.load(job.output)
     rows = accuracy_rows(job, DATA)
     about = {"embedding": "one", "seed": 1, "epoch": before.about["best_epoch"], "better": "higher"}
@@ -391,29 +393,29 @@ def test_accuracies_are_rows(trained: Plan) -> None:
 
 def test_the_words_an_embedding_knows_are_counted(tmp_path: Path) -> None:
     part = embedding("part", 0, words=WORDS[:10])
-    chosen = plan([part], (0,), DATA, RECIPE, tmp_path)
+    chosen = plan_jobs([part], (0,), DATA, RECIPE, tmp_path)
     texts = {text for side in (DATA.pairs["train"].premises, DATA.pairs["train"].hypotheses)
              for text in side}  # fmt: skip
     tokens = [token for text in texts for token in text]
     share = sum(token in WORDS[:10] for token in tokens) / len(tokens)
-    assert chosen.known == {"part": pytest.approx(share)}
+    assert [job.known for job in chosen] == [pytest.approx(share)]
     with pytest.raises(WordbiasError, match=r"foreign has none of the .* words of the training"):
-        plan([embedding("foreign", 0, words=["x", "y"])], (0,), DATA, RECIPE, tmp_path)
+        plan_jobs([embedding("foreign", 0, words=["x", "y"])], (0,), DATA, RECIPE, tmp_path)
 
 
 def test_embeddings_that_do_not_go_together_are_named(tmp_path: Path) -> None:
     with pytest.raises(WordbiasError, match=r"^one has 8 dimensions and three 9; train them in"):
-        plan([embedding("one", 0), embedding("three", 0, 9)], (0,), DATA, RECIPE, tmp_path)
+        plan_jobs([embedding("one", 0), embedding("three", 0, 9)], (0,), DATA, RECIPE, tmp_path)
     with pytest.raises(WordbiasError, match="two embeddings are called one; models are named"):
-        plan([embedding("one", 0), embedding("one", 1)], (0,), DATA, RECIPE, tmp_path)
+        plan_jobs([embedding("one", 0), embedding("one", 1)], (0,), DATA, RECIPE, tmp_path)
 
 
 def test_a_single_model_may_have_any_name(tmp_path: Path) -> None:
-    chosen = plan([embedding("one", 0)], (3,), DATA, RECIPE, tmp_path)
-    (job,) = single(chosen, tmp_path / "m.st").jobs
+    chosen = plan_jobs([embedding("one", 0)], (3,), DATA, RECIPE, tmp_path)
+    job = replace(chosen[0], output=tmp_path / "m.st")
     assert job.output == tmp_path / "m.st"
     assert job.log == tmp_path / "m.st.log.jsonl"
-    assert job.about == chosen.jobs[0].about
+    assert job.about == chosen[0].about
 
 
 def test_words_and_their_order_decide_the_hash_of_a_vocabulary() -> None:
@@ -426,9 +428,9 @@ def test_steps_of_other_processes_are_counted(tmp_path: Path) -> None:
     file, logs = tmp_path / "steps", [tmp_path / "a", tmp_path / "b"]
     np.zeros(2, np.int64).tofile(file)
     logs[0].write_text('{"loss": 0.5, "dev": 0.25}\n{"half a li')
-    with watched(file, logs, 10):
+    with shared_progress(file, logs, 10):
         for i in (0, 1):
-            Counter(file, i).update(3)
-        Counter(file, 1).update()
+            SharedCounter(file, i).update(3)
+        SharedCounter(file, 1).update()
     assert np.fromfile(file, np.int64).tolist() == [3, 4]
-    assert [log_length(log) for log in logs] == [1, 0]
+    assert [epochs_logged(log) for log in logs] == [1, 0]

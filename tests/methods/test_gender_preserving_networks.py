@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from wordbias.methods.gender_preserving import TanhEncoder
 from wordbias.methods.gender_preserving.networks import (
     Layer,
     Networks,
+    TanhEncoder,
     by_name,
     classifier_loss,
     copied,

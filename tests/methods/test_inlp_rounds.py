@@ -16,16 +16,8 @@ from sklearn.svm import LinearSVC
 
 from wordbias import Attribute, Embedding, WordbiasError
 from wordbias.methods.classes import LabelledWords, labelled_words
-from wordbias.methods.inlp import (
-    LinearSvm,
-    Round,
-    Rounds,
-    complement,
-    information_weight,
-    learn,
-    predicted,
-    row_space,
-)
+from wordbias.methods.inlp import Round, Rounds, complement, information_weight, learn, row_space
+from wordbias.methods.linear_classifiers import LinearSvm, predicted
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

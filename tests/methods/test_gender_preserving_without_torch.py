@@ -15,11 +15,12 @@ from hypothesis.extra.numpy import arrays
 from wordbias import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.methods.fitted import Fitted
-from wordbias.methods.gender_preserving import TanhEncoder, fit
+from wordbias.methods.gender_preserving import fit
+from wordbias.methods.gender_preserving.networks import TanhEncoder
 
 MODULES = [
     "gender_preserving",
-    *(f"gender_preserving.{name}" for name in ("autoencoder", "findings", "losses", "words")),
+    *(f"gender_preserving.{name}" for name in ("networks", "words")),
 ]
 
 

@@ -11,7 +11,7 @@ from wordbias import Attribute, Embedding, WordbiasError
 from wordbias.measures.direction import find_direction
 from wordbias.measures.evaluate import evaluate
 from wordbias.measures.panel import make_panels
-from wordbias.methods.effect import fit_cautions
+from wordbias.methods.diagnosis import subspace_cautions
 from wordbias.methods.methods import fit_chain
 from wordbias.methods.misp import fit
 from wordbias.wordlists import ATTRIBUTES, WordGroups
@@ -51,7 +51,7 @@ def test_fewer_than_ten_are_refused(names: tuple[int, int]) -> None:
 def test_ten_are_enough_and_below_thirty_there_is_a_note() -> None:
     fit(_with_names(10, 10))
     for count, noted in ((10, True), (29, True), (30, False)):
-        notes = fit_cautions(
+        notes = subspace_cautions(
             _with_names(count, 100), Attribute.load(), dims=4, center=False, seed=0
         )
         said = f"group female: only {count} of 100 first names found"
@@ -64,7 +64,7 @@ def test_words_are_measured_from_two_on_with_a_note_where_they_do_not_agree() ->
     assert fit(sample, few, dims=1).subspace.dims == 1
     assert any(
         "the first component hangs on which words are in the groups" in note
-        for note in fit_cautions(sample, few, dims=1, center=False, seed=0)
+        for note in subspace_cautions(sample, few, dims=1, center=False, seed=0)
     )
     rng = np.random.default_rng(0)
     axis = np.zeros(50)
@@ -74,5 +74,6 @@ def test_words_are_measured_from_two_on_with_a_note_where_they_do_not_agree() ->
     clear = Embedding([*names[0], *names[1]], vectors)
     groups = replace(few, members=(tuple(names[0]), tuple(names[1])))
     assert not any(
-        "hangs on" in note for note in fit_cautions(clear, groups, dims=1, center=False, seed=0)
+        "hangs on" in note
+        for note in subspace_cautions(clear, groups, dims=1, center=False, seed=0)
     )

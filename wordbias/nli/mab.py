@@ -1,0 +1,322 @@
+"""Marked attribute bias: does "a person" entail "he" but not "she"? (Dawkins 2021, section 3).
+
+Every probability vector is (N, E, C), and the ideal one is (1, 0, 0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import comb
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.errors import WordbiasError
+from wordbias.measures.registry import ideal
+from wordbias.nli.test_sets import Filler, TestSet
+from wordbias.results import Row
+from wordbias.statistics import (
+    Interval,
+    PValue,
+    percentile_interval,
+    permutation_test,
+    resampled_means,
+)
+
+Float = NDArray[np.float64]
+
+MEANS = ("mab-neutral", "mab-entailment", "mab-contradiction")
+"""Measures that hold a mean (N, E, C)."""
+BIAS = ("mab-distance", "mab-error", "mab-error-per-pair")
+IDEAL = np.array([1.0, 0.0, 0.0])
+PARTITIONS = 10_000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of the permutation test, and the seed of the test and the intervals."""
+
+    draws: int = PARTITIONS
+    strict: bool = False
+    seed: int = 0
+
+
+def mab_rows(
+    test: TestSet,
+    probabilities: NDArray[np.float32],
+    subject: str,
+    settings: Settings | None = None,
+) -> list[Row]:
+    """Measure marked attribute bias: the numbers of Dawkins (2021), Tables 1, 2 and 4.
+
+    Nouns and pronouns are measured separately, as there.
+
+    Parameters
+    ----------
+    test
+        One of the three marked sets.
+    probabilities
+        (N, E, C) of each pair in the order of the set, shape ``(n, 3)``.
+    subject
+        Name of the system that made the predictions.
+    settings
+        Settings of the permutation test; the intervals draw the premises again.
+
+    Returns
+    -------
+    list of Row
+        For each `setting` (``nouns``, …): the means of each `group` (``male`` and ``female``,
+        say), the distance between them, and the error of the means and of the pairs.
+
+    Raises
+    ------
+    WordbiasError
+        If the shape does not fit the set, or the set has more than one word in its premises.
+    """
+    settings = settings or Settings()
+    return [
+        row
+        for part in _parts(test, probabilities)
+        for row in (*_mean_rows(part, subject), *_bias_rows(part, subject, settings))
+    ]
+
+
+def word_rows(test: TestSet, probabilities: NDArray[np.float32], subject: str) -> list[Row]:
+    """Measure each word of a set: mean (N, E, C), and both errors.
+
+    Parameters and errors are those of `mab_rows`.
+    """
+    rows: list[Row] = []
+    for part in _parts(test, probabilities):
+        for word, p in zip(part.words, part.p, strict=True):
+            mean = p.mean(0)
+            about = {**part.about, "group": word.group, "word": word.word, "n": len(p)}
+            rows += _means(mean, about, subject)
+            errors = (distance_to_ideal(mean), distance_to_ideal(p).mean())
+            rows += (
+                Row(subject, measure, float(value), {**about, **ideal(measure)})
+                for measure, value in zip(BIAS[1:], errors, strict=True)
+            )
+    return rows
+
+
+class _Part(NamedTuple):
+    """Words of one kind in a set, such as the nouns; probabilities of shape ``(w, t, 3)``."""
+
+    about: dict[str, Any]
+    groups: tuple[str, str]
+    words: Sequence[Filler]
+    p: Float
+
+    def side(self, group: str) -> Float:
+        """Return the probabilities of one group, shape ``(m, t, 3)``."""
+        return self.p[[word.group == group for word in self.words]]
+
+
+def _parts(test: TestSet, probabilities: NDArray[np.float32]) -> Iterator[_Part]:
+    if len(test.premises) != 1:
+        raise WordbiasError(
+            f"{test.name}: its premises are about {len(test.premises)} words; marked attribute "
+            "bias is measured on explicit, occupations or names"
+        )
+    p = by_word(probabilities, len(test.hypotheses), len(test.templates))
+    for kind in dict.fromkeys(filler.kind for filler in test.hypotheses):
+        chosen = [filler.kind == kind for filler in test.hypotheses]
+        words = [filler for filler in test.hypotheses if filler.kind == kind]
+        about = {
+            "attribute": test.attribute, "set": test.name, "setting": f"{kind}s",
+            "premises": len(test.templates),
+        }  # fmt: skip
+        yield _Part(about, test.groups, words, p[chosen])
+
+
+def _mean_rows(part: _Part, subject: str) -> Iterator[Row]:
+    for group in part.groups:
+        p = part.side(group)
+        about = {**part.about, "group": group, "n": p.shape[0] * p.shape[1]}
+        yield from _means(p.mean((0, 1)), about, subject)
+
+
+def _bias_rows(part: _Part, subject: str, settings: Settings) -> Iterator[Row]:
+    first, second = map(part.side, part.groups)
+    found = marked(first, second)
+    values = (found.distance, found.error, found.error_per_pair)
+    around = intervals(first, second, np.random.default_rng(settings.seed))
+    tested = _test(first, second, settings) if can_be_significant(len(first), len(second)) else {}
+    about = {**part.about, "n": part.p.shape[0] * part.p.shape[1]}
+    for measure, value, interval in zip(BIAS, values, around, strict=True):
+        more = tested if measure == BIAS[0] else {}
+        details = {**about, **ideal(measure), **interval._asdict(), **more}
+        yield Row(subject, measure, value, details)
+
+
+def _test(first: Float, second: Float, settings: Settings) -> dict[str, Any]:
+    words = np.concatenate([first.mean(1), second.mean(1)])  # (w, 3)
+    rng = np.random.default_rng(settings.seed)
+    found = distance_test(words, len(first), rng, draws=settings.draws, strict=settings.strict)
+    method = "exact" if found.exact else "sampled"
+    return {
+        "p": found.p, "partitions": found.partitions, "method": method, "strict": settings.strict
+    }  # fmt: skip
+
+
+def _means(mean: Float, about: dict[str, Any], subject: str) -> Iterator[Row]:
+    for measure, value in zip(MEANS, mean, strict=True):
+        yield Row(subject, measure, float(value), {**about, **ideal(measure)})
+
+
+# The mathematics, on arrays
+
+
+class Marked(NamedTuple):
+    """Bias between two groups of words.
+
+    Attributes
+    ----------
+    first, second
+        Mean probability vector of each group, shape ``(3,)``; male and female words in the paper.
+    distance
+        ``‖mean_M − mean_F‖``: what all printed tables show; eq. (2) of the paper is a quarter of
+        it. Neutral: 0.
+    error
+        ``½ Σ ‖(1, 0, 0) − mean‖`` over the two groups: what the printed tables show. Neutral: 0.
+    error_per_pair
+        Mean of ``‖(1, 0, 0) − p‖`` over the pairs, as eq. (1) says; never below `error`, for the
+        norm is convex. Neutral: 0.
+    """
+
+    first: Float
+    second: Float
+    distance: float
+    error: float
+    error_per_pair: float
+
+
+def marked(first: Float, second: Float) -> Marked:
+    """Compare two groups of words.
+
+    Parameters
+    ----------
+    first, second
+        Probabilities of each word with each template, shapes ``(m, t, 3)`` and ``(f, t, 3)``.
+    """
+    m, f = first.mean((0, 1)), second.mean((0, 1))
+    error = (distance_to_ideal(m) + distance_to_ideal(f)) / 2
+    per_pair = [distance_to_ideal(p).mean() for p in (first, second)]
+    return Marked(m, f, float(_norm(m - f)), float(error), float(np.mean(per_pair)))
+
+
+def distance_to_ideal(p: Float) -> Float:
+    """Return ``‖(1, 0, 0) − p‖`` of probability vectors ``(…, 3)``."""
+    return _norm(IDEAL - p)
+
+
+class Intervals(NamedTuple):
+    """95 % intervals of the three numbers of `Marked`."""
+
+    distance: Interval
+    error: Interval
+    error_per_pair: Interval
+
+
+def intervals(first: Float, second: Float, rng: np.random.Generator) -> Intervals:
+    """Bootstrap over templates: the words are fixed, the sentences a sample.
+
+    A distance is never negative and its interval never holds 0; whether groups of words differ at
+    all is tested by `distance_test`.
+    """
+    m, f = first.mean(0), second.mean(0)  # (t, 3)
+    norms = [distance_to_ideal(p).mean(0)[:, None] for p in (first, second)]
+    drawn = resampled_means(np.concatenate([m, f, *norms], axis=1), rng)  # (b, 8)
+    m, f = drawn[:, :3], drawn[:, 3:6]
+    error = (distance_to_ideal(m) + distance_to_ideal(f)) / 2
+    samples = (_norm(m - f), error, drawn[:, 6:].mean(1))
+    return Intervals(*(percentile_interval(values) for values in samples))
+
+
+def distance_test(
+    words: Float,
+    first: int,
+    rng: np.random.Generator,
+    *,
+    draws: int = PARTITIONS,
+    strict: bool = False,
+) -> PValue:
+    """Test whether words grouped at random are as distant as the two groups are.
+
+    If there are at most `draws` partitions into groups of the same sizes, all of them are counted
+    and p = #{d* ≥ d} / N, the observed one among them. Otherwise `draws` of them are drawn and
+    p = (1 + #{d* ≥ d}) / (1 + N). The words are sorted first, so that p does not
+    depend on their order in a group.
+
+    Parameters
+    ----------
+    words
+        Mean probability vector of each word, shape ``(n, 3)``, those of one group first.
+    first
+        Number of words of that group.
+    strict
+        Compute the published ``#{d* > d} / N``, which can be 0.
+
+    Raises
+    ------
+    WordbiasError
+        If a group is empty.
+    """
+    n = len(words)
+    if not 0 < first < n:
+        raise WordbiasError(f"expected words of both groups, found {first} and {n - first}")
+    total = words.sum(0)
+
+    def distance(sums: Float) -> Float:
+        """Return the distance of the means of both groups, from sums over the first one."""
+        return _norm(sums / first - (total - sums) / (n - first))
+
+    return permutation_test(
+        words[np.lexsort(words.T)],
+        first,
+        distance,
+        float(distance(words[:first].sum(0))),
+        rng,
+        samples=draws,
+        max_exact=draws,
+        strict=strict,
+    )
+
+
+def can_be_significant(first: int, second: int, level: float = 0.05) -> bool:
+    """Return whether a permutation test of so many words can reach a level at all.
+
+    If the groups have one size, a partition and its mirror image have the same distance.
+    """
+    equal = 2 if first == second else 1
+    return equal / comb(first + second, first) <= level
+
+
+def by_word(probabilities: NDArray[np.float32], words: int, templates: int) -> Float:
+    """Arrange the probabilities of a test set by word and template, shape ``(w, t, 3)``.
+
+    Parameters
+    ----------
+    probabilities
+        (N, E, C) of each pair in the order of the set, shape ``(w · t, 3)``.
+
+    Raises
+    ------
+    WordbiasError
+        If the shape does not fit.
+    """
+    p = np.asarray(probabilities, np.float64)
+    if p.shape != (words * templates, 3):
+        raise WordbiasError(
+            f"expected probabilities of shape ({words * templates}, 3), one row a pair, "
+            f"got {p.shape}"
+        )
+    return p.reshape(words, templates, 3)
+
+
+def _norm(x: Float) -> Float:
+    length: Float = np.sqrt(np.einsum("...i,...i->...", x, x))
+    return length
