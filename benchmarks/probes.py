@@ -29,12 +29,12 @@ START = """
 import json, sys, time
 import numpy as np
 from wordbias.progress import set_quiet
-from wordbias.threads import set_threads, threads
+from wordbias.devices import set_threads, threads
 set_quiet(True)
 probe, vectors, column, layers, seeds, count = sys.argv[1:7]
 layers, seeds, count = int(layers), int(seeds), int(count)
 if vectors:
-    from wordbias.probes.reading import load_vectors
+    from wordbias.probes.inputs import load_vectors
     found = load_vectors(vectors)
     y = found.column(column).codes.astype(np.intp)
     x = np.array(found.vectors[-layers:])
@@ -47,9 +47,9 @@ else:
 OURS = (
     START
     + """
-from wordbias.probes.examples import Examples
-from wordbias.probes.online import online_codes
-from wordbias.probes.recipe import Recipe
+from wordbias.probes.inputs import Examples
+from wordbias.probes.mdl import online_codes
+from wordbias.probes.jobs import Recipe
 set_threads(count or None)
 if probe == "mlp":
     import torch
@@ -67,7 +67,7 @@ PEER = (
     + """
 import math, torch
 from torch import nn
-from wordbias.probes.schedule import FRACTIONS, block_ends
+from wordbias.probes.mdl import FRACTIONS, block_ends
 torch.set_num_threads(count or threads())
 d, k = x.shape[2], len(set(y.tolist()))
 def make():

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from wordbias.outcomes.confusion import Confusion
-from wordbias.outcomes.measure import fairness_rows
+from wordbias.outcomes.fairness import fairness_rows
 from wordbias.results import FORMATS
 
 Run = Callable[..., Any]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from safetensors.numpy import load_file
 
-from wordbias.contextual.sentence_pairs import load_text_pairs
+from wordbias.contextual.labelled_pairs import load_inferences
 from wordbias.formats.files import locked
 from wordbias.nli.hugging_face import Classifier
 from wordbias.pretrained import silent
@@ -99,7 +99,7 @@ def test_nli_and_what_reads_it(cli: Cli, encoder: str, nli: Path, tmp_path: Path
     config = json.loads((output / "config.json").read_text())
     assert config["label2id"] == {"neutral": 0, "entailment": 1, "contradiction": 2}
     judged = Classifier.load(output, device="cpu")
-    pairs = load_text_pairs(nli)
+    pairs = load_inferences(nli)
     found = judged.probabilities(pairs.pairs).argmax(1)
     assert (found == pairs.labels).mean() == row["value"]
 

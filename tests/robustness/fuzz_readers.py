@@ -160,9 +160,9 @@ def header(path: Path) -> tuple[dict[str, Any], bytes]:
 
 
 def lines_of_study(path: Path) -> Any:
-    from wordbias.biographies.result_file import Lines
+    from wordbias.biographies.experiment import ResultFile
 
-    return Lines.open(path, {"rate": 0.1})
+    return ResultFile.open(path, {"rate": 0.1})
 
 
 def cached(path: Path) -> Any:
@@ -184,7 +184,7 @@ def cached(path: Path) -> Any:
 
 def unfinished(path: Path) -> Any:
     from wordbias.probes.representations import stored_provenance
-    from wordbias.probes.unfinished import noted
+    from wordbias.probes.resume import noted
 
     return stored_provenance(path) if path.suffix == ".unfinished" else noted(path, 1000)
 
@@ -202,15 +202,15 @@ def kept_rows(path: Path) -> Any:
 
 
 load = call("formats:load", cache=False)
-vectors = call("probes.inputs:load_vectors")
-adapter = call("contextual.adapters:read_adapter")
+vectors = call("probes.reading:load_vectors")
+adapter = call("contextual.adapters:Adapter.load")
 transform = call("methods.storage:load_chain")
 nli_model = call("nli.files:Model.load")
 texts = call("probes.texts:load_texts")
-columns = call("outcomes.predictions:load_columns", ["y", "p", "g"])
+columns = call("outcomes.inputs:load_columns", ["y", "p", "g"])
 pairs = call("nli.pairs:load_pairs")
-text_pairs = call("contextual.sentence_pairs:load_text_pairs")
-stereoset = call("contextual.stereoset.published:load_stereoset")
+text_pairs = call("contextual.labelled_pairs:load_inferences")
+stereoset = call("contextual.stereoset.stereoset:load_stereoset")
 stereoset_tables = call("contextual.stereoset.evaluate:load_data")
 quality = call("word_tasks.sets:read_set")
 attribute = call("wordlists.groups:load_attribute")
@@ -230,7 +230,7 @@ comparison: Any = call("comparison:read")
 
 def labelled(task: str) -> Read:
     def read(path: Path) -> Any:
-        from wordbias.contextual.fine_tuning.pairs import load_labelled
+        from wordbias.contextual.labelled_pairs import load_labelled
 
         return load_labelled(task, path)
 
@@ -354,7 +354,9 @@ READERS = [
         seeds.packed(seeds.SENTENCES),
         every("probes.ceat.sentences:read_sentences"),
     ),
-    Reader("running text", "s.txt", seeds.SENTENCES, every("contextual.sent_debias:lines_of")),
+    Reader(
+        "running text", "s.txt", seeds.SENTENCES, every("contextual.sent_debias:read_sentences")
+    ),
     Reader("sentence pairs", "p.txt", seeds.SENTENCE_PAIRS, sentence_pairs),
     Reader("sentence pairs in TOML", "p.toml", seeds.SENTENCE_PAIRS_TOML, sentence_pairs),
     Reader("labels", "l.txt", b"F\nM\nF\n", call("probes.inputs:read_labels")),

@@ -88,7 +88,7 @@ class _Fractions(ParamType):
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> str | tuple[float, ...]:
         """Return the name, or shares for percentages such as ``2,10,100``."""
-        from wordbias.probes.schedule import FRACTIONS, check_fractions
+        from wordbias.probes.mdl import FRACTIONS, check_fractions
 
         text = str(value)
         if text in FRACTIONS:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from wordbias.biographies.data import Biographies, load_biographies
-from wordbias.biographies.plan import FROZEN, HEAD, WHOLE
-from wordbias.biographies.summary import summary_rows
+from wordbias.biographies.data import Biographies, load_biographies, sample
+from wordbias.biographies.summary import Summary
 from wordbias.biographies.synthetic import synthetic
 from wordbias.calls import note, path_of, public
 from wordbias.errors import UsageError, WordbiasError, need
 from wordbias.formats.files import check_output_folder, refuse_same
 from wordbias.functions.bios_tables import closing, heading, tables, women_by_class
 from wordbias.functions.checks import seeds_of
-from wordbias.outcomes.confusion import load_shares, shares_for
-from wordbias.outcomes.predictions import Frame
+from wordbias.outcomes.inputs import Frame, load_shares, shares_for
 from wordbias.pretrained import ModelLike, in_folder
 from wordbias.probes.ceat.association import DRAWS
 from wordbias.probes.ceat.sentences import find_sentences, read_sentences
@@ -205,30 +203,33 @@ def bios(
     if column is not None and path_of(sentences) is None:
         raise WordbiasError("--column names a column of --sentences; give that file too")
     order = seeds_of(seeds)
-    _check_settings(max_tokens, draws)
-    _check_files(output, plot, keep_models, data=data, sentences=sentences, shares=shares)
+    numbers = {"--max-tokens": (max_tokens, 3), "--draws": (draws, 2)}
+    _check_early(numbers, output, plot, keep_models, data=data, sentences=sentences, shares=shares)
     columns = {"text": text, "label": label, "gender": gender, "split": split, "name": name}
     people = _people(data, {**columns, "female": female}, skip_bad, limit)
     need("torch", extra="contextual", purpose="The occupation experiment")
-    from wordbias.biographies.encoding import Reading
+    from wordbias.biographies.encoding import EncodingSettings
     from wordbias.biographies.experiment import run
-    from wordbias.biographies.plan import Plan
+    from wordbias.biographies.plan import FROZEN, HEAD, WHOLE, Plan
 
     recipe = (FROZEN if frozen else WHOLE).with_changes(
         epochs=epochs, rate=rate, batch=batch, every=every
     )
     retraining = (FROZEN if frozen else HEAD).with_changes(epochs=retrain_epochs, rate=retrain_rate)
-    with _folder(output) as folder, in_folder(model) as encoder:
+    kept = (
+        tempfile.TemporaryDirectory(prefix="wordbias-") if output is None else nullcontext(output)
+    )
+    with kept as folder, in_folder(model) as encoder:
         plan = Plan(
             people,
             encoder,
-            folder,
+            Path(folder),
             tuple(strategies),
             tuple(order),
             frozen,
             recipe.as_published() if as_published else recipe,
             retraining.as_published() if as_published else retraining,
-            Reading(max_tokens, pooling, precision == "bfloat16", device),
+            EncodingSettings(max_tokens, pooling, precision == "bfloat16", device),
             baselines,
             draws=draws,
             balanced_probe=balanced_probe,
@@ -265,30 +266,28 @@ def bios(
         "women": women_by_class(people),
         "dropped": people.dropped,
     }
+    summary = Summary.of(rows, correct=holm)
     return Report(
         inputs={"biographies": facts, "model": {"path": called}},
-        rows=[*rows, *summary_rows(rows, correct=holm)],
-        tables=tables(rows, frozen=frozen, correct=holm),
+        rows=[*rows, *summary.rows()],
+        tables=tables(summary, frozen=frozen),
         heading=heading(people, called),
-        closing=[*closing(rows), *([] if figure is None else [f"Drawn: {figure}."])],
+        closing=[*closing(summary), *([] if figure is None else [f"Drawn: {figure}."])],
         seed=order[0],
     )
 
 
-def _check_settings(max_tokens: int, draws: int) -> None:
-    """Refuse what the command line does not take either."""
-    for option, given, least in (("--max-tokens", max_tokens, 3), ("--draws", draws, 2)):
-        if given < least:
-            raise UsageError(f"{option}: expected {least} or more, got {given}")
-
-
-def _check_files(
+def _check_early(
+    numbers: Mapping[str, tuple[int, int]],
     output: str | os.PathLike[str] | None,
     plot: str | os.PathLike[str] | None,
     keep_models: bool,
     **read: object,
 ) -> None:
-    """Refuse early what would fail after the work."""
+    """Refuse numbers below their least, and files that could not be written after the work."""
+    for option, (given, least) in numbers.items():
+        if given < least:
+            raise UsageError(f"{option}: expected {least} or more, got {given}")
     figure = path_of(plot)
     if figure is not None:
         from wordbias.pages.plots import check_plot
@@ -308,7 +307,7 @@ def _people(
     skip_bad: bool,
     limit: int | None,
 ) -> Biographies:
-    """Read the biographies, or make synthetic ones; draw some of them if there is a limit."""
+    """Read the biographies, or make up some; draw a sample of them if there is a limit."""
     if isinstance(data, Biographies) or data is None:
         if any(columns.values()):
             raise WordbiasError(
@@ -323,19 +322,4 @@ def _people(
     else:
         kind = type(data).__name__
         raise WordbiasError(f"--data: expected a file, a pandas frame or Biographies, found {kind}")
-    if limit is None:
-        return found
-    need("torch", extra="contextual", purpose="The occupation experiment")
-    from wordbias.biographies.plan import drawn
-
-    return drawn(found, limit)
-
-
-@contextmanager
-def _folder(output: str | os.PathLike[str] | None) -> Iterator[Path]:
-    """Yield the folder of results, by default a temporary one."""
-    if output is not None:
-        yield Path(output)
-        return
-    with tempfile.TemporaryDirectory(prefix="wordbias-") as made:
-        yield Path(made)
+    return found if limit is None else sample(found, limit)

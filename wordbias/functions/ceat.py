@@ -11,19 +11,13 @@ from typing import Any, cast
 from wordbias.calls import note, public
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.files import check_writable, refuse_same
-from wordbias.functions.encode import beside_modules
+from wordbias.functions.encode import notes_on_modules
 from wordbias.functions.inputs import path_of
 from wordbias.functions.tables import p_value
 from wordbias.pretrained import ModelLike
 from wordbias.probes.ceat.association import DRAWS, Variance
-from wordbias.probes.ceat.contexts import (
-    AS_PUBLISHED,
-    Reading,
-    check_words,
-    encode_contexts,
-    swapped,
-)
-from wordbias.probes.ceat.measure import Settings
+from wordbias.probes.ceat.contexts import AS_PUBLISHED, ContextSettings, encode_contexts
+from wordbias.probes.ceat.measure import Settings, check_words, swapped
 from wordbias.probes.ceat.measure import ceat as measured
 from wordbias.probes.ceat.sentences import (
     PER_WORD,
@@ -191,7 +185,7 @@ def ceat(
     path = path_of(model)
     notes: list[str] = []
     if isinstance(model, Representations) or (path is not None and Path(path).is_file()):
-        found = _saved(model if isinstance(model, Representations) else str(path), given)
+        found = _open_vectors(model if isinstance(model, Representations) else str(path), given)
         about = {"path": path} if path is not None else {}
         inputs = {"vectors": {**about, "texts": len(found), "dim": found.dim, **found.about}}
         chosen = which_layers(layers, found.layers)
@@ -208,15 +202,15 @@ def ceat(
             refuse_same({"--save": save}, {"--sentences": file, "--stimuli": path_of(stimuli)})
         read = _find(queries, path_of(stimuli), sentences, column, per_word, min_sentences, seed)
         encoder = Encoder.load(model, device=device, precision=precision, random_init=random_init)
-        usual = AS_PUBLISHED if as_published else Reading()
+        default = AS_PUBLISHED if as_published else ContextSettings()
         encoded = encode_contexts(
             encoder,
             read,
-            Reading(
+            ContextSettings(
                 which_layers(layers, range(encoder.layers + 1), "last"),
-                usual.subword if subword is None else subword,
-                usual.special_tokens if special_tokens is None else special_tokens,
-                usual.window if window is None else window,
+                default.subword if subword is None else subword,
+                default.special_tokens if special_tokens is None else special_tokens,
+                default.window if window is None else window,
                 max_length,
             ),
         )
@@ -224,7 +218,7 @@ def ceat(
         chosen = found.layers
         if save is not None:
             found.save(save)
-        notes += [*encoder.notes, *beside_modules(encoder, found.about["modules"])]
+        notes += [*encoder.notes, *notes_on_modules(encoder, found.about["modules"])]
         notes += _left_out(read, encoded.lost, encoded.truncated, file or "sentences")
         for line in notes:
             note(line, reported=True)
@@ -259,14 +253,14 @@ def ceat(
 
 
 def _queries(stimuli: QueriesLike) -> tuple[Query, ...]:
-    """Return the queries of a file or of WEAT, or make queries of the words that are given."""
+    """Return the queries of a file or of WEAT, or queries of given words."""
     if isinstance(stimuli, (str, os.PathLike)):
         return choose_stimuli(os.fspath(stimuli))
     several = [stimuli] if isinstance(stimuli, (int, Query, Mapping)) else list(stimuli)
     return tuple(query for one in several for query in as_queries(one))
 
 
-def _saved(source: Representations | str, given: Sequence[str]) -> Representations:
+def _open_vectors(source: Representations | str, given: Sequence[str]) -> Representations:
     """Return vectors of words in context, as they are or from their file."""
     if given:
         what = f"{source}: is a file of vectors" if isinstance(source, str) else repr(source)
@@ -307,41 +301,47 @@ def _find(
 
 
 def _left_out(sentences: Sentences, lost: int, truncated: int, name: str) -> list[str]:
-    """Say which words no sentence has, and what was cut."""
+    """Return notes on words without sentences, and on sentences that were cut."""
     absent = sum(not found for found in sentences.contexts.values())
-    said = []
+    notes = []
     if absent:
-        said.append(f"{name}: no sentence has {absent} of {len(sentences.contexts)} words")
+        notes.append(f"{name}: no sentence has {absent} of {len(sentences.contexts)} words")
     if lost:
-        said.append(
+        notes.append(
             f"{how_many(lost, 'context')} left out: the word was cut off with the end of a "
             "sentence too long for the model"
         )
     if truncated:
-        said.append(f"{how_many(truncated, 'sentence')} cut after the word")
-    return said
+        notes.append(f"{how_many(truncated, 'sentence')} cut behind the word")
+    return notes
+
+
+# tables
 
 
 def _effects_table(subject: str, rows: Sequence[Row], queries: Sequence[Query]) -> Table:
-    """Make a line for each query and layer: combined effect, interval, words and sentences."""
-    words = {query.name: _words(query) for query in queries}
+    """Return a table of combined effects, intervals, words and sentences by query and layer."""
+    words = {}
+    for query in queries:
+        x, y, a, b = query.names
+        words[query.name] = f"{x}/{y} × {a}/{b}"
     heads = ["X/Y × A/B", "effect", "95 %, sentences", "", "words", "sentences"]
     cells = [_effect_cells(row, words[row.details["set"]]) for row in rows]
     title = f"CEAT of {subject}{_one_layer(rows)}: combined effect sizes"
-    return _with_places(rows, Table(title, heads, cells, _reasons(rows)))
+    return _with_query_and_layer(rows, Table(title, heads, cells, _reasons(rows)))
 
 
 def _draws_table(rows: Sequence[Row]) -> Table:
-    """Make a line for each query and layer: spread of the samples, and p, which falls with them."""
+    """Return a table of the spread of the draws, and of p, by query and layer."""
     measured = [row for row in rows if row.value is not None]
     heads = ["draws", "mean", "sd", "middle 95 %", "above 0", "se", "p, one-sided", "two-sided"]
     cells = [_draw_cells(row.details) for row in measured]
     title = f"The draws{_one_layer(rows)}, and p of the random-effects model"
-    return _with_places(measured, Table(title, heads, cells, _P_SHRINKS))
+    return _with_query_and_layer(measured, Table(title, heads, cells, _P_SHRINKS))
 
 
 def _words_lines(rows: Sequence[Row]) -> list[str]:
-    """Name for every query measured the words that are missing or have few sentences."""
+    """Return a line for each query on the words that are missing or have few sentences."""
     first: dict[str, Row] = {}
     for row in rows:
         first.setdefault(row.details["set"], row)
@@ -364,8 +364,8 @@ def _few_words(about: Mapping[str, Any]) -> str:
     return "; ".join(parts)
 
 
-def _with_places(rows: Sequence[Row], table: Table) -> Table:
-    """Begin each line with its stimuli, and its layer if there are several."""
+def _with_query_and_layer(rows: Sequence[Row], table: Table) -> Table:
+    """Add columns for the stimuli, and for the layer where there are several."""
     columns, places = ["stimuli"], [[row.details["set"]] for row in rows]
     if not _one_layer(rows):
         columns.append("layer")
@@ -382,24 +382,24 @@ def _one_layer(rows: Sequence[Row]) -> str:
 
 
 def _reasons(rows: Sequence[Row]) -> str:
-    """Give each reason once, with its stimuli and layers."""
+    """Return each reason once, with its stimuli and layers."""
     found: dict[str, dict[str, list[str]]] = {}
     for row in rows:
         if reason := _reason(row):
             places = found.setdefault(reason, {}).setdefault(row.details["set"], [])
             places.append(str(row.details["layer"]))
-    return ". ".join(
-        f"{'; '.join(_where(name, layers) for name, layers in places.items())}: {reason}"
-        for reason, places in found.items()
-    )
-
-
-def _where(name: str, layers: Sequence[str]) -> str:
-    return f"{name}, layer{'s' * (len(layers) > 1)} {', '.join(layers)}"
+    lines = []
+    for reason, of_reason in found.items():
+        where = "; ".join(
+            f"{name}, layer{'s' * (len(layers) > 1)} {', '.join(layers)}"
+            for name, layers in of_reason.items()
+        )
+        lines.append(f"{where}: {reason}")
+    return ". ".join(lines)
 
 
 def _reason(row: Row) -> str:
-    """Return why there is no value, without the remedy, or why no interval."""
+    """Return why there is no value, without the remedy, or why there is no interval."""
     if row.value is None:
         return str(row.details["reason"]).partition("; ")[0]
     why = str(row.details.get("interval_reason", ""))
@@ -428,8 +428,7 @@ def _draw_cells(about: Mapping[str, Any]) -> list[str]:
         f"{number(about['draws_low'], 2)} … {number(about['draws_high'], 2)}",
         f"{100 * about['draws_above_0']:.1f} %",
         number(about["random_effects_se"], 4),
-        _p(about["p"]),
-        _p(about["p_two_sided"]),
+        *(p_value(p) if p else "< 1e-300" for p in (about["p"], about["p_two_sided"])),
     ]
 
 
@@ -437,11 +436,6 @@ def _size(effect: float | None) -> str:
     if effect is None or abs(effect) <= _MEDIUM:
         return ""
     return "large" if abs(effect) > _LARGE else "medium"
-
-
-def _words(query: Query) -> str:
-    x, y, a, b = query.names
-    return f"{x}/{y} × {a}/{b}"
 
 
 def _counted(counts: Mapping[str, int]) -> str:
@@ -453,7 +447,3 @@ def _counted(counts: Mapping[str, int]) -> str:
 def _listed(words: Sequence[str]) -> str:
     more = [f"and {len(words) - _SHOWN} more"] * (len(words) > _SHOWN)
     return ", ".join([*words[:_SHOWN], *more])
-
-
-def _p(p: float) -> str:
-    return p_value(p) if p else "< 1e-300"

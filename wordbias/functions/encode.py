@@ -14,7 +14,7 @@ from wordbias.formats.files import refuse_same
 from wordbias.functions.inputs import path_of
 from wordbias.pretrained import ModelLike
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import BATCH_TOKENS, Settings, Work
+from wordbias.probes.encoding import BATCH_TOKENS, EncodingJob, Settings
 from wordbias.probes.representations import (
     Layers,
     Representations,
@@ -22,8 +22,8 @@ from wordbias.probes.representations import (
     provenance,
     which_layers,
 )
+from wordbias.probes.resume import check_target, encode_to
 from wordbias.probes.texts import DISTINCT, Choice, Texts, TextsLike, load_texts
-from wordbias.probes.unfinished import check_target, encode_to
 from wordbias.rendering import Table, how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
@@ -164,23 +164,23 @@ def encode(
         special_tokens,
         max_length,
     )
-    work = Work.of(encoder, given.texts, given.spans, settings)
-    if lost := work.lost():
+    job = EncodingJob.of(encoder, given.texts, given.spans, settings)
+    if lost := job.lost():
         given = given.without({i: f"its word {why}" for i, why in lost.items()}, skip_bad)
-        work = Work.of(encoder, given.texts, given.spans, settings)
-    for said in _cautions(given, work):
-        note(said)
-    about = provenance(work, Path(given.name).name, given.sha256())
+        job = EncodingJob.of(encoder, given.texts, given.spans, settings)
+    for line in _notes(given, job):
+        note(line)
+    about = provenance(job, Path(given.name).name, given.sha256())
     if output is None:
         start = time.perf_counter()
-        vectors = work.vectors(batch_tokens)
-        encoded, before, seconds = len(work.order), 0, time.perf_counter() - start
+        vectors = job.vectors(batch_tokens)
+        encoded, before, seconds = len(job.order), 0, time.perf_counter() - start
         found = Representations(
-            vectors, work.settings.layers or (), given.columns, about, Path(encoder.name).name
+            vectors, job.settings.layers or (), given.columns, about, Path(encoder.name).name
         )
     else:
         try:
-            done = encode_to(output, work, given.columns, about, batch_tokens=batch_tokens)
+            done = encode_to(output, job, given.columns, about, batch_tokens=batch_tokens)
         except KeyboardInterrupt:
             raise Interrupted("the same command resumes where it stopped") from None
         encoded, before, seconds = done.encoded, done.before, done.seconds
@@ -191,10 +191,10 @@ def encode(
         encoded / seconds if encoded else None,
         {
             "n": len(given),
-            "distinct": len(work.order),
-            **work.settings.to_dict(),
-            "dim": work.shape[-1],
-            "truncated": work.truncated,
+            "distinct": len(job.order),
+            **job.settings.to_dict(),
+            "dim": job.shape[-1],
+            "truncated": job.truncated,
             "dropped": given.dropped,
             "columns": {name: len(column.values) for name, column in given.columns.items()},
             "encoded": encoded,
@@ -223,29 +223,29 @@ def encode(
     return replace(found, report=report)
 
 
-def _cautions(texts: Texts, work: Work) -> list[str]:
-    """Say what was left out, dropped or cut, and which vectors are not what one may expect."""
-    said = []
+def _notes(texts: Texts, job: EncodingJob) -> list[str]:
+    """Note what was left out, dropped or cut, and where vectors differ from what one may expect."""
+    notes = []
     if texts.left_out:
-        said.append(
-            f"{texts.name}: columns left out, with more than {DISTINCT:,} values: "
-            f"{', '.join(texts.left_out)}; choose columns with --keep"
+        notes.append(
+            f"{texts.name}: not kept, for they have more than {DISTINCT:,} values: "
+            f"{', '.join(texts.left_out)}; --keep names what to keep"
         )
     if texts.dropped:
-        said.append(f"{how_many(texts.dropped, 'row')} dropped, the first: {texts.problem}")
-    said += [*work.encoder.notes, *_pooled_otherwise(work.encoder, work.settings)]
-    if work.truncated:
-        said.append(
-            f"cut to {work.settings.max_length} tokens: {work.truncated} of "
+        notes.append(f"{how_many(texts.dropped, 'row')} dropped, the first: {texts.problem}")
+    notes += [*job.encoder.notes, *_pooling_notes(job.encoder, job.settings)]
+    if job.truncated:
+        notes.append(
+            f"cut to {job.settings.max_length} tokens: {job.truncated} of "
             f"{how_many(len(texts), 'text')}"
         )
-    return said
+    return notes
 
 
-def _pooled_otherwise(encoder: Encoder, settings: Settings) -> list[str]:
-    """Say how a vector differs from that of a sentence-transformers folder's own pooling."""
+def _pooling_notes(encoder: Encoder, settings: Settings) -> list[str]:
+    """Note where a vector is not the one that a sentence-transformers folder describes."""
     if settings.pooling == "word":
-        return beside_modules(encoder, settings.modules)
+        return notes_on_modules(encoder, settings.modules)
     if encoder.sentence is None or settings.modules:
         return []
     prompt = encoder.sentence.prompt
@@ -258,8 +258,8 @@ def _pooled_otherwise(encoder: Encoder, settings: Settings) -> list[str]:
     ]
 
 
-def beside_modules(encoder: Encoder, followed: Sequence[str]) -> list[str]:
-    """Say if the vectors of words do not go through a folder's modules, which do not fit."""
+def notes_on_modules(encoder: Encoder, followed: Sequence[str]) -> list[str]:
+    """Note where the vectors of words do not go through a folder's modules, which do not fit."""
     if encoder.sentence is None or not encoder.sentence.steps or followed:
         return []
     return [
@@ -289,12 +289,12 @@ def _table(row: Row) -> Table:
         prompt = f", after the prompt {about['prompt']!r}" if about["prompt"] else ""
         followed = f"As its folder says: {' → '.join(about['modules'])}{prompt}. "
     kept = ", ".join(f"{name} ({count})" for name, count in about["columns"].items())
-    said = f"{about['distinct']:,} distinct texts; columns kept (values): {kept or 'none'}."
-    return Table(f"Representations by {row.subject}", columns, [cells], followed + said)
+    counts = f"{about['distinct']:,} distinct texts; columns kept (values): {kept or 'none'}."
+    return Table(f"Representations by {row.subject}", columns, [cells], followed + counts)
 
 
 def _closing(row: Row) -> str:
-    """Say what is in the file, and how much of it an earlier call wrote."""
+    """Return the line on the file that was written, or was complete before."""
     about = row.details
     if about["file"] is None:
         return "Nothing written; -o FILE writes the vectors."

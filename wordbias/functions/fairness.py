@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from wordbias.calls import is_given, path_of, public
 from wordbias.errors import UsageError
-from wordbias.outcomes.confusion import Confusion, listed, load_shares, shares_for, shares_of
-from wordbias.outcomes.measure import (
+from wordbias.outcomes.confusion import Confusion, listed
+from wordbias.outcomes.fairness import (
     ACCURACY,
     ALL,
     CORRELATION,
@@ -22,8 +22,18 @@ from wordbias.outcomes.measure import (
     SUM,
     fairness_rows,
 )
-from wordbias.outcomes.metrics import LabelledFrame, Settings, load_costs
-from wordbias.outcomes.predictions import Columns, Examples, is_table, load_columns
+from wordbias.outcomes.inputs import (
+    Columns,
+    Examples,
+    LabelledFrame,
+    is_table,
+    load_columns,
+    load_costs,
+    load_shares,
+    shares_for,
+    shares_of,
+)
+from wordbias.outcomes.metrics import Settings
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
 from wordbias.statistics import SAMPLES

@@ -1,4 +1,4 @@
-"""Training of a classification head on an encoder: inference, or next sentence."""
+"""Fine-tuning of an encoder for natural language inference or next-sentence prediction."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from wordbias.calls import public
-from wordbias.contextual.fine_tuning.pairs import TASKS, load_labelled
 from wordbias.contextual.fine_tuning.train import HEAD_ONLY, WHOLE
+from wordbias.contextual.labelled_pairs import TASKS, load_labelled
 from wordbias.errors import need
 from wordbias.functions.checks import check_choice, check_number, path_named
 from wordbias.functions.inputs import Written
@@ -117,15 +117,14 @@ def fine_tune(
     check_number("--rate", rate, 0, above=True)
     check_number("--warmup", warmup, 0, 1)
     need("torch", extra="contextual", purpose=_PURPOSE)
-    from wordbias.contextual.fine_tuning import distributed
-    from wordbias.contextual.fine_tuning import fine_tune as running
-    from wordbias.contextual.fine_tuning import fine_tune as storing
+    from wordbias.contextual.fine_tuning import fine_tune as tuning
+    from wordbias.contextual.fine_tuning.distributed import launched
 
-    count, rank = distributed.launched()
+    count, rank = launched()
     if rank:
         set_quiet(True)
     folder = os.fspath(output)
-    storing.check_folder(folder)
+    tuning.check_folder(folder)
     data = load_labelled(task, _pairs("--train", train, task), seed).head(limit)
     judged = load_labelled(task, _pairs("--dev", dev, task), seed)
     recipe = (HEAD_ONLY if head_only else WHOLE).with_changes(
@@ -138,8 +137,8 @@ def fine_tune(
         seed=seed,
         half=is_half(precision),
     )
-    before = storing.is_finished(folder)
-    tuned, headed = running.run(task, model, data, judged, recipe, folder, device)
+    before = tuning.is_finished(folder)
+    tuned, headed = tuning.fine_tune(task, model, data, judged, recipe, folder, device)
     low, high = wilson(tuned.accuracy, len(judged))
     row = Row(
         Path(folder).name,
@@ -185,7 +184,7 @@ def _pairs(option: str, given: PairsLike, task: str) -> PairsLike:
 
 
 def tells() -> bool:
-    """Say whether this is the first of the processes that train together; only it prints."""
+    """Return whether this is the first of the processes that train together, which prints."""
     from wordbias.contextual.fine_tuning.distributed import launched
 
     return launched()[1] == 0

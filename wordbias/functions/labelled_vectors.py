@@ -1,4 +1,4 @@
-"""Labelled vectors as a probe takes them: files, arrays, representations, words."""
+"""Vectors with labels as arguments of `probe`: files, arrays, representations, embeddings."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ VectorsLike = EmbeddingLike | Representations | NDArray[Any]
 """Representations, an array of shape ``(n, d)`` or ``(L, n, d)``, an embedding, or their file."""
 ManyVectorsLike = VectorsLike | Sequence[VectorsLike] | Mapping[str, VectorsLike] | None
 CellsLike = str | os.PathLike[str] | Column | Iterable[object]
-"""A column's name, a file with a line per example, or a value for each example."""
+"""A column's name, a file with one line for each example, or a value for each example."""
 
 _NAMED = 5
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """Vectors with their labels, further columns and descriptions.
+    """Vectors and labels, with the other columns of the examples.
 
     Attributes
     ----------
     examples
-        The vectors and labels to probe.
+        Vectors and labels.
     columns
-        Columns with a value for each example, by name.
+        Columns of the examples, by name.
     described
         Description for people.
     info
@@ -61,7 +61,7 @@ class Labelled:
 
     @property
     def notes(self) -> list[str]:
-        """Say which classes occur once."""
+        """Note on the classes that occur once, if there are any."""
         rare = [] if "random" in self.info else self.examples.rare()
         if not rare:
             return []
@@ -74,11 +74,11 @@ class Labelled:
 
     @property
     def one_layer(self) -> bool:
-        """Say whether there is only one layer, without a number."""
+        """True if the vectors have no layers."""
         return len(self.examples.layers) == 1 and "layers" not in self.info
 
     def column(self, option: str, given: CellsLike) -> Column:
-        """Return the column, the lines of the file or the values that an option gives."""
+        """Return the values of an option: a column, the lines of a file, or given values."""
         name, count = self.examples.name, len(self.examples)
         found = _column(option, given, name, self.columns)
         if len(found.codes) != count:
@@ -90,11 +90,11 @@ class Labelled:
         return found
 
     def codes(self, option: str, given: CellsLike | None) -> NDArray[np.intp] | None:
-        """Return a code for each example of what an option gives."""
+        """Return the values of an option as a code for each example."""
         return None if given is None else self.column(option, given).codes.astype(np.intp)
 
     def places(self, option: str, given: CellsLike) -> NDArray[np.intp]:
-        """Return the examples for which ``COLUMN=VALUE`` or a mask holds: some of them, not all."""
+        """Return the places of examples by ``COLUMN=VALUE`` or a mask: some of them, not all."""
         spec = path_of(given)
         if spec is None:
             mask = np.asarray(list(given) if isinstance(given, Iterable) else given)
@@ -123,12 +123,12 @@ class Labelled:
         like = replace(e, vectors=random_vectors(e.vectors, seed), name=name)
         described = f"normal vectors of the same shape and scale, seed {seed}"
         info = {"random": True, "like": e.name, "seed": seed}
-        info |= {key: self.info[key] for key in ("layers",) if key in self.info}
+        info |= {"layers": self.info["layers"]} if "layers" in self.info else {}
         return Labelled(like, self.columns, described, info)
 
 
 def several_of(vectors: ManyVectorsLike) -> list[tuple[str | None, VectorsLike | None]]:
-    """Return the inputs, each once, with the name given to it."""
+    """Return one or several inputs as a list, each once, with its name if it has one."""
     if isinstance(vectors, Mapping) and not _is_embedding(vectors):
         named = cast("Mapping[str, VectorsLike]", vectors)
         return [(str(name), one) for name, one in named.items()]
@@ -143,7 +143,7 @@ def several_of(vectors: ManyVectorsLike) -> list[tuple[str | None, VectorsLike |
 
 
 def _is_embedding(given: Mapping[str, object]) -> bool:
-    """Say whether a mapping is one embedding, of words to vectors, rather than several inputs."""
+    """Return whether a mapping is one embedding, of words to vectors, and not several inputs."""
     first = next(iter(given.values()), None)
     if not isinstance(first, (np.ndarray, list, tuple)) or is_words_and_vectors(first):
         return False
@@ -164,13 +164,13 @@ def open_labelled(
     Parameters
     ----------
     source
-        The vectors; a file is recognised by its content, None means the sample.
+        Vectors or a file, which is recognised by its content; None is the sample.
     name
-        Its name in results.
+        Name in results.
     labels
-        File, column or values; for an embedding its words' labels, or a file with them.
+        File, column or values; for an embedding the labels of words, or a file with them.
     names
-        Label first names by gender, which an embedding's words are by default.
+        Label first names by gender, the default for an embedding.
     layers
         Layers to probe; all by default.
     array
@@ -191,7 +191,7 @@ def open_labelled(
         embedding = cast("EmbeddingLike | None", source)
         if embedding is not None and path is None:
             embedding = as_embedding(embedding)
-        return _words(embedding, name, reading, labels, names)
+        return _open_words(embedding, name, reading, labels, names)
     what = path or found.name
     if names:
         raise UsageError(f"--names is for embeddings; {what} holds no words")
@@ -207,9 +207,9 @@ def open_labelled(
     _refuse_blank(what, labels, column)
     chosen = which_layers(layers, found.layers)
     places = [found.place(layer) for layer in chosen]
-    near = places == list(range(places[0], places[-1] + 1))  # then they are a view
-    taken = found.vectors[places[0] : places[-1] + 1] if near else found.vectors[places]
-    examples = Examples.of(taken, column, layers=chosen, name=name or found.name)
+    in_order = places == list(range(places[0], places[-1] + 1))  # then they are a view
+    vectors = found.vectors[places[0] : places[-1] + 1] if in_order else found.vectors[places]
+    examples = Examples.of(vectors, column, layers=chosen, name=name or found.name)
     info: dict[str, Any] = {}
     if path is not None:
         info = {"path": path, "sha256": sha256_of(path)}
@@ -222,7 +222,7 @@ def open_labelled(
     return Labelled(examples, found.columns, f"{where}{shape}{many}", info)
 
 
-def _words(
+def _open_words(
     source: EmbeddingLike | None,
     name: str | None,
     reading: Reading,
@@ -278,14 +278,14 @@ def _words(
 def _column(
     option: str, given: CellsLike | Mapping[str, str], name: str, columns: Mapping[str, Column]
 ) -> Column:
-    """Return the column, the lines of the file or the values that an option gives.
+    """Return the values of an option: a column, the lines of a file, or given values.
 
     Parameters
     ----------
     name
         Name of the vectors in messages.
     columns
-        Columns of the vectors, by name.
+        Columns of the vectors.
     """
     spec = path_of(given)
     if spec is not None and spec in columns:
@@ -329,7 +329,7 @@ def _refuse_blank(what: str, labels: object, column: Column) -> None:
 
 
 def with_names(inputs: Sequence[Labelled]) -> list[Labelled]:
-    """Give inputs of one name different names: their paths, or else numbers."""
+    """Name inputs: those of equal names by their paths, or by numbers if they have none."""
     names = [one.examples.name for one in inputs]
     found = []
     for i, one in enumerate(inputs, 1):

@@ -1,4 +1,4 @@
-"""Probing of vectors for a label: MDL online codes, or the accuracy of a probe."""
+"""Probing: how easily a label is read off vectors, by MDL online codes or probing accuracy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from wordbias.functions.labelled_vectors import (
     with_names,
 )
 from wordbias.probes.accuracy import probe_accuracy
-from wordbias.probes.online import codes_apart
+from wordbias.probes.jobs import Recipe
+from wordbias.probes.mdl import online_codes_in_processes
 from wordbias.probes.representations import Layers
 from wordbias.probes.rows import (
     ACCURACY,
@@ -33,7 +34,6 @@ from wordbias.probes.rows import (
     accuracy_rows,
     code_rows,
 )
-from wordbias.probes.schedule import Recipe
 from wordbias.rendering import Table
 from wordbias.results import Report, Row, number
 from wordbias.workers import Workers
@@ -165,11 +165,8 @@ def probe(
     >>> report["compression"][0].value > 2
     True
     """
-    _refuse_unused(
-        mdl,
-        {"fractions": fractions, "groups": groups, "dev": dev, "plot": plot, "jobs": jobs},
-        split,
-    )
+    of_codes = {"fractions": fractions, "groups": groups, "dev": dev, "plot": plot, "jobs": jobs}
+    _refuse_unused(mdl, of_codes, split)
     if probe == "linear" and device not in (None, "cpu"):
         raise UsageError(
             f"--device={device} is for --probe=mlp; a linear probe is trained on the cpu"
@@ -194,7 +191,7 @@ def probe(
     rows: list[Row] = []
     for one in inputs:
         if mdl:
-            codes = codes_apart(
+            codes = online_codes_in_processes(
                 one.examples,
                 Workers(jobs, backend),
                 seeds=order,
@@ -244,7 +241,7 @@ def _refuse_unused(mdl: bool, of_codes: Mapping[str, object], split: object) -> 
 
 
 def _shares(fractions: str | Sequence[float] | None) -> str | Sequence[float]:
-    """Return a name, or the ends of blocks as shares, which may be given as percentages."""
+    """Return the ends of blocks as a name or as shares, which may be given as percentages."""
     if fractions is None or isinstance(fractions, str):
         return fractions or "published"
     found = [float(one) for one in fractions]
@@ -266,25 +263,15 @@ _ACCURACY_CLOSING = (
     "labels, which a probe can only memorise; selectivity = accuracy − that on the control (Hewitt "
     "and Liang 2019)."
 )
-_HEADS = ("vectors", "layer")
 _Line = tuple[str, str]
 _Found = dict[tuple[str, str | None], Row]
 
 
 def _code_table(rows: Sequence[Row]) -> Table:
-    """Make a line for each layer: compression in bits, as published, and its parts."""
-    columns = [
-        *_HEADS,
-        "compression",
-        "published",
-        "kbit",
-        "uniform",
-        "accuracy",
-        "control",
-        "selectivity",
-    ]
+    """Return a table of compression in bits, as published, and its parts, a line for each layer."""
+    columns = ["compression", "published", "kbit", "uniform", "accuracy", "control", "selectivity"]
     cells = [_code_cells(line, found) for line, found in _lines(rows).items()]
-    return _without_empty(Table("MDL online code", columns, cells, _about(rows)))
+    return _table("MDL online code", columns, cells, rows)
 
 
 def _code_cells(line: _Line, found: _Found) -> list[str]:
@@ -293,7 +280,7 @@ def _code_cells(line: _Line, found: _Found) -> list[str]:
         *line,
         _with_sd(found[COMPRESSION, TASK]),
         number(found[PUBLISHED, TASK].value, 3),
-        *(_kbit(found[measure, TASK]) for measure in (CODELENGTH, UNIFORM)),
+        *(number((found[measure, TASK].value or 0) / 1000, 3) for measure in (CODELENGTH, UNIFORM)),
         _share(found[ACCURACY, TASK]),
         "" if control is None else _with_sd(control),
         "" if control is None else _share(found[SELECTIVITY, None]),
@@ -301,10 +288,10 @@ def _code_cells(line: _Line, found: _Found) -> list[str]:
 
 
 def _accuracy_table(rows: Sequence[Row]) -> Table:
-    """Make a line for each layer: accuracy on held-out examples, the majority and a control."""
-    columns = [*_HEADS, "accuracy", "95 %", "majority", "control", "selectivity"]
+    """Return a table of accuracy, beside the majority and a control, a line for each layer."""
+    columns = ["accuracy", "95 %", "majority", "control", "selectivity"]
     cells = [_accuracy_cells(line, found) for line, found in _lines(rows).items()]
-    return _without_empty(Table("Probing accuracy", columns, cells, _about(rows)))
+    return _table("Probing accuracy", columns, cells, rows)
 
 
 def _accuracy_cells(line: _Line, found: _Found) -> list[str]:
@@ -320,7 +307,7 @@ def _accuracy_cells(line: _Line, found: _Found) -> list[str]:
 
 
 def _lines(rows: Sequence[Row]) -> dict[_Line, _Found]:
-    """Sort rows by subject and by layer."""
+    """Group rows by input and layer."""
     found: dict[_Line, _Found] = {}
     for row in rows:
         layer = row.details.get("layer")
@@ -329,19 +316,18 @@ def _lines(rows: Sequence[Row]) -> dict[_Line, _Found]:
     return found
 
 
-def _about(rows: Sequence[Row]) -> str:
+def _table(title: str, columns: list[str], cells: list[list[str]], rows: Sequence[Row]) -> Table:
+    """Return a table without empty columns, with a note on the seeds."""
+    columns = ["vectors", "layer", *columns]
+    kept = [i for i in range(len(columns)) if any(line[i] for line in cells)]
     seeds = rows[0].details["seeds"]
-    if len(seeds) == 1:
-        return f"Seed {seeds[0]}."
-    return f"Mean ± standard deviation over {len(seeds)} seeds."
-
-
-def _without_empty(table: Table) -> Table:
-    """Leave out empty columns."""
-    kept = [i for i in range(len(table.columns)) if any(line[i] for line in table.cells)]
-    cells = [[line[i] for i in kept] for line in table.cells]
-    columns = [table.columns[i] for i in kept]
-    return Table(table.title, columns, cells, table.note)
+    about = f"Mean ± standard deviation over {len(seeds)} seeds."
+    return Table(
+        title,
+        [columns[i] for i in kept],
+        [[line[i] for i in kept] for line in cells],
+        f"Seed {seeds[0]}." if len(seeds) == 1 else about,
+    )
 
 
 def _with_sd(row: Row) -> str:
@@ -353,12 +339,8 @@ def _share(row: Row) -> str:
     return f"{row.value or 0:z.3f}"
 
 
-def _kbit(row: Row) -> str:
-    return number((row.value or 0) / 1000, 3)
-
-
 def _code_closing(rows: Sequence[Row], external: bool, last: bool) -> list[str]:
-    """Say what the numbers mean: neutral, direction, and the conversion of the published one."""
+    """Explain the numbers: neutral, direction, and the conversion of the published one."""
     row = next(row for row in rows if row.measure == PUBLISHED)
     f1, neutral = row.details["first_share"], row.details["neutral"]
     lines = [
@@ -380,7 +362,7 @@ def _code_closing(rows: Sequence[Row], external: bool, last: bool) -> list[str]:
 
 
 def _heading(inputs: Sequence[Labelled], probe: str) -> list[str]:
-    """Describe each input, its classes and the probe."""
+    """Return a line on each input, and on the classes and the probe."""
     lines = [f"{one.examples.name}: {one.described}." for one in inputs]
     for found in dict.fromkeys(one.examples.classes for one in inputs):
         shown = ", ".join(f"{name:.40}" for name in found[:_SHOWN])

@@ -15,7 +15,7 @@ from wordbias.formats.files import check_writable, refuse_same
 from wordbias.formats.tables import kind_of
 from wordbias.outcomes.anonymise import PERSONS, Anonymiser, GivenSpans, SpacyFinder
 from wordbias.outcomes.balance import Balance, Balanced, balance
-from wordbias.outcomes.records import HeldRecords, Record, RecordFile, as_cell
+from wordbias.outcomes.records import Record, RecordFile, RecordsInMemory, as_cell
 from wordbias.outcomes.rewrite import (
     AugmentStage,
     Stage,
@@ -379,7 +379,7 @@ def _so_far(
     yield from (record for record in through(stages, file) if record.has(where))
     for tally in tallies:
         if tally.method not in _BALANCING:
-            tally.forget()
+            tally.reset()
 
 
 def _run(
@@ -481,7 +481,7 @@ def _check_output(output: str, data: str | None, read: Mapping[str, str | None])
 def _opened(data: Texts, text: str | None, columns: Sequence[str], skip_bad: bool) -> RecordFile:
     path = path_of(data)
     if path is None:
-        return HeldRecords.of(data, text=text, columns=columns, skip_bad=skip_bad)
+        return RecordsInMemory.of(data, text=text, columns=columns, skip_bad=skip_bad)
     return RecordFile.open(path, text=text, columns=columns, skip_bad=skip_bad)
 
 

@@ -8,16 +8,17 @@ from typing import Any
 
 from wordbias.calls import public
 from wordbias.contextual.adapters import Adapter, load_adapter
-from wordbias.contextual.stereoset.evaluate import Data, DataLike, Found, Judge, load_data
+from wordbias.contextual.stereoset.crows_pairs import CrowsPairs
+from wordbias.contextual.stereoset.evaluate import Data, DataLike, Found, Scorer, load_data
 from wordbias.contextual.stereoset.gsss import Gsss
-from wordbias.contextual.stereoset.published import KINDS, CrowsPairs, StereoSet
 from wordbias.contextual.stereoset.repair import Repaired
 from wordbias.contextual.stereoset.repair import repair as repair_swaps
 from wordbias.contextual.stereoset.scores import SHARE, Rounding, Settings, extremes
+from wordbias.contextual.stereoset.stereoset import KINDS, StereoSet
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import check_writable, refuse_same, replacing
+from wordbias.functions.adapters import AdapterLike, open_adapter
 from wordbias.functions.checks import check_number
-from wordbias.functions.encoders import AdapterLike, open_adapter
 from wordbias.functions.inputs import path_of
 from wordbias.pretrained import ModelLike
 from wordbias.rendering import Table, as_csv, how_many
@@ -133,27 +134,27 @@ def stereoset(
     if isinstance(read, Gsss):
         extremes(len(read.triples), share, rounding)
     repaired = repair_swaps(read) if repair and isinstance(read, Gsss) else None
-    judge = Judge.load(model, read, next_label=next_label, device=device)
-    found, missing = _judged(judge, read, repaired, settings, fitted, names, force)
+    scorer = Scorer.load(model, read, next_label=next_label, device=device)
+    found, missing = _measured(scorer, read, repaired, settings, fitted, names, force)
     if target is not None:
         with replacing(target) as stream:
             stream.write(as_csv(found.records).encode())
     return Report(
-        inputs=_about(judge, read, adapter, as_published),
+        inputs=_about(scorer, read, adapter, as_published),
         rows=found.rows,
         tables=[
             _table([row for row in found.rows if row.subject == subject], as_published)
             for subject in dict.fromkeys(row.subject for row in found.rows)
         ],
-        heading=[f"{judge.name} on {_described(read)}."],
+        heading=[f"{scorer.name} on {_described(read)}."],
         closing=[] if target is None else [f"Written: {target}."],
         seed=seed,
-        notes=[*judge.missing, *_notes(read, repaired, judge.masked is not None), *missing],
+        notes=[*scorer.missing, *_notes(read, repaired, scorer.masked is not None), *missing],
     )
 
 
-def _judged(
-    judge: Judge,
+def _measured(
+    scorer: Scorer,
     data: Data,
     repaired: Repaired | None,
     settings: Settings,
@@ -161,48 +162,49 @@ def _judged(
     names: Sequence[str],
     force: bool,
 ) -> tuple[Found, list[str]]:
-    """Measure the unmodified model and each setting; return also the heads that were left out."""
+    """Measure the model unmodified and with each setting; return also the missing heads."""
     runs: list[tuple[str, list[Any]]] = [("", [])]
-    head = judge.following or judge.masked
+    head = scorer.next_sentence or scorer.masked
     if adapter is not None and head is not None:
         adapter = load_adapter(head.model, adapter, force=force)
         runs += [(name, adapter.interventions(name)) for name in names]
     done, missing = Found([], []), list[str]()
     before: Sequence[Mapping[str, object]] = []
     for name, interventions in runs:
-        subject = f"{judge.name} {name}" if name else judge.name
-        reached = judge.reached(interventions)
-        with reached.intervened(interventions):
-            found = reached.judge(data, subject, settings, repaired)
+        subject = f"{scorer.name} {name}" if name else scorer.name
+        reachable = scorer.with_sites(interventions)
+        with reachable.applied(interventions):
+            found = reachable.measure(data, subject, settings, repaired)
         if name and all(record in before for record in found.records):
             raise WordbiasError(
-                f"{judge.name}: the setting {name} changes no score, as no score depends on what "
-                "it changes (a masked word is not predicted from the last layer's CLS token); "
-                "choose sites such as tokens@L, attention@L and, below the last layer, cls@L"
+                f"{scorer.name}: the setting {name} changes no score, for nothing that is scored "
+                "reads what it changes (a masked word is not read off the last layer's CLS token); "
+                "settings that would: sites such as tokens@L, attention@L and, below the last "
+                "layer, cls@L"
             )
         before = before or found.records
         done.rows.extend(found.rows)
         done.records.extend({"model": subject, **record} for record in found.records)
-        missing += [f"{name}: {reason}" for reason in reached.missing]
+        missing += [f"{name}: {reason}" for reason in reachable.missing]
     return done, missing
 
 
 def _about(
-    judge: Judge, data: Data, adapter: AdapterLike | None, as_published: bool
+    scorer: Scorer, data: Data, adapter: AdapterLike | None, as_published: bool
 ) -> dict[str, dict[str, object]]:
-    """Return the report's facts about the model and the data."""
-    heads = [one for one in (judge.following, judge.masked) if one is not None]
+    """Return the inputs of the report: the model and the data."""
+    heads = [one for one in (scorer.next_sentence, scorer.masked) if one is not None]
     model: dict[str, object] = {
-        "path": judge.name,
+        "path": scorer.name,
         "heads": [type(one.model).__name__ for one in heads],
         "device": heads[0].device,
     }
-    if judge.following is not None:
-        model["is next"] = judge.following.place
+    if scorer.next_sentence is not None:
+        model["is next"] = scorer.next_sentence.place
     if adapter is not None:
         model["adapter"] = path_of(adapter) or repr(adapter)
     read: dict[str, object] = {"path": data.path, "sha256": data.sha256}
-    if isinstance(data, StereoSet) and judge.masked is not None and data.several_blanks:
+    if isinstance(data, StereoSet) and scorer.masked is not None and data.several_blanks:
         read["taken as published" if as_published else "left out"] = data.several_blanks
     return {"model": model, "data": read}
 
@@ -218,16 +220,16 @@ def _described(data: Data) -> str:
 
 
 def _notes(data: Data, repaired: Repaired | None, blanks: bool) -> list[str]:
-    """Return notes on swaps, and on items with several blanks if blanks are scored."""
+    """Return notes on swaps and, if blanks are scored, on items with several blanks."""
     if isinstance(data, StereoSet) and blanks and data.several_blanks:
         names = data.several_blanks
-        said = (
+        several = (
             f"{len(names)} of {how_many(len(data.items['intrasentence']), 'item')} within "
             f"sentences have more than one blank ({', '.join(names)})"
         )
         if data.as_published:
-            return [f"{said}; the word of the last one is taken, as StereoSet's loader does"]
-        return [f"{said} and are left out; --as-published takes them"]
+            return [f"{several}; the word of the last one is taken, as StereoSet's loader does"]
+        return [f"{several} and are left out; --as-published takes them"]
     if not isinstance(data, Gsss):
         return []
     notes = []
@@ -246,7 +248,7 @@ def _notes(data: Data, repaired: Repaired | None, blanks: bool) -> list[str]:
 
 
 def _table(rows: Sequence[Row], as_published: bool) -> Table:
-    """Arrange the rows of one model, by what they measure."""
+    """Return the table of one model."""
     if rows[0].measure == "crows":
         return Table(
             rows[0].subject,
@@ -278,7 +280,7 @@ def _table(rows: Sequence[Row], as_published: bool) -> Table:
 
 
 def _gsss_table(rows: Sequence[Row]) -> Table:
-    """Make a line for each measure and subset, with the published and the repaired swaps."""
+    """Return one line a measure and subset, the published swaps beside the repaired ones."""
     versions = list(dict.fromkeys(row.details["version"] for row in rows))
     found = {(row.measure, row.details["subset"], row.details["version"]): row for row in rows}
     subsets = list(dict.fromkeys(row.details["subset"] for row in rows))

@@ -1,4 +1,4 @@
-"""Bias and fairness of all settings of an encoder: Tables 5 to 7 of the paper."""
+"""The sweep: bias and fairness of an encoder under all settings, Tables 5 to 7 of the paper."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 
 from wordbias.calls import public
 from wordbias.contextual.fitting import TOKENS, Recipe
+from wordbias.contextual.labelled_pairs import load_inferences
 from wordbias.contextual.nli_fairness import DROP, Parity, Viability, is_viable
 from wordbias.contextual.sent_debias import LIMIT, TextLike, fit_with_baseline
-from wordbias.contextual.sentence_pairs import SentencePairsLike, load_text_pairs
+from wordbias.contextual.sentence_pairs import SentencePairsLike
 from wordbias.contextual.stereoset.evaluate import DataLike, load_data
 from wordbias.contextual.stereoset.gsss import Gsss, load_gsss
 from wordbias.contextual.stereoset.repair import repair as repair_swaps
@@ -49,9 +50,9 @@ from wordbias.workers import Workers
 _LEVELS = {"SENT": "sentence", "L12": "layer 12", "L11": "layer 11", "attn": "+ attention"}
 _PUBLISHED_BASE = (0.3069, 0.7052, 0.8889)
 _UNINFORMATIVE = 0.7
-"""SNLI accuracy below which an NLI model is not informative."""
-_PARTS = ("next-sentence", "inference")
-"""Names of the models of a sweep."""
+"""SNLI accuracy below which the effect of a setting on an NLI model says little."""
+_MODELS = ("next-sentence", "inference")
+"""Names of the two models of a sweep."""
 
 
 @public
@@ -181,21 +182,13 @@ def sweep(
     check_number("--limit", limit, 2)
     check_number("--share", share, 0, 1, above=True)
     check_number("--drop", drop, 0, 1)
-    target, drawn = path_of(output), path_of(plot)
-    _check_files(
-        target,
-        drawn,
-        {
-            "--stereoset": path_of(stereoset),
-            "--snli": path_of(snli),
-            "--table": path_of(table),
-            "--pairs": path_of(pairs),
-            "--sent-debias": path_of(sent_debias),
-            "--groups": path_of(groups),
-        },
-    )
-    parts = {name: None if table is not None else _part(target, name) for name in _PARTS}
-    with _resumed(target, parts):
+    target, figure = path_of(output), path_of(plot)
+    read: dict[str, object] = {"--stereoset": stereoset, "--snli": snli, "--table": table}
+    read |= {"--pairs": pairs, "--sent-debias": sent_debias, "--groups": groups}
+    _check_files(target, figure, read)
+    resumable = target is not None and table is None
+    checkpoints = {name: Path(f"{target}.{name}.part") if resumable else None for name in _MODELS}
+    with _locked(target, checkpoints):
         if model is None or nli is None or stereoset is None or snli is None:
             subject = path_named("--table", table)
             heading = f"The sweep in {subject}."
@@ -218,35 +211,36 @@ def sweep(
             if repair:
                 versions["repaired"] = repair_swaps(gsss).gsss
             test = build("parity", Templates.load(words), as_published=as_published)
-            labelled = load_text_pairs(open_pairs(snli))
-            meant = (next_label,) if next_label else ()
+            labelled = load_inferences(open_pairs(snli))
+            labels_next = (next_label,) if next_label else ()
             sources = {
-                "next-sentence": run.Source("next sentence", model, meant, device),
-                "inference": run.Source("inference", nli, tuple(labels or ()), device),
+                "next-sentence": run.ModelSource("next sentence", model, labels_next, device),
+                "inference": run.ModelSource("inference", nli, tuple(labels or ()), device),
             }
-            judges = {name: source.load() for name, source in sources.items()}
+            loaded = {name: source.load() for name, source in sources.items()}
             text = sent_debias
             if not (text is None or isinstance(text, (str, os.PathLike))):
                 text = list(text)  # for both models
             fitted = {
                 name: fit_with_baseline(
-                    judge.model,
-                    judge.tokenizer,
+                    one.model,
+                    one.tokenizer,
                     Recipe(tokens, seed=seed),
                     pairs=pairs,
                     text=text,
                     groups=groups,
                     limit=limit,
-                    name=judge.name,
+                    name=one.name,
                 )
-                for name, judge in judges.items()
+                for name, one in loaded.items()
             }
-            following, inferring = (
-                study.Part(sources[n], judges[n], fitted[n], parts[n]) for n in _PARTS
-            )
+            swept = {
+                name: study.SweptModel(sources[name], loaded[name], fitted[name], checkpoints[name])
+                for name in _MODELS
+            }
             entries, rows = study.sweep(
-                following,
-                inferring,
+                swept["next-sentence"],
+                swept["inference"],
                 versions,
                 test,
                 labelled,
@@ -255,11 +249,11 @@ def sweep(
                 viability=Viability(None, drop, relative),
                 workers=Workers(jobs, backend),
             )
-            inputs = {n: study.facts(judges[n], fitted[n]) for n in _PARTS}
+            inputs = {name: one.to_dict() for name, one in swept.items()}
             inputs["stereoset"] = {
                 "path": gsss.path, "sha256": gsss.sha256, "triples": len(gsss.triples)
             }  # fmt: skip
-            inputs["snli"] = labelled.to_dict()
+            inputs["snli"] = labelled.source()
         notes = _remarks(entries, drop, relative)
         if table is None and sent_debias is None:
             notes.append("without SENT-Debias: it needs a text, --sent-debias TEXT")
@@ -269,44 +263,41 @@ def sweep(
             closing.append(_correlation_line(summaries[-1]))
         except WordbiasError as error:
             notes.append(str(error))
-        _write(entries, target, drawn, drop, relative)
-        for part in filter(None, parts.values()):
-            part.unlink(missing_ok=True)  # for resuming; this call is complete
+        _write(entries, target, figure, drop, relative)
+        for checkpoint in filter(None, checkpoints.values()):
+            checkpoint.unlink(missing_ok=True)
     return Report(
         inputs=inputs,
         rows=[*rows, *summaries],
         tables=tables,
         heading=[heading],
-        closing=[*closing, *(f"Written: {path}." for path in (target, drawn) if path)],
+        closing=[*closing, *(f"Written: {path}." for path in (target, figure) if path)],
         seed=seed,
         notes=notes,
     )
 
 
-def _check_files(output: str | None, plot: str | None, read: Mapping[str, str | None]) -> None:
-    """Refuse early what cannot be written, or would be written over what is read."""
+def _check_files(output: str | None, plot: str | None, read: Mapping[str, object]) -> None:
+    """Refuse files that cannot be written, or that are also read."""
     if plot is not None:
         from wordbias.pages.plots import check_plot
 
         check_plot(plot)
     if output is not None:
         check_writable(output)
-    refuse_same({"-o": output, "--plot": plot}, read)
-
-
-def _part(output: str | None, name: str) -> Path | None:
-    """Return the file for the partial results of a model."""
-    return None if output is None else Path(f"{output}.{name}.part")
+    refuse_same(
+        {"-o": output, "--plot": plot}, {name: path_of(given) for name, given in read.items()}
+    )
 
 
 @contextmanager
-def _resumed(output: str | None, parts: Mapping[str, Path | None]) -> Iterator[None]:
-    """Lock the output, and say what an interrupted call resumes from.
+def _locked(output: str | None, checkpoints: Mapping[str, Path | None]) -> Iterator[None]:
+    """Lock the output, and name the checkpoints in the message of an interruption.
 
     Raises
     ------
     WordbiasError
-        If another process is measuring into the same output.
+        If another process has locked the same output.
     """
     with nullcontext() if output is None else locked(output):
         try:
@@ -314,10 +305,10 @@ def _resumed(output: str | None, parts: Mapping[str, Path | None]) -> Iterator[N
         except Interrupted:
             raise
         except KeyboardInterrupt:
-            kept = [part.name for part in parts.values() if part is not None and part.exists()]
-            if not kept:
+            written = [path.name for path in checkpoints.values() if path and path.exists()]
+            if not written:
                 raise
-            raise Interrupted(f"the same call resumes from {' and '.join(kept)}") from None
+            raise Interrupted(f"the same call goes on from {' and '.join(written)}") from None
 
 
 def _gsss(source: DataLike) -> Gsss:
@@ -331,7 +322,7 @@ def _gsss(source: DataLike) -> Gsss:
 def _write(
     entries: Sequence[Entry], output: str | None, plot: str | None, drop: float, relative: bool
 ) -> None:
-    """Draw the picture, and write the table."""
+    """Draw the figure, and write the table."""
     if plot is not None:
         from wordbias.pages.figures import save_strength_fairness
 
@@ -342,27 +333,27 @@ def _write(
 
 
 def _remarks(entries: Sequence[Entry], drop: float, relative: bool) -> list[str]:
-    """Return notes on the table: misprints, and an NLI model that is not informative."""
-    said = [
+    """Return notes on a table: misprints, and an NLI model of low accuracy."""
+    notes = [
         f"{one.name}: the table says η = {one.printed:.4f}, parity · accuracy is {one.fairness:.4f}"
         for one in misprints(entries)
     ]
     base = [one for one in entries if one.level == BASE]
     if base and (base[0].strength, base[0].distance, base[0].snli) == _PUBLISHED_BASE:
-        said += differences(best_by_level(entries, drop, relative=relative))
+        notes += differences(best_by_level(entries, drop, relative=relative))
     if base and base[0].snli < _UNINFORMATIVE:
-        said.append(
-            f"the unmodified NLI model reaches {base[0].snli:.3f} on SNLI, less than "
-            f"{_UNINFORMATIVE:g}: the effect of a setting on it says little"
+        notes.append(
+            f"the NLI model reaches {base[0].snli:.3f} on SNLI as it is, less than "
+            f"{_UNINFORMATIVE:g}: what a setting does to it says little"
         )
-    return said
+    return notes
 
 
 def _summary(
     entries: Sequence[Entry], subject: str, drop: float, relative: bool
 ) -> tuple[list[Table], list[Row], list[str]]:
     """Return Tables 7, 5 and 6, Table 5 as rows, and a sentence about attention."""
-    tables, rows, said = [_table7(entries, drop, relative)], list[Row](), list[str]()
+    tables, rows, lines = [_table7(entries, drop, relative)], list[Row](), list[str]()
     if any(one.level == BASE for one in entries):
         best = best_by_level(entries, drop, relative=relative)
         tables.append(_best_table(best))
@@ -370,14 +361,14 @@ def _summary(
     tables.append(_weighting_table(weighting(entries)))
     found = attention(entries)
     if found.pairs:
-        said.append(
+        lines.append(
             f"With attention S is lower in {found.improved} of {found.pairs} settings of layer 11."
         )
-    return tables, rows, said
+    return tables, rows, lines
 
 
 def _table7(entries: Sequence[Entry], drop: float, relative: bool) -> Table:
-    """Make a line for each model."""
+    """Return Table 7, one line a model."""
     base = next((one.snli for one in entries if one.level == BASE), None)
     cells = []
     for one in entries:
@@ -396,7 +387,7 @@ def _table7(entries: Sequence[Entry], drop: float, relative: bool) -> Table:
 
 
 def _best_table(found: Sequence[Best]) -> Table:
-    """Make a line for each level."""
+    """Return Table 5, one line a level."""
 
     def cell(value: float, one: Entry) -> str:
         return f"{number(value)} ({','.join(map(str, one.numbers))})"
@@ -441,7 +432,7 @@ def _best_rows(found: Sequence[Best], subject: str) -> list[Row]:
 
 
 def _weighting_table(found: Sequence[Weighting]) -> Table:
-    """Make a line for each level: effect of weighting the sentence's projection on SNLI."""
+    """Return Table 6, one line a level: SNLI accuracy without and with a soft projection."""
     cells = [
         [
             "all" if one.level == ALL else _LEVELS[one.level],

@@ -10,7 +10,7 @@ from pathlib import Path
 from wordbias.calls import path_of, public
 from wordbias.formats.files import check_writable, compressing, refuse_same, replacing
 from wordbias.functions.fairness import accuracy_table, sums_table
-from wordbias.outcomes.confusion import load_shares
+from wordbias.outcomes.inputs import load_shares
 from wordbias.outcomes.metrics import Settings
 from wordbias.outcomes.winobias import (
     ANTI,

@@ -116,7 +116,7 @@ class Objective:
     as_published
         As in the released code: λ2 weights the neutralisation too, λ3 nothing, and the last term
         is ``|X·g|``, which is small for a short `X` as well as for a neutral one. The paper has λ3
-        and the cosine, which is the default: J, like the result, then depends only on the direction.
+        and the cosine, which is the default: J and the result then depend only on the direction.
     """
 
     vectors: Floats

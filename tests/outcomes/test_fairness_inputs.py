@@ -12,9 +12,7 @@ import numpy as np
 import pytest
 
 from wordbias import WordbiasError
-from wordbias.outcomes.confusion import load_shares, shares_for, shares_of
-from wordbias.outcomes.metrics import load_costs
-from wordbias.outcomes.predictions import load_columns
+from wordbias.outcomes.inputs import load_columns, load_costs, load_shares, shares_for, shares_of
 
 ROWS = [("nurse", "nurse", "F"), ("surgeon", "nurse", "F"), ("surgeon", "surgeon", "M")]
 NAMES = ("y", "r", "z")

@@ -1,4 +1,4 @@
-"""Fine-tuning an encoder: what it learns, and what an interruption loses."""
+"""Fine-tuning of an encoder: what it learns, checkpoints, and resuming."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ transformers = pytest.importorskip("transformers")
 from wordbias.biographies.classifier import (  # noqa: E402
     Task,
     TextExamples,
-    predictions,
-    tune,
+    fine_tune,
+    predict,
 )
 from wordbias.biographies.encoding import (  # noqa: E402
-    Live,
-    Reading,
+    EncodingSettings,
+    LiveEncoder,
 )
 
 RECIPE = Recipe(epochs=3, batch=8, rate=3e-3)
-READING = Reading(max_tokens=20, device="cpu")
+SETTINGS = EncodingSettings(max_tokens=20, device="cpu")
 
 
 @pytest.fixture(scope="module")
@@ -52,16 +52,16 @@ def test_six_texts_are_memorised_and_vectors_give_the_same_predictions(
     tmp_path: Path, bios: Biographies, family: str, pooling: str
 ) -> None:
     """Six texts of three classes; and predictions from vectors are those of the whole model."""
-    reading = replace(READING, pooling=pooling)
+    reading = replace(SETTINGS, pooling=pooling)
     encoder = reading.load(encoder_folder(tmp_path / family, family=family))
     before = state(encoder.model)
     few = bios.take([int(np.flatnonzero(bios.labels == i % 3)[i]) for i in range(6)])
     recipe = replace(RECIPE, epochs=40, batch=6, rate=1e-2)
-    fitted = tune(encoder, few, few, recipe, reading)
+    fitted = fine_tune(encoder, few, few, recipe, reading)
     assert fitted.accuracy == 1
     assert not same(before, state(encoder.model))
-    vectors = Live(encoder, reading).vectors([bios]).of(bios)
-    found = predictions(fitted.head, vectors)
+    vectors = LiveEncoder(encoder, reading).vectors([bios]).of(bios)
+    found = predict(fitted.head, vectors)
     assert np.array_equal(found[_rows(bios, few)], few.labels)
     whole = TextExamples(encoder, fitted.head, reading, bios)
     with torch.inference_mode():
@@ -78,10 +78,10 @@ def _rows(bios: Biographies, few: Biographies) -> list[int]:
 
 def test_the_vector_is_the_first_token_of_the_last_layer(folder: str, bios: Biographies) -> None:
     """Against transformers alone, text by text."""
-    encoder = READING.load(folder)
+    encoder = SETTINGS.load(folder)
     model = transformers.AutoModel.from_pretrained(folder).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    found = Live(encoder, READING).vectors([bios]).of(bios)
+    found = LiveEncoder(encoder, SETTINGS).vectors([bios]).of(bios)
     for text, vector in list(zip(bios.texts, found, strict=True))[:20]:
         given = tokenizer(text, truncation=True, max_length=20, return_tensors="pt")
         with torch.inference_mode():
@@ -96,8 +96,8 @@ def test_an_interruption_changes_nothing(
     checkpoint = tmp_path / "checkpoint"
 
     def tuned(**options: Any) -> tuple[Any, dict[str, Any], dict[str, Any]]:
-        encoder = READING.load(folder)
-        fitted = tune(encoder, bios, bios, RECIPE, READING, **options)
+        encoder = SETTINGS.load(folder)
+        fitted = fine_tune(encoder, bios, bios, RECIPE, SETTINGS, **options)
         return fitted, state(encoder.model), state(fitted.head)
 
     fitted, model, head = tuned()
@@ -125,41 +125,41 @@ def test_an_interruption_changes_nothing(
 def test_seeds(folder: str, bios: Biographies) -> None:
     heads = []
     for seed in (0, 0, 1):
-        encoder = READING.load(folder)
+        encoder = SETTINGS.load(folder)
         recipe = replace(RECIPE, epochs=1, seed=seed)
-        heads.append(state(tune(encoder, bios, bios, recipe, READING).head))
+        heads.append(state(fine_tune(encoder, bios, bios, recipe, SETTINGS).head))
     assert same(heads[0], heads[1])
     assert not same(heads[0], heads[2])
 
 
 def test_bfloat16_is_of_products_only(folder: str, bios: Biographies) -> None:
     """Its 8 bits of precision show in the vectors; parameters are float32 before and after."""
-    half = replace(READING, half=True)
+    half = replace(SETTINGS, half=True)
     encoder = half.load(folder)
-    exact = Live(READING.load(folder), READING).vectors([bios]).of(bios)
-    rough = Live(encoder, half).vectors([bios]).of(bios)
+    exact = LiveEncoder(SETTINGS.load(folder), SETTINGS).vectors([bios]).of(bios)
+    rough = LiveEncoder(encoder, half).vectors([bios]).of(bios)
     scale = np.abs(exact).max()
     assert rough.dtype == np.float32
     assert 0 < np.abs(rough - exact).max() < scale / 4
     assert np.abs(rough - exact).mean() > scale * 2.0**-20
-    tune(encoder, bios, bios, replace(RECIPE, epochs=1), half)
+    fine_tune(encoder, bios, bios, replace(RECIPE, epochs=1), half)
     assert {one.dtype for one in encoder.model.parameters()} == {torch.float32}
     assert half.to_dict()["precision"] == "bfloat16"
 
 
 def test_bad_input(folder: str, bios: Biographies, tmp_path: Path) -> None:
-    encoder = READING.load(folder)
+    encoder = SETTINGS.load(folder)
     with pytest.raises(WordbiasError, match="no biography is left to train on"):
-        tune(encoder, bios.take([]), bios, RECIPE, READING)
+        fine_tune(encoder, bios.take([]), bios, RECIPE, SETTINGS)
     with pytest.raises(WordbiasError, match="lower the learning rate"):
-        tune(encoder, bios, bios, replace(RECIPE, rate=1e30, plain=True), READING)
-    long = replace(READING, max_tokens=100)
+        fine_tune(encoder, bios, bios, replace(RECIPE, rate=1e30, plain=True), SETTINGS)
+    long = replace(SETTINGS, max_tokens=100)
     with pytest.raises(WordbiasError, match="reads at most 64 tokens, 100 were asked for"):
-        tune(READING.load(folder), bios, bios, RECIPE, long)
+        fine_tune(SETTINGS.load(folder), bios, bios, RECIPE, long)
     with pytest.raises(WordbiasError, match="no such folder"):
-        READING.load(str(tmp_path / "none"))
+        SETTINGS.load(str(tmp_path / "none"))
     with pytest.raises(WordbiasError, match="pooling 'lst'"):
-        Live(READING.load(folder), replace(READING, pooling="lst")).vectors([bios])
+        LiveEncoder(SETTINGS.load(folder), replace(SETTINGS, pooling="lst")).vectors([bios])
 
 
 def test_tokenizer_of_the_tests_knows_the_words(folder: str, bios: Biographies) -> None:

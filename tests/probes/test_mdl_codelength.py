@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordbias.probes.codelength import (
+from wordbias.probes.jobs import Result
+from wordbias.probes.mdl import (
     OnlineCode,
     online_codelength,
     published_codelength,
@@ -17,7 +18,6 @@ from wordbias.probes.codelength import (
     to_published,
     uniform_codelength,
 )
-from wordbias.probes.schedule import Result
 
 losses = st.lists(st.floats(0, 1e5), min_size=1, max_size=12)
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from wordbias import WordbiasError
 from wordbias.outcomes import confusion as cells
 from wordbias.outcomes import confusion as counting
-from wordbias.outcomes import measure as measuring
+from wordbias.outcomes import fairness as measuring
 from wordbias.outcomes.confusion import Cells, Confusion
-from wordbias.outcomes.measure import (
+from wordbias.outcomes.fairness import (
     ACCURACY,
     ALL,
     CORRELATION,

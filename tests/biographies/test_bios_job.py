@@ -1,4 +1,4 @@
-"""What a job measures, against the rooms it is measured by and against definitions."""
+"""Measures of a job: against the functions that they are computed by, and against definitions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from small_bios import small_bios
 from wordbias.biographies.data import Biographies
 from wordbias.biographies.job import (
     LEAST_BLOCKS,
-    Where,
+    Run,
     conditional_entropy,
     gap_rows,
     gender_rows,
@@ -24,30 +24,29 @@ from wordbias.biographies.job import (
 )
 from wordbias.outcomes.balance import copies
 from wordbias.outcomes.confusion import Confusion
-from wordbias.outcomes.measure import fairness_rows
+from wordbias.outcomes.fairness import fairness_rows
 from wordbias.outcomes.metrics import Settings
 from wordbias.probes.ceat.measure import Settings as CeatSettings
 from wordbias.probes.ceat.measure import ceat
-from wordbias.probes.online import online_code
+from wordbias.probes.mdl import FRACTIONS, needed, online_code
 from wordbias.probes.representations import Column, Representations
-from wordbias.probes.schedule import FRACTIONS, needed
 from wordbias.results import Row
 from wordbias.wordlists.queries import load_queries
 
-HERE = Where("subsample", "own", 3)
+HERE = Run("subsample", "own", 3)
 (CAREER,) = (query for query in load_queries() if query.name == "weat6")
 Codes = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1)), min_size=1, max_size=40)
 
 
-def told(bios: Biographies, seed: int = 0, share: float = 1.0) -> Any:
-    """Vectors that tell gender by their first dimension."""
+def gender_vectors(bios: Biographies, seed: int = 0, share: float = 1.0) -> Any:
+    """Return vectors whose first dimension is the gender."""
     x = np.random.default_rng(seed).standard_normal((len(bios), 6)).astype(np.float32)
     x[:, 0] += share * 4 * bios.genders
     return x
 
 
 def people(n: int, seed: int = 0) -> Biographies:
-    """Two classes, `n` women and men of each."""
+    """Return people of two classes, `n` women and men of each."""
     rng = np.random.default_rng(seed)
     rows = [(label, gender) for label in "ab" for gender in "FM" for _ in range(n)]
     rows = [rows[i] for i in rng.permutation(len(rows))]
@@ -80,9 +79,9 @@ def test_usable_fractions_are_the_longest_end_of_the_published(n: int) -> None:
     assert (found == published) == (n >= 100)
 
 
-def test_over_all_it_is_the_online_code() -> None:
+def test_over_all_people_the_values_are_those_of_the_online_code() -> None:
     bios = people(60)
-    x = told(bios)
+    x = gender_vectors(bios)
     rows = gender_rows(HERE, bios, x)
     code = online_code(x, bios.genders, seed=3)
     whole = {row.measure: row for row in rows if row.details["set"] == "all"}
@@ -101,7 +100,7 @@ def test_over_all_it_is_the_online_code() -> None:
     assert published == pytest.approx(1 / (4 / 240 + (1 - 4 / 240) * math.log(2)))
 
 
-def test_what_the_occupation_alone_tells() -> None:
+def test_vectors_of_the_occupation_alone_compress_to_the_control() -> None:
     """Vectors that tell the class and nothing else compress to the control at best."""
     rng = np.random.default_rng(0)
     labels = np.repeat([0, 1], 600)
@@ -119,7 +118,7 @@ def test_what_the_occupation_alone_tells() -> None:
 
 def test_within_an_occupation_as_many_women_as_men() -> None:
     bios = small_bios()
-    x = told(bios)
+    x = gender_vectors(bios)
     rows = by_set(gender_rows(HERE, bios, x))
     assert list(rows) == ["all", "dancer", "nurse", "surgeon"]
     counts = bios.counts()
@@ -135,9 +134,9 @@ def test_within_an_occupation_as_many_women_as_men() -> None:
     assert "control" not in rows["dancer"].details
 
 
-def test_balanced_over_all_too() -> None:
+def test_over_all_people_can_be_balanced_too() -> None:
     bios = small_bios()
-    rows = by_set(gender_rows(HERE, bios, told(bios), balanced=True))
+    rows = by_set(gender_rows(HERE, bios, gender_vectors(bios), balanced=True))
     assert rows["all"].details["n"] == 2 * bios.counts().min(1).sum()
     assert rows["all"].details["control"] == pytest.approx(1)
 
@@ -145,13 +144,13 @@ def test_balanced_over_all_too() -> None:
 def test_undefined_within_an_occupation() -> None:
     bios = people(60)
     only = bios.take(np.flatnonzero((bios.labels == 0) | (bios.genders == 1)))
-    rows = gender_rows(HERE, only, told(only))
+    rows = gender_rows(HERE, only, gender_vectors(only))
     lost = [row for row in rows if row.details["set"] == "b"]
     assert len(lost) == 5
     assert {row.value for row in lost} == {None}
     assert lost[0].details["reason"] == "0 biographies are too few for a code of 5 blocks"
     men = only.take(np.flatnonzero(only.genders == 1))
-    rows = gender_rows(HERE, men, told(men))
+    rows = gender_rows(HERE, men, gender_vectors(men))
     assert "undefined" in by_set(rows)["all"].details["reason"]
     assert "at least two classes" in by_set(rows)["all"].details["reason"]
 
@@ -164,7 +163,7 @@ def words(seed: int = 0) -> Representations:
     return Representations(x, (2,), {"word": Column.of(cells)}, name="words")
 
 
-def test_words() -> None:
+def test_words_have_the_values_of_ceat() -> None:
     found = words()
     (row,) = word_rows(HERE, found, CAREER, 50, "a file")
     (expected,) = ceat(found, [CAREER], CeatSettings(50, seed=3))
@@ -178,7 +177,7 @@ def test_words() -> None:
     assert (row.details["sentences_from"], row.details["seed"]) == ("a file", 3)
 
 
-def test_words_without_sentences() -> None:
+def test_words_without_sentences_are_undefined() -> None:
     (row,) = word_rows(HERE, "no sentence has any", CAREER, 50, "the test part")
     assert row.value is None
     assert row.details["reason"] == "undefined: no sentence has any"

@@ -1,7 +1,4 @@
-"""StereoSet as Nadeem et al. (2021) publish it: JSON, between and within sentences.
-
-CrowS-Pairs (Nangia et al. 2020): two sentences, of which one says more of a stereotype.
-"""
+"""StereoSet as Nadeem et al. (2021) publish it: JSON, between and within sentences."""
 
 from __future__ import annotations
 
@@ -14,8 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from wordbias.contextual.csv_files import Source, read_text
 from wordbias.contextual.stereoset.gsss import LABELS
-from wordbias.contextual.stereoset.tables import Source, read_text, records
 from wordbias.errors import WordbiasError
 from wordbias.formats.source import has_lone_surrogate
 
@@ -32,11 +29,11 @@ class Cluster:
     Attributes
     ----------
     id, target, bias_type
-        As in the file; the target is the term whose stereotype it is.
+        As in the file; the target is the term of the stereotype.
     context
         The first sentence; within sentences, the one with a blank.
     candidates
-        One for each of `LABELS`: the next sentence, or what fills the blank.
+        One for each of `LABELS`: the next sentence, or the filler of the blank.
     """
 
     id: str
@@ -48,17 +45,16 @@ class Cluster:
 
 @dataclass(frozen=True)
 class StereoSet:
-    """The items of a file, and where they came from.
+    """The items of a file, with its path and hash.
 
-    A part is read when it is first asked for: a model that cannot score a part is not held up by
-    what is wrong in it.
+    A part is parsed on first use, so that its errors do not stop a model that cannot score it.
 
     Attributes
     ----------
     items
         The items of each of `KINDS` as in the file.
     as_published
-        Take items with several blanks as StereoSet's own loader does; see `published_word`. By
+        Include items with several blanks as StereoSet's own loader does; see `published_word`. By
         default they are left out.
     """
 
@@ -89,13 +85,13 @@ def load_stereoset(path: str | Path, *, as_published: bool = False) -> StereoSet
     Parameters
     ----------
     as_published
-        Take items with several blanks, which are left out by default; see `StereoSet`.
+        Include items with several blanks, which are left out by default; see `StereoSet`.
 
     Raises
     ------
     WordbiasError
-        If it is no such JSON, holds no item, or an item has not exactly one sentence a label or a
-        sentence that does not fit its blank (with its id).
+        If it is no such JSON, holds no item, or an item has not exactly one sentence a label or has
+        a sentence that does not fit its blank (with its id).
     """
     found = parse_stereoset(read_text(path), as_published=as_published)
     for kind in KINDS:
@@ -104,7 +100,7 @@ def load_stereoset(path: str | Path, *, as_published: bool = False) -> StereoSet
 
 
 def parse_stereoset(source: Source, *, as_published: bool = False) -> StereoSet:
-    """Find the parts of such a file; their items are read when they are asked for.
+    """Parse the published JSON; the items of its parts are parsed on first use.
 
     Raises
     ------
@@ -151,7 +147,7 @@ def _clusters(data: StereoSet, kind: str) -> list[Cluster]:
 
 
 def _several(one: Mapping[str, Any]) -> bool:
-    """Whether an item has more than one blank, of which a second may be spelt in small letters."""
+    """Return whether an item has more than one blank; a second one may be in small letters."""
     context = one.get("context")
     if not isinstance(context, str) or BLANK not in context:
         return False
@@ -190,12 +186,12 @@ def _text(found: Any, where: str) -> str:
 
 
 def filler(context: str, sentence: str, name: str) -> str:
-    """Return what stands in the blank; sentences differ from their context in capitals.
+    """Return the filler of a blank; sentences may differ from their context in capitals.
 
     Raises
     ------
     WordbiasError
-        If there is not one blank, or the sentence is another one.
+        If there is not exactly one blank, or the sentence does not fit the context.
     """
     if context.count(BLANK) != 1:
         raise WordbiasError(f"intrasentence {name}: expected one {BLANK} in {context!r}")
@@ -215,14 +211,14 @@ def _fill(context: str, sentence: str) -> str:
 
 
 def published_word(context: str, sentence: str, name: str) -> str:
-    """Return what StereoSet's own loader takes of a sentence: the word at the last blank's place.
+    """Return the word of a sentence that StereoSet's own loader takes: that at the last blank.
 
-    Words are what single spaces part; signs are taken off.
+    Words are separated by single spaces; their signs are removed.
 
     Raises
     ------
     WordbiasError
-        If no word stands there.
+        If there is no word at that place.
     """
     places = [i for i, word in enumerate(context.split(" ")) if BLANK in word]
     words = sentence.split(" ")
@@ -232,52 +228,3 @@ def published_word(context: str, sentence: str, name: str) -> str:
             f"intrasentence {name}: {sentence!r} has no word where {context!r} has its last {BLANK}"
         )
     return word
-
-
-DIRECTIONS = ("stereo", "antistereo")
-_COLUMNS = {name: [name] for name in ("sent_more", "sent_less", "stereo_antistereo", "bias_type")}
-
-
-@dataclass(frozen=True)
-class CrowsPair:
-    """The sentence that is more of a stereotype, the one that is less, and what they are about."""
-
-    more: str
-    less: str
-    direction: str
-    bias_type: str
-
-
-@dataclass(frozen=True)
-class CrowsPairs:
-    """The pairs of a file, and where they came from."""
-
-    path: str
-    sha256: str
-    pairs: Sequence[CrowsPair]
-
-
-def load_crows_pairs(path: str | Path) -> CrowsPairs:
-    """Read the published CSV.
-
-    Raises
-    ------
-    WordbiasError
-        If columns are missing, or a row cannot be used (with its line).
-    """
-    return parse_crows_pairs(read_text(path))
-
-
-def parse_crows_pairs(source: Source) -> CrowsPairs:
-    """Read the text of such a file; errors are those of `load_crows_pairs`."""
-    pairs = []
-    for line, row in records(source, _COLUMNS):
-        if row["stereo_antistereo"] not in DIRECTIONS:
-            raise WordbiasError(
-                f"{source.path}: line {line}: stereo_antistereo: expected one of "
-                f"{', '.join(DIRECTIONS)}, found {row['stereo_antistereo']!r}"
-            )
-        pairs.append(CrowsPair(*row.values()))
-    if not pairs:
-        raise WordbiasError(f"{source.path}: holds no pair, only a line of names")
-    return CrowsPairs(source.path, source.sha256, pairs)

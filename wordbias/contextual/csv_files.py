@@ -1,4 +1,4 @@
-"""Data files that people edit: read whole, and refused in one line that says where."""
+"""UTF-8 and CSV data files that people edit: read whole, with errors that name the line."""
 
 from __future__ import annotations
 
@@ -52,20 +52,20 @@ def read_text(path: str | os.PathLike[str]) -> Source:
 def records(
     source: Source, columns: Mapping[str, Sequence[str]], optional: Collection[str] = ()
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the line number and the wanted cells of each row of a CSV file.
+    """Yield the line number and the cells of some columns of each row of a CSV file.
 
     Parameters
     ----------
     columns
-        What to call a column, and under which names a file may have it.
+        For the name of each column in the result, its possible names in the file.
     optional
         Columns whose cells may be empty.
 
     Raises
     ------
     WordbiasError
-        If columns are missing; or, with its line, if a row has another number of cells, an empty
-        one, or is no CSV.
+        If columns are missing; or if a row has another number of cells, an empty cell, or is no
+        CSV, with its line.
     """
     reader = csv.reader(io.StringIO(source.text, newline=""), strict=True)
     try:

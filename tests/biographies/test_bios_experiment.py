@@ -1,4 +1,4 @@
-"""The study: its jobs, what they share, and that no interruption, process or order changes them."""
+"""The experiment: its jobs and its file; interruptions, processes and order change nothing."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ import pytest
 from small_bios import encoder_folder, small_bios
 
 from wordbias import __version__
-from wordbias.biographies.data import split
-from wordbias.biographies.plan import Recipe
-from wordbias.biographies.result_file import Job, Lines
-from wordbias.biographies.strategies import prepared
+from wordbias.biographies.data import sample, split
+from wordbias.biographies.plan import Job, Recipe
+from wordbias.biographies.strategies import prepare
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.probes.ceat.sentences import find_sentences
 from wordbias.results import Row
@@ -26,19 +25,19 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from wordbias.biographies import experiment  # noqa: E402
-from wordbias.biographies import job as jobs  # noqa: E402
 from wordbias.biographies.classifier import (  # noqa: E402
+    Labelled,
     Task,
-    predictions,
+    predict,
+    train_head,
 )
 from wordbias.biographies.encoding import (  # noqa: E402
-    Live,
-    Reading,
+    EncodingSettings,
+    LiveEncoder,
 )
-from wordbias.biographies.experiment import run  # noqa: E402
+from wordbias.biographies.experiment import ResultFile, run  # noqa: E402
 from wordbias.biographies.plan import (  # noqa: E402
     Plan,
-    drawn,
 )
 
 ONE = Recipe(epochs=2, batch=16, rate=1e-3)
@@ -57,7 +56,7 @@ def plan(folder: str, tmp_path: Path) -> Plan:
         frozen=True,
         recipe=LAYER,
         retraining=LAYER,
-        reading=Reading(20, device="cpu"),
+        encoding=EncodingSettings(20, device="cpu"),
         draws=20,
     )
 
@@ -136,10 +135,10 @@ def test_vectors_are_kept_once_for_all_seeds(plan: Plan) -> None:
     assert [name.partition("-")[0] for name in files] == ["texts"] * 3 + ["words"] * 2
 
 
-def test_what_is_done_is_not_done_again(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finished_jobs_are_not_run_again(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     first = run(plan)
     before = plan.results.read_bytes()
-    monkeypatch.setattr(experiment, "do", lambda *_: pytest.fail("a job is done again"))
+    monkeypatch.setattr(experiment, "run_job", lambda *_: pytest.fail("a job is done again"))
     assert as_json(run(plan)) == as_json(first)
     assert plan.results.read_bytes() == before
     some = replace(plan, seeds=(1,), strategies=("scrub",), baselines=False)
@@ -148,10 +147,12 @@ def test_what_is_done_is_not_done_again(plan: Plan, monkeypatch: pytest.MonkeyPa
         run(replace(plan, seeds=(2,)))
 
 
-def test_between_jobs(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resume_after_an_interruption_between_jobs(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = run(replace(plan, folder=tmp_path / "whole"))
     with monkeypatch.context() as patch:
-        stop_at(patch, experiment, "do", 4)
+        stop_at(patch, experiment, "run_job", 4)
         with pytest.raises(Interrupted) as stopped:
             run(plan)
     assert str(stopped.value) == f"the same call goes on: {plan.results} has 3 of 10 jobs"
@@ -162,7 +163,7 @@ def test_between_jobs(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("at", [2, 4])
-def test_within_a_fine_tuning(
+def test_resume_after_an_interruption_within_a_fine_tuning(
     plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
     """Epochs 1 and 2 are of the encoder; those behind it of its retrained last layer."""
@@ -225,7 +226,7 @@ def test_a_fine_tuned_study(plan: Plan) -> None:
     from safetensors.torch import load_file
 
     head = load_file(folder / "head.safetensors")
-    made = prepared(split(plan.biographies, 0), "none", 0)
+    made = prepare(split(plan.biographies, 0), "none", 0)
     test = made.views["own"].test
     right = []
     for text, label in zip(test.texts, test.labels, strict=True):
@@ -258,22 +259,22 @@ def test_retraining_starts_from_the_vectors_alone(plan: Plan) -> None:
     """By hand: a last layer trained on the vectors of the original data of the view."""
     plan = replace(plan, strategies=("scrub",), seeds=(0,), baselines=False)
     rows = run(plan)
-    made = prepared(split(plan.biographies, 0), "scrub", 0)
-    source = Live(plan.reading.load(plan.model), plan.reading)
+    made = prepare(split(plan.biographies, 0), "scrub", 0)
+    source = LiveEncoder(plan.encoding.load(plan.model), plan.encoding)
     for name, view in made.views.items():
         vectors = source.vectors(view)
-        again = jobs.train_head(
-            jobs.Labelled(vectors.of(view.original_train), view.original_train.labels),
-            jobs.Labelled(vectors.of(view.original_dev), view.original_dev.labels),
+        again = train_head(
+            Labelled(vectors.of(view.original_train), view.original_train.labels),
+            Labelled(vectors.of(view.original_dev), view.original_dev.labels),
             3,
             LAYER,
         )
-        right = predictions(again.head, vectors.of(view.test)) == view.test.labels
+        right = predict(again.head, vectors.of(view.test)) == view.test.labels
         found = [row for row in chosen(rows, view=name, stage="after") if row[:2] == ("accuracy", "all")]  # fmt: skip  # noqa: E501
         assert [value for *_, value in found] == [pytest.approx(right.mean())]
 
 
-def test_shares_and_sentences_of_ones_own(plan: Plan) -> None:
+def test_own_shares_and_sentences_are_used(plan: Plan) -> None:
     plan = replace(plan, strategies=("none",), seeds=(0,), baselines=False)
     texts = [f"{word} is here" for word in plan.words()] * 2
     named = replace(
@@ -306,25 +307,25 @@ def test_a_split_that_is_drawn_depends_on_the_seed(plan: Plan) -> None:
     assert chosen(rows, seed=0) != chosen(rows, seed=1)
 
 
-def test_some_of_the_biographies() -> None:
+def test_sample_is_reproducible_and_in_order() -> None:
     bios = small_bios()
-    some = drawn(bios, 30)
+    some = sample(bios, 30)
     assert len(some) == 30
-    assert drawn(bios, 30).sha256 == some.sha256 != drawn(bios, 30, seed=1).sha256
+    assert sample(bios, 30).sha256 == some.sha256 != sample(bios, 30, seed=1).sha256
     places = [bios.texts.index(text) for text in some.texts]
-    assert len(drawn(bios, 10**6)) == len(bios)
+    assert len(sample(bios, 10**6)) == len(bios)
     assert set(some.texts) <= set(bios.texts)
     assert some.classes == bios.classes
     assert places == [bios.texts.index(text) for text in some.texts]
 
 
-def test_another_study_in_the_folder(plan: Plan) -> None:
+def test_a_folder_of_another_study_is_refused(plan: Plan) -> None:
     plan = replace(plan, strategies=("none",), seeds=(0,), baselines=False)
     run(plan)
     changes: dict[str, Any] = {
         r"recipe\.epochs is 4, not 3": {"recipe": replace(LAYER, epochs=3)},
-        r"reading\.max_tokens is 20, not 10": {"reading": Reading(10, device="cpu")},
-        r"biographies\.n is 156, not 100": {"biographies": drawn(plan.biographies, 100)},
+        r"reading\.max_tokens is 20, not 10": {"encoding": EncodingSettings(10, device="cpu")},
+        r"biographies\.n is 156, not 100": {"biographies": sample(plan.biographies, 100)},
         r"biographies\.sha256 is": {"biographies": plan.biographies.take(np.arange(156)[::-1])},
         r"frozen is True, not False": {"frozen": False},
         r"ceat\.draws is 20, not 30": {"draws": 30},
@@ -336,7 +337,7 @@ def test_another_study_in_the_folder(plan: Plan) -> None:
     assert len(lines_of(plan)) == 1
 
 
-def test_another_model_in_the_folder(plan: Plan, tmp_path: Path) -> None:
+def test_a_folder_of_another_model_is_refused(plan: Plan, tmp_path: Path) -> None:
     plan = replace(plan, strategies=("none",), seeds=(0,), baselines=False)
     run(plan)
     other = encoder_folder(tmp_path / "other")
@@ -351,7 +352,7 @@ def test_another_model_in_the_folder(plan: Plan, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", [b"{}", b"nonsense", b'{"strategy": "none", "seed": "x"}', b"[]"])
-def test_a_damaged_line(plan: Plan, line: bytes) -> None:
+def test_a_damaged_line_is_refused(plan: Plan, line: bytes) -> None:
     plan.folder.mkdir()
     plan.results.write_bytes(line + b"\n")
     with pytest.raises(WordbiasError, match=r"results\.jsonl: line 1: is no line of results"):
@@ -359,23 +360,23 @@ def test_a_damaged_line(plan: Plan, line: bytes) -> None:
     assert plan.results.read_bytes() == line + b"\n"
 
 
-def test_lines(tmp_path: Path) -> None:
+def test_file_of_results(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
-    lines = Lines.open(path, {"a": (1, 2)})
+    lines = ResultFile.open(path, {"a": (1, 2)})
     row = Row("none", "accuracy", None, {"set": "all", "reason": "…"})
     lines.add(Job("none", 3), [row], seconds=1.5)
-    assert Lines.open(path, {"a": [1, 2]}).rows == {Job("none", 3): [row]}
+    assert ResultFile.open(path, {"a": [1, 2]}).rows == {Job("none", 3): [row]}
     with pytest.raises(WordbiasError, match="is no file of results; name another folder"):
-        Lines.open(path.parent, {})
+        ResultFile.open(path.parent, {})
     known = json.loads(path.read_text())
     assert (known["strategy"], known["seed"], known["seconds"]) == ("none", 3, 1.5)
     assert str(Job("none", 3)) == "none, seed 3"
     (tmp_path / "no").mkdir()
     with pytest.raises(WordbiasError, match="could not be written: Is a directory"):
-        Lines(tmp_path / "no", {}).add(Job("none", 3), [row])
+        ResultFile(tmp_path / "no", {}).add(Job("none", 3), [row])
 
 
-def test_bad_input(plan: Plan, tmp_path: Path) -> None:
+def test_bad_input_is_refused(plan: Plan, tmp_path: Path) -> None:
     with pytest.raises(WordbiasError, match="strategy 'wish': expected none"):
         replace(plan, strategies=("wish",))
     with pytest.raises(WordbiasError, match="nothing to study"):
@@ -393,15 +394,15 @@ def test_bad_input(plan: Plan, tmp_path: Path) -> None:
             run(replace(plan, folder=below))
     assert not (tmp_path / "none").exists()
     with pytest.raises(WordbiasError, match=r"none, seed 0: .*reads at most 64 tokens"):
-        run(replace(plan, reading=Reading(100, device="cpu"), baselines=False))
+        run(replace(plan, encoding=EncodingSettings(100, device="cpu"), baselines=False))
     assert not plan.folder.exists()
 
 
-def test_data_are_looked_at_before_a_model_is_loaded(
+def test_data_are_checked_before_a_model_is_loaded(
     plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What no job could be made of is refused, and no text rewritten or folder made for that."""
-    monkeypatch.setattr(Reading, "load", lambda *_: pytest.fail("a model is loaded"))
+    monkeypatch.setattr(EncodingSettings, "load", lambda *_: pytest.fail("a model is loaded"))
     bios = plan.biographies
     women = bios.take(bios.genders == 0)
     of_test = np.array([kind == "test" for kind in bios.splits or ()])

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from wordbias.errors import WordbiasError
-from wordbias.probes.schedule import FRACTIONS, block_ends, check_fractions, grouped, needed, nested
+from wordbias.probes.mdl import FRACTIONS, block_ends, check_fractions, grouped, needed, nested
 
 PUBLISHED = FRACTIONS["published"]
 

@@ -1,8 +1,13 @@
-"""Pairs of sentences to train a head on: inferences, or what follows what in running text."""
+"""Labelled pairs of sentences: inferences, or sentences that follow each other or not.
+
+`wordbias.nli.pairs.load_pairs` reads the same inferences as tokens of an embedding; here they stay
+text, for models with a tokenizer of their own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
@@ -10,34 +15,37 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.contextual.sentence_pairs import load_text_pairs
-from wordbias.contextual.stereoset.tables import Source, read_text
+from wordbias.contextual.csv_files import Source, read_text
 from wordbias.errors import WordbiasError
-from wordbias.nli.pairs import LABELS, PairsLike
+from wordbias.nli.pairs import LABELS, UNDECIDED, PairsLike, labelled_rows, pairs_name
 from wordbias.rendering import how_many
 
-Document = list[str]
+TASKS = ("nli", "nsp")
+"""Natural language inference, next-sentence prediction."""
 NEXT = ("is_next", "not_next")
+Document = list[str]
 
 
 @dataclass(frozen=True, eq=False)
 class LabelledPairs:
-    """Pairs and what is to be said of them.
+    """Pairs of sentences with labels.
 
     Attributes
     ----------
-    path, sha256
-        Of the file.
+    path
+        Path of the file.
+    sha256
+        Hash of its uncompressed content.
     names
-        The labels.
+        Names of the labels.
     pairs
-        As they are written.
+        The sentences as the file has them.
     labels
-        Places among the names, shape ``(n,)``.
+        Indices into `names`, shape ``(n,)``.
     kind
-        What the file is.
+        Kind of file, for reports.
     dropped
-        Pairs without a label, which were left out.
+        Number of pairs without a label, which were left out.
     """
 
     path: str
@@ -56,12 +64,12 @@ class LabelledPairs:
         return replace(self, pairs=self.pairs[:count], labels=self.labels[:count])
 
     def check_classes(self) -> None:
-        """Refuse to train on pairs of which there is nothing to tell apart.
+        """Refuse training data with a single label.
 
         Raises
         ------
         WordbiasError
-            If all have one label.
+            If all pairs have the same label.
         """
         found = np.unique(self.labels).tolist()
         if len(found) < 2:
@@ -71,8 +79,14 @@ class LabelledPairs:
                 "first ones)"
             )
 
+    def source(self) -> dict[str, Any]:
+        """Return the file and the number of pairs, for the inputs of a report."""
+        return {
+            "path": self.path, "sha256": self.sha256, "pairs": len(self), "dropped": self.dropped
+        }  # fmt: skip
+
     def to_dict(self) -> dict[str, Any]:
-        """Return what a report says of them."""
+        """Return the same with the kind of file and the number of pairs of each label."""
         counts = np.bincount(self.labels, minlength=len(self.names)).tolist()
         return {
             "path": self.path,
@@ -85,34 +99,57 @@ class LabelledPairs:
 
 
 def load_labelled(task: str, path: PairsLike, seed: int = 0) -> LabelledPairs:
-    """Read pairs for a task.
+    """Read the pairs of a task.
 
     Parameters
     ----------
     task
-        ``nli``: what `wordbias.nli.pairs.load_pairs` reads. ``nsp``: tabbed lines of
-        label (is_next, not_next), first and second sentence; or running text, one sentence a line
-        and a blank line between documents, see `from_documents`.
+        One of `TASKS`.
     seed
-        Of the pairs drawn from running text.
+        Seed of the pairs that are drawn from running text.
 
     Raises
     ------
     WordbiasError
-        If the file cannot be read or used; the message says where.
+        If the file cannot be read or used; the message names the place.
     """
-    return _LOADERS[task](path, seed)
+    return load_inferences(path) if task == "nli" else load_next_sentences(path, seed)
 
 
-def _nli(path: PairsLike, seed: int) -> LabelledPairs:
-    read = load_text_pairs(path)
-    pairs = [(first, second) for first, second in read.pairs]
-    return LabelledPairs(
-        read.path, read.sha256, LABELS, pairs, read.labels, "inferences", read.dropped
-    )
+def load_inferences(path: PairsLike) -> LabelledPairs:
+    """Read the premises, hypotheses and labels that `wordbias.nli.pairs.load_pairs` reads.
+
+    Raises
+    ------
+    WordbiasError
+        As that function does.
+    """
+    digest, name = hashlib.sha256(), pairs_name(path)
+    rows = list(labelled_rows(path, digest))
+    labelled = [row for row in rows if row[0] != UNDECIDED]
+    if not labelled:
+        among = f" among {len(rows)} without a label" if rows else ""
+        raise WordbiasError(f"{name}: holds no labelled pair{among}")
+    labels = np.array([LABELS.index(label) for label, _, _ in labelled])
+    pairs = [(premise, hypothesis) for _, premise, hypothesis in labelled]
+    dropped = len(rows) - len(labelled)
+    return LabelledPairs(name, digest.hexdigest(), LABELS, pairs, labels, "inferences", dropped)
 
 
-def _nsp(path: PairsLike, seed: int) -> LabelledPairs:
+def load_next_sentences(path: PairsLike, seed: int = 0) -> LabelledPairs:
+    """Read pairs for next-sentence prediction.
+
+    Parameters
+    ----------
+    path
+        File of tabbed lines (label is_next or not_next, first sentence, second sentence); or of
+        running text, one sentence a line and a blank line between documents, see `from_documents`.
+
+    Raises
+    ------
+    WordbiasError
+        If the file cannot be read or holds no pair; the message names the place.
+    """
     if not isinstance(path, (str, PathLike)):
         raise WordbiasError("pairs of following sentences are read from a file; name one")
     source = read_text(path)
@@ -132,10 +169,6 @@ def _nsp(path: PairsLike, seed: int) -> LabelledPairs:
     return LabelledPairs(source.path, source.sha256, NEXT, pairs, np.array(labels), kind)
 
 
-_LOADERS: dict[str, Callable[[PairsLike, int], LabelledPairs]] = {"nli": _nli, "nsp": _nsp}
-TASKS = tuple(_LOADERS)
-
-
 def documents(source: Source) -> list[Document]:
     """Split running text: one sentence a line, a blank line between documents."""
     found: list[Document] = [[]]
@@ -151,11 +184,11 @@ def documents(source: Source) -> list[Document]:
 def from_documents(
     found: Sequence[Document], seed: int = 0
 ) -> tuple[list[tuple[str, str]], list[int]]:
-    """Pair each sentence with the one after it, or with one from elsewhere.
+    """Pair each sentence with the one after it, or with another one.
 
-    Half of them at random keep the next sentence; the others get one of another document, drawn
-    at random, as in the pre-training of BERT (Devlin et al. 2019, section 3.1). Where there is but
-    one document it is any other sentence of it.
+    A random half keeps the next sentence; the others get a sentence of another document, drawn at
+    random, as in the pre-training of BERT (Devlin et al. 2019, section 3.1). If there is only one
+    document, they get any other sentence of it.
 
     Returns
     -------

@@ -1,8 +1,9 @@
-"""Online codes: what must hold of any, the published faults, and what is refused."""
+"""MDL online codes: properties, faults of the published code, errors, several processes."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,18 @@ import pytest
 from reference_probe_loop import loop
 
 from wordbias.errors import WordbiasError
-from wordbias.probes.codelength import LN2
 from wordbias.probes.inputs import Examples
-from wordbias.probes.online import online_code, online_codes
-from wordbias.probes.schedule import FRACTIONS, Job, Recipe, block_ends, nested
+from wordbias.probes.jobs import Job, Recipe
+from wordbias.probes.mdl import (
+    FRACTIONS,
+    LN2,
+    block_ends,
+    nested,
+    online_code,
+    online_codes,
+    online_codes_in_processes,
+)
+from wordbias.workers import BACKENDS, Workers
 
 
 def _noise(n: int, d: int, k: int = 2, seed: int = 0) -> tuple[Any, Any]:
@@ -79,7 +88,7 @@ def test_a_label_that_says_more_compresses_more() -> None:
 def test_the_labels_names_do_not_matter(names: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """But for the first weights, of which each class gets its own; here they are all 0."""
     monkeypatch.setattr(
-        "wordbias.probes.linear.first_weights",
+        "wordbias.probes.linear.initial_weights",
         lambda seed, block, d, classes: np.zeros((classes, d + 1), np.float32),
     )
     x, y = _noise(400, 5, 3)
@@ -269,3 +278,36 @@ def test_too_few_examples_and_unknown_fractions() -> None:
 def test_rare_classes_are_named() -> None:
     x, _ = _signal(10, 2)
     assert Examples.of(x, [*"aaaaabbbbc"]).rare() == ["c"]
+
+
+def _three_classes() -> Examples:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 300)
+    vectors = rng.normal(size=(2, 300, 8)).astype(np.float32)
+    vectors[1, :, 0] += labels
+    return Examples.of(vectors, labels, layers=[5, 6])
+
+
+@pytest.mark.filterwarnings("default")  # of clusters that start and stop
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_codes_of_several_processes_are_those_of_one(
+    backend: str, join: Callable[[str], None]
+) -> None:
+    join(backend)
+    examples, recipe = _three_classes(), Recipe(epochs=5)
+    found = online_codes_in_processes(examples, Workers(2, backend), seeds=[0, 1], recipe=recipe)
+    assert [(one.code.layer, one.code.seed) for one in found] == [(5, 0), (5, 1), (6, 0), (6, 1)]
+    assert found == online_codes_in_processes(examples, Workers(2), seeds=[0, 1], recipe=recipe)
+    here = online_codes(examples, seeds=[0, 1], recipe=recipe)
+    lengths = [[one.code.codelength for one in codes] for codes in (found, here)]
+    np.testing.assert_allclose(*lengths, rtol=1e-6)  # of products in float32
+
+
+@pytest.mark.filterwarnings("default")
+def test_settings_reach_the_probes() -> None:
+    examples = _three_classes()
+    settings = {"dev": np.arange(30), "control": False, "fractions": [0.1, 0.4, 1.0]}
+    settings["recipe"] = Recipe(epochs=2)
+    expected = online_codes(examples, seeds=[3], **settings)
+    assert online_codes_in_processes(examples, Workers(2), seeds=[3], **settings) == expected
+    assert all(one.control is None for one in expected)

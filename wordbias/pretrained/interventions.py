@@ -1,6 +1,6 @@
-"""Which models are being intervened in, and how to see what they do without that.
+"""Register of the interventions that are applied to models now, which can be paused.
 
-`wordbias.contextual.applied` says so here, and what reads a model's vectors asks.
+`wordbias.contextual.applied` registers them here, below the encoders that must notice them.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ class Applied:
     Attributes
     ----------
     sites
-        Where, as people write it.
+        Names of their sites.
     paused
-        They do nothing for the moment.
+        They are switched off for the moment.
     """
 
     sites: tuple[str, ...]
@@ -33,7 +33,7 @@ _ACTIVE: WeakKeyDictionary[Any, list[Applied]] = WeakKeyDictionary()
 
 
 def interventions_in(model: Any) -> list[Applied]:
-    """Return what is applied now to a model, or to one that it is a part of, the outer block first.
+    """Return the interventions in a model, or in one that it is a part of, the outer block first.
 
     An encoder is a part of the same model with a head.
     """
@@ -47,7 +47,7 @@ def interventions_in(model: Any) -> list[Applied]:
 
 @contextmanager
 def intervening(model: Any, sites: Sequence[str]) -> Iterator[Applied]:
-    """Say, as long as the block lasts, that a model is being intervened in."""
+    """Register interventions in a model as long as the block lasts."""
     one = Applied(sites)
     _ACTIVE.setdefault(model, []).append(one)
     try:
@@ -58,7 +58,7 @@ def intervening(model: Any, sites: Sequence[str]) -> Iterator[Applied]:
 
 @contextmanager
 def paused(model: Any) -> Iterator[None]:
-    """Let a model compute as if nothing were applied to it."""
+    """Pause all interventions in a model."""
     active = [one for one in interventions_in(model) if not one.paused]
     for one in active:
         one.paused = True

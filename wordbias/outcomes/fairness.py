@@ -1,4 +1,4 @@
-"""The fairness of a classifier, as rows: every metric with its parts and its interval."""
+"""Fairness of a classifier as rows: every metric with its parts and its interval."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from wordbias.results import Row
 from wordbias.statistics import TIE, basic_interval, p_of_null, percentile_interval
 
 ALIKE = 200
-"""Samples of a classifier that treats groups alike."""
+"""Number of samples of a classifier that treats groups alike."""
 SUM, CORRELATION, ALL = "sum", "pearson", "all"
 ACCURACY = "accuracy"
 GAPS = tuple(f"{name}-gap" for name in RATES)
@@ -47,22 +47,22 @@ def fairness_rows(
     Parameters
     ----------
     confusion
-        What was predicted.
+        Counts of predictions.
     shares
-        Of the first group in each class, shape ``(classes,)``; by default those of `confusion`,
-        as the released code takes them, which are all alike in a balanced set. The text takes
-        them from the training data.
+        Share of the first group in each class, shape ``(classes,)``; by default that of
+        `confusion`, as in the released code, which is the same for all classes of a balanced set.
+        The paper's text takes them from the training data.
     shares_from
-        Where they are from, for the rows.
+        Source of the shares, for the rows.
 
     Returns
     -------
     list of Row
         Accuracy, over all and by group; the four gaps: their absolute sum (S), their correlation
         with the shares (P), and that of each class; independence, separation and sufficiency:
-        their sum, and the part of each group, class or prediction. What is undefined has None and
-        a reason, and is left out of sums, whose rows say which classes were. Beside each sum stands
-        what a classifier would have that treats the groups `alike`: with the same number of
+        their sum, and the part of each group, class or prediction. An undefined value is None with
+        a reason, and is left out of sums, whose rows name the classes that were. Each sum comes
+        with that of a classifier that treats the groups `alike`: with the same number of
         examples of each class in each group, whose predictions are drawn from P(r|y) of all; such
         sums are above 0 by chance, and some also where groups differ in their classes.
 
@@ -70,10 +70,14 @@ def fairness_rows(
     ------
     WordbiasError
         If more than two groups are to be measured as published, a distance cannot be computed, or
-        a class is called as a total is.
+        a class has the name of a total.
     """
     settings = settings or Settings()
-    _check_names(confusion)
+    for name in confusion.outcomes:
+        if name in (SUM, CORRELATION):
+            raise WordbiasError(
+                f"a class is called {name!r}, as what is reported over all classes; rename it"
+            )
     shares = confusion.first_shares() if shares is None else shares
     distance = settings.distance_between(len(confusion.classes))
     found = metrics(confusion.counts[None], shares, settings, distance)
@@ -92,68 +96,11 @@ def fairness_rows(
     return rows
 
 
-def bootstrap_interval(value: float, samples: Values, *, signed: bool) -> dict[str, Any]:
-    """Return the 95 % bootstrap interval of a metric.
-
-    A sum of absolute gaps or of distances is above 0 even where nothing differs, and resampling
-    adds as much noise again. Therefore it has the basic interval, cut off at 0, which may lie below
-    the value; a signed metric has the percentile interval.
-
-    Parameters
-    ----------
-    samples
-        Shape ``(draws,)``; nan where a sample leaves the metric undefined, such as one without
-        any example of a class.
-    signed
-        Whether the metric can be negative, or is not biased upwards.
-
-    Returns
-    -------
-    dict
-        `low`, `high`, and of how many `draws`.
-    """
-    defined = samples[~np.isnan(samples)]
-    if not len(defined):
-        return {"low": None, "high": None, "draws": 0}
-    if signed:
-        low, high = percentile_interval(defined)
-    else:
-        low, high = (max(0.0, end) for end in basic_interval(value, defined))
-    return {"low": low, "high": high, "draws": len(defined)}
-
-
-def expected_alike(value: float, samples: Values) -> dict[str, Any]:
-    """Return what a metric would be if groups were treated alike, and how often it is as large.
-
-    Parameters
-    ----------
-    samples
-        Of a classifier that treats groups alike, shape ``(draws,)``; nan where undefined.
-
-    Returns
-    -------
-    dict
-        `alike`, the mean, and `p`, the one-sided Monte Carlo p-value.
-    """
-    defined = samples[~np.isnan(samples)]
-    if not len(defined):
-        return {}
-    return {"alike": float(defined.mean()), "p": p_of_null(defined, value * (1 - TIE))}
-
-
-def _check_names(confusion: Confusion) -> None:
-    for name in confusion.outcomes:
-        if name in (SUM, CORRELATION):
-            raise WordbiasError(
-                f"a class is called {name!r}, as what is reported over all classes; rename it"
-            )
-
-
 @dataclass(frozen=True, eq=False)
 class _Measured:
-    """A metric with its name, its samples, and what every row of it says.
+    """A metric with its name, its samples, and the details of all its rows.
 
-    `drawn` are bootstrap samples and `even` those that treat groups alike, as `Metric.joined`.
+    `drawn` are bootstrap samples and `even` samples that treat groups alike, as `Metric.joined`.
     """
 
     subject: str
@@ -165,7 +112,7 @@ class _Measured:
 
     @cached_property
     def values(self) -> Values:
-        """Return what was found, of which a row is one place."""
+        """Values of `Metric.joined`, one for each row."""
         found: Values = self.metric.joined()[0]
         return found
 
@@ -227,14 +174,14 @@ def _rows(
 
 
 def _over(confusion: Confusion, name: str) -> Sequence[str]:
-    """Return what the parts of a metric are of."""
+    """Return the groups, classes or predictions that the parts of a metric belong to."""
     if name in (ACCURACY, DIVERGENCES[0]):
         return confusion.groups
     return confusion.outcomes if name == DIVERGENCES[2] else confusion.classes
 
 
 def _sizes(confusion: Confusion, name: str) -> Sequence[int | dict[str, int]]:
-    """Return on how many examples, of each group, a part rests."""
+    """Return the number of examples of each part, by group."""
     counts = confusion.counts
     everyone = counts.sum(axis=(1, 2))
     if name in (ACCURACY, DIVERGENCES[0]):
@@ -244,3 +191,52 @@ def _sizes(confusion: Confusion, name: str) -> Sequence[int | dict[str, int]]:
     if name == "fpr-gap":
         sizes = everyone[:, None] - sizes
     return [dict(zip(confusion.groups, map(int, n), strict=True)) for n in sizes.T]
+
+
+def bootstrap_interval(value: float, samples: Values, *, signed: bool) -> dict[str, Any]:
+    """Return the 95 % bootstrap interval of a metric.
+
+    A sum of absolute gaps or of distances is above 0 even if nothing differs, and resampling adds
+    as much noise again. Therefore it has the basic interval, cut off at 0, which may lie below the
+    value; a signed metric has the percentile interval.
+
+    Parameters
+    ----------
+    samples
+        Values of samples, shape ``(draws,)``; nan where the metric is undefined, such as in a
+        sample without any example of a class.
+    signed
+        True if the metric can be negative, or is not biased upwards.
+
+    Returns
+    -------
+    dict
+        `low`, `high`, and the number of `draws`.
+    """
+    defined = samples[~np.isnan(samples)]
+    if not len(defined):
+        return {"low": None, "high": None, "draws": 0}
+    if signed:
+        low, high = percentile_interval(defined)
+    else:
+        low, high = (max(0.0, end) for end in basic_interval(value, defined))
+    return {"low": low, "high": high, "draws": len(defined)}
+
+
+def expected_alike(value: float, samples: Values) -> dict[str, Any]:
+    """Return the mean of a metric if groups are treated alike, and how often it is as large.
+
+    Parameters
+    ----------
+    samples
+        Values of a classifier that treats groups alike, shape ``(draws,)``; nan if undefined.
+
+    Returns
+    -------
+    dict
+        `alike`, the mean, and `p`, the one-sided Monte Carlo p-value.
+    """
+    defined = samples[~np.isnan(samples)]
+    if not len(defined):
+        return {}
+    return {"alike": float(defined.mean()), "p": p_of_null(defined, value * (1 - TIE))}

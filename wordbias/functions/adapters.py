@@ -1,4 +1,7 @@
-"""Adapters as arguments of functions on encoders."""
+"""Adapters as arguments of functions on encoders.
+
+Short, as functions without encoders must not import adapters.
+"""
 
 from __future__ import annotations
 

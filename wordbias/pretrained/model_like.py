@@ -1,6 +1,6 @@
-"""Models as functions take them: a folder, a name on the hub, or loaded by the caller.
+"""Models as arguments: a folder, a name on the hub, or a model loaded by the caller.
 
-Torch and transformers: there, silent, and on a device.
+Also the few uses of torch and transformers that all models share: import, device, mode, log level.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PURPOSE = "a Hugging Face model"
 
 
 def need_transformers() -> Any:
-    """Import transformers, or say how to install it and torch."""
+    """Import transformers; raise an error with the command that installs it if it is missing."""
     need("torch", extra="contextual", purpose=PURPOSE)
     with warnings.catch_warnings():
         # by tqdm, in a notebook without ipywidgets
@@ -28,14 +28,14 @@ def need_transformers() -> Any:
 
 
 def to_device(model: Any, device: str | None, precision: str | None = None) -> tuple[Any, str]:
-    """Make a model ready to compute; return it and where it is.
+    """Move a model to a device, in evaluation mode; return it and the device.
 
     Parameters
     ----------
     device
         See `wordbias.devices.find_device`.
     precision
-        A type of torch; by default as the model is.
+        A type of torch; by default that of the model.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def to_float64(x: Any) -> Any:
 
 @contextmanager
 def evaluating(model: Any) -> Iterator[None]:
-    """Let a model compute without dropout, and be afterwards in the mode in which it was."""
+    """Set a model to evaluation mode, without dropout, and restore its mode afterwards."""
     training = [module for module in model.modules() if module.training]
     if training:
         model.eval()
@@ -71,7 +71,7 @@ def evaluating(model: Any) -> Iterator[None]:
 
 @contextmanager
 def silent(transformers: Any) -> Iterator[None]:
-    """Keep the notes and bars of transformers from stderr."""
+    """Silence the messages and progress bars of transformers."""
     logging = transformers.utils.logging
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
@@ -85,12 +85,12 @@ def silent(transformers: Any) -> Iterator[None]:
 
 
 def first_line(error: BaseException) -> str:
-    """Return what a foreign error says, without what follows its first line."""
+    """Return the first line of an error's message, or its class if it has none."""
     return (str(error).strip() or type(error).__name__).split("\n")[0]
 
 
 class HoldsModel(Protocol):
-    """A pipeline of transformers, a ``CrossEncoder``, or what looks like them."""
+    """A pipeline of transformers, a ``CrossEncoder``, or an object with the same attributes."""
 
     model: Any
     tokenizer: Any
@@ -110,7 +110,7 @@ ModelLike = str | os.PathLike[str] | tuple[Any, Any] | HoldsModel | HoldsTransfo
 
 
 def name_of(source: ModelLike) -> str:
-    """Return what messages and results call a model; of a loaded one where it came from.
+    """Return the name of a model in messages and results; of a loaded one its source.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def name_of(source: ModelLike) -> str:
 
 
 def model_and_tokenizer(source: object) -> tuple[Any, Any]:
-    """Return what a caller has loaded.
+    """Return the model and the tokenizer that a caller has loaded.
 
     Raises
     ------

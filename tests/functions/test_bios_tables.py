@@ -11,6 +11,7 @@ from made_up_runs import PUBLISHED_COMPRESSION, compression_rows, gap_rows, publ
 
 from wordbias.biographies.data import Biographies
 from wordbias.biographies.results import ACCURATE, AFTER, BEFORE, GAPS
+from wordbias.biographies.summary import Summary
 from wordbias.biographies.synthetic import synthetic
 from wordbias.functions import bios_tables
 from wordbias.rendering import Table, as_text
@@ -57,6 +58,10 @@ def column(table: Table, name: str) -> dict[str, str]:
     return {cells[0]: cells[place] for cells in table.cells}
 
 
+def tables_of(rows: Sequence[Row], *, frozen: bool = False, correct: bool = False) -> list[Table]:
+    return bios_tables.tables(Summary.of(rows, correct=correct), frozen=frozen)
+
+
 def titled(tables: Sequence[Table], start: str) -> list[Table]:
     found = [table for table in tables if table.title.startswith(start)]
     assert found, [table.title for table in tables]
@@ -70,14 +75,14 @@ def titled(tables: Sequence[Table], start: str) -> list[Table]:
 def test_every_table_fits(
     strategies: Sequence[str], seeds: int, classes: int, frozen: bool
 ) -> None:
-    for table in bios_tables.tables(runs(strategies, seeds, classes), frozen=frozen):
+    for table in tables_of(runs(strategies, seeds, classes), frozen=frozen):
         lines = as_text(table, WIDTH).splitlines()
         assert max(map(len, lines)) <= WIDTH
         assert len(table.cells) == len({cells[0] for cells in table.cells})
 
 
 def test_strategies_that_do_not_fit_beside_each_other_are_in_the_next_part() -> None:
-    tables = titled(bios_tables.tables(runs(LONG, 3)), "As fine-tuned")
+    tables = titled(tables_of(runs(LONG, 3)), "As fine-tuned")
     assert [table.title[-11:] for table in tables] == ["part 1 of 2", "part 2 of 2"]
     heads = [head for table in tables for head in table.columns[1:]]
     assert tuple(heads) == LONG
@@ -85,7 +90,7 @@ def test_strategies_that_do_not_fit_beside_each_other_are_in_the_next_part() -> 
 
 
 def test_the_published_means_are_printed_as_published() -> None:
-    tables = bios_tables.tables(published_rows())
+    tables = tables_of(published_rows())
     (before,) = titled(tables, "As fine-tuned (as Orgad et al. 2022, Table 3)")
     assert column(before, "subsample") == {
         "Accuracy": "0.861",
@@ -116,20 +121,20 @@ def test_the_published_means_are_printed_as_published() -> None:
 
 
 def test_a_frozen_encoder_has_the_table_of_one() -> None:
-    titles = [table.title for table in bios_tables.tables(runs(LONG[:4], 3), frozen=True)]
+    titles = [table.title for table in tables_of(runs(LONG[:4], 3), frozen=True)]
     assert "Frozen encoder (as Orgad et al. 2022, Table 5)" in titles
     assert "Frozen encoder, last layer retrained on the original data" in titles
     assert not any("Table 3" in title or "Table 4" in title for title in titles)
 
 
 def test_an_experiment_without_retraining_has_no_columns_for_it() -> None:
-    tables = bios_tables.tables(runs(LONG[:4], 3, after=False))
+    tables = tables_of(runs(LONG[:4], 3, after=False))
     for table in tables:
         assert "after" not in " ".join([*table.columns, *(cells[0] for cells in table.cells)])
 
 
 def test_metrics_undefined_in_all_runs_are_named_below_and_not_drawn() -> None:
-    tables = bios_tables.tables(runs(("none", "scrub"), 3, classes=2))
+    tables = tables_of(runs(("none", "scrub"), 3, classes=2))
     (before,) = titled(tables, "As fine-tuned")
     assert [cells[0] for cells in before.cells] == [
         metric.title for metric in (ACCURATE, *GAPS) if metric.set != "pearson"
@@ -144,7 +149,7 @@ def test_metrics_undefined_in_all_runs_are_named_below_and_not_drawn() -> None:
 
 
 def test_the_vectors_of_baselines_stand_beside_those_of_strategies() -> None:
-    (vectors,) = titled(bios_tables.tables(runs(LONG, 3)), "Gender in the vectors")
+    (vectors,) = titled(tables_of(runs(LONG, 3)), "Gender in the vectors")
     assert [cells[0] for cells in vectors.cells] == ["pretrained", "untrained", *LONG]
     assert "Knowing only the class gives a compression of 1.250." in vectors.note
     assert re.fullmatch(r"\d\.\d{3} ± \d\.\d{3}", column(vectors, "compression")["untrained"])
@@ -155,34 +160,32 @@ def test_stars_stand_where_there_can_be_any(seeds: int) -> None:
     base = np.arange(seeds) / 10
     values = {"none": base.tolist(), "scrub": (base + 1).tolist(), "swap": base.tolist()}
     rows = list(compression_rows(values)) + list(gap_rows(GAPS[1], BEFORE, values))
-    (table,) = titled(bios_tables.tables(rows), "As fine-tuned")
+    (table,) = titled(tables_of(rows), "As fine-tuned")
     starred = {name: column(table, name)["TPR gap (S)"].endswith("*") for name in values}
     assert starred == {"none": False, "scrub": seeds >= 6, "swap": False}
     if seeds >= 6:
         assert "* p < 0.05 against none, exact sign-flip permutation test" in table.note
-        (table,) = titled(bios_tables.tables(rows, correct=True), "As fine-tuned")
+        (table,) = titled(tables_of(rows, correct=True), "As fine-tuned")
         assert "two-sided, corrected by Holm's method." in table.note
     else:
         assert "No stars: the smallest p that 3 pairs of seeds can have is 0.25." in table.note
 
 
 def test_models_of_rewritten_texts_are_shown_on_both_texts() -> None:
-    (table,) = titled(
-        bios_tables.tables(runs(("none", "scrub"), 3)), "Models trained on rewritten texts"
-    )
-    assert list(table.columns[1:]) == ["scrub: rewritten texts", "scrub: original texts"]
+    (table,) = titled(tables_of(runs(("none", "scrub"), 3)), "Models of rewritten texts")
+    assert list(table.columns[1:]) == ["scrub: rewritten texts", "scrub: texts as they were"]
     own, original = (column(table, head) for head in table.columns[1:])
     assert own["TPR gap (S), after"] != original["TPR gap (S), after"]
     rows = runs(("none", "swap"), 3)
-    titles = [table.title for table in bios_tables.tables(rows)]
-    assert not any(title.startswith("Models trained on rewritten texts") for title in titles)
+    titles = [table.title for table in tables_of(rows)]
+    assert not any(title.startswith("Models of rewritten texts") for title in titles)
 
 
 def test_fewer_seeds_are_told() -> None:
     rows = [*compression_rows({"none": [1.0, 2.0, 3.0]})]
     rows += gap_rows(GAPS[1], BEFORE, {"none": [1.0, None, 3.0]})
-    (table,) = titled(bios_tables.tables(rows), "As fine-tuned")
-    assert "From fewer seeds: TPR gap (S)." in table.note
+    (table,) = titled(tables_of(rows), "As fine-tuned")
+    assert "Of fewer seeds: TPR gap (S)." in table.note
     assert column(table, "none")["TPR gap (S)"].startswith("2.000 ± 1.414")
 
 
@@ -198,16 +201,16 @@ def test_the_heading_says_what_the_data_are() -> None:
 
 
 def test_the_closing_reads_the_figures_and_says_the_conventions() -> None:
-    lines = bios_tables.closing(published_rows())
+    lines = bios_tables.closing(Summary.of(published_rows()))
     assert any(line.startswith("Does compression predict what retraining") for line in lines)
     assert "0 is fair" in lines[-1]
 
 
 def test_one_job_alone_can_be_shown() -> None:
     rows = list(compression_rows({"none": [2.0]}))
-    (table,) = bios_tables.tables(rows)
+    (table,) = tables_of(rows)
     assert table.title == "Gender in the vectors"
-    assert bios_tables.closing(rows)
+    assert bios_tables.closing(Summary.of(rows))
 
 
 def test_ceat_has_its_own_squares_where_it_is_defined() -> None:
@@ -215,7 +218,7 @@ def test_ceat_has_its_own_squares_where_it_is_defined() -> None:
     values = {"none": [0.4, 0.6, 0.9], "scrub": [0.1, 0.3, 0.2]}
     for name, of_seeds in values.items():
         rows += [row(name, "ceat", value, i, part="weat6") for i, value in enumerate(of_seeds)]
-    (table,) = titled(bios_tables.tables(rows), "CEAT and extrinsic bias over all runs")
+    (table,) = titled(tables_of(rows), "CEAT and extrinsic bias over all runs")
     gap = [
         one.value
         for name in values

@@ -1,4 +1,4 @@
-"""A last layer: where its descent ends, what it goes by, and that plain means as torch has it."""
+"""Training of a last layer: against logistic regression, and against a plain loop of torch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from wordbias.biographies.classifier import (  # noqa: E402
     Fitted,
     Labelled,
     new_head,
-    predictions,
+    predict,
     train_head,
 )
 from wordbias.contextual.fine_tuning.train import (  # noqa: E402
@@ -53,7 +53,7 @@ def loss_and_gradient(x: Any, y: Any, w: Any, b: Any) -> tuple[float, Any, Any]:
     return float(-np.log(p[np.arange(len(y)), y]).mean()), gradient, hessian
 
 
-def test_it_ends_where_logistic_regression_does() -> None:
+def test_training_ends_at_the_optimum_of_logistic_regression() -> None:
     """Cross entropy is convex: near its minimum f - f* ≤ ‖gradient‖² / 2μ, μ the least curvature.
 
     Adding the same to all classes changes nothing: μ is the least eigenvalue but for these d + 1.
@@ -82,23 +82,23 @@ def test_it_ends_where_logistic_regression_does() -> None:
 
 
 def _last(data: Labelled, recipe: Recipe) -> Any:
-    """Train, and return the parameters at the end of the descent instead of the most accurate."""
-    from wordbias.biographies import classifier as descent
+    """Train, and return the parameters of the last step instead of the most accurate ones."""
+    from wordbias.biographies import classifier
 
-    kept = {}
-    inner = descent.train
+    last = {}
+    inner = classifier.train
 
-    def keeping(model: Any, *rest: Any, **more: Any) -> Any:
+    def recording(model: Any, *rest: Any, **more: Any) -> Any:
         found = inner(model, *rest, **more)
-        kept.update({name: one.clone() for name, one in model.state_dict().items()})
+        last.update({name: one.clone() for name, one in model.state_dict().items()})
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(descent, "train", keeping)
+        patch.setattr(classifier, "train", recording)
         head = train_head(data, data, int(data.labels.max()) + 1, recipe).head
     with torch.no_grad():
-        head.weight.copy_(kept["head.weight"][0])
-        head.bias.copy_(kept["head.bias"][0])
+        head.weight.copy_(last["head.weight"][0])
+        head.bias.copy_(last["head.bias"][0])
     return head
 
 
@@ -109,13 +109,13 @@ def test_separable_classes_are_separated() -> None:
     x[:, 0] = (2 * y - 1) * (0.5 + rng.random(200))
     fitted = train_head(Labelled(x, y), Labelled(x, y), 2, replace(HEAD, epochs=200, rate=0.02))
     assert fitted.accuracy == 1
-    assert np.array_equal(predictions(fitted.head, x), y)
+    assert np.array_equal(predict(fitted.head, x), y)
     direction = np.diff(parameters(fitted.head)[0], axis=0)[0]
     assert abs(direction[0]) == np.abs(direction).max()
 
 
 def reference(data: Labelled, recipe: Recipe, classes: int) -> tuple[Any, Any]:
-    """The descent written down again, with torch's AdamW unfused and a group by hand."""
+    """The training loop written again, with torch's AdamW unfused and a group by hand."""
     head = new_head(data.vectors.shape[1], classes, recipe.seed)
     x, y = torch.from_numpy(data.vectors), torch.from_numpy(data.labels)
     if recipe.plain:
@@ -142,7 +142,7 @@ def reference(data: Labelled, recipe: Recipe, classes: int) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("plain", [False, True])
-def test_against_a_loop_of_its_own(plain: bool) -> None:
+def test_training_equals_a_plain_loop_of_torch(plain: bool) -> None:
     data = overlapping(n=100)
     recipe = Recipe(epochs=3, batch=16, rate=0.01, clip=0.05, decay=0.1, seed=4)
     recipe = recipe.as_published() if plain else recipe
@@ -159,10 +159,10 @@ def test_the_best_on_dev_is_a_copy() -> None:
     data = overlapping(classes=2)
     upside_down = Labelled(data.vectors, 1 - data.labels)
     fitted = train_head(data, upside_down, 2, replace(HEAD, epochs=60, rate=0.05))
-    found = (predictions(fitted.head, data.vectors) == upside_down.labels).mean()
+    found = (predict(fitted.head, data.vectors) == upside_down.labels).mean()
     assert found == pytest.approx(fitted.accuracy, abs=1e-12)
     late = train_head(data, data, 2, replace(HEAD, epochs=60, rate=0.05))
-    assert (predictions(late.head, data.vectors) == upside_down.labels).mean() < found
+    assert (predict(late.head, data.vectors) == upside_down.labels).mean() < found
     assert fitted.round < 60
 
 
@@ -194,7 +194,7 @@ def test_published_settings() -> None:
         WHOLE.with_changes(speed=3)
 
 
-def test_bad_input() -> None:
+def test_bad_input_is_refused() -> None:
     data = overlapping(n=30)
     nothing = Labelled(data.vectors[:0], data.labels[:0])
     with pytest.raises(WordbiasError, match="no biography is left to train on"):

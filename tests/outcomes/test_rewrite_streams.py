@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wordbias as wb
-from wordbias.outcomes.records import RecordFile, shuffled
-from wordbias.outcomes.rewrite import Tally, TextStage, rewrite
+from wordbias.outcomes.records import RecordFile
+from wordbias.outcomes.rewrite import Tally, TextStage, rewrite, shuffled
 
 
 @settings(deadline=None)

@@ -15,9 +15,9 @@ from encoder_folders import TEXTS
 
 from wordbias import WordbiasError
 from wordbias.formats.files import locked
-from wordbias.probes import unfinished
+from wordbias.probes import resume
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import Settings, Work, encode
+from wordbias.probes.encoding import EncodingJob, Settings, encode
 from wordbias.probes.representations import (
     Column,
     Representations,
@@ -25,7 +25,7 @@ from wordbias.probes.representations import (
     provenance,
     save_representations,
 )
-from wordbias.probes.unfinished import Partial, encode_to
+from wordbias.probes.resume import Partial, encode_to
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -46,7 +46,7 @@ def out(tmp_path: Path) -> Path:
 
 
 def run(out: Path, encoder: Encoder, some: Settings | None = None, **about: Any) -> Any:
-    work = Work.of(encoder, TEXTS, settings=some)
+    work = EncodingJob.of(encoder, TEXTS, settings=some)
     return encode_to(
         out, work, COLUMNS, {**provenance(work, "t", "0"), **about}, batch_tokens=BATCH
     )
@@ -203,7 +203,7 @@ def test_progress_is_noted_while_it_works(
 ) -> None:
     noted = []
     true = Partial.save
-    monkeypatch.setattr(unfinished, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(resume, "SAVE_SECONDS", 0.0)
     monkeypatch.setattr(Partial, "save", lambda *given: (noted.append(given[-1]), true(*given)))
     run(out, bert)
     assert noted[-2:] == [DISTINCT, DISTINCT]
@@ -254,7 +254,7 @@ def test_other_settings_are_refused_and_the_difference_named(
 
 def test_other_columns_are_refused(bert: Encoder, out: Path) -> None:
     run(out, bert)
-    work = Work.of(bert, TEXTS)
+    work = EncodingJob.of(bert, TEXTS)
     with pytest.raises(WordbiasError, match="its columns are others"):
         encode_to(out, work, {}, provenance(work, "t", "0"))
 
