@@ -19,7 +19,7 @@ from wordbias import Attribute, Embedding
 from wordbias.devices import blas_threads
 from wordbias.measures import direct_bias, midb
 from wordbias.measures.clustering import clustering
-from wordbias.measures.measure import FAMILIES
+from wordbias.measures.registry import STANDARD
 from wordbias.subspace import Subspace
 
 Run = Callable[..., Any]
@@ -152,8 +152,8 @@ def test_without_an_embedding_it_runs_on_the_sample(found: Callable[..., Any]) -
 def test_all_families_are_measured_by_default(rows: Run, file: Path, questions: Path) -> None:
     got = rows(file, "--sembias", questions)
     assert {row["measure"] for row in got} == set().union(*MEASURES.values())
-    order = [next(f for f in FAMILIES if row["measure"] in MEASURES[f]) for row in got]
-    assert list(dict.fromkeys(order)) == list(FAMILIES)
+    order = [next(f for f in STANDARD if row["measure"] in MEASURES[f]) for row in got]
+    assert list(dict.fromkeys(order)) == list(STANDARD)
     for row in got:
         if row["value"] is None:
             assert row["reason"].startswith("undefined: ")
@@ -161,7 +161,7 @@ def test_all_families_are_measured_by_default(rows: Run, file: Path, questions: 
             assert row["low"] <= row["value"] <= row["high"]
 
 
-@pytest.mark.parametrize("family", [f for f in FAMILIES if f != "recoverability"])
+@pytest.mark.parametrize("family", [f for f in STANDARD if f != "recoverability"])
 def test_only_takes_some(rows: Run, file: Path, questions: Path, family: str) -> None:
     asked = ["--sembias", questions] if family == "sembias" else []
     got = rows(file, "--only", family, *asked)

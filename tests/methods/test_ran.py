@@ -13,7 +13,7 @@ import pytest
 from wordbias import Attribute, Embedding, WordbiasError
 from wordbias.arrays import unit
 from wordbias.devices import set_threads
-from wordbias.measures.panel import find_direction
+from wordbias.measures.direction import find_direction
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.ran import fit, outcome, repulsion_sets
 from wordbias.methods.ran.optimise import Objective

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from wordbias import Attribute, Embedding
 from wordbias.arrays import unit
-from wordbias.measures.panel import find_direction
+from wordbias.measures.direction import find_direction
 from wordbias.methods import ran as sets
 from wordbias.methods.ran import nearer_than, proven_empty, repulsion_sets
 from wordbias.subspace import Subspace

@@ -23,7 +23,7 @@ from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import refuse_same
 from wordbias.functions.inputs import Reading, about, distinctly_named, open_subject, path_of
 from wordbias.functions.report import report_of
-from wordbias.measures.measure import panel_rows
+from wordbias.measures.evaluate import evaluate_panels
 from wordbias.measures.panel import make_panels
 from wordbias.pages.plots import SYMBOLS, check_plot, save_comparison
 from wordbias.rendering import Table, how_many
@@ -190,7 +190,7 @@ def _measured(
         None,
         seed=seed,
     )
-    return panel_rows(panels, chance=False, workers=workers), about(subjects, before)
+    return evaluate_panels(panels, chance=False, workers=workers), about(subjects, before)
 
 
 def _read(rows: Sequence[object]) -> tuple[list[Source], Inputs]:

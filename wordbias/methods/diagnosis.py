@@ -11,14 +11,8 @@ from numpy.typing import NDArray
 
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.midb import (
-    ALIKE,
-    DESCRIBES_DIFFERENCE,
-    STABLE,
-    Components,
-    axis,
-    components,
-)
+from wordbias.measures.components import ALIKE, DESCRIBES_DIFFERENCE, STABLE, Components, components
+from wordbias.measures.direction import axis
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.misp import check_dims, fit_groups, group_vectors, resolve_groups
 from wordbias.methods.transform import Projection
@@ -251,11 +245,11 @@ def _about_missing(
     notes = []
     for name, group in zip(names, groups, strict=True):
         few = first_names and len(group.found) < FEW_NAMES
-        if few or len(group.found) < len(group.asked) / 2:
+        if few or len(group.found) < len(group.listed) / 2:
             noun = "first names" if first_names else "words"
             first = ", ".join(group.missing[:3])
             notes.append(
-                f"group {name}: only {len(group.found)} of {len(group.asked)} {noun} found"
+                f"group {name}: only {len(group.found)} of {len(group.listed)} {noun} found"
                 + (f" (missing: {first}, …)" if first else "")
                 + "; another choice may give another result"
             )

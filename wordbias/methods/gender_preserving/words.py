@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.panel import find_direction, most_biased, projections
+from wordbias.measures.direction import find_direction, most_biased, projections
 from wordbias.vocabulary import choose_vocabulary
 from wordbias.wordlists import Attribute, Resolved, Templates, resolve, resolve_pairs, wordlist
 
