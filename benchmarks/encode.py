@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 
 from wordbias.devices import set_threads, threads
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import Work
+from wordbias.probes.encoding import EncodingJob
 from wordbias.probes.representations import load_representations
+from wordbias.probes.resume import encode_to
 from wordbias.probes.texts import Choice, load_texts
-from wordbias.probes.unfinished import encode_to
 from wordbias.progress import set_quiet
 
 BATCH = 32
@@ -54,7 +54,7 @@ def peer(encoder: Encoder, texts: list[str]) -> NDArray[np.float32]:
 def ours(encoder: Encoder, texts: list[str], path: Path, tokens: int) -> NDArray[np.float32]:
     """Encode into a file."""
     path.unlink(missing_ok=True)
-    encode_to(path, Work.of(encoder, texts), {}, {}, batch_tokens=tokens)
+    encode_to(path, EncodingJob.of(encoder, texts), {}, {}, batch_tokens=tokens)
     return load_representations(path).vectors
 
 

@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.outcomes.confusion import Confusion, rates
-from wordbias.outcomes.measure import fairness_rows
+from wordbias.outcomes.fairness import fairness_rows
+from wordbias.outcomes.inputs import load_columns
 from wordbias.outcomes.metrics import Settings
-from wordbias.outcomes.predictions import load_columns
 
 N, CLASSES, DRAWS, ROUNDS = 100_000, 28, 1_000, 5
 Codes = NDArray[np.intp]

@@ -48,8 +48,8 @@ OURS = (
     START
     + """
 from wordbias.probes.inputs import Examples
-from wordbias.probes.online import online_codes
-from wordbias.probes.schedule import Recipe
+from wordbias.probes.jobs import Recipe
+from wordbias.probes.mdl import online_codes
 set_threads(count or None)
 if probe == "mlp":
     import torch
@@ -67,7 +67,7 @@ PEER = (
     + """
 import math, torch
 from torch import nn
-from wordbias.probes.schedule import FRACTIONS, block_ends
+from wordbias.probes.mdl import FRACTIONS, block_ends
 torch.set_num_threads(count or threads())
 d, k = x.shape[2], len(set(y.tolist()))
 def make():

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from wordbias import WordbiasError
-from wordbias.rows import Comparison, Correlation, correlations, read
+from wordbias.comparison import Comparison, Correlation, correlations, read
 
 # Dawkins (2021), Marked Attribute Bias in Natural Language Inference, appendix B, Table 6.
 TABLE_6 = """\

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from wordbias import WordbiasError
+from wordbias.comparison import Comparison, read
 from wordbias.results import Report, Row
-from wordbias.rows import Comparison, read
 
 Write = Callable[..., Path]
 

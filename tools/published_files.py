@@ -19,8 +19,9 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from wordbias.contextual.stereoset.crows_pairs import load_crows_pairs
 from wordbias.contextual.stereoset.gsss import load_gsss
-from wordbias.contextual.stereoset.published import load_crows_pairs, load_stereoset
+from wordbias.contextual.stereoset.stereoset import load_stereoset
 from wordbias.errors import WordbiasError
 from wordbias.measures.sembias import SemBias
 from wordbias.nli.pairs import load_pairs

@@ -138,7 +138,9 @@ def functions_run(package: Path, call: Any, *arguments: Any) -> set[CodeType]:
 
     def note(frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(inside) and code.co_name != "<module>":
+        if event != "call" or code in found or not code.co_filename.startswith(inside):
+            return
+        if not importing(frame, inside):
             found.add(code)
 
     threading.setprofile(note)
@@ -149,6 +151,16 @@ def functions_run(package: Path, call: Any, *arguments: Any) -> set[CodeType]:
         sys.setprofile(None)
         threading.setprofile(None)
     return found
+
+
+def importing(frame: FrameType | None, inside: str) -> bool:
+    """Return whether a frame belongs to the import of a module of the package."""
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "<module>" and code.co_filename.startswith(inside):
+            return True
+        frame = frame.f_back
+    return False
 
 
 if __name__ == "__main__":

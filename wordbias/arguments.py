@@ -1,4 +1,4 @@
-"""What a public function accepts: each argument against its annotation.
+"""Check of the arguments of public functions against their annotations.
 
 The command line refuses by the types of its options; a caller in Python may give anything.
 """
@@ -19,9 +19,9 @@ from wordbias.errors import UsageError, WordbiasError
 _MOST = 2**63 - 1
 _LEAST = {
     **dict.fromkeys(("seed", "seeds", "random_state", "random_init", "ddof", "draws"), 0),
-    "layers": -_MOST,  # layers tell what they take by themselves
+    "layers": -_MOST,  # layers are checked elsewhere
 }
-"""The least whole number that an argument takes, 1 of all others."""
+"""The smallest whole number that an argument takes; 1 for all others."""
 _REFUSED = object()
 
 
@@ -36,14 +36,14 @@ def accepted(
     Parameters
     ----------
     namespace
-        Of the module of the function, where the annotation has its names from.
+        Namespace of the function's module, for the names in the annotation.
     called
-        What a message calls the argument, by default as in Python.
+        Name of the argument in messages, by default as in Python.
 
     Raises
     ------
     UsageError
-        Naming the argument, what was expected and what was received.
+        If it does not fit; the message names the argument, the expected and the given value.
     """
     kinds = _members(_evaluated(annotation, dict(namespace)))
     least = _LEAST.get(name, 1)
@@ -68,7 +68,7 @@ def named_file(path: object) -> str:
     Raises
     ------
     WordbiasError
-        If it is no path, or no file can have that name.
+        If it is not a path, or no file can have that name.
     """
     text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
     if not isinstance(text, str):
@@ -79,7 +79,7 @@ def named_file(path: object) -> str:
 
 
 def _evaluated(annotation: str, namespace: dict[str, Any]) -> Any:
-    """Return the type that an annotation names; of what only type checkers import, `Any`."""
+    """Return the type that an annotation names; `Any` for types imported only by type checkers."""
     try:
         holder = SimpleNamespace(__annotations__={"it": annotation})
         return typing.get_type_hints(holder, namespace)["it"]
@@ -103,7 +103,7 @@ def _is_list(value: object) -> bool:
 
 
 def _one(value: Any, kind: Any, least: int) -> Any:
-    """Return a value as one kind has it, or that it is refused."""
+    """Return a value converted to one kind, or `_REFUSED`."""
     origin = get_origin(kind) or kind
     if origin in _BY_KIND:
         return _BY_KIND[origin](value, least)
@@ -167,7 +167,7 @@ def _listed(value: Any, kinds: Sequence[Any], least: int) -> Any:
 
 
 def _mapped(value: Mapping[Any, Any], kind: Any, least: int) -> Any:
-    """Return a mapping as its annotation has it; functions tell those apart that may be others."""
+    """Return a mapping converted to its annotation; functions decide between several kinds."""
     of_keys, of_values = map(_members, get_args(kind))
     found = {
         _matched(key, of_keys, least): _matched(one, of_values, least) for key, one in value.items()

@@ -75,11 +75,11 @@ def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return every row at length one; a row of zeros stays as it is."""
     out = np.empty_like(vectors)
     for start, x in zip(range(0, len(vectors), ROWS), blocks(vectors), strict=True):
-        out[start : start + ROWS] = at_length_one(x)
+        out[start : start + ROWS] = normalise(x)
     return out
 
 
-def at_length_one(x: NDArray[np.float64]) -> NDArray[np.float64]:
+def normalise(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return every row at length one, in float64; a row of zeros stays as it is."""
     norm = np.linalg.norm(x, axis=1, keepdims=True)
     found: NDArray[np.float64] = x / np.where(norm == 0, 1, norm)

@@ -29,9 +29,9 @@ R = TypeVar("R")
 Note = Callable[[str], None]
 
 _MAY_BE_EMPTY = ("mask", "mirror")
-"""Masking by nothing takes words out; no mirror overrules the one of the environment."""
+"""An empty mask deletes words; an empty mirror overrules that of the environment."""
 _LISTS = ("Sequence[str]", "Sequence[Any]")
-"""The annotations of what may also be one text with commas."""
+"""The annotations of lists that may also be one text with commas."""
 _OPTION = re.compile(
     r"wordbias [a-z][^;,)]*|(?<![\w-])(?:--(?=[a-z])|-(?=o\b))(?P<option>[a-z][a-z-]*)"
     r"(?: (?P<value>[A-Z][A-Z|,=]+\b)|(?:=| (?=\S+:\w))(?P<text>[\w,.:/|-]*\w)"
@@ -51,10 +51,10 @@ _ELSEWHERE = {
     "y_pred": "predicted",
     "y_true": "predictions",
 }
-"""What other libraries, or another function, call an argument."""
+"""Names of an argument in other libraries, or in another function."""
 _FETCH = re.compile(r"\bwordbias fetch (?!without\b)([a-z][\w.-]*(?: [a-z][\w.-]*)*)(?=[,;)]|$)")
 _UNSET = {"accuracy": "mdl"}
-"""Options that say no to an argument, besides those that begin with ``--no-``."""
+"""Options that set an argument to false, besides those that begin with ``--no-``."""
 
 
 class Readable(str):
@@ -65,21 +65,21 @@ class Readable(str):
 
 
 class WordbiasWarning(UserWarning):
-    """What a caller in Python must know before there is a report that could say it."""
+    """A warning to a caller in Python about something that no report can say yet."""
 
 
 @dataclass(frozen=True)
 class Typed:
-    """What was typed on the command line.
+    """Arguments typed on the command line.
 
     Attributes
     ----------
     given
-        The arguments that were typed, rather than left at their defaults.
+        Names of the arguments that were typed, rather than left at their defaults.
     spelled
-        What each argument is called on the command line.
+        Name of each argument on the command line.
     note
-        Shows one line to the person at the terminal.
+        Function that shows one line at the terminal.
     format
         The ``--format`` of a command that writes a page.
     """
@@ -97,17 +97,17 @@ class Call:
     Attributes
     ----------
     command
-        Its name as a command: ``mab-eval``.
+        Name of the command: ``mab-eval``.
     arguments
-        What it was called with, by name, as a result keeps it.
+        Arguments by name, in the form that a result stores.
     given
-        The names of those that were given.
+        Names of the arguments that were given.
     note
-        Shows one line; None calls from Python, which get a warning.
+        Function that shows one line; None for calls from Python, which get a warning.
     flags
-        The names of the arguments that are true or false.
+        Names of the arguments that are true or false.
     format
-        Format of the page that is written, where the shell was told one.
+        Format of the page to write, if the command line gives one.
     """
 
     command: str = ""
@@ -129,7 +129,7 @@ _typed: ContextVar[Typed | None] = ContextVar("typed", default=None)
 
 
 def current() -> Call:
-    """Return the public call that is being answered, the innermost."""
+    """Return the public call that is running, the innermost one."""
     return _call.get()
 
 
@@ -139,12 +139,12 @@ def is_given(name: str) -> bool:
 
 
 def note(text: str, *, reported: bool = False) -> None:
-    """Tell the caller something before the report: a line on stderr, or in Python a warning.
+    """Show the caller a note before the report: a line on stderr, or in Python a warning.
 
     Parameters
     ----------
     reported
-        The report will say it too: in Python it is enough that the report does.
+        The report will contain it too: in Python no warning is needed.
     """
     call = _call.get()
     if call.note is not None:
@@ -165,7 +165,7 @@ def _outside() -> int:
 def typed(
     given: frozenset[str], spelled: Mapping[str, str], note: Note, format: str | None = None
 ) -> Iterator[None]:
-    """Let the next public call know that it was typed on the command line."""
+    """Pass the typed arguments of the command line to the next public call."""
     token = _typed.set(Typed(given, spelled, note, format))
     try:
         yield
@@ -174,8 +174,8 @@ def typed(
 
 
 @contextmanager
-def method(*flags: str) -> Iterator[None]:
-    """Spell the options in an error as Python's, for the methods of what a function made.
+def python_messages(*flags: str) -> Iterator[None]:
+    """Spell the options in an error as Python's, for methods of the objects that functions return.
 
     Parameters
     ----------
@@ -191,18 +191,18 @@ def method(*flags: str) -> Iterator[None]:
 
 
 def public(function: Callable[P, R]) -> Callable[P, R]:
-    """Make a function one that is also a command: its report knows how it was called.
+    """Make a function public, as a command is: its report stores how it was called.
 
     Parameters
     ----------
     function
-        It returns a `wordbias.results.Report`, or something that has one as its `report`.
+        A function that returns a `wordbias.results.Report`, or an object with one as its `report`.
 
     Raises
     ------
     WordbiasError
-        On calling it, if an argument is an empty text, which is what a script gives whose variable
-        is not set; and what the function raises, with arguments spelled as Python's.
+        On a call, if an argument is an empty text, as from an unset variable of a script; and the
+        errors of the function, with arguments spelled as Python's.
     """
     signature = inspect.signature(function)
     defaults = {
@@ -278,7 +278,7 @@ def _readable(signature: inspect.Signature) -> inspect.Signature:
 def _misfit(
     name: str, signature: inspect.Signature, given: Collection[str], error: TypeError
 ) -> str:
-    """Say of arguments that do not fit which there are, and which may be meant."""
+    """Return the message on arguments that do not fit: the known ones, and a likely one."""
     known = signature.parameters
     shown = {
         kind: ", ".join(one.name for one in known.values() if one.kind is kind)
@@ -309,7 +309,7 @@ def _refuse_empty(
         values = value if spelled and isinstance(value, (tuple, list)) else (value,)
         if name not in _MAY_BE_EMPTY and any(isinstance(one, str) and not one for one in values):
             raise WordbiasError(
-                f"{spelled.get(name, f'{name}=')}: is empty; name something, or leave it out"
+                f"{spelled.get(name, f'{name}=')}: is empty; give a value, or leave it out"
             )
 
 
@@ -322,9 +322,9 @@ def _same(value: object, default: object) -> bool:
 
 
 def plain(value: object) -> object:
-    """Return an argument as a result keeps it: numbers, texts and lists; of objects their repr.
+    """Return an argument as a result stores it: numbers, texts and lists; for objects their repr.
 
-    Of a list of many values, such as texts, its length.
+    For a list of many values, such as texts, its length.
     """
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
@@ -348,7 +348,7 @@ def plain(value: object) -> object:
 
 
 def path_of(source: object) -> str | None:
-    """Return the path or name that an argument is; None where it is an object."""
+    """Return an argument's path or name; None if it is an object."""
     return os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
 
 
@@ -360,8 +360,8 @@ def in_python(text: str, flags: Collection[str] = ()) -> str:
     flags
         The arguments that are true or false: ``--holm`` becomes ``holm=True``. ``--skip=gipe``
         becomes ``skip="gipe"``, ``--groups age:a,b`` ``groups="age:a,b"``, and ``wordbias fetch
-        men`` ``wb.fetch("men")``. What else a message says to type in a shell, ``wordbias
-        nli-train``, stays.
+        men`` ``wb.fetch("men")``. Other commands to type in a shell, ``wordbias nli-train``, do not
+        change.
     """
 
     def spelled(found: re.Match[str]) -> str:

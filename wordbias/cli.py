@@ -1,4 +1,4 @@
-"""The command line: knows the commands' names and loads a command when it is called."""
+"""The command line: it knows the commands' names and imports a command when it is called."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wordbias import __version__
-from wordbias.errors import WordbiasError, seen, shortened
+from wordbias.errors import WordbiasError, printable, shortened
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 SECTIONS: dict[str, dict[str, str]] = {
     "An embedding": {
         "misp": "Measure gender bias, remove it softly with MISP, write the result.",
-        "debias": "Debias with any method of the field, or several in order.",
+        "debias": "Debias with any method, or with several in order.",
         "apply": "Apply a fitted method to other files of the same vectors.",
-        "measure": "Measure bias the classic ways: MIDB, clustering, SemBias, GIPE and more.",
-        "weat": "Test which words are nearer to which: WEAT and five related measures.",
-        "quality": "Measure word similarity and analogies, to see what debiasing cost.",
+        "measure": "Measure bias: MIDB, direct bias, clustering, SemBias, GIPE and more.",
+        "weat": "Test associations between sets of words: WEAT and five related measures.",
+        "quality": "Measure word similarity and analogies, which debiasing may worsen.",
         "convert": "Convert vectors between formats.",
-        "audit": "See it all on one page: every measure, before and after MISP.",
+        "audit": "Write one page of every measure, before and after MISP.",
     },
     "An NLI model": {
         "nli-train": "Train decomposable attention on one embedding or several.",
@@ -38,28 +38,28 @@ SECTIONS: dict[str, dict[str, str]] = {
         "mab-build": "Write the marked-attribute test sets as CSV.",
     },
     "An encoder": {
-        "encode": "Get vectors of texts, or of words in them, out of any layer of an encoder.",
+        "encode": "Encode texts, or words in them, by any layer of an encoder.",
         "probe": "Measure by MDL how easily a label is read off vectors: compression.",
         "ceat": "Test associations of words in context, over many sentences: CEAT.",
         "stereoset": "Measure which sentences a model prefers: StereoSet and CrowS-Pairs.",
         "nli-fairness": "Measure whether an NLI model takes a doctor for a man.",
-        "project": "Fit projections inside an encoder, and write what removes gender there.",
+        "project": "Fit projections that remove gender inside an encoder, and write an adapter.",
         "sweep": "Measure all 74 projections of the paper: bias against fairness.",
         "fine-tune": "Train a classification head on an encoder: NLI or next sentence.",
     },
     "A classifier": {
-        "fairness": "Measure whether a classifier serves women and men alike.",
-        "bios": "Measure whether debiased training data changed more than the last layer.",
+        "fairness": "Measure whether a classifier treats women and men alike.",
+        "bios": "Measure whether debiasing training data changed more than the last layer.",
         "winobias": "Score a coreference system on WinoBias: must a nurse be she?",
     },
     "Many embeddings": {
-        "compare": "Correlate the measures of many embeddings, and draw how they agree.",
-        "report": "Make a page of what commands printed as JSON.",
+        "compare": "Correlate the measures of many embeddings, and plot their agreement.",
+        "report": "Make a page of results that commands printed as JSON.",
     },
     "Data": {
         "fetch": "Download published vectors, test sets and word lists, or list them.",
         "rewrite": "Rewrite training data: scrub, balance, swap, anonymise.",
-        "lists": "Show the word lists: what is in them, how many, from where.",
+        "lists": "Show the word lists: their words, sizes and sources.",
         "cache": "List, limit or clear the cache of parsed vectors.",
     },
 }
@@ -68,14 +68,14 @@ _STDERR = 2
 
 
 class _Stopped(BaseException):
-    """An interruption on its way through click, which would write an empty line before ours."""
+    """An interruption passed through click, which would write an empty line before ours."""
 
 
 class LazyGroup(click.Group):
     """A group whose help needs no command to be imported."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; an interruption stays silent until `run` says it in one line."""
+        """Run a command; an interruption is reported by `run`, in one line."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
@@ -100,7 +100,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; of one that is not there, name the nearest."""
+        """Find the command; for an unknown one, name the nearest."""
         name, known = args[0], self.list_commands(ctx)
         if name not in known and not name.startswith("-") and not ctx.resilient_parsing:
             near = difflib.get_close_matches(name.lower().replace("_", "-"), known, 1)
@@ -109,7 +109,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Offer the commands, with what they do, and the options of the group."""
+        """Offer the commands, with their help, and the options of the group."""
         from click.shell_completion import CompletionItem
 
         commands = (one for section in SECTIONS.values() for one in section.items())
@@ -129,12 +129,12 @@ class LazyGroup(click.Group):
 )
 @click.version_option(__version__, prog_name="wordbias")
 def cli() -> None:
-    """Measure social bias in language representations, remove it, show what that changed.
+    """Measure social bias in language representations, remove it, show the effect.
 
     \b
-    Try it with nothing at hand, on real vectors that come with the package:
+    Try it without any data, on real vectors that come with the package:
       wordbias misp
-    On your own, in GloVe, word2vec, fastText, gensim or safetensors format:
+    On your own vectors, in GloVe, word2vec, fastText, gensim or safetensors format:
       wordbias misp glove.txt -o debiased.txt
     """
 
@@ -148,14 +148,14 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     code = run(sys.argv[1:])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said: only worker processes are joined
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # now only worker processes are joined
     sys.exit(code)
 
 
 def silence_libraries() -> None:
-    """Keep what libraries log and warn of from stderr, where it would stand before our own line.
+    """Silence the log messages and warnings of libraries, which would come before our own line.
 
-    Warnings that Python was asked for (``-W``, ``PYTHONWARNINGS``) are shown.
+    Warnings enabled by ``-W`` or ``PYTHONWARNINGS`` are shown.
     """
     logging.disable(logging.CRITICAL)
     if not sys.warnoptions:
@@ -163,9 +163,9 @@ def silence_libraries() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Let what is printed go nowhere where the caller closed a stream, such as by ``>&-``.
+    """Replace streams that the caller closed, such as by ``>&-``, by /dev/null.
 
-    Files that are opened later would get the numbers of such streams, and what is printed.
+    Otherwise files opened later would get the numbers of these streams, and the printed text.
     """
     while (handle := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
         os.set_inheritable(handle, True)
@@ -181,12 +181,12 @@ def run(arguments: Sequence[str]) -> int:
     try:
         result: Any = cli.main(list(arguments), prog_name="wordbias", standalone_mode=False)
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, has stopped reading
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (click.Abort, KeyboardInterrupt, _Stopped) as error:
         if sys.stderr.isatty():
-            click.echo(err=True)  # behind the ^C of a terminal
+            click.echo(err=True)  # after the ^C of a terminal
         click.echo(f"wordbias: interrupted; {str(error) or 'no output was changed'}", err=True)
         return _INTERRUPTED
     except click.ClickException as error:
@@ -202,7 +202,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _one_line(error: Exception) -> str:
-    text = shortened(" ".join(seen(str(error)).split("\n")))
+    text = shortened(" ".join(printable(str(error)).split("\n")))
     if isinstance(error, WordbiasError):
         return text
     if isinstance(error, MemoryError):

@@ -94,6 +94,6 @@ def _catalogue() -> list[tuple[str, str]]:
 
 
 def _fetched() -> list[tuple[str, str]]:
-    from wordbias.resources import catalogue, state
+    from wordbias.resources import available, catalogue
 
-    return [(name, one.title) for name, one in catalogue().items() if state(one)]
+    return [(name, one.title) for name, one in catalogue().items() if available(one)]

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from wordbias.results import Report
 
 
-class HoldsVectors(Protocol):
-    """gensim's ``KeyedVectors``, or what looks like it."""
+class KeyedVectorsLike(Protocol):
+    """A ``KeyedVectors`` of gensim, or an object like it."""
 
     index_to_key: Any
     vectors: Any
@@ -37,26 +37,26 @@ class Frame(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
-    """A vocabulary and one vector a word; neither can be changed.
+    """A vocabulary with one vector per word; neither can be changed.
 
     Parameters
     ----------
     words : sequence of str
         `n` distinct words.
     vectors : array of shape (n, d)
-        Kept as C-contiguous float32, without a copy if it is that already
-        (it may be memory-mapped), and seen through a read-only view.
+        Stored as C-contiguous float32, without a copy if it is that already (it may be
+        memory-mapped), behind a read-only view.
     name : str
-        What results call it.
+        Its name in results.
     info : FileInfo, optional
         The file it was loaded from.
     report : Report, optional
-        Of the function that made it, if one did.
+        Report of the function that made it, if one did.
 
     Raises
     ------
     WordbiasError
-        If the shapes do not fit, a word is no text or occurs twice, or a value is not finite.
+        If the shapes do not fit, a word is not a text or occurs twice, or a value is not finite.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class Embedding:
     def __post_init__(self) -> None:
         words = _texts(self.words, self.name)
         vectors = _matrix(self.vectors, len(words), self.name)
-        if self.info is None:  # a file was looked through when it was read
+        if self.info is None:  # a file was checked when it was read
             _refuse_not_finite(vectors, words, self.name)
         index = dict(zip(words, range(len(words)), strict=True))
         if len(index) != len(words):
@@ -99,13 +99,13 @@ class Embedding:
         return cls(loaded.words, loaded.vectors, loaded.name, loaded.info)
 
     def __getattr__(self, name: str) -> Any:
-        later = vars(self).get("_later")
-        if later is None or name not in ("words", "vectors", "index"):
+        deferred = vars(self).get("_deferred")
+        if deferred is None or name not in ("words", "vectors", "index"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        found = later[0]()
+        found = deferred[0]()
         for key in ("words", "vectors", "index", "info"):
             object.__setattr__(self, key, getattr(found, key))
-        object.__setattr__(self, "_later", None)
+        object.__setattr__(self, "_deferred", None)
         return vars(self)[name]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -129,7 +129,7 @@ class Embedding:
         Raises
         ------
         WordbiasError
-            If it is none.
+            If it is something else.
         """
         if not hasattr(keyed_vectors, "index_to_key"):
             raise WordbiasError(f"expected KeyedVectors, got {type(keyed_vectors).__name__}")
@@ -138,9 +138,9 @@ class Embedding:
 
     def to_gensim(self) -> Any:
         """Make a gensim ``KeyedVectors`` with a copy of the vectors (extra `gensim`)."""
-        from wordbias.formats.binary import to_object
+        from wordbias.formats.gensim import to_keyed_vectors
 
-        return to_object(self.words, self.vectors)
+        return to_keyed_vectors(self.words, self.vectors)
 
     def save(self, path: str | os.PathLike[str], kind: Kind | None = None) -> None:
         """Write to a file; see `wordbias.formats.save`."""
@@ -148,12 +148,12 @@ class Embedding:
 
     @property
     def dim(self) -> int:
-        """Values a word has."""
+        """Number of dimensions."""
         return int(self.vectors.shape[1])
 
     def __repr__(self) -> str:
-        later = vars(self).get("_later")
-        n, d = (len(self), self.dim) if later is None else later[1]
+        deferred = vars(self).get("_deferred")
+        n, d = (len(self), self.dim) if deferred is None else deferred[1]
         return on_a_line(f"<Embedding {self.name!r}: {n:,} words × {d}>")
 
     def __len__(self) -> int:
@@ -171,7 +171,7 @@ class Embedding:
         Raises
         ------
         KeyError
-            Naming the first word that is not here.
+            If a word is missing; the message names the first one.
         """
         several = [words] if isinstance(words, str) else _texts(words, self.name)
         for word in several:
@@ -189,15 +189,15 @@ class Embedding:
         Parameters
         ----------
         word
-            A word, several, whose unit vectors are added, or a vector of shape ``(d,)``. Words
-            that are named are left out of the answer.
+            A word, several words, whose unit vectors are added, or a vector of shape ``(d,)``.
+            Words that are named are left out of the result.
         k
-            How many.
+            Number of words to return.
 
         Raises
         ------
         KeyError
-            If a word is not here.
+            If a word is missing.
         """
         named: Sequence[str] = ()
         if isinstance(word, str):
@@ -232,13 +232,13 @@ class Embedding:
         return units
 
     def rows(self, words: Iterable[str]) -> tuple[NDArray[np.intp], list[str]]:
-        """Return the row numbers of the words that are here, in order, and the missing words."""
+        """Return the row numbers of the known words, in order, and the missing words."""
         words = _texts(words, self.name)
         found = [self.index[word] for word in words if word in self.index]
         return np.array(found, np.intp), [word for word in words if word not in self.index]
 
     def take(self, words: Iterable[str]) -> NDArray[np.float32]:
-        """Return the vectors of words that are all here, shape ``(len(words), d)``."""
+        """Return the vectors of words, all of them known, shape ``(len(words), d)``."""
         rows, missing = self.rows(words)
         if missing:
             raise WordbiasError(f"{self.name} has no word {missing[0]!r}")
@@ -246,7 +246,7 @@ class Embedding:
         return vectors
 
     def subset(self, words: Iterable[str]) -> Embedding:
-        """Return the embedding of those of the words that are here, in the order given."""
+        """Return the embedding of the known ones of some words, in the order given."""
         rows, _ = self.rows(dict.fromkeys(words))
         if np.array_equal(rows, np.arange(len(self))):
             return self
@@ -261,15 +261,15 @@ class Embedding:
         return self._changed(name=name, vectors=made, info=None, report=None)
 
     def with_report(self, report: Report) -> Embedding:
-        """Return the same embedding with the report of what made it."""
+        """Return the same embedding with the report of the function that made it."""
         return self._changed(report=report)
 
     def renamed(self, name: str) -> Embedding:
-        """Return the same embedding under another name, which results call it by."""
+        """Return the same embedding under another name, which results use."""
         return self._changed(name=name)
 
     def _changed(self, **values: Any) -> Embedding:
-        made = object.__new__(Embedding)  # the words need not be looked at again
+        made = object.__new__(Embedding)  # the words need not be checked again
         for key, value in {**vars(self), **values}.items():
             object.__setattr__(made, key, value)
         return made
@@ -282,7 +282,7 @@ class Embedding:
 
 
 def as_embedding(source: EmbeddingLike) -> Embedding:
-    """Return what holds words and vectors as an embedding.
+    """Return an object with words and vectors as an embedding.
 
     Parameters
     ----------
@@ -324,24 +324,24 @@ def is_words_and_vectors(source: object) -> bool:
     )
 
 
-def later(
+def lazy(
     make: Callable[[], Embedding], name: str, shape: tuple[int, int], report: Report
 ) -> Embedding:
-    """Return an embedding that is made when its words or vectors are first looked at.
+    """Return an embedding that is made when its words or vectors are first used.
 
     Parameters
     ----------
     make
-        Loads it from its file, or computes it.
+        Function that loads it from its file, or computes it.
     name, shape
-        What is known of it before: ``(n, d)``.
+        Its name, and its shape ``(n, d)``.
     report
-        Of the function that made it.
+        Report of the function that made it.
     """
     made = object.__new__(Embedding)
     for key, value in {"name": name, "info": None, "report": report}.items():
         object.__setattr__(made, key, value)
-    object.__setattr__(made, "_later", (make, shape))
+    object.__setattr__(made, "_deferred", (make, shape))
     return made
 
 
@@ -349,16 +349,16 @@ EmbeddingLike = (
     str
     | os.PathLike[str]
     | Embedding
-    | HoldsVectors
+    | KeyedVectorsLike
     | Frame
     | tuple[Sequence[str], ArrayLike]
     | Mapping[str, ArrayLike]
 )
-"""What functions take as an embedding."""
+"""Types that functions take as an embedding."""
 
 
 def _texts(words: Any, name: str) -> tuple[str, ...]:
-    """Return words as a tuple of texts, numpy's as Python's."""
+    """Return words as a tuple of Python's texts, also if they are numpy's."""
     several = isinstance(words, Iterable) and not isinstance(words, (str, bytes))
     found = tuple(words) if several else (words,)
     if not several or not all(issubclass(kind, str) for kind in set(map(type, found))):

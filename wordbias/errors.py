@@ -1,4 +1,4 @@
-"""The exceptions a user is meant to read.
+"""The exceptions for users, with readable messages.
 
 Text of a user as a reader is to see it, on a terminal or a page.
 
@@ -17,21 +17,21 @@ _LONG_NAME = re.compile(
         for part in (r"(?<!\w)'[^'\n]N'(?!\w)", r'(?<!\w)"[^"\n]N"(?!\w)', r"[^\s'\"]N")
     )
 )
-"""What stands between quotation marks, apostrophes within words aside, or without a space."""
+"""Texts in quotation marks, except apostrophes within words, or without a space."""
 
 
 class WordbiasError(ValueError):
-    """A failure the user can mend.
+    """An error that the user can fix.
 
     The message is one line: which file, line, word or shape; what was expected and what was
-    received; what to do about it. The command line prints it and exits with status 1. Line breaks
-    and what is too long to be read, both of which a damaged file can bring in, are taken out; of a
-    name, of more than 200 characters, its middle.
+    received; how to fix it. The command line prints it and exits with status 1. Line breaks and the
+    middle of very long messages, both of which a damaged file can cause, are removed; of names with
+    more than 200 characters, their middle.
 
     Parameters
     ----------
     message : str
-        What is wrong, and what to do about it.
+        Problem, and how to fix it.
 
     Examples
     --------
@@ -55,11 +55,11 @@ class UsageError(WordbiasError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """An interruption after which the same call goes on; the message says from where."""
+    """An interruption after which the same call resumes; the message says from what."""
 
 
 def shortened(text: str) -> str:
-    """Cut names and words of more than 200 characters: their beginnings and ends stay."""
+    """Cut the middle of names and words of more than 200 characters."""
     return _LONG_NAME.sub(lambda found: _cut(found[0]), text)
 
 
@@ -70,7 +70,7 @@ def _cut(name: str) -> str:
 
 
 def _one_line(message: str) -> str:
-    """Join lines, and leave out the middle of what nobody would read to its end."""
+    """Join lines, and leave out the middle of a very long message."""
     line = shortened(" ".join(message.splitlines()))
     line = line.encode("utf-8", "backslashreplace").decode()  # it can be printed
     if len(line) <= _LONGEST:
@@ -86,7 +86,7 @@ _UNSEEN = re.compile(
 _LINE = 100
 
 
-def seen(text: str) -> str:
+def printable(text: str) -> str:
     """Replace characters that cannot be seen, and change what a reader or a terminal shows."""
     return _UNSEEN.sub("\ufffd", text)
 

@@ -1,9 +1,10 @@
 """The debiasing methods as scikit-learn estimators, on embeddings and on arrays.
 
 Each class is a method of `wordbias.methods` with its settings as parameters. ``fit`` and
-``transform`` take an `Embedding`, or what holds words and vectors, and treat it word by word;
-`MISP`, `MHD`, `Hard`, `INLP` and `LEACE` also take an array of rows, shape ``(n, d)``, with the
-group of each row as its label. No other module imports scikit-learn's base, which takes seconds.
+``transform`` take an `Embedding`, or another object with words and vectors, and treat it word by
+word; `MISP`, `MHD`, `Hard`, `INLP` and `LEACE` also take an array of rows, shape ``(n, d)``, with
+the group of each row as its label. No other module imports scikit-learn's base, which takes
+seconds.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from wordbias.arguments import accepted
 from wordbias.arrays import unit
-from wordbias.calls import WordbiasWarning, method, plain
+from wordbias.calls import WordbiasWarning, plain, python_messages
 from wordbias.embedding import Embedding, EmbeddingLike, as_embedding, is_words_and_vectors
 from wordbias.errors import WordbiasError, on_a_line
 from wordbias.functions.debias import fitted_report
@@ -74,7 +75,7 @@ if TYPE_CHECKING:
     Pipeline = Any
 
     class _Estimator:
-        """What estimators have of scikit-learn, which has no types of its own."""
+        """Types of the attributes that estimators inherit from scikit-learn, which has no types."""
 
         def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
             """Return the names of the coordinates."""
@@ -86,7 +87,7 @@ if TYPE_CHECKING:
             """Set parameters by name."""
 
         def set_output(self, *, transform: str | None = None) -> Self:
-            """Choose what rows are returned as: ``default``, ``pandas`` or ``polars``."""
+            """Choose the type of the rows returned: ``default``, ``pandas`` or ``polars``."""
 
         def __repr__(self, N_CHAR_MAX: int = 700) -> str: ...
 
@@ -102,18 +103,18 @@ else:
 
 
 class _Rows(_Estimator):
-    """Rows of an array: scikit-learn wraps this ``transform``, for it may return frames."""
+    """Transform rows of an array: scikit-learn wraps ``transform``, as it may return frames."""
 
     fitted_: Fitted
 
     def transform(self, X: ArrayLike) -> Floats:
-        """Apply what was fitted to each row."""
+        """Apply the fitted method to each row."""
         x: Floats = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
         if self.fitted_.by_word:
             warn(
-                f"{type(self).__name__} leaves {how_many(len(self.fitted_.exempt), 'word')} alone "
-                f"and gives {len(self.fitted_.replaced)} vectors of their own; rows do not name "
-                "words, and all of them are mapped alike",
+                f"{type(self).__name__} leaves out {how_many(len(self.fitted_.exempt), 'word')} "
+                f"and replaces {len(self.fitted_.replaced)} vectors; rows do not name words, and "
+                "all of them are mapped alike",
                 WordbiasWarning,
                 stacklevel=4,
             )
@@ -122,7 +123,7 @@ class _Rows(_Estimator):
 
 
 class _Words:
-    """Words with vectors: they pass by what scikit-learn makes of rows."""
+    """Transform words with vectors, which scikit-learn's treatment of rows would lose."""
 
     def fit_transform(
         self: Any,
@@ -139,30 +140,30 @@ class _Words:
         return self.fit(words, y, **given).transform(words)
 
     def transform(self: Any, X: EmbeddingLike | ArrayLike) -> Any:
-        """Apply what was fitted.
+        """Apply the fitted method.
 
         Parameters
         ----------
         X : Embedding, KeyedVectors, (words, vectors), mapping, path, or array of shape (n, d)
-            Of an embedding each word gets what the method has for it: words that it leaves alone
-            stay, words that it gives a vector have that. A data frame whose index has words is an
-            embedding if the method was fitted on one.
+            In an embedding, words that the method leaves out do not change, and words with a vector
+            of their own get that. A data frame whose index has words is an embedding if the method
+            was fitted on one.
 
         Returns
         -------
         Embedding, or array of shape (n, d)
-            As `X` was, an array in its float type.
+            Of the same kind as `X`; an array has the same float type.
 
         Warns
         -----
         WordbiasWarning
-            Of an array, if the method treats single words otherwise than all others.
+            For an array, if the method treats single words differently.
         """
         check_is_fitted(self)
         words = _words_of(X, rows=not self.origin_.words)
         if words is None:
             return super().transform(X)  # type: ignore[misc]
-        with method():
+        with python_messages():
             self.origin_.check(words, type(self).__name__, force=True)
             return self.fitted_(words)
 
@@ -173,9 +174,9 @@ class Method(_Words, _Rows):
     Attributes
     ----------
     fitted_ : Fitted
-        The map, with the words that it leaves alone or gives vectors of their own.
+        The map, with the words that it leaves out or gives vectors of their own.
     origin_ : Origin
-        The vectors that it was fitted on.
+        The origin of the vectors that it was fitted on.
     classes_ : array
         The groups of the rows, if it was fitted on rows.
     """
@@ -203,12 +204,12 @@ class Method(_Words, _Rows):
         ----------
         X : Embedding, KeyedVectors, (words, vectors), mapping, path, or array of shape (n, d)
             Words with their vectors, whose groups the parameter ``groups`` names; or rows with
-            labels, of `MISP`, `MHD`, `Hard`, `INLP` and `LEACE`. A data frame is rows if labels
+            labels, for `MISP`, `MHD`, `Hard`, `INLP` and `LEACE`. A data frame is rows if labels
             are given or its index has no words.
         y : array of shape (n,), optional
-            The group of each row, of two or more; they are removed. Not of an embedding.
+            Group of each row, of two or more groups, which are removed. Not for an embedding.
         concept : array of shape (n,), optional
-            The group of each row where `y` is something else: the target of a pipeline.
+            Group of each row if `y` is something else: the target of a pipeline.
 
         Returns
         -------
@@ -220,7 +221,7 @@ class Method(_Words, _Rows):
             If the method cannot be fitted: too few words or rows, no groups, no difference.
         """
         words = _words_of(X, rows=y is not None or concept is not None)
-        with method():
+        with python_messages():
             for one in fields(cast("Any", self)):
                 accepted(one.name, str(one.type), getattr(self, one.name), globals())
             if words is None:
@@ -296,21 +297,21 @@ class Method(_Words, _Rows):
 
     @property
     def report(self) -> Report:
-        """The `Report` of a fit on an embedding: what it removed, what it cost.
+        """The `Report` of a fit on an embedding: the bias removed, and the cost.
 
-        Bias and cost are measured when it is first asked for, on the frequent neutral words.
+        Bias and cost are measured on first use, on the frequent neutral words.
 
         Raises
         ------
         AttributeError
-            If it was fitted on an array, loaded or copied.
+            If the method was fitted on an array, loaded or copied.
         """
         check_is_fitted(self)
         if "_report" not in vars(self):
             if "_embedding" not in vars(self):
                 raise AttributeError(
-                    f"{type(self).__name__} has a report after a fit on an embedding; a loaded or "
-                    "copied one does not keep it, and rows of an array have none"
+                    f"{type(self).__name__} has a report only after a fit on an embedding, not "
+                    "after a fit on an array, loading or copying"
                 )
             attribute = None
             if self.groups is not None or self._name != "multi-hard":
@@ -319,9 +320,10 @@ class Method(_Words, _Rows):
         return self._report
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what was fitted to a safetensors file, which `load_method` reads.
+        """Write the fitted method to a safetensors file, which `load_method` reads.
 
-        It is the file of ``wordbias debias --save-transform``, and ``wordbias apply`` applies it.
+        It has the format of ``wordbias debias --save-transform``, and ``wordbias apply`` applies
+        it.
         """
         check_is_fitted(self)
         fitted = self.fitted_
@@ -346,27 +348,27 @@ class Method(_Words, _Rows):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MISP(Method):
-    """Remove a subspace softly, weighed by information (Dawkins 2021).
+    """Remove a subspace softly, weighted by information (Dawkins 2021).
 
-    Along each principal component ``g_i`` of all differences between vectors of two groups,
-    ``x − Σ a_i ⟨g_i, x⟩ g_i`` takes away the share ``a_i`` of variance that it explains. Of more
-    groups than two the components are those of their means.
+    Along each principal component ``g_i`` of all differences between vectors of two groups, ``x − Σ
+    a_i ⟨g_i, x⟩ g_i`` removes the share ``a_i`` of variance that it explains. For more than two
+    groups the components are those of their means.
 
     Parameters
     ----------
     dims : int, optional
-        Components; by default 4, of k > 2 groups k − 1. Of rows by default fewer where they span
-        fewer; of two dimensions or more one is left.
+        Number of components; by default 4, for k > 2 groups k − 1. For rows by default fewer if
+        they span fewer; of two dimensions or more one is left.
     center : bool
-        Centre the differences, as the paper's PCA of one side does; their mean drops out.
+        Centre the differences, as the paper's one-sided PCA does; this removes their mean.
     hard : bool
-        Remove the components whole, which is `MHD`.
+        Remove the components completely, which is `MHD`.
     weights : str or sequence of float
-        ``variance``, numbers, or ``perm:2134``; see `wordbias.methods.misp.reweighted`.
+        Weights: ``variance``, numbers, or ``perm:2134``; see `wordbias.methods.misp.reweighted`.
     as_published : bool
-        The settings of the paper: `center`.
+        Use the settings of the paper: `center`.
     groups : name, path or mapping, optional
-        Words of the groups, by default gender; of an embedding only.
+        Words of the groups, by default gender; for an embedding only.
 
     Examples
     --------
@@ -396,20 +398,20 @@ class MISP(Method):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MHD(Method):
-    """Remove the subspace of `MISP` whole: the control of Dawkins (2021).
+    """Remove the subspace of `MISP` completely: the control of Dawkins (2021).
 
     ``x − Σ ⟨g_i, x⟩ g_i``, a projection onto what is orthogonal to all components.
 
     Parameters
     ----------
     dims : int, optional
-        Components, as of `MISP`.
+        Number of components, as for `MISP`.
     center : bool
         Centre the differences.
     as_published : bool
-        The settings of the paper: `center`.
+        Use the settings of the paper: `center`.
     groups : name, path or mapping, optional
-        Words of the groups, by default gender; of an embedding only.
+        Words of the groups, by default gender; for an embedding only.
 
     Examples
     --------
@@ -434,21 +436,22 @@ class MHD(Method):
 class Hard(Method):
     """Neutralise a direction and equalise pairs (Bolukbasi et al. 2016).
 
-    Every vector but those of specific words loses its component along a direction ``g`` and comes
-    to length one, ``(x − ⟨g, x⟩ g) / ‖x − ⟨g, x⟩ g‖``. Rows have no pairs: their direction is the
-    difference of the groups' means, of k > 2 groups the k − 1 directions in which these differ.
+    Every vector but those of specific words loses its component along a direction ``g`` and is
+    normalised to length one, ``(x − ⟨g, x⟩ g) / ‖x − ⟨g, x⟩ g‖``. Rows have no pairs: their
+    direction is the difference of the groups' means, for k > 2 groups the k − 1 directions in which
+    these differ.
 
     Parameters
     ----------
     direction : str
-        ``pca`` of the definitional pairs, ``axis``, ``names``, ``means``, or a file; of rows it is
-        ``means``, by default too.
+        ``pca`` of the definitional pairs, ``axis``, ``names``, ``means``, or a file; for rows it is
+        always ``means``.
     equalise : bool
         Equalise the pairs of the groups; rows have none.
     as_published : bool
-        Leave only listed words alone, as spelled; of an embedding only.
+        Leave out only listed words, as spelled; for an embedding only.
     groups : name, path or mapping, optional
-        Words and pairs of the groups, by default gender; of an embedding only.
+        Words and pairs of the groups, by default gender; for an embedding only.
 
     Examples
     --------
@@ -471,7 +474,7 @@ class Hard(Method):
     def _steps(self, x: Floats, labels: Labels, settings: Mapping[str, Any]) -> tuple[Step, ...]:
         if self.direction not in ("pca", "means"):
             raise WordbiasError(
-                f"Hard: the direction {self.direction!r} is one of words; rows have means only"
+                f"Hard: the direction {self.direction!r} is for words; rows take only means"
             )
         g = _subspace(unit(x), labels, None, means=True)
         return (Projection(Subspace(g.basis, np.ones(g.dims)), hard=True), Normalise())
@@ -479,9 +482,9 @@ class Hard(Method):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MultiHard(Method):
-    """Neutralise what several groups differ in, and equalise sets (Manzini et al. 2019).
+    """Neutralise the directions of several groups, and equalise sets (Manzini et al. 2019).
 
-    As `Hard`, along the principal components of sets such as *judaism, christianity, islam*, each
+    Like `Hard`, along the principal components of sets such as *judaism, christianity, islam*, each
     centred on its mean.
 
     Parameters
@@ -489,11 +492,11 @@ class MultiHard(Method):
     sets : WordSets or path, optional
         The sets, instead of those of `groups`; by default religion.
     dims : int, optional
-        Components; by default one less than the words of the largest set.
+        Number of components; by default one less than the words of the largest set.
     equalise : bool
         Equalise the sets.
     means : bool
-        Take what the means of `groups` differ in, in place of sets.
+        Use the differences of the means of `groups`, in place of sets.
     groups : name, path or mapping, optional
         Groups with sets or pairs of words.
 
@@ -517,15 +520,15 @@ class MultiHard(Method):
 class DoubleHard(Method):
     """Remove a frequency component first, then a direction (Wang et al. 2020).
 
-    Of the principal components of the whole vocabulary that one is removed after which the most
-    biased words cluster least by group.
+    One principal component of the whole vocabulary is removed: the one after which the most biased
+    words cluster least by group.
 
     Parameters
     ----------
     candidates : int
-        Components to try, from the first on.
+        Number of components to try, from the first on.
     per_side : int
-        Biased words of each group to cluster.
+        Number of biased words of each group to cluster.
     groups : name, path or mapping, optional
         Words and pairs of the groups, by default gender.
 
@@ -546,31 +549,31 @@ class DoubleHard(Method):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class INLP(Method):
-    """Remove what linear classifiers find, round by round (Ravfogel et al. 2020).
+    """Remove the directions that linear classifiers find, in rounds (Ravfogel et al. 2020).
 
-    Each round trains a classifier of the groups on what the rounds before left, and removes the
+    Each round trains a classifier of the groups on the result of the rounds before, and removes the
     row space of its weights `W`: ``x ↦ (I − W⁺ W) x``. The rounds end when a classifier is at
-    chance on the 30 % of rows, or of words, that it has not seen. On an embedding the words that
-    lean most to each group are its examples.
+    chance level on 30 % of the rows, or words, which are held out. On an embedding the words that
+    lean most to each group are the examples.
 
     Parameters
     ----------
     rounds : int
-        Rounds at most, ``--iterations`` on the command line.
+        Maximum number of rounds, ``--iterations`` on the command line.
     weights : str
-        ``hard``, or ``information``: remove directions by what their classifier knows.
+        ``hard``, or ``information``: weight directions by the information of their classifier.
     classifier : str
         ``svm`` or ``logistic``.
     as_published : bool
-        Neither centre nor end at chance.
+        Do not centre, and do not stop at chance level.
     random_state : int, RandomState or None
-        Of the split, and of neutral words.
+        Seed of the split, and of neutral words.
     classes : int, optional
-        As many as groups, or one more for neutral words; of an embedding only.
+        Number of classes: as many as groups, or one more for neutral words; for an embedding only.
     per_class : int, optional
-        Words of each class; of an embedding only.
+        Number of words of each class; for an embedding only.
     groups : name, path or mapping, optional
-        Words of the groups, by default gender; of an embedding only.
+        Words of the groups, by default gender; for an embedding only.
 
     Examples
     --------
@@ -599,7 +602,7 @@ class INLP(Method):
             places = rng.permutation(np.flatnonzero(labels == label))
             held_out[places[: min(int(np.ceil(0.3 * len(places))), len(places) - 1)]] = True
         if not held_out.any():
-            raise WordbiasError("INLP: no group has two rows, so that none can be held out")
+            raise WordbiasError("INLP: no group has two rows, so no row can be held out")
         projection, rounds = inlp.fit_vectors(
             x.astype(np.float64), labels, np.flatnonzero(~held_out), np.flatnonzero(held_out),
             iterations=self.rounds, weights=self.weights, classifier=self.classifier,
@@ -609,7 +612,7 @@ class INLP(Method):
         if projection is None:
             said = ["no classifier was better than chance on held-out rows: nothing is removed"]
         elif len(rounds.basis) == x.shape[1] - 1:
-            said = [f"of {x.shape[1]} dimensions one is left; ask for fewer rounds"]
+            said = [f"of {x.shape[1]} dimensions one is left; use fewer rounds"]
         for line in said:
             warn(f"INLP: {line}", WordbiasWarning, stacklevel=4)
         return () if projection is None else (projection,)
@@ -619,9 +622,9 @@ class INLP(Method):
 class LEACE(Method):
     r"""In a pipeline give ``leace__concept=``, or the task's own label is erased.
 
-    ``LEACE().fit(X, y)`` erases `y`: afterwards no linear classifier tells its groups apart better
-    than a constant answer does, on the rows that it was fitted on. In a pipeline `y` is what the
-    last step shall predict, so ``pipeline.fit(X, y, leace__concept=z)`` erases `z` instead.
+    ``LEACE().fit(X, y)`` erases `y`: afterwards no linear classifier predicts its groups better
+    than a constant answer does, on the rows that it was fitted on. In a pipeline `y` is the target
+    of the last step, so ``pipeline.fit(X, y, leace__concept=z)`` erases `z` instead.
 
     Least-squares concept erasure (Belrose et al. 2023) is the affine map
 
@@ -635,13 +638,13 @@ class LEACE(Method):
     method : str
         ``leace``, or ``orth``: the orthogonal projection that makes the means equal.
     random_state : int, RandomState or None
-        Of the words held out; rows are all fitted on.
+        Seed of the words held out; of rows none are held out.
     classes : int, optional
-        As many as groups, or one more for neutral words; of an embedding only.
+        Number of classes: as many as groups, or one more for neutral words; for an embedding only.
     per_class : int, optional
-        Words of each class; of an embedding only.
+        Number of words of each class; for an embedding only.
     groups : name, path or mapping, optional
-        Words of the groups, by default gender; of an embedding only.
+        Words of the groups, by default gender; for an embedding only.
 
     Examples
     --------
@@ -675,13 +678,13 @@ class LEACE(Method):
 class BAM(Method):
     """Average vectors with their alignment (Lauscher et al. 2020).
 
-    ``(X + X W) / 2``, where `W` is the orthogonal map that best takes the first words of pairs to
+    ``(X + X W) / 2``, where `W` is the orthogonal map that best maps the first words of pairs to
     the second.
 
     Parameters
     ----------
     as_published : bool
-        Follow the released code, whose `W` is no minimiser.
+        Follow the released code, whose `W` is not the minimiser.
     groups : name, path or mapping, optional
         Pairs of the groups, by default gender.
 
@@ -710,7 +713,7 @@ class OSCaR(Method):
     concept : path or sequence of str, optional
         Words of the second concept; by default occupations.
     direction : str
-        Of the groups: ``she-he`` (``axis``), ``pca``, ``names``, ``means`` or a file.
+        Direction of the groups: ``she-he`` (``axis``), ``pca``, ``names``, ``means`` or a file.
     groups : name, path or mapping, optional
         Words of the groups, by default gender.
 
@@ -731,7 +734,7 @@ class OSCaR(Method):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class HalfSibling(Method):
-    r"""Subtract what specific words predict (Yang and Feng 2020).
+    r"""Subtract the part that specific words predict (Yang and Feng 2020).
 
     With the vectors of specific words as columns of `G`, ridge regression leaves
     :math:`n - G (G^\top G + \alpha I)^{-1} G^\top n` of every other vector.
@@ -760,24 +763,24 @@ class HalfSibling(Method):
 class RAN(Method):
     """Repel, attract and neutralise each word (Kumar et al. 2020).
 
-    Each word to be debiased goes where Adam finds the least of a weighed sum of three terms: its
-    similarity to neighbours that it owes to the direction, its distance from where it was, and its
-    component along the direction. All other words stay.
+    The vector of each word to debias is moved by Adam to minimise a weighted sum of three terms:
+    its similarity to neighbours that is due to the direction, its distance from the original
+    vector, and its component along the direction. All other words do not change.
 
     Parameters
     ----------
     words : path or sequence of str, optional
         Words to debias; by default the frequent neutral ones.
     iterations : int
-        Steps of Adam.
+        Number of steps of Adam.
     learning_rate : float
-        Of Adam.
+        Learning rate of Adam.
     lambdas : sequence of three floats
         Weights of repulsion, attraction and neutralisation.
     neighbours : int
-        Neighbours that repel a word, at most.
+        Maximum number of neighbours that repel a word.
     theta : float
-        Indirect bias from which on a neighbour repels.
+        Threshold of indirect bias above which a neighbour repels.
     direction : str
         ``pca``, ``axis``, ``means`` or a file.
     as_published : bool
@@ -807,19 +810,19 @@ class RAN(Method):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GenderPreserving(Method):
-    """Encode vectors so that pairs stay apart and stereotypes do not (Kaneko and Bollegala 2019).
+    """Encode vectors to keep gender in pairs, not in stereotypes (Kaneko and Bollegala 2019).
 
-    An autoencoder with two classifiers, which keep what tells the groups' own words apart; needs
-    torch to be fitted, with the extra ``torch``.
+    An autoencoder with two classifiers, which preserve the difference between the groups' own
+    words; fitting needs torch, with the extra ``torch``.
 
     Parameters
     ----------
     stereotypes, neutral : path or sequence of str, optional
-        Words that are to lose what tells the groups apart.
+        Words that are to lose the difference between the groups.
     pretrain_epochs, classifier_epochs, epochs : int
-        Of the autoencoder, of the classifiers, and of the main loss.
+        Number of epochs of the autoencoder, of the classifiers, and of the main loss.
     weight : float
-        Of all terms of the main loss but the reconstruction.
+        Weight of all terms of the main loss but the reconstruction.
     device : str, optional
         ``cpu``, ``cuda`` or ``mps``; by default the first of cuda, mps, cpu that is there.
     checkpoint : path, optional
@@ -827,7 +830,7 @@ class GenderPreserving(Method):
     as_published : bool
         Follow the released code.
     random_state : int, RandomState or None
-        Of everything random.
+        Seed of everything random.
     groups : name, path or mapping, optional
         Pairs of the groups, by default gender.
 
@@ -854,14 +857,14 @@ class GenderPreserving(Method):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GNGloVe(Method):
-    """Take ``w_g`` off vectors that were trained as ``(w_a, w_g)`` (Zhao et al. 2018).
+    """Remove ``w_g`` from vectors that were trained as ``(w_a, w_g)`` (Zhao et al. 2018).
 
     Parameters
     ----------
     drop_last : bool
-        Take the last coordinate off; by default it is set to zero.
+        Remove the last coordinate; by default it is set to zero.
     check : bool
-        Make sure that the last coordinate tells the pairs' words apart.
+        Check that the last coordinate separates the pairs' words.
     groups : name, path or mapping, optional
         Pairs of the groups, by default gender.
 
@@ -879,7 +882,7 @@ class GNGloVe(Method):
     groups: GroupsLike | None = None
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
-        """Return the names of the coordinates of rows, less the last if it is dropped."""
+        """Return the names of the coordinates of rows, without the last if it is dropped."""
         names: NDArray[Any] = super().get_feature_names_out(input_features)
         return names[:-1] if self.drop_last else names
 
@@ -894,7 +897,7 @@ _METHODS = {
 
 
 def load_method(path: str | os.PathLike[str]) -> Method | Pipeline:
-    """Read what an estimator's ``save`` or ``wordbias debias --save-transform`` wrote.
+    """Read a file that an estimator's ``save`` or ``wordbias debias --save-transform`` wrote.
 
     Parameters
     ----------
@@ -938,7 +941,7 @@ def load_method(path: str | os.PathLike[str]) -> Method | Pipeline:
 
 
 def _drawn(random_state: object) -> int:
-    """Draw a seed of what scikit-learn, or numpy's newer way, takes as a random state."""
+    """Draw a seed from a random state of scikit-learn or numpy."""
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31 - 1))
     try:
@@ -950,9 +953,9 @@ def _drawn(random_state: object) -> int:
         ) from None
 
 
-@method()
+@python_messages()
 def _words_of(X: Any, *, rows: bool) -> Embedding | None:
-    """Return what holds words as an embedding; None of an array.
+    """Return an object with words as an embedding, and None for an array.
 
     Parameters
     ----------
@@ -975,11 +978,11 @@ def _words_of(X: Any, *, rows: bool) -> Embedding | None:
 def _subspace(
     x: Floats, labels: Labels, dims: int | None, center: bool = False, *, means: bool = False
 ) -> Subspace:
-    """Fit a subspace to rows; by default as many components as there are, one value being left."""
+    """Fit a subspace to rows; by default as many components as possible, leaving one dimension."""
     groups = [x[labels == label] for label in range(labels.max() + 1)]
     several = means or len(groups) > 2
     if several and center:
-        raise WordbiasError("center= is for two groups; of more the means are compared")
+        raise WordbiasError("center= is for two groups; for more the means are compared")
 
     def fitted(k: int) -> Subspace:
         return Subspace.from_means(groups, k) if several else fit_vectors(groups, k, center=center)

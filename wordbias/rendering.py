@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-from wordbias.errors import seen
+from wordbias.errors import printable
 
 
 @dataclass(frozen=True)
@@ -91,10 +91,10 @@ def _drawable(table: Table) -> Table:
     """Put each cell on one line, with nothing in it that cannot be seen."""
 
     def shown(text: str) -> str:
-        return seen(text).replace("\n", " ").replace("\t", " ")
+        return printable(text).replace("\n", " ").replace("\t", " ")
 
     columns, cells = map(shown, table.columns), [tuple(map(shown, row)) for row in table.cells]
-    return Table(shown(table.title), tuple(columns), cells, seen(table.note))
+    return Table(shown(table.title), tuple(columns), cells, printable(table.note))
 
 
 _JOINTS = (" ", "/", ",", ";", "_")
@@ -203,7 +203,7 @@ def as_html(table: Table) -> str:
 
 def as_paragraph(text: str) -> str:
     """Return a line as HTML."""
-    return f"<p>{escape(seen(text))}</p>"
+    return f"<p>{escape(printable(text))}</p>"
 
 
 def as_latex(table: Table, width: int) -> str:

@@ -1,4 +1,4 @@
-"""Results: rows for machines, tables for people, and where both came from."""
+"""Results: rows for machines, tables for people, and the origin of both."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from wordbias import __version__
 from wordbias.arguments import accepted, named_file
 from wordbias.calls import current, in_python
-from wordbias.errors import WordbiasError, need, on_a_line, seen
+from wordbias.errors import WordbiasError, need, on_a_line, printable
 from wordbias.formats.files import replacing
 from wordbias.rendering import (
     Table,
@@ -45,13 +45,13 @@ _SUFFIXES = {
 }
 
 SCHEMA = 2
-"""Version of the keys below; 1, which had no number, called some arguments by internal names."""
+"""Version of the keys below; version 1 had no number, and internal names of some arguments."""
 
 LIMITS = (
-    "These measures compare two groups only, as their word lists do; whoever is in neither is "
-    "not measured. A value near neutral is no proof of fairness: a measure sees the bias it was "
-    "made to see, in the words it was given, and what a system built on the vectors does must be "
-    "measured there."
+    "These measures compare two groups only, as their word lists do; people in neither group are "
+    "not measured. A value near neutral is no proof of fairness: a measure detects only the bias "
+    "it was made for, in the words it was given. The behaviour of a system built on the vectors "
+    "must be measured in that system."
 )
 
 
@@ -62,13 +62,13 @@ class Row:
     Parameters
     ----------
     subject : str
-        What was measured.
+        Name of the embedding, model or data measured.
     measure : str
-        The measure's name.
+        Name of the measure.
     value : float or None
-        None where it is undefined; then the details have a `reason`.
+        Value, or None if it is undefined; then the details have a `reason`.
     details : mapping, optional
-        The other keys: `stage`, `reference`, `n`, `missing`, `neutral`, `better`, …
+        Other keys: `stage`, `reference`, `n`, `missing`, `neutral`, `better`, …
 
     Examples
     --------
@@ -86,12 +86,14 @@ class Row:
     details: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        """Show the value, its interval and what tells it from others of its measure."""
+        """Show the value, its interval and the keys in which rows of its measure differ."""
         found = self.details
-        apart = [f"{key} {found[key]}" for key in ("stage", "set", "layer", "word") if key in found]
+        differing = [
+            f"{key} {found[key]}" for key in ("stage", "set", "layer", "word") if key in found
+        ]
         low, high = found.get("low"), found.get("high")
         ends = "" if low is None or high is None else f" [{number(low)}, {number(high)}]"
-        named = ", ".join([self.subject, self.measure, *apart])
+        named = ", ".join([self.subject, self.measure, *differing])
         return on_a_line(f"<Row {named}: {number(self.value)}{ends}>")
 
     def to_dict(self) -> dict[str, Any]:
@@ -100,40 +102,32 @@ class Row:
         return {**row, **self.details}
 
 
-def _command() -> str:
-    return current().command
-
-
-def _arguments() -> Mapping[str, object]:
-    return current().arguments
-
-
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What a function or a command of wordbias found.
+    """Results of a function or a command of wordbias.
 
-    Printed it is a table; in a notebook it shows itself as one.
+    It is printed as tables, also in a notebook.
 
     Parameters
     ----------
     command : str
-        The function that was called; by default the public one that makes the report.
+        Function that was called; by default the public one that makes the report.
     arguments : mapping
-        What it was called with.
+        Arguments of the call.
     inputs : mapping
-        For each input its path, format, sha256, words and dimension.
+        Path, format, sha256, words and dimension of each input.
     rows : sequence of Row
-        The values, for machines.
+        Values, for machines.
     tables : sequence of Table
-        The same values, arranged for people.
+        Same values, arranged for people.
     heading, closing : sequence of str
         Lines above and below the tables.
     seed : int, optional
-        Of everything random.
+        Seed of everything random.
     notes : sequence of str
-        What a reader of the values must know.
+        Cautions for readers of the values.
     picture : callable, optional
-        Draws it, on axes or on a new figure, where its values are not best seen as intervals.
+        Function that draws it on axes or on a new figure, if not as intervals.
 
     Examples
     --------
@@ -146,8 +140,8 @@ class Report:
     >>> report.save("midb.csv")  # doctest: +SKIP
     """
 
-    command: str = field(default_factory=_command)
-    arguments: Mapping[str, Any] = field(default_factory=_arguments)
+    command: str = field(default_factory=lambda: current().command)
+    arguments: Mapping[str, Any] = field(default_factory=lambda: current().arguments)
     inputs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     rows: Sequence[Row] = ()
     tables: Sequence[Table] = ()
@@ -204,7 +198,7 @@ class Report:
         Raises
         ------
         KeyError
-            Naming the measures there are.
+            If there is no such measure; the message names the known ones.
         """
         found = [row for row in self.rows if row.measure == measure]
         if not found:
@@ -213,7 +207,7 @@ class Report:
         return found
 
     def _further(self) -> list[str]:
-        """Return the notes that no table ends with already."""
+        """Return the notes that are not below a table already."""
         under = {table.note for table in self.tables}
         return [line for line in self.notes if line not in under]
 
@@ -229,7 +223,7 @@ class Report:
         printer.text(f"{self}{notes}".strip("\n") or repr(self))
 
     def to_frame(self) -> pandas.DataFrame:
-        """Return a pandas frame with one line a value and flat columns.
+        """Return a pandas frame with one line per value and flat columns.
 
         A mapping within a row gives a column for each of its keys: ``n_female``, ``n_male``.
 
@@ -243,14 +237,14 @@ class Report:
         return frame
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the values with their intervals, beside chance and the neutral value.
+        """Draw the values with their intervals, the chance levels and the neutral value.
 
-        What `probe` found has a picture of its own: bits along the data, and compression.
+        Results of `probe` have another picture: code length over the data, and compression.
 
         Parameters
         ----------
         ax
-            matplotlib axes to draw on; by default new ones.
+            Axes of matplotlib to draw on; by default new ones.
 
         Raises
         ------
@@ -266,7 +260,7 @@ class Report:
         return forest_plot(self, ax)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the report, in the format that the suffix says.
+        """Write the report, in the format of the suffix.
 
         Parameters
         ----------
@@ -277,7 +271,7 @@ class Report:
         Raises
         ------
         WordbiasError
-            If the suffix is another one, or the file cannot be written.
+            If the suffix is unknown, or the file cannot be written.
         """
         target = named_file(path)
         suffix = os.path.splitext(target)[1].lower()
@@ -298,7 +292,7 @@ class Report:
             file.write(text.encode("utf-8", "backslashreplace"))
 
     def page(self) -> str:
-        """Return the report as one HTML page with pictures, which holds its data."""
+        """Return the report as one HTML page with pictures, which contains its data."""
         from wordbias.pages.document import Document
         from wordbias.pages.page import render_page
 
@@ -316,13 +310,13 @@ class Report:
             raise WordbiasError(f"format {to!r}: expected one of {', '.join(FORMATS)}")
         draw = {"table": as_text, "md": as_markdown, "latex": as_latex}[to]
         width = terminal_width() if width is None else accepted("width", "int", width, {})
-        heading, closing = list(map(seen, self.heading)), list(map(seen, self.closing))
+        heading, closing = list(map(printable, self.heading)), list(map(printable, self.closing))
         parts = [draw(table, width) for table in self.tables]
         if to == "table":  # the notes go to stderr
             parts = [*paragraph(heading, width), *parts, *paragraph(closing, width)]
         else:
             start = "% " if to == "latex" else ""
-            closing += [f"Note: {seen(line)}" for line in self._further()]
+            closing += [f"Note: {printable(line)}" for line in self._further()]
             parts = [*(start + line for line in heading), *parts, *(start + x for x in closing)]
         return "\n\n".join(parts) + "\n"
 
@@ -338,7 +332,7 @@ def _with_reasons(row: Row, spelled: Callable[[str], str]) -> Row:
 
 
 def flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row whose mappings became columns of their own, lists within it texts."""
+    """Return a row with columns in place of mappings, and texts in place of lists."""
     found: dict[str, Any] = {}
     for key, value in row.items():
         if isinstance(value, Mapping):
@@ -351,14 +345,14 @@ def flat(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of what computes the numbers."""
+    """Return the versions of Python and of numpy."""
     import numpy
 
     return {"python": platform.python_version(), "numpy": numpy.__version__}
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """Format a value for people; an undefined one as a dash."""
+    """Format a value for people, an undefined one as a dash."""
     if value is None:
         return "–"
     text = f"{value:.{digits}f}"

@@ -162,13 +162,13 @@ def test_the_disk_is_full(refused: Refused, good: Path, command: str, name: str)
 def test_the_disk_is_full_for_gensim(
     refused: Refused, good: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from wordbias.formats import binary
+    from wordbias.formats import gensim
 
     def full(file: IO[bytes], *arguments: object) -> None:
         file.write(b"half")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(binary, "write_kv", full)
+    monkeypatch.setattr(gensim, "write_kv", full)
     message = refused("misp", "-q", good, "-o", "OUT.kv")
     assert "could not be written: No space left on device" in message
 

@@ -1,4 +1,4 @@
-"""Vectors of biographies: each text once, kept on disk, found again."""
+"""Vectors of biographies: each text is encoded once, stored, and found again."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ transformers = pytest.importorskip("transformers")
 
 from wordbias.biographies import encoding  # noqa: E402
 from wordbias.biographies.encoding import (  # noqa: E402
-    Live,
-    Reading,
-    Stored,
-    distinct,
+    EncodingSettings,
+    LiveEncoder,
+    VectorCache,
+    distinct_texts,
     sha256_of,
 )
 
-READING = Reading(max_tokens=20, device="cpu")
+SETTINGS = EncodingSettings(max_tokens=20, device="cpu")
 
 
-def stored(folder: str, where: Path, loads: list[int], **about: Any) -> Stored:
+def stored(folder: str, where: Path, loads: list[int], **about: Any) -> VectorCache:
     def load() -> Any:
         loads.append(1)
-        return READING.load(folder)
+        return SETTINGS.load(folder)
 
-    return Stored(where, {"model": "m", **about}, load, READING)
+    return VectorCache(where, {"model": "m", **about}, load, SETTINGS)
 
 
 def test_each_text_once(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     bios = small_bios()
     parts = [bios, bios.take([0, 0, 3]), bios.take(np.arange(len(bios))[::-1])]
-    texts = distinct(parts)
+    texts = distinct_texts(parts)
     assert list(texts) == sorted(set(bios.texts))
     seen: list[int] = []
     inner = encoding.encode
@@ -50,7 +50,7 @@ def test_each_text_once(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
         return inner(encoder, some, **options)
 
     monkeypatch.setattr(encoding, "encode", counting)
-    vectors = Live(READING.load(folder), READING).vectors(parts)
+    vectors = LiveEncoder(SETTINGS.load(folder), SETTINGS).vectors(parts)
     assert seen == [len(texts)]
     assert np.array_equal(vectors.of(parts[1]), vectors.of(bios)[[0, 0, 3]])
     assert vectors.of(bios).shape == (len(bios), 16)
@@ -62,7 +62,7 @@ def test_stored_is_what_live_gives_and_is_made_once(folder: str, tmp_path: Path)
     source = stored(folder, tmp_path / "v", loads)
     first = source.vectors([bios]).of(bios)
     again = source.vectors([bios.take(np.arange(len(bios))[::-1]), bios]).of(bios)
-    live = Live(READING.load(folder), READING)
+    live = LiveEncoder(SETTINGS.load(folder), SETTINGS)
     assert loads == [1]
     assert np.array_equal(first, again)
     assert np.array_equal(first, live.vectors([bios]).of(bios))
@@ -92,7 +92,7 @@ def test_words_in_sentences_are_kept_too(folder: str, tmp_path: Path) -> None:
     loads: list[int] = []
     source = stored(folder, tmp_path / "v", loads)
     found = [source.contexts(sentences) for _ in range(2)]
-    live = Live(READING.load(folder), READING).contexts(sentences)
+    live = LiveEncoder(SETTINGS.load(folder), SETTINGS).contexts(sentences)
     assert loads == [1]
     for one in found:
         assert np.array_equal(one.vectors, live.vectors)
@@ -111,14 +111,14 @@ def test_a_hash_of_what_vectors_depend_on(folder: str, tmp_path: Path) -> None:
     kept = {name: one for name, one in weights.items() if "pooler" not in name}
     assert len(kept) < len(weights)
     save_file(kept, bare / "model.safetensors", {"format": "pt"})
-    encoder = READING.load(str(bare))
-    assert encoder.sha256() == READING.load(str(bare)).sha256()
-    assert len({weights_sha256(READING.load(str(bare)).model) for _ in range(2)}) == 2
-    assert sha256_of(encoder) == sha256_of(READING.load(str(bare)))
-    assert sha256_of(encoder) == sha256_of(READING.load(folder))
-    assert sha256_of(encoder) == sha256_of(replace(READING, half=True).load(folder))
+    encoder = SETTINGS.load(str(bare))
+    assert encoder.sha256() == SETTINGS.load(str(bare)).sha256()
+    assert len({weights_sha256(SETTINGS.load(str(bare)).model) for _ in range(2)}) == 2
+    assert sha256_of(encoder) == sha256_of(SETTINGS.load(str(bare)))
+    assert sha256_of(encoder) == sha256_of(SETTINGS.load(folder))
+    assert sha256_of(encoder) == sha256_of(replace(SETTINGS, half=True).load(folder))
     with torch.no_grad():
         next(encoder.model.parameters())[0, 0] += 1
-    assert sha256_of(encoder) != sha256_of(READING.load(folder))
-    assert sha256_of(READING.load(folder, 0)) == sha256_of(READING.load(folder, 0))
-    assert sha256_of(READING.load(folder, 0)) != sha256_of(READING.load(folder, 1))
+    assert sha256_of(encoder) != sha256_of(SETTINGS.load(folder))
+    assert sha256_of(SETTINGS.load(folder, 0)) == sha256_of(SETTINGS.load(folder, 0))
+    assert sha256_of(SETTINGS.load(folder, 0)) != sha256_of(SETTINGS.load(folder, 1))

@@ -1,4 +1,4 @@
-"""Pickles of biographies: plain data of any protocol come back; nothing else does, nothing runs."""
+"""Pickles of biographies: plain data of any protocol are read; nothing else is, nothing runs."""
 
 from __future__ import annotations
 

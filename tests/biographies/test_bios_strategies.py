@@ -1,4 +1,4 @@
-"""Strategies: what each changes, what it leaves, and what models are measured on."""
+"""Strategies: what each changes, what it leaves unchanged, and the views of its data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from wordbias.biographies.data import (
     load_biographies,
     split,
 )
-from wordbias.biographies.strategies import ORIGINAL, OWN, STRATEGIES, check_strategy, prepared
+from wordbias.biographies.strategies import ORIGINAL, OWN, STRATEGIES, check_strategy, prepare
 from wordbias.biographies.synthetic import synthetic
 
 PRONOUN = re.compile(r"\b(he|she|him|her|his|hers|himself|herself|mr|mrs|ms)\b", re.IGNORECASE)
@@ -101,7 +101,7 @@ def test_a_class_too_small_to_be_split_is_named() -> None:
 
 @pytest.mark.parametrize("strategy", [*STRATEGIES, "scrub+subsample", "swap+oversample"])
 def test_tests_are_balanced_and_retraining_is_not(strategy: str) -> None:
-    made = prepared(PARTS, strategy, 2)
+    made = prepare(PARTS, strategy, 2)
     rewrites = strategy.startswith("scrub")
     assert set(made.views) == ({OWN, ORIGINAL} if rewrites else {OWN})
     for name, view in made.views.items():
@@ -117,18 +117,18 @@ def test_tests_are_balanced_and_retraining_is_not(strategy: str) -> None:
 
 
 def test_every_strategy_is_tested_on_the_same_people() -> None:
-    tested = {prepared(PARTS, name, 2).views[OWN].test.names for name in STRATEGIES}
+    tested = {prepare(PARTS, name, 2).views[OWN].test.names for name in STRATEGIES}
     assert len(tested) == 1
 
 
 def test_none_changes_nothing() -> None:
-    made = prepared(PARTS, "none", 2)
+    made = prepare(PARTS, "none", 2)
     assert made.train is PARTS.train
     assert made.dev is PARTS.dev
 
 
 def test_subsampling_keeps_as_many_of_each_as_there_are_of_the_fewer() -> None:
-    made = prepared(PARTS, "subsample", 2)
+    made = prepare(PARTS, "subsample", 2)
     for part, whole in ((made.train, PARTS.train), (made.dev, PARTS.dev)):
         fewer = whole.counts().min(axis=1)
         assert part.counts().T.tolist() == [fewer.tolist()] * 2
@@ -136,7 +136,7 @@ def test_subsampling_keeps_as_many_of_each_as_there_are_of_the_fewer() -> None:
 
 
 def test_oversampling_leaves_nobody_out_and_repeats_only_the_fewer() -> None:
-    made = prepared(PARTS, "oversample", 2)
+    made = prepare(PARTS, "oversample", 2)
     for part, whole in ((made.train, PARTS.train), (made.dev, PARTS.dev)):
         counts = whole.counts()
         more = np.where(counts > 0, counts.max(axis=1, keepdims=True), 0)  # of nobody, nobody
@@ -149,12 +149,12 @@ def test_oversampling_leaves_nobody_out_and_repeats_only_the_fewer() -> None:
 
 
 def test_balancing_draws_by_its_seed() -> None:
-    one, same, other = (prepared(PARTS, "subsample", seed).train for seed in (0, 0, 1))
+    one, same, other = (prepare(PARTS, "subsample", seed).train for seed in (0, 0, 1))
     assert one.sha256 == same.sha256 != other.sha256
 
 
 def test_scrubbing_takes_gendered_words_and_own_names() -> None:
-    made = prepared(PARTS, "scrub", 0)
+    made = prepare(PARTS, "scrub", 0)
     own, original = made.views[OWN], made.views[ORIGINAL]
     assert made.train.texts == own.original_train.texts
     assert made.dev.texts == own.original_dev.texts
@@ -171,19 +171,19 @@ def test_scrubbing_takes_gendered_words_and_own_names() -> None:
 
 
 def test_scrubbing_as_published_leaves_husbands() -> None:
-    texts = prepared(PARTS, "scrub-as-published", 0).train.texts
+    texts = prepare(PARTS, "scrub-as-published", 0).train.texts
     assert any("husband" in text for text in texts)
     assert not any(PRONOUN.search(text) for text in texts)
 
 
 def test_without_names_only_gendered_words_are_scrubbed() -> None:
     bios = Biographies.of("made up", ["Ann says her piece."] * 4, "xxyy", "FMFM")
-    made = prepared(Parts(bios, bios, bios), "scrub", 0)
+    made = prepare(Parts(bios, bios, bios), "scrub", 0)
     assert set(made.train.texts) == {"Ann says _ piece."}
 
 
 def test_swapping_adds_everyone_with_the_other_gender() -> None:
-    made = prepared(PARTS, "swap", 0)
+    made = prepare(PARTS, "swap", 0)
     for part, whole in ((made.train, PARTS.train), (made.dev, PARTS.dev)):
         n = len(whole)
         assert people(part)[:n] == people(whole)
@@ -197,11 +197,11 @@ def test_swapping_adds_everyone_with_the_other_gender() -> None:
 
 
 def test_joined_strategies_do_both() -> None:
-    made = prepared(PARTS, "scrub+subsample", 2)
-    alone = prepared(PARTS, "subsample", 2)
+    made = prepare(PARTS, "scrub+subsample", 2)
+    alone = prepare(PARTS, "subsample", 2)
     assert made.train.names == alone.train.names
     assert not any(PRONOUN.search(text) for text in made.train.texts)
-    both = prepared(PARTS, "subsample+scrub", 2)
+    both = prepare(PARTS, "subsample+scrub", 2)
     assert both.train.sha256 == made.train.sha256
 
 
@@ -221,20 +221,20 @@ def test_a_strategy_that_makes_no_sense(strategy: str, said: str) -> None:
     with pytest.raises(WordbiasError, match=said):
         check_strategy(strategy)
     with pytest.raises(WordbiasError, match=said):
-        prepared(PARTS, strategy, 0)
+        prepare(PARTS, strategy, 0)
 
 
 def test_what_cannot_be_balanced_is_told() -> None:
     bios = Biographies.of("made up", "abcd", "xxyy", "FFMM")
     with pytest.raises(WordbiasError, match=r"made up: no class has both women and men among 4"):
-        prepared(Parts(bios, bios, bios), "none", 0)
+        prepare(Parts(bios, bios, bios), "none", 0)
 
 
 def test_the_real_biographies(shared_data: Path) -> None:
     bios = load_biographies(shared_data / "bios" / "bios_surgeon_nurse.tsv.gz")
     parts = split(bios, 0)
     assert [len(part) for part in parts] == [bios.splits.count(k) for k in ("train", "dev", "test")]
-    made = prepared(parts, "scrub+subsample", 0)
+    made = prepare(parts, "scrub+subsample", 0)
     assert (np.diff(made.train.counts(), axis=1) == 0).all()
     left = {word for text in made.train.texts for word in PRONOUN.findall(text)}
     assert left <= {"MS"}  # the degree

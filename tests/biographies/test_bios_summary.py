@@ -35,13 +35,17 @@ from wordbias.biographies.results import (
 )
 from wordbias.biographies.summary import (
     ALL_RUNS,
+    FEWEST,
     MAIN,
     R_SQUARED,
+    PairedTest,
     Summary,
-    associated,
-    reading,
+    associate,
+    conclusions,
+    paired_test,
     restored_share,
-    summary_rows,
+    too_few,
+    with_holm,
 )
 from wordbias.rendering import as_json
 from wordbias.results import Row
@@ -210,7 +214,7 @@ def test_the_correction_counts_the_tests_of_a_stage() -> None:
 
 
 def test_rows_are_for_machines() -> None:
-    rows = summary_rows(made(SEEDS))
+    rows = Summary.of(made(SEEDS)).rows()
     for one in rows:
         told = json.loads(as_json(one.to_dict()))
         assert told["better"] in ("lower", "neutral")
@@ -235,15 +239,15 @@ def test_the_published_means_have_the_published_order() -> None:
     """Tables 3 and 4: more R² after retraining for all metrics but the sum of FPR gaps (§4.3)."""
     runs = Runs.of(published_rows())
     for metric in GAPS:
-        before, after = (associated(runs, COMPRESSED, metric, s).r2 for s in (BEFORE, AFTER))
+        before, after = (associate(runs, COMPRESSED, metric, s).r2 for s in (BEFORE, AFTER))
         assert before is not None
         assert after is not None
         assert (after > before) == (metric != FPR_S)
     found = Summary.of(published_rows())
     order = sorted(PUBLISHED_COMPRESSION, key=lambda name: PUBLISHED_COMPRESSION[name])
     said = ", ".join(f"{name} {PUBLISHED_COMPRESSION[name]:.3f}" for name in order)
-    assert f"from least to most: {said}." in reading(found)[0]
-    assert "larger after retraining than before for 8 of 9 metrics" in reading(found)[2]
+    assert f"from least to most: {said}." in conclusions(found)[0]
+    assert "larger after retraining than before for 8 of 9 metrics" in conclusions(found)[2]
 
 
 def test_what_the_published_retraining_brings_back() -> None:
@@ -253,7 +257,7 @@ def test_what_the_published_retraining_brings_back() -> None:
         share = (after[name] - before[name]) / (before["none"] - before[name])
         assert restored_share(found, MAIN, name) == pytest.approx(share)
     assert restored_share(found, MAIN, "none") is None
-    said = reading(found)[1]
+    said = conclusions(found)[1]
     assert "subsample 71 % (1.598 → 2.164)" in said  # superficial
     assert "oversample 182 % (2.145 → 2.593)" in said
     assert "scrub −8 % (2.019 → 1.989)" in said  # absorbed
@@ -265,7 +269,7 @@ def test_rewritten_texts_are_not_what_the_model_will_meet() -> None:
     rows = [*gap_rows(TPR_S, BEFORE, values, view="original")]
     rows += gap_rows(TPR_S, AFTER, {"scrub": [1.5, 1.9]}, view="original")
     rows += [*gap_rows(TPR_S, BEFORE, values), *gap_rows(TPR_S, AFTER, values)]
-    (said,) = [line for line in reading(Summary.of(rows)) if "rewritten too" in line]
+    (said,) = [line for line in conclusions(Summary.of(rows)) if "rewritten too" in line]
     assert said.startswith("scrub: ")
     assert "its TPR gap (S) is 1.100, and 1.700 after retraining on them" in said
 
@@ -276,7 +280,7 @@ def test_a_strategy_that_took_nothing_off_has_nothing_to_bring_back() -> None:
     found = Summary.of(rows)
     assert restored_share(found, TPR_S, "scrub") is None
     assert restored_share(found, TPR_S, "swap") is None
-    assert not any("brings back" in line for line in reading(found))
+    assert not any("brings back" in line for line in conclusions(found))
 
 
 def restored_rows(slope: float) -> list[Row]:
@@ -301,7 +305,7 @@ def restored_rows(slope: float) -> list[Row]:
     ],
 )
 def test_the_answer_follows_the_figures(slope: float, answer: str, r: str, pairs: int) -> None:
-    said = reading(Summary.of(restored_rows(slope)))[-1]
+    said = conclusions(Summary.of(restored_rows(slope)))[-1]
     over = f"Over 9 runs on debiased data: TPR gap (S) r = {r}"
     assert f"(after − before)? {answer}. {over}" in said
     assert "Of 3 pairs of strategies that differ in both, the one" in said
@@ -316,12 +320,12 @@ def test_strategies_with_one_compression_are_in_no_order() -> None:
     rows = list(compression_rows(x))
     for metric in GAPS:
         rows += [*gap_rows(metric, BEFORE, before), *gap_rows(metric, AFTER, after)]
-    said = reading(Summary.of(rows))[-1]
+    said = conclusions(Summary.of(rows))[-1]
     assert "Of 2 pairs of strategies that differ in both" in said  # scrub with each of the others
     assert "by retraining in 2 (means over seeds)" in said
     alike = [one for one in rows if one.subject != "scrub"]
     alike += [Row("swap", r.measure, r.value, r.details) for r in alike if r.subject == "subsample"]
-    assert "the same compression or gain alike" in reading(Summary.of(alike))[-1]
+    assert "the same compression or gain alike" in conclusions(Summary.of(alike))[-1]
 
 
 def test_a_model_of_the_data_as_they_are_has_nothing_to_restore() -> None:
@@ -336,17 +340,17 @@ def test_a_model_of_the_data_as_they_are_has_nothing_to_restore() -> None:
     assert Summary.of(rows).association(COMPRESSED, TPR_S, AFTER).n == 6
     alone = Summary.of([one for one in rows if one.subject == "none"] * 2)
     assert alone.association(COMPRESSED, TPR_S, RESTORED).n == 0
-    assert reading(alone)[-1].endswith("The runs do not tell: 0 runs have both, needed are 3.")
+    assert conclusions(alone)[-1].endswith("The runs do not tell: 0 runs have both, needed are 3.")
 
 
 def test_where_retraining_changes_nothing_nothing_is_predicted() -> None:
-    said = reading(Summary.of(restored_rows(0.0)))[-1]
+    said = conclusions(Summary.of(restored_rows(0.0)))[-1]
     assert said.endswith("The runs do not tell: TPR gap (S) is the same in all 9 runs.")
 
 
 def test_too_few_runs_do_not_tell() -> None:
     rows = two_strategies([1, 2], [1, 2], [2, 1])
-    said = reading(Summary.of(rows))
+    said = conclusions(Summary.of(rows))
     assert said[-1].endswith("The runs do not tell: 1 run has both, needed are 3.")
 
 
@@ -362,7 +366,7 @@ def test_accuracy_is_a_metric_like_the_others() -> None:
 def test_details_of_rows_are_kept() -> None:
     about: dict[str, Any] = {"neutral": None, "better": "higher", "shares_from": "a file"}
     rows = list(gap_rows(TPR_S, BEFORE, {"none": [1.0, 2.0]}, **about))
-    mean = next(one for one in summary_rows(rows) if one.measure == "tpr-gap")
+    mean = next(one for one in Summary.of(rows).rows() if one.measure == "tpr-gap")
     assert mean.value == 1.5
     assert mean.details["sd"] == pytest.approx(math.sqrt(0.5))
     assert {key: mean.details[key] for key in about} == about
@@ -374,3 +378,44 @@ def test_the_control_is_a_mean_over_runs() -> None:
     runs = Runs.of(rows)
     assert runs.every(KNOWING_CLASS, REPRESENTATION).tolist() == [1, 2, 3]
     assert runs.column(COMPRESSED_WITHIN, "none", REPRESENTATION)[0] == 2
+
+
+# paired tests over seeds
+
+
+def test_six_pairs_are_the_fewest_that_can_have_a_star() -> None:
+    assert 2 / 2**FEWEST < 0.05 <= 2 / 2 ** (FEWEST - 1)
+
+
+def test_pairs_are_seeds_that_have_both() -> None:
+    base = np.array([1.0, 2, 3, 4, 5, 6, np.nan, 8])
+    values = base + np.array([1, 2, 3, 1, 2, 3, 9, np.nan])
+    assert paired_test(values, base) == PairedTest(2 / 64, 6)
+    fewer = paired_test(values[1:], base[1:])
+    assert fewer == PairedTest(None, 5, "the smallest p that 5 pairs of seeds can have is 0.0625")
+    assert not fewer.is_significant
+    assert paired_test(values[:6], base[:6]).is_significant
+    assert paired_test([np.nan], [1.0]).reason == "no seed has both"
+    assert too_few(1) == "the smallest p that 1 pair of seeds can have is 1"
+
+
+def rejected(ps: list[int], level: int) -> set[int]:
+    """Return which hypotheses Holm's steps reject; p and level in 64ths."""
+    found: set[int] = set()
+    for i in sorted(range(len(ps)), key=ps.__getitem__):
+        if ps[i] * (len(ps) - len(found)) > level:
+            break
+        found.add(i)
+    return found
+
+
+@given(st.lists(st.integers(0, 64), min_size=1, max_size=12), st.integers(0, 63))
+def test_holm_rejects_what_its_steps_do(ps: list[int], level: int) -> None:
+    found = with_holm([PairedTest(p / 64, 9) for p in ps])  # whole 64ths are exact
+    assert {i for i, one in enumerate(found) if one.p * 64 <= level} == rejected(ps, level)
+
+
+def test_holm_does_not_count_what_was_not_tested() -> None:
+    none = PairedTest(None, 3, "too few")
+    found = with_holm([none, PairedTest(0.02, 9), none, PairedTest(0.03, 9)])
+    assert found == [none, PairedTest(0.04, 9), none, PairedTest(0.04, 9)]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from wordbias import WordbiasError
 from wordbias.biographies import synthetic as synthetic_words
 from wordbias.biographies.data import split
-from wordbias.biographies.strategies import STRATEGIES, prepared
+from wordbias.biographies.strategies import STRATEGIES, prepare
 from wordbias.biographies.synthetic import PEOPLE, synthetic
 from wordbias.outcomes.scrub import gendered_words
 from wordbias.wordlists.queries import load_queries
@@ -52,7 +52,7 @@ def test_numbers_of_women_and_men_are_fixed(people: int, seed: int) -> None:
 def test_the_fewest_are_enough_for_every_strategy() -> None:
     smallest = synthetic(40 * len(synthetic_words.OCCUPATIONS))
     for name in STRATEGIES:
-        made = prepared(split(smallest, 0), name, 0)
+        made = prepare(split(smallest, 0), name, 0)
         assert (made.views["own"].test.counts().sum(axis=1) > 0).sum() >= 3
         assert (made.train.counts() > 0).any(axis=1).sum() >= 3
 

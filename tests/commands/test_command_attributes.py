@@ -83,7 +83,7 @@ def test_what_is_printed_is_about_its_groups_and_nothing_gendered(
     assert said != text
     assert not GENDERED.search(said)
     words = cli("measure", small, "--groups", attribute, "--words", "table")
-    said = f"a lean towards {first} or {second} is claimed"
+    said = f"only words outside lean towards {first} or {second}"
     assert said in " ".join(words.out.split())
     done = cli("misp", small, "--groups", attribute)
     assert done.code == 0
@@ -154,7 +154,7 @@ def test_weat_takes_every_two_groups_and_corrects_for_their_number(cli: Run) -> 
 
 def test_weat_without_holm_says_that_p_is_not_corrected(cli: Run) -> None:
     done = cli("weat", "--query", "weat7")
-    assert "p is not corrected for the number of queries; --holm does" in done.out
+    assert "p is not corrected for the number of queries; --holm corrects it" in done.out
     assert "p Holm" not in done.out
 
 

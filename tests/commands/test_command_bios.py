@@ -10,19 +10,18 @@ from typing import Any
 import pytest
 import tiny_encoders
 
-from wordbias.biographies.data import Biographies, load_biographies
+from wordbias.biographies.data import Biographies, load_biographies, sample
 from wordbias.biographies.synthetic import synthetic
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from wordbias.biographies.encoding import Reading  # noqa: E402
+from wordbias.biographies.encoding import EncodingSettings  # noqa: E402
 from wordbias.biographies.experiment import run  # noqa: E402
 from wordbias.biographies.plan import (  # noqa: E402
     FROZEN,
     WHOLE,
     Plan,
-    drawn,
 )
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -80,7 +79,7 @@ def test_synthetic_frozen(cli: Cli, encoder: str, tmp_path: Path) -> None:
 
 
 def test_json_is_what_the_library_gives(cli: Cli, encoder: str, tmp_path: Path) -> None:
-    data = written(drawn(synthetic(), 200), tmp_path / "bios.tsv")
+    data = written(sample(synthetic(), 200), tmp_path / "bios.tsv")
     given = ["bios", "--model", encoder, "--data", data, "--strategies", "scrub+subsample"]
     options = ["--epochs", 1, "--batch", 32, "--no-baselines", "--seeds", "3", "--draws", 20]
     more = ["--max-tokens", 20, "--device", "cpu", "--retrain-epochs", 2]
@@ -101,7 +100,7 @@ def test_json_is_what_the_library_gives(cli: Cli, encoder: str, tmp_path: Path) 
         (3,),
         recipe=WHOLE.with_changes(epochs=1, batch=32),
         retraining=HEAD.with_changes(epochs=2),
-        reading=Reading(20, device="cpu"),
+        encoding=EncodingSettings(20, device="cpu"),
         baselines=False,
         draws=20,
     )
@@ -158,9 +157,7 @@ def test_as_a_process(forked: Callable[..., Any], encoder: str, tmp_path: Path) 
 def test_which_encoder(cli: Cli, tmp_path: Path) -> None:
     done = cli("bios", "-o", tmp_path / "study")
     assert done.code == 1
-    assert re.match(
-        r"wordbias: which encoder\? name its folder, .*--model;.*roberta-base", done.err
-    )
+    assert re.match(r"wordbias: no encoder: give a folder, .*--model;.*roberta-base", done.err)
     assert not (tmp_path / "study").exists()
 
 
@@ -187,11 +184,11 @@ def test_bad_input(cli: Cli, encoder: str, tmp_path: Path) -> None:
         assert not (tmp_path / "study" / "results.jsonl").exists()
         return str(done.err)
 
-    data = written(replace(drawn(synthetic(), 40)), tmp_path / "bios.tsv")
+    data = written(replace(sample(synthetic(), 40)), tmp_path / "bios.tsv")
     (tmp_path / "shares.json").write_text('{"nurse": 90}')
     assert "no such file" in said("--data", tmp_path / "none.tsv").lower()
     assert "strategy 'wish': expected none" in said("--strategies", "none,wish")
-    assert "columns are of a file" in said("--text", "bio")
+    assert "options for columns need a file" in said("--text", "bio")
     assert "has no share of" in said("--shares", tmp_path / "shares.json")
     assert "--share-column names a column of --shares" in said("--share-column", "x")
     assert "--column names a column of --sentences" in said("--column", "x")
@@ -220,7 +217,9 @@ def test_a_class_that_a_limit_leaves_empty(cli: Cli, encoder: str, tmp_path: Pat
     data = tmp_path / "bios.tsv"
     data.write_text("\n".join(lines) + "\n")
     limit = next(
-        n for n in range(58, 30, -1) if "poet" not in drawn(load_biographies(data), n).label_names()
+        n
+        for n in range(58, 30, -1)
+        if "poet" not in sample(load_biographies(data), n).label_names()
     )
     given = ["bios", "--model", encoder, "--data", data, "--frozen", "-o", tmp_path / "study"]
     more = ["--strategies", "none", "--no-baselines", *SMALL, "--limit", limit, *QUICK]

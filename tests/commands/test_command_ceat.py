@@ -124,7 +124,7 @@ def test_saved_vectors_give_what_the_library_gives(
     assert result["rows"][0]["missing"] == {"men": ["zed"]}
     assert (result["command"], result["seed"]) == ("ceat", 5)
     assert result["inputs"]["vectors"]["path"] == str(saved)
-    assert "no test of significance" in result["notes"][0]
+    assert "not a test of significance" in result["notes"][0]
 
 
 def test_layers_of_saved_vectors(
@@ -148,7 +148,7 @@ def test_the_tables_say_what_p_is(cli: Run, saved: Path, mine: Path) -> None:
         "men/women × career/family",
         "large 2+2 × 2+2 160",
         "mine: no sentence has zed.",
-        "p is no test of significance: its standard error, se, falls as 1/√draws",
+        "p is not a test of significance: its standard error, se, falls as 1/√draws",
         "se p, one-sided two-sided",
         "beyond ±0.5 medium",
         "neutral 0",
@@ -202,7 +202,10 @@ def test_words_that_are_left_out_are_told_from_those_that_are_few(
     save_representations(Representations(vectors, (4,), {"word": Column.of(cells)}), path)
     done = cli("ceat", path, "--stimuli", mine, "--min-sentences", 5, "--draws", 3000)
     said = " ".join(done.out.split())
-    assert "mine: left out, too few have zed 2; fewer than 10 sentences have Ann 8, John 9." in said
+    assert (
+        "mine: left out, with too few sentences: zed 2; fewer than 10 sentences have Ann 8, John 9."
+        in said
+    )
 
 
 @pytest.mark.parametrize("to", FORMATS)
@@ -263,7 +266,7 @@ def test_an_interruption_behind_the_model_says_where_the_vectors_are(
         patch.setattr("wordbias.functions.ceat.measured", stop)
         done = cli(*given, "--save", kept)
         assert done.code == 130
-        assert f"the words' vectors are kept; go on with: wordbias ceat {kept}" in done.err
+        assert f"the words' vectors are saved; resume with: wordbias ceat {kept}" in done.err
         assert "no output was changed" in cli(*given).err
     found = cli("ceat", kept, "--stimuli", mine, "--draws", 200, "--format", "csv").out
     straight = cli(*given, "--format", "csv").out
@@ -340,7 +343,7 @@ def test_saved_vectors_need_no_torch_and_no_scipy(process: Run, saved: Path, min
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("nothere",), "nothere: is no file, and a model needs sentences"),
+        (("nothere",), "nothere: is not a file of vectors, and a model needs"),
         (("nothere", "--stimuli", "11"), "no stimulus 'weat11'; choose among 1-10 (weat1, weat2,"),
         (("x", "--sentences", "none.txt"), "none.txt: cannot be read: No such file"),
         (("x", "--sentences", "x", "--save", "no/such/folder.st"), "folder.st: cannot be written"),
@@ -399,7 +402,7 @@ def test_bad_vectors_are_one_line(
     save_representations(Representations(vectors, found.layers, found.columns), broken)
     message = refused("ceat", broken, "--stimuli", mine)
     assert "broken, layer 0: mine: John: one of its vectors holds a value that is no" in message
-    assert "--sentences, --subword goes with a model" in refused(
+    assert "--sentences, --subword is only for a model" in refused(
         "ceat", saved, "--sentences", "x", "--subword", "last"
     )
 

@@ -58,7 +58,7 @@ def test_an_option_that_names_something_is_not_empty(cli: Run, name: str, option
         return
     assert done.out == ""
     if done.code == 1:  # those that split a list say what they expect of it
-        assert done.err == f"wordbias: {option}: is empty; name something, or leave it out\n"
+        assert done.err == f"wordbias: {option}: is empty; give a value, or leave it out\n"
     assert done.code in (1, 2)
     assert option in done.err
 
@@ -67,12 +67,12 @@ def test_an_option_that_names_something_is_not_empty(cli: Run, name: str, option
     "name", ["misp", "measure", "weat", "audit", "report", "fetch", "winobias"]
 )
 def test_an_argument_is_not_empty(refused: Refused, name: str) -> None:
-    assert ": is empty; name something, or leave it out" in refused(name, "")
+    assert ": is empty; give a value, or leave it out" in refused(name, "")
 
 
 def test_several_of_which_one_is_empty(refused: Refused, tmp_path: Path) -> None:
     said = refused("measure", tmp_path / "a", "")
-    assert said == "wordbias: EMBEDDINGS: is empty; name something, or leave it out"
+    assert said == "wordbias: EMBEDDINGS: is empty; give a value, or leave it out"
     assert "--sets: is empty" in refused("quality", "--sets", tmp_path, "--sets", "")
 
 

@@ -180,7 +180,7 @@ def test_columns_of_many_values_are_left_out_and_named(
     path.write_text("id,text\n" + "".join(f"{i},she\n" for i in range(1001)), encoding="utf-8")
     done = cli("encode", model, path, "-o", out, "--layers", "last")
     assert done.code == 0
-    assert f"note: {path}: not kept, for they have more than 1,000 values: id; --keep" in done.err
+    assert f"note: {path}: columns left out, with more than 1,000 values: id;" in done.err
     assert "1 distinct texts" in done.out
     assert np.ptp(load_representations(out).vectors, axis=1).max() == 0
 
@@ -238,7 +238,7 @@ def test_the_same_again_encodes_nothing(
     assert (row["value"], row["encoded"], row["before"]) == (None, 0, 4)
     assert row["reason"] == "the file was complete before"
     said = " ".join(cli("encode", model, bios, "-o", out).out.split())
-    assert "holds just this already; nothing was encoded" in said
+    assert "is complete already; nothing was encoded" in said
     other = cli("encode", model, bios, "-o", out, "--pooling", "mean")
     assert other.code == 1
     assert "is of another run: its pooling is 'first', not 'mean'" in other.err
@@ -267,7 +267,7 @@ def test_an_interruption_is_one_line_and_the_same_command_goes_on(
         worker.wait()
     assert worker.returncode == 130
     assert [line for line in said.splitlines() if line] == [
-        "wordbias: interrupted; the same command goes on where it stopped",
+        "wordbias: interrupted; the same command resumes where it stopped",
     ]
     assert not out.exists()
     before = json.loads(part.with_name(f"{part.name}.json").read_text())["done"]
@@ -275,7 +275,7 @@ def test_an_interruption_is_one_line_and_the_same_command_goes_on(
     given[given.index(1)] = 4096  # the size of the batches is no part of what is encoded
     done = cli(*given)
     assert done.code == 0
-    assert f"{before:,} of the distinct texts before" in " ".join(done.out.split())
+    assert f"{before:,} distinct texts by an earlier call" in " ".join(done.out.split())
     found = load_representations(out).vectors[0]
     assert found.any(axis=1).all()
     assert [file.name for file in out.parent.iterdir()] == [out.name]
@@ -329,7 +329,7 @@ def test_what_cannot_be_done_is_one_line_and_nothing_is_written(
         (("--layers", ","), "expected all, last, or numbers"),
         (("--where", "split"), "expected COLUMN=VALUE, found 'split'"),
         (("--pooling", "word"), "--pooling=word needs --word-column or --span-columns"),
-        (("--pooling", "mean", "--word-column", "job"), "is of whole texts; name no words"),
+        (("--pooling", "mean", "--word-column", "job"), "is for whole texts; name no words"),
         (("--span-columns", "a"), "--span-columns takes two columns"),
         (("--span-columns", "a,b", "--word-column", "job"), "no --word-column beside it"),
         (("--precision", "int8"), "'int8' is not one of"),

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from wordbias.outcomes.confusion import Confusion
-from wordbias.outcomes.measure import fairness_rows
+from wordbias.outcomes.fairness import fairness_rows
 from wordbias.results import FORMATS
 
 Run = Callable[..., Any]
@@ -75,7 +75,7 @@ def test_it_prints_gaps_and_distances(cli: Run, predictions: Path) -> None:
     text = " ".join(done.out.split())
     assert f"Group fairness of {predictions}: 400 predictions, 4 classes, F − M." in text
     assert "precision is TP/(TP+FP). Shares for P are of the evaluated examples." in text
-    assert "P is meant with the shares of the training data" in text
+    assert "P should use the shares of the training data" in text
 
 
 def test_the_numbers_are_those_of_the_library(found: Run) -> None:
@@ -174,7 +174,7 @@ def test_shares_that_lack_a_class_or_have_more(
     assert "has no share of model (is it 'models'?)" in message
     path.write_text('{"model": 0.9, "nurse": 0.8, "poet": 0.4, "surgeon": 0.1, "baker": 0.5}')
     done = cli("fairness", predictions, *NAMES, "--shares", path, "--draws", 5)
-    assert "names that are no class of the predictions: baker" in done.err
+    assert "names that are not a class of the predictions: baker" in done.err
 
 
 def test_as_published(cli: Run, found: Run, predictions: Path) -> None:

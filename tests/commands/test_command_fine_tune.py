@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from safetensors.numpy import load_file
 
-from wordbias.contextual.sentence_pairs import load_text_pairs
+from wordbias.contextual.labelled_pairs import load_inferences
 from wordbias.formats.files import locked
 from wordbias.nli.hugging_face import Classifier
 from wordbias.pretrained import silent
@@ -99,7 +99,7 @@ def test_nli_and_what_reads_it(cli: Cli, encoder: str, nli: Path, tmp_path: Path
     config = json.loads((output / "config.json").read_text())
     assert config["label2id"] == {"neutral": 0, "entailment": 1, "contradiction": 2}
     judged = Classifier.load(output, device="cpu")
-    pairs = load_text_pairs(nli)
+    pairs = load_inferences(nli)
     found = judged.probabilities(pairs.pairs).argmax(1)
     assert (found == pairs.labels).mean() == row["value"]
 
@@ -130,7 +130,7 @@ def test_as_a_process(forked: Callable[..., Any], encoder: str, nli: Path, tmp_p
     done = forked(*given(encoder, "nli", nli, tmp_path / "o", "--threads", 1))
     assert done.code == 0, done.err
     assert done.err == ""
-    assert "Accuracy on dev, of the best state" in done.out
+    assert "Accuracy on dev, of the best weights" in done.out
 
 
 def test_a_finished_model_is_not_trained_again(
@@ -144,7 +144,7 @@ def test_a_finished_model_is_not_trained_again(
     assert again.code == 0, again.err
     assert json.loads(again.out)["rows"] == json.loads(first.out)["rows"]
     table = cli(*given(encoder, "nli", nli, output))
-    assert f"{output} was finished before; nothing was trained." in " ".join(table.out.split())
+    assert f"{output} was already finished; nothing was trained." in " ".join(table.out.split())
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == files
 
 
@@ -186,7 +186,7 @@ def test_numbers_that_are_none(
 ) -> None:
     done = cli(*given(encoder, "nli", nli, tmp_path / "o", option, "nan"))
     assert done.code == 2
-    assert f"Invalid value for '{option}': 'nan' is no finite number" in done.err
+    assert f"Invalid value for '{option}': 'nan' is not a finite number" in done.err
 
 
 def test_two_at_one_folder(

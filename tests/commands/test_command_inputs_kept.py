@@ -174,7 +174,7 @@ def test_a_page_is_written_as_its_file_is_named(cli: Run, refused: Refused, tmp_
         assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
     assert cli("report", rows, "-o", tmp_path / "b.md", "--format", "html").code == 0
     assert (tmp_path / "b.md").read_text(encoding="utf-8").startswith("<!DOCTYPE")
-    assert "no page is written as .pdf; name it .html or .md" in refused(
+    assert "a page cannot be written as .pdf; name it .html or .md" in refused(
         "report", rows, "-o", tmp_path / "a.pdf"
     )
     assert not (tmp_path / "a.pdf").exists()

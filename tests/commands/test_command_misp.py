@@ -436,7 +436,7 @@ def test_a_name_of_broken_bytes_passes_through_every_format(cli: Run, tmp_path: 
 def test_hard_takes_no_weights(cli: Any) -> None:
     done = cli("misp", "--hard", "--weights", "1,1,1,1")
     assert (done.code, done.out) == (2, "")
-    assert "--hard removes the components whole" in done.err
+    assert "--hard removes the components completely" in done.err
 
 
 def test_what_was_removed_stands_beside_the_weight(cli: Any) -> None:

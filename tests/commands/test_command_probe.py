@@ -17,10 +17,9 @@ import numpy as np
 import pytest
 
 from wordbias import Embedding
-from wordbias.probes.codelength import to_bits
-from wordbias.probes.online import online_code
+from wordbias.probes.jobs import Recipe
+from wordbias.probes.mdl import online_code, to_bits
 from wordbias.probes.representations import Column, Representations, save_representations
-from wordbias.probes.schedule import Recipe
 from wordbias.results import FORMATS
 
 Run = Callable[..., Any]
@@ -89,7 +88,7 @@ def test_without_arguments_it_probes_the_sample_beside_random_vectors(cli: Run) 
     assert compressed > 1.5
     assert chance <= 1.02
     assert "Compression = uniform / online codelength, in bits. 1 = the labels cannot" in text
-    assert "finding nothing reads 1.43" in text
+    assert "finding nothing gives 1.43" in text
     assert "1 / (f + (1/c − f) / ln 2)" in text
     assert max(map(len, done.out.split("\n"))) <= 100
 
@@ -157,7 +156,7 @@ def test_both_figures_obey_the_conversion(found: Run, encoded: Path) -> None:
 def test_as_published_uses_the_last_weights(cli: Run, encoded: Path) -> None:
     arguments = ("probe", encoded, "--labels", "gender", "--layers", 0, "--dev", "split=dev")
     best, last = cli(*arguments), cli(*arguments, "--as-published")
-    assert "external dev set, as published; that is no code" in " ".join(best.out.split())
+    assert "external dev set, as published; that is not a valid code" in " ".join(best.out.split())
     assert "--as-published: the last weights" in last.out
     assert "--as-published" not in best.out
     assert best.out.split("Compression =")[0] != last.out.split("Compression =")[0]
@@ -309,7 +308,8 @@ def test_figures_that_cannot_be(refused: Refused, encoded: Path, tmp_path: Path)
         ),
         (
             (),
-            "which labels? give --labels FILE (one a line) or --labels COLUMN; its columns: gender",
+            "no labels given: name them with --labels FILE (one per line) or --labels COLUMN; its "
+            "columns: gender",
         ),
         (("--labels", "only"), "the labels need at least two classes; all are 'a'"),
         (("--labels", "id"), "400 different labels for 400 examples"),
@@ -379,7 +379,7 @@ def test_files_that_are_none(refused: Refused, tmp_path: Path) -> None:
         (("--seeds", "a"), "expected whole numbers"),
         (("--dev", "a"), "expected FILE-or-COLUMN=VALUE"),
         (("--rate", "0"), "--rate"),
-        (("--rate", "nan"), "'nan' is no finite number"),
+        (("--rate", "nan"), "'nan' is not a finite number"),
     ],
 )
 def test_wrong_usage(refused: Refused, arguments: Any, message: str) -> None:
@@ -399,7 +399,7 @@ def test_classes_that_occur_once_are_noted(cli: Run, tmp_path: Path) -> None:
     labels.write_text("".join(f"{i}\n" for i in [*y[:-1], "z" * 1000]), encoding="utf-8")
     assert all(len(line) < 200 for line in cli(*arguments).err.splitlines())
     labels.write_text("".join(f"{i}\n" for i in [*y[:-1], 7]), encoding="utf-8")
-    assert "note: x: of 3 classes so many occur once: 1 (7)" in cli(*arguments).err
+    assert "note: x: 1 of 3 classes occur only once (7)" in cli(*arguments).err
     assert cli(*arguments, "--quiet").err == ""
 
 

@@ -17,7 +17,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from tiny_encoders import build, make_tokenizer, save, words_of
 
-from wordbias.contextual.adapters import load_adapter, read_adapter
+from wordbias.contextual.adapters import Adapter, load_adapter
 from wordbias.contextual.fitting import fit_adapter
 from wordbias.contextual.hooks import applied
 from wordbias.contextual.sentence_pairs import sentence_pairs
@@ -151,7 +151,7 @@ def test_the_baseline(cli: Run, folder: Callable[..., str], tmp_path: Path) -> N
     )
     assert done.code == 0
     assert re.search(r"Baseline sent-debias: 0\.\d+ of the variance of 5 pairs", done.out)
-    [intervention] = read_adapter(tmp_path / "a").interventions("sent-debias")
+    [intervention] = Adapter.load(tmp_path / "a").interventions("sent-debias")
     assert intervention.hard
     g = intervention.subspace.basis[0]
     exported = _loaded(tmp_path / "out").classifier.weight.detach().numpy()
@@ -164,7 +164,7 @@ def test_a_next_sentence_head_is_loaded_from_the_two_of_bert(
 ) -> None:
     for purpose in ("PreTraining", "NextSentencePrediction"):
         assert cli("project", folder("bert", purpose), "-o", tmp_path / "a", "-q").code == 0
-        adapter = read_adapter(tmp_path / "a")
+        adapter = Adapter.load(tmp_path / "a")
         assert adapter.fingerprint.architecture == "BertForNextSentencePrediction"
         assert Site("sentence") in adapter.subspaces
 
@@ -180,11 +180,11 @@ def test_bert_whose_config_names_its_other_head(
     heads = {(): "NextSentencePrediction", ("--head", "masked-lm"): "MaskedLM"}
     for given, purpose in heads.items():
         assert cli("project", path, *given, "-o", tmp_path / "a", "-q").code == 0
-        architecture = read_adapter(tmp_path / "a").fingerprint.architecture
+        architecture = Adapter.load(tmp_path / "a").fingerprint.architecture
         assert architecture == f"BertFor{purpose}"
     alone = folder("bert", "MaskedLM")
     assert cli("project", alone, "-o", tmp_path / "a", "-q").code == 0
-    assert read_adapter(tmp_path / "a").fingerprint.architecture == "BertForMaskedLM"
+    assert Adapter.load(tmp_path / "a").fingerprint.architecture == "BertForMaskedLM"
     said = refused("project", alone, "--head", "classification")
     assert "holds a BertForSequenceClassification without" in said
 
@@ -195,7 +195,7 @@ def test_a_model_without_a_head(
     done = cli("project", folder("distilbert", "MaskedLM"), "-o", tmp_path / "a")
     assert done.code == 0
     assert "without a trained head or pooler, so there is no site sentence" in done.err
-    assert Site("sentence") not in read_adapter(tmp_path / "a").subspaces
+    assert Site("sentence") not in Adapter.load(tmp_path / "a").subspaces
     pooled = cli("project", folder("bert", "Model"), "-o", tmp_path / "b")
     assert (pooled.code, pooled.err) == (0, "")
     said = refused(
@@ -257,9 +257,9 @@ def test_what_was_left_out_is_said(cli: Run, folder: Callable[..., str], tmp_pat
     done = cli("project", folder(), "--pairs", mine)
     assert done.code == 0
     uneven, same = done.err.splitlines()
-    assert "for they do not align: 1 of 4 pairs," in uneven
+    assert "as they do not align: 1 of 4 pairs," in uneven
     assert "my aunt / my dear uncle, 4 and 5 tokens" in uneven
-    assert "the same tokens to the tokenizer: 1 of 4 pairs," in same
+    assert "as they have the same tokens: 1 of 4 pairs," in same
     assert re.search(r"tokens@2 +2 .*\n.*cls@3 +3 ", done.out)
 
 
@@ -333,7 +333,7 @@ def test_as_a_process(forked: Run, folder: Callable[..., str], tmp_path: Path) -
     done = forked("project", folder(), "-o", tmp_path / "a")
     assert (done.code, done.err) == (0, "")
     assert "Subspaces of bert-SequenceClassification" in done.out
-    assert read_adapter(tmp_path / "a").facts["pairs"] == 67
+    assert Adapter.load(tmp_path / "a").facts["pairs"] == 67
 
 
 def test_the_help_loads_no_torch() -> None:
@@ -406,7 +406,7 @@ def test_the_adapter_is_kept_when_the_export_fails(
     done = cli("project", folder(), "-o", tmp_path / "a", *given)
     assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
     assert f"No space left on device (the adapter is written: {tmp_path / 'a'})" in done.err
-    assert read_adapter(tmp_path / "a").facts["pairs"] == 67
+    assert Adapter.load(tmp_path / "a").facts["pairs"] == 67
 
 
 def test_an_exported_sentence_transformers_folder_is_still_one(

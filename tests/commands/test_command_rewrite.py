@@ -149,7 +149,7 @@ def test_anonymising_then_swapping(cli: Callable, tmp_path: Path) -> None:
     path.write_text("\n".join(lines))
     done = cli("rewrite", "anonymise,swap", path, "-o", out, "--spans", "who", "--keep-original")
     assert done.code == 0
-    assert "speak of the text as it was" in done.err
+    assert "refer to the original text" in done.err
     anonymous = [
         lines[0].replace("Ann", "ANON_0").replace("Bob", "ANON_1"),
         lines[1].replace("\\u00c9ve", "ANON_0"),
@@ -187,7 +187,7 @@ def test_extra_scrubbing_finds_what_scrubbing_left(cli: Callable, tmp_path: Path
     options = ("--group", "gender", "--rounds", "1", "--words-per-round", "1", "--splits", "2")
     done = cli("rewrite", "scrub,extra-scrub", path, "-o", out, *options, "--within", "job")
     assert done.code == 0
-    assert "Words that say the group, within nurse: 100 texts" in done.out
+    assert "Words that reveal the group, within nurse: 100 texts" in done.out
     assert not any("allet" in text or "She" in text for text in cells(out))
     done = cli("rewrite", "scrub,extra-scrub", path, "-o", out, *options, "--format", "jsonl")
     rows = rows_of(done.out)
@@ -210,7 +210,7 @@ _BALANCE = ("subsample", "IN", "-o", "OUT", "--label", "job", "--group", "gender
         (["scrub,scrub", "IN", "-o", "OUT"], "one method of a kind is enough; leave one out"),
         (
             ["swap,subsample", "IN", "-o", "OUT", "--label", "job", "--group", "gender"],
-            "subsample decides by the rows as they are; put it first",
+            "subsample counts the original rows; put it first",
         ),
         (
             ["swap,anonymise", "IN", "-o", "OUT", "--spans", "name"],
@@ -272,7 +272,7 @@ def test_wrong_usage(
 def test_nothing_to_do_is_said(cli: Callable, bios: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.tsv"
     done = cli("rewrite", "scrub", bios, "-o", out, "--where", "split=dev")
-    assert "scrub: there is no row that is asked for" in done.err
+    assert "scrub: no row was selected" in done.err
     assert out.read_bytes() == bios.read_bytes()
 
 

@@ -373,7 +373,7 @@ def test_a_setting_that_changes_no_score_is_refused(
     done = cli(*given, "--setting", "cls@-1")
     assert (done.code, done.out) == (1, "")
     assert "the setting cls@-1 changes no score" in done.err
-    assert "settings that would: sites such as tokens@L, attention@L" in done.err
+    assert "choose sites such as tokens@L, attention@L" in done.err
     done = cli(*given, "--setting", "tokens@-1")
     assert done.code == 0, done.err
 
@@ -384,7 +384,7 @@ def test_a_setting_that_changes_no_score_is_refused(
         (["--adapter", "a.st"], 2, "--adapter and --setting go together"),
         (["--setting", "SENT-0"], 2, "--adapter and --setting go together"),
         (["--share", "0"], 2, "0 is not in the range"),
-        (["--share", "nan"], 2, "'nan' is no finite number"),
+        (["--share", "nan"], 2, "'nan' is not a finite number"),
         (["--next-label", "yes"], 1, "--next-label=yes: "),
         (["-o", "none/x.csv"], 1, "the folder"),
         (["--adapter", "none.st", "--setting", "SENT-0"], 1, "none.st"),

@@ -174,7 +174,9 @@ def test_table_7_in_one_command(swept: Swept) -> None:
     assert not list(swept.output.parent.glob("*.part"))
     fitted = swept.report["inputs"]["next-sentence"]["fitting"]
     assert fitted["pairs"] == len(sentence_pairs())
-    assert any(said.startswith("the NLI model reaches") for said in swept.report["notes"])
+    assert any(
+        said.startswith("the unmodified NLI model reaches") for said in swept.report["notes"]
+    )
 
 
 def test_swaps_that_need_no_repair_give_the_same_repaired(swept: Swept) -> None:
@@ -287,7 +289,7 @@ def test_interrupted_behind_the_models(
     done = cli(*arguments(inputs, "-o", tmp_path / "t.csv"))
     assert done.code == 130
     kept = "t.csv.next-sentence.part and t.csv.inference.part"
-    assert f"interrupted; the same call goes on from {kept}" in done.err
+    assert f"interrupted; the same call resumes from {kept}" in done.err
     assert not (tmp_path / "t.csv").exists()
     assert "no output was changed" in cli(*arguments(inputs)).err
 
@@ -314,7 +316,7 @@ def test_pairs_that_are_none_are_no_fault_of_a_model(
 def test_a_drop_that_is_no_number(cli: Cli, inputs: dict[str, Any]) -> None:
     done = cli(*arguments(inputs, "--drop", "nan"))
     assert done.code == 2
-    assert "'nan' is no finite number" in done.err
+    assert "'nan' is not a finite number" in done.err
 
 
 def test_an_attribute_without_a_text(cli: Cli, inputs: dict[str, Any]) -> None:
@@ -339,7 +341,7 @@ def test_an_interrupted_sweep_is_resumed(
     monkeypatch.setattr(Forward, "__call__", stop)
     done = cli(*given)
     assert done.code == 130
-    assert "the same call goes on from t.csv.inference.part" in done.err
+    assert "the same call resumes from t.csv.inference.part" in done.err
     assert not mine.exists()
     assert (tmp_path / "t.csv.next-sentence.part").exists()
     seen: list[int] = []
@@ -360,7 +362,7 @@ def test_an_interrupted_sweep_is_resumed(
     [
         (["sweep"], "missing MODEL, --stereoset, --nli, --snli (or --table CSV)"),
         (["sweep", "m", "--nli", "n", "--snli", "s"], "missing --stereoset"),
-        (["sweep", "m", "--table", "t.csv"], "--table summarises what is measured; give it alone"),
+        (["sweep", "m", "--table", "t.csv"], "--table summarises existing results; give no other"),
     ],
 )
 def test_usage(cli: Cli, given: list[str], message: str) -> None:

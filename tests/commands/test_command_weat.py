@@ -184,7 +184,7 @@ def test_all_measures(found: Run, cli: Run) -> None:
     assert len(rows) == 10
     assert {row["neutral"] for row in rows} == {0, 1}
     out = cli("weat", *every).out
-    for text in ("rnd: distance to X less", "mac: mean cosine", "8 pairs × 8+8", "neutral 1"):
+    for text in ("rnd: distance to X minus", "mac: mean cosine", "8 pairs × 8+8", "neutral 1"):
         assert text in " ".join(out.split())
 
 

@@ -53,7 +53,9 @@ def test_it_scores_clusters(cli: Run, folder: Path, found: Path) -> None:
         assert part in done.out
     assert all(len(line) <= 100 for line in done.out.splitlines())
     text = " ".join(done.out.split())
-    assert "In 16.7% of sentences that is no profession or several: an outcome of its own." in text
+    assert (
+        "In 16.7% of sentences there is none, or several: counted as an outcome of its own." in text
+    )
     assert "P undefined: the share is the same in every class" in text
 
 

@@ -16,8 +16,8 @@ import torch
 
 from wordbias.contextual.fine_tuning.distributed import Processes, joined
 from wordbias.contextual.fine_tuning.heads import load_headed
-from wordbias.contextual.fine_tuning.pairs import LabelledPairs
-from wordbias.contextual.fine_tuning.train import Recipe, Task, fine_tune
+from wordbias.contextual.fine_tuning.train import Recipe, Task, train_model
+from wordbias.contextual.labelled_pairs import LabelledPairs
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.nli.pairs import LABELS
 
@@ -53,7 +53,7 @@ def trained(
     torch.optim.AdamW.step = step
     log = None if checkpoint is None else checkpoint.with_suffix(f".log{processes.rank}")
     try:
-        tuned = fine_tune(
+        tuned = train_model(
             headed, DATA, DEV, recipe, processes=processes, checkpoint=checkpoint,
             log=log,
         )  # fmt: skip

@@ -13,7 +13,7 @@ from safetensors.numpy import save_file
 from tiny_encoders import LAYERS, build
 
 from wordbias import contextual
-from wordbias.contextual.adapters import Adapter, Fingerprint, load_adapter, read_adapter
+from wordbias.contextual.adapters import Adapter, Fingerprint, load_adapter
 from wordbias.contextual.families import PARTS
 from wordbias.contextual.hooks import Intervention, applied, of_heads
 from wordbias.contextual.settings import Settings, all_settings
@@ -191,19 +191,19 @@ def test_sites_and_components_that_were_not_fitted(model: Any) -> None:
 
 def test_files_that_are_no_adapter(tmp_path: Path, stored: Path) -> None:
     with pytest.raises(WordbiasError, match=r"nowhere: cannot be read as an adapter"):
-        read_adapter(tmp_path / "nowhere")
+        Adapter.load(tmp_path / "nowhere")
     (tmp_path / "text").write_text("no tensors here, at all")
     with pytest.raises(WordbiasError, match="text: cannot be read as an adapter"):
-        read_adapter(tmp_path / "text")
+        Adapter.load(tmp_path / "text")
     save_file({"basis": np.eye(2)}, tmp_path / "plain")
     with pytest.raises(
         WordbiasError, match=r"plain: .* basis, but no adapter; make one with: wordbias proj"
     ):
-        read_adapter(tmp_path / "plain")
+        Adapter.load(tmp_path / "plain")
     cut = tmp_path / "cut"
     cut.write_bytes(stored.read_bytes()[:-100])
     with pytest.raises(WordbiasError, match="cut: cannot be read as an adapter"):
-        read_adapter(cut)
+        Adapter.load(cut)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_damaged_adapters(tmp_path: Path, about: str, tensors: dict[str, Any]) -
     with pytest.raises(
         WordbiasError, match=r"bad: holds a damaged adapter: .*; make one with: wordbias proj"
     ):
-        read_adapter(path)
+        Adapter.load(path)
 
 
 def test_saving_leaves_nothing_half_written(model: Any, tmp_path: Path) -> None:

@@ -19,22 +19,22 @@ from wordbias.nli.pairs import LABELS
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from wordbias.contextual.fine_tuning.fine_tune import run  # noqa: E402
+from wordbias.contextual.fine_tuning.fine_tune import fine_tune  # noqa: E402
 from wordbias.contextual.fine_tuning.heads import (  # noqa: E402
     encoder_parameters,
     load_headed,
-)
-from wordbias.contextual.fine_tuning.pairs import (  # noqa: E402
-    NEXT,
-    LabelledPairs,
 )
 from wordbias.contextual.fine_tuning.train import (  # noqa: E402
     Recipe,
     Rounds,
     Task,
     bucketed,
-    fine_tune,
     schedule,
+    train_model,
+)
+from wordbias.contextual.labelled_pairs import (  # noqa: E402
+    NEXT,
+    LabelledPairs,
 )
 
 QUICK = Recipe(epochs=4, batch=8, rate=3e-3, every=4)
@@ -140,7 +140,7 @@ def test_an_encoder_with_damaged_weights_is_refused(tmp_path: Path) -> None:
 def test_it_learns_and_is_what_the_folder_says(tmp_path: Path, head_only: bool) -> None:
     recipe = replace(BY_HEART, rate=2e-2, epochs=40, head_only=True) if head_only else BY_HEART
     dev, folder = few(), tmp_path / "tuned"
-    tuned, _ = run("nli", saved(tmp_path / "m"), few(16), dev, recipe, folder, "cpu")
+    tuned, _ = fine_tune("nli", saved(tmp_path / "m"), few(16), dev, recipe, folder, "cpu")
     assert tuned.accuracy > 0.8  # five of six, or all
     model = transformers.AutoModelForSequenceClassification.from_pretrained(folder).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
@@ -166,7 +166,7 @@ def test_head_only_leaves_the_encoder_and_whole_does_not(tmp_path: Path) -> None
         headed = load_headed("nli", LABELS, name)
         before = [one.detach().clone() for one in encoder_parameters(headed.model)]
         recipe = replace(QUICK, head_only=head_only, epochs=1)
-        fine_tune(headed, labelled(24), labelled(8, seed=1), recipe)
+        train_model(headed, labelled(24), labelled(8, seed=1), recipe)
         pairs = zip(before, encoder_parameters(headed.model), strict=True)
         assert all(torch.equal(a, b) for a, b in pairs) == head_only
 
@@ -175,7 +175,7 @@ def test_a_head_with_labels_in_another_order_is_trained_in_it(tmp_path: Path) ->
     labels = {0: "contradiction", 1: "neutral", 2: "entailment"}
     name = saved(tmp_path / "m", "bert", "SequenceClassification", id2label=labels)
     dev = few()
-    tuned, headed = run("nli", name, few(16), dev, BY_HEART, tmp_path / "out", "cpu")
+    tuned, headed = fine_tune("nli", name, few(16), dev, BY_HEART, tmp_path / "out", "cpu")
     assert tuned.accuracy > 0.8  # five of six, or all
     from wordbias.nli.hugging_face import Classifier
     from wordbias.nli.test_sets import Pair
@@ -198,7 +198,7 @@ def test_an_interrupted_training_ends_as_if_it_had_not_been(
 ) -> None:
     name, recipe = saved(tmp_path / "m"), replace(QUICK, epochs=2, head_only=head_only)
     data, dev = labelled(40), labelled(16, seed=1)
-    straight, _ = run("nli", name, data, dev, recipe, tmp_path / "straight", "cpu")
+    straight, _ = fine_tune("nli", name, data, dev, recipe, tmp_path / "straight", "cpu")
     real = Task.losses
 
     def stop(task: Task, epoch: int) -> Any:
@@ -208,13 +208,13 @@ def test_an_interrupted_training_ends_as_if_it_had_not_been(
 
     monkeypatch.setattr(Task, "losses", stop)
     with pytest.raises(Interrupted, match="goes on after what dev was measured on last"):
-        run("nli", name, data, dev, recipe, tmp_path / "again", "cpu")
+        fine_tune("nli", name, data, dev, recipe, tmp_path / "again", "cpu")
     assert (tmp_path / "again.checkpoint").exists()
     assert not (tmp_path / "again").exists()
     monkeypatch.setattr(Task, "losses", real)
     with pytest.raises(WordbiasError, match=r"is of another training: its recipe\.rate"):
-        run("nli", name, data, dev, replace(recipe, rate=1.0), tmp_path / "again", "cpu")
-    again, _ = run("nli", name, data, dev, recipe, tmp_path / "again", "cpu")
+        fine_tune("nli", name, data, dev, replace(recipe, rate=1.0), tmp_path / "again", "cpu")
+    again, _ = fine_tune("nli", name, data, dev, recipe, tmp_path / "again", "cpu")
     assert again == straight
     one, other = weights_of(tmp_path / "straight"), weights_of(tmp_path / "again")
     assert all(torch.equal(one[key], other[key]) for key in one)
@@ -227,7 +227,7 @@ def test_a_seed_decides_and_torch_s_random_state_does_not_change(tmp_path: Path)
     state = torch.get_rng_state()
     for folder, seed in (("a", 0), ("b", 0), ("c", 1)):
         recipe = replace(QUICK, epochs=1, seed=seed)
-        run("nli", name, labelled(24), labelled(8, seed=1), recipe, tmp_path / folder, "cpu")
+        fine_tune("nli", name, labelled(24), labelled(8, seed=1), recipe, tmp_path / folder, "cpu")
     assert torch.equal(torch.get_rng_state(), state)
     a, b, c = (weights_of(tmp_path / folder) for folder in "abc")
     assert all(torch.equal(a[key], b[key]) for key in a)
@@ -251,7 +251,7 @@ def test_gradients_are_cut(tmp_path: Path) -> None:
 def test_bfloat16_trains_too(tmp_path: Path) -> None:
     recipe = replace(QUICK, half=True, epochs=2)
     name = saved(tmp_path / "m")
-    tuned, headed = run(
+    tuned, headed = fine_tune(
         "nli", name, labelled(48), labelled(16, seed=1), recipe, tmp_path / "o", "cpu"
     )
     assert 0 <= tuned.accuracy <= 1

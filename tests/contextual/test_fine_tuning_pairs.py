@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordbias.contextual.fine_tuning.pairs import NEXT, from_documents, load_labelled
+from wordbias.contextual.labelled_pairs import NEXT, from_documents, load_labelled
 from wordbias.errors import WordbiasError
 from wordbias.nli.pairs import LABELS
 

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_encoders import build, make_tokenizer, save
 
-from wordbias.contextual.fitting import batches, encode, encode_pairs
+from wordbias.contextual.fitting import encode_pairs
 from wordbias.contextual.loading import HEADS, load_target
 from wordbias.contextual.sentence_pairs import SentencePair
+from wordbias.contextual.tokenising import batches, encode
 from wordbias.errors import WordbiasError
 from wordbias.pretrained import usual_length
 

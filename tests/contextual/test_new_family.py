@@ -21,9 +21,9 @@ from wordbias.errors import WordbiasError
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from wordbias.contextual.heads import (  # noqa: E402
-    check_head,
+from wordbias.contextual.families import (  # noqa: E402
     logits_of,
+    text_head_of,
 )
 
 nn = torch.nn
@@ -186,4 +186,4 @@ def test_a_sweep_is_that_of_the_hooks(model: Any, inputs: dict[str, Any]) -> Non
 def test_without_its_record_it_is_refused(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(FAMILIES, "renamed")
     with pytest.raises(WordbiasError, match="models of type 'renamed' are not known here"):
-        check_head(model)
+        text_head_of(model)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from wordbias.contextual.labelled_pairs import load_inferences
 from wordbias.contextual.nli_fairness import (
     PARITIES,
     Viability,
@@ -21,7 +22,6 @@ from wordbias.contextual.nli_fairness import (
     occupation_records,
     snli_row,
 )
-from wordbias.contextual.sentence_pairs import load_text_pairs
 from wordbias.errors import WordbiasError
 from wordbias.nli.pairs import load_pairs
 from wordbias.nli.test_sets import TestSet, build
@@ -182,18 +182,18 @@ def test_viability_is_given_only_beside_a_base_model() -> None:
 
 def test_text_pairs_are_those_of_the_other_reader_untokenised(shared_data: Path) -> None:
     path = shared_data / "nli" / "snli_test.tsv.gz"
-    texts, tokens = load_text_pairs(path), load_pairs(path)
+    texts, tokens = load_inferences(path), load_pairs(path)
     assert (len(texts), texts.dropped, texts.sha256) == (len(tokens), tokens.dropped, tokens.sha256)
     np.testing.assert_array_equal(texts.labels, tokens.labels)
     with gzip.open(path, "rt", encoding="utf-8") as file:
         raw = Counter(line.rstrip("\n").split("\t")[1] for line in file)
-    assert all(raw[pair.premise] for pair in texts.pairs[:500])
+    assert all(raw[premise] for premise, _ in texts.pairs[:500])
 
 
 def test_text_pairs_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("-\tA.\tB.\n")
     with pytest.raises(WordbiasError, match="holds no labelled pair among 1 without a label"):
-        load_text_pairs(tmp_path / "a.tsv")
+        load_inferences(tmp_path / "a.tsv")
     (tmp_path / "b.tsv").write_text("perhaps\tA.\tB.\n")
     with pytest.raises(WordbiasError, match=r"b\.tsv: line 1: unknown label 'perhaps'"):
-        load_text_pairs(tmp_path / "b.tsv")
+        load_inferences(tmp_path / "b.tsv")

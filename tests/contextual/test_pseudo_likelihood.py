@@ -16,7 +16,8 @@ from wordbias.contextual.masked_model import (
     pair_scores,
     published_masks,
 )
-from wordbias.contextual.stereoset.published import Cluster, CrowsPair
+from wordbias.contextual.stereoset.crows_pairs import CrowsPair
+from wordbias.contextual.stereoset.stereoset import Cluster
 from wordbias.errors import WordbiasError
 
 torch = pytest.importorskip("torch")

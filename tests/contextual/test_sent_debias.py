@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from tiny_encoders import build, make_tokenizer, words_of
 
-from wordbias.contextual.fitting import fit_adapter
+from wordbias.contextual.fitting import Recipe, fit_adapter
 from wordbias.contextual.sent_debias import (
     counterfactuals,
-    drawn_from,
-    fit,
-    lines_of,
-    with_sent_debias,
+    fit_sent_debias,
+    fit_with_baseline,
+    pairs_of_text,
+    read_sentences,
 )
 from wordbias.contextual.sentence_pairs import SentencePair, sentence_pairs
 from wordbias.contextual.sites import Site, locate
@@ -94,7 +94,7 @@ def test_the_direction_is_the_first_component_of_centred_unit_vectors(family: st
             u = np.array([x.double().numpy() / x.double().norm().item() for x in seen])
             rows += list(u - u.mean(0))
     handle.remove()
-    found = fit(model, tokenizer, pairs, batch=3)
+    found = fit_sent_debias(model, tokenizer, pairs, batch=3)
     _, s, vt = np.linalg.svd(np.array(rows))
     assert found.dims == 1
     assert abs(found.basis[0] @ vt[0]) == pytest.approx(1, abs=1e-4)
@@ -104,9 +104,11 @@ def test_the_direction_is_the_first_component_of_centred_unit_vectors(family: st
 def test_an_adapter_has_the_baseline_beside_its_own_sites(tokenizer: Any) -> None:
     model = build("bert", vocabulary=len(tokenizer))
     plain = fit_adapter(model, tokenizer, sentence_pairs())
-    both = with_sent_debias(plain, model, tokenizer, counterfactuals(LINES), source="here")
-    assert both.facts["sent_debias"] == {"source": "here", "pairs": len(counterfactuals(LINES))}
-    assert both.subspaces is plain.subspaces
+    both = fit_with_baseline(model, tokenizer, Recipe(), text=LINES)
+    assert both.facts["sent_debias"] == {"source": "given", "pairs": len(counterfactuals(LINES))}
+    for site, subspace in both.subspaces.items():
+        np.testing.assert_array_equal(subspace.basis, plain.subspaces[site].basis)
+    assert list(both.subspaces) == list(plain.subspaces)
     assert plain.sent_debias is None
     assert both.interventions("sent-debias")[0].subspace is both.sent_debias
 
@@ -114,49 +116,49 @@ def test_an_adapter_has_the_baseline_beside_its_own_sites(tokenizer: Any) -> Non
 def test_too_few_sentences(tokenizer: Any) -> None:
     model = build("bert", vocabulary=len(tokenizer))
     with pytest.raises(WordbiasError, match=r"gendered word .* apart: 1, .*--sent-debias"):
-        fit(model, tokenizer, counterfactuals(["she left", "nobody left"]))
+        fit_sent_debias(model, tokenizer, counterfactuals(["she left", "nobody left"]))
 
 
 def test_texts_that_cannot_be_read(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_bytes(b"one\n\n  two\r\n")
-    assert list(lines_of(path)) == ["one", "two"]
+    assert list(read_sentences(path)) == ["one", "two"]
     path.write_bytes(b"\xff")
     with pytest.raises(WordbiasError, match="text: line 1: byte 1 is not UTF-8"):
-        list(lines_of(path))
+        list(read_sentences(path))
     with pytest.raises(WordbiasError, match="No such file"):
-        list(lines_of(tmp_path / "none"))
+        list(read_sentences(tmp_path / "none"))
     with pytest.raises(WordbiasError, match="cannot be read: Is a directory"):
-        list(lines_of(tmp_path))
+        list(read_sentences(tmp_path))
     packed = tmp_path / "packed.txt"
     packed.write_bytes(gzip.compress(b"one\n"))
     with pytest.raises(WordbiasError, match="is packed by gzip; unpack it, or name it"):
-        list(lines_of(packed))
+        list(read_sentences(packed))
 
 
 @pytest.mark.parametrize(("suffix", "module"), [("gz", gzip), ("bz2", bz2), ("xz", lzma)])
 def test_a_packed_text_is_read_as_what_it_holds(tmp_path: Path, suffix: str, module: Any) -> None:
     path = tmp_path / f"text.txt.{suffix}"
     path.write_bytes(module.compress("\n".join(LINES).encode()))
-    assert list(lines_of(path)) == LINES
+    assert list(read_sentences(path)) == LINES
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(WordbiasError, match="cannot be read"):
-        list(lines_of(path))
+        list(read_sentences(path))
 
 
 def test_a_text_without_gendered_words(tokenizer: Any) -> None:
     model = build("bert", vocabulary=len(tokenizer))
     with pytest.raises(WordbiasError, match=r"gendered word .* apart: 0, .*--sent-debias"):
-        fit(model, tokenizer, counterfactuals(["nobody left"]))
+        fit_sent_debias(model, tokenizer, counterfactuals(["nobody left"]))
 
 
 def test_any_attribute_with_pairs(tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_text("The young painter sang .\nHe sang .\n", encoding="utf-8")
     young = (SentencePair("The young painter sang .", "The old painter sang ."),)
-    assert drawn_from(text, "age") == young
-    assert drawn_from(text) == counterfactuals(lines_of(text))
-    assert [pair.second for pair in drawn_from(text)] == ["He sang ."]
+    assert pairs_of_text(text, "age") == young
+    assert pairs_of_text(text) == counterfactuals(read_sentences(text))
+    assert [pair.second for pair in pairs_of_text(text)] == ["He sang ."]
 
 
 def test_an_attribute_without_pairs(tmp_path: Path) -> None:
@@ -164,4 +166,4 @@ def test_an_attribute_without_pairs(tmp_path: Path) -> None:
     with pytest.raises(
         WordbiasError, match="the attribute ethnicity white/black has no pairs to swap"
     ):
-        drawn_from(tmp_path / "text.txt", "ethnicity:white,black")
+        pairs_of_text(tmp_path / "text.txt", "ethnicity:white,black")

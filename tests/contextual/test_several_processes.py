@@ -23,7 +23,7 @@ pytest.importorskip("accelerate", reason="joins the processes")
 import several_processes as made  # noqa: E402
 
 from wordbias.contextual.fine_tuning.distributed import (  # noqa: E402
-    ALONE,
+    SINGLE,
     Processes,
     joined,
 )
@@ -84,7 +84,7 @@ def test_gradients_are_those_of_one_process_with_all_rows(
     seen: list[dict[str, Any]], model: str, what: str, head_only: bool
 ) -> None:
     recipe = replace(made.RECIPE, batch=made.COUNT * made.RECIPE.batch, head_only=head_only)
-    alone = made.trained(f"{model}-still", recipe, ALONE)
+    alone = made.trained(f"{model}-still", recipe, SINGLE)
     together = seen[0][what]
     assert len(alone["gradients"]) == len(together["gradients"]) >= 6  # an odd batch among them
     first, same_first = alone["gradients"][0], together["gradients"][0]
@@ -138,7 +138,7 @@ def test_the_command_line(model: str, tmp_path: Path) -> None:
     done = launch(*given)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    assert done.stdout.count("Accuracy on dev, of the best state") == 1
+    assert done.stdout.count("Accuracy on dev, of the best weights") == 1
     assert "In each of 2 processes, which train together." in " ".join(done.stdout.split())
     about = json.loads((output / "training.json").read_text())
     assert about["processes"] == made.COUNT
@@ -169,13 +169,13 @@ def test_a_single_process_joins_no_group(monkeypatch: pytest.MonkeyPatch) -> Non
         if size is not None:
             monkeypatch.setenv("WORLD_SIZE", size)
         with joined("cpu") as processes:
-            assert processes is ALONE
+            assert processes is SINGLE
     loss = torch.ones(1)
-    assert ALONE.told(loss) is loss
-    assert ALONE.summed(loss) is loss
-    assert ALONE.first
-    ALONE.wait()
-    ALONE.check_same(True, "a file")
+    assert SINGLE.mean_loss(loss) is loss
+    assert SINGLE.summed(loss) is loss
+    assert SINGLE.first
+    SINGLE.wait()
+    SINGLE.check_same(True, "a file")
 
 
 def test_what_cannot_be_joined_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

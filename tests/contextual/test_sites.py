@@ -8,7 +8,7 @@ import pytest
 from tiny_encoders import FAMILIES, LAYERS, build
 
 from wordbias.contextual.families import PARTS
-from wordbias.contextual.sites import Site, attention, layers_kept, locate, locate_all, sites
+from wordbias.contextual.sites import Site, attention, locate, locate_all, sites
 from wordbias.errors import WordbiasError
 
 
@@ -74,17 +74,3 @@ def test_a_layer_of_albert_with_two_attentions() -> None:
     with pytest.raises(WordbiasError, match="has 2 attentions here"):
         locate(model, Site("key", 1))
     assert locate(model, Site("cls", 1)).width == 16
-
-
-@pytest.mark.parametrize(
-    ("text", "kept"),
-    [
-        ("sentence", 3),
-        ("cls@-1", 3),
-        ("sentence,cls@3,tokens@2", 2),
-        ("cls@3,tokens@2,attention@2", 1),
-        ("attention@1", 0),
-    ],
-)
-def test_layers_that_can_be_computed_once(classifier: Any, text: str, kept: int) -> None:
-    assert layers_kept(sites(text), classifier) == kept

@@ -9,17 +9,10 @@ from typing import Any
 
 import pytest
 
+from wordbias.contextual.stereoset.crows_pairs import CrowsPair, CrowsPairs, load_crows_pairs
 from wordbias.contextual.stereoset.evaluate import load_data
 from wordbias.contextual.stereoset.gsss import Gsss
-from wordbias.contextual.stereoset.published import (
-    BLANK,
-    CrowsPair,
-    CrowsPairs,
-    StereoSet,
-    filler,
-    load_crows_pairs,
-    load_stereoset,
-)
+from wordbias.contextual.stereoset.stereoset import BLANK, StereoSet, filler, load_stereoset
 from wordbias.errors import WordbiasError
 
 

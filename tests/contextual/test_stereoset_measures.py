@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from wordbias.contextual.stereoset.crows_pairs import CrowsPair, CrowsPairs, crows_rows
 from wordbias.contextual.stereoset.evaluate import triple_records
 from wordbias.contextual.stereoset.gsss import Gsss, Item, Sentences, Triple
-from wordbias.contextual.stereoset.published import Cluster, CrowsPair, CrowsPairs, load_stereoset
-from wordbias.contextual.stereoset.scores import Settings, crows_rows, gsss_rows, stereoset_rows
+from wordbias.contextual.stereoset.scores import Settings, gsss_rows, stereoset_rows
+from wordbias.contextual.stereoset.stereoset import Cluster, load_stereoset
 from wordbias.errors import WordbiasError
 from wordbias.results import Row
 

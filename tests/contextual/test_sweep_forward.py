@@ -19,7 +19,7 @@ from wordbias.subspace import Subspace
 
 torch = pytest.importorskip("torch")
 
-from wordbias.contextual.heads import logits_of  # noqa: E402
+from wordbias.contextual.families import logits_of  # noqa: E402
 from wordbias.contextual.sweep.forward import (  # noqa: E402
     Forward,
     enter,
@@ -96,9 +96,9 @@ def test_all_74_settings_are_those_of_the_hooks(classifier: Any, inputs: dict[st
     assert found.shape == expected.shape == (75, 3, 3)
     assert float((found - expected).abs().max()) <= ALIKE
     # the settings are no copies of each other, so that agreeing says something
-    apart = (expected[:, None] - expected[None]).abs().amax((2, 3)).numpy()
-    assert (apart[~np.eye(75, dtype=bool)] > 0).all()
-    assert np.median(apart) > 100 * ALIKE
+    one_batch_each = (expected[:, None] - expected[None]).abs().amax((2, 3)).numpy()
+    assert (one_batch_each[~np.eye(75, dtype=bool)] > 0).all()
+    assert np.median(one_batch_each) > 100 * ALIKE
 
 
 def test_next_sentence_head_of_bert(inputs: dict[str, Any]) -> None:

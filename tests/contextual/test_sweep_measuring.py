@@ -12,7 +12,13 @@ pytest.importorskip("torch")
 from wordbias.contextual.settings import all_settings
 from wordbias.contextual.stereoset.gsss import Gsss, Item, Sentences, Triple
 from wordbias.contextual.stereoset.scores import Settings
-from wordbias.contextual.sweep.sweep import entry, inference_rows, softmax, stereoset_rows, told
+from wordbias.contextual.sweep.sweep import (
+    entry,
+    inference_rows,
+    softmax,
+    stereoset_rows,
+    with_setting,
+)
 from wordbias.nli.test_sets import TestSet, build
 from wordbias.wordlists import Templates
 
@@ -100,10 +106,13 @@ def test_viability_compares_with_the_base(test: TestSet) -> None:
 def test_rows_say_which_model_they_are_of(test: TestSet) -> None:
     found, _, _ = inferred(test)
     levels = {
-        name: {row.details["level"] for row in told(name, rows)} for name, rows in found.items()
+        name: {row.details["level"] for row in with_setting(name, rows)}
+        for name, rows in found.items()
     }
     assert levels["Base"] == {"Base"}
     assert levels["SENT-0"] == {"SENT"}
     assert levels["L11-01010"] == {"L11"}
     assert levels["attn-10010"] == {"attn"}
-    assert all(row.details["setting"] == "SENT-0" for row in told("SENT-0", found["SENT-0"]))
+    assert all(
+        row.details["setting"] == "SENT-0" for row in with_setting("SENT-0", found["SENT-0"])
+    )

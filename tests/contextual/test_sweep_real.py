@@ -22,8 +22,8 @@ from wordbias.contextual.sweep.forward import (  # noqa: E402
     one_by_one,
 )
 from wordbias.contextual.sweep.plan import Plan  # noqa: E402
-from wordbias.contextual.sweep.run import Texts  # noqa: E402
 from wordbias.contextual.sweep.sweep import models_of  # noqa: E402
+from wordbias.contextual.tokenising import TokenisedPairs  # noqa: E402
 from wordbias.nli.test_sets import build  # noqa: E402
 from wordbias.pretrained import load_pretrained  # noqa: E402
 
@@ -37,11 +37,11 @@ def test_every_setting_of_a_real_model() -> None:
     adapter = fit_adapter(model, tokenizer, sentence_pairs())
     plan = Plan.of(models_of(adapter), layer_count(model))
     pairs = [tuple(pair) for pair in list(build("explicit"))[::300]]
-    texts = Texts.of(loaded, pairs, truncate=False)
+    pairs = TokenisedPairs.of(loaded, pairs, truncate=False)
     forward = Forward(model, plan)
     with torch.inference_mode():
-        for batch in range(len(texts.batches)):
-            _, inputs = texts.inputs(batch)
+        for batch in range(len(pairs.batches)):
+            _, inputs = pairs.inputs(batch)
             found, expected = forward(inputs), one_by_one(model, plan, inputs)
             np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=0, atol=1e-5)
     assert len(plan.names) == 75

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,14 +20,9 @@ torch = pytest.importorskip("torch")
 from wordbias.contextual.sweep import run  # noqa: E402
 from wordbias.contextual.sweep.forward import Forward  # noqa: E402
 from wordbias.contextual.sweep.plan import Plan  # noqa: E402
-from wordbias.contextual.sweep.run import (  # noqa: E402
-    Kept,
-    Source,
-    Texts,
-    Workers,
-    outputs,
-)
+from wordbias.contextual.sweep.run import ModelSource, PartialOutputs, Workers, outputs  # noqa: E402
 from wordbias.contextual.sweep.sweep import models_of  # noqa: E402
+from wordbias.contextual.tokenising import TokenisedPairs  # noqa: E402
 
 PAIRS = [
     ("the woman sat .", "she slept ."),
@@ -47,67 +41,67 @@ FITTED = [
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Source:
+def source(tmp_path: Path) -> ModelSource:
     labels = {0: "entailment", 1: "neutral", 2: "contradiction"}
     made = tiny_heads.model("bert", "SequenceClassification", id2label=labels)
-    return Source("inference", tiny_heads.folder(tmp_path / "nli", made), device="cpu")
+    return ModelSource("inference", tiny_heads.folder(tmp_path / "nli", made), device="cpu")
 
 
 @pytest.fixture
-def judge(source: Source) -> Any:
+def model(source: ModelSource) -> Any:
     return source.load()
 
 
 @pytest.fixture
-def plan(judge: Any) -> Plan:
-    adapter = fit_adapter(judge.model, judge.tokenizer, FITTED)
+def plan(model: Any) -> Plan:
+    adapter = fit_adapter(model.model, model.tokenizer, FITTED)
     whole = models_of(adapter)
     return Plan.of({name: whole[name] for name in list(whole)[::7]}, 2)
 
 
 @pytest.fixture
-def texts(judge: Any) -> Texts:
-    return Texts.of(judge, PAIRS, truncate=False, budget=30)
+def pairs(model: Any) -> TokenisedPairs:
+    return TokenisedPairs.of(model, PAIRS, truncate=False, budget=30)
 
 
-def straight(judge: Any, plan: Plan) -> np.ndarray:
+def straight(model: Any, plan: Plan) -> np.ndarray:
     """Each pair alone, each model with hooks in a pass of its own."""
     from wordbias.contextual.hooks import applied
 
     found = np.empty((len(PAIRS), len(plan.names), 3))
     for k in range(len(plan.names)):
         for i, pair in enumerate(PAIRS):
-            with applied(judge.model, plan.steps_of(k)), torch.inference_mode():
-                inputs = judge.tokenizer(*pair, return_tensors="pt")
-                found[i, k] = judge.model(**inputs).logits[0].numpy()
+            with applied(model.model, plan.steps_of(k)), torch.inference_mode():
+                inputs = model.tokenizer(*pair, return_tensors="pt")
+                found[i, k] = model.model(**inputs).logits[0].numpy()
     return found
 
 
 def test_a_batch_does_not_change_the_logits_of_its_pairs(
-    source: Source, judge: Any, plan: Plan, texts: Texts
+    source: ModelSource, model: Any, plan: Plan, pairs: TokenisedPairs
 ) -> None:
-    found = outputs(source, judge, plan, texts)
+    found = outputs(source, model, plan, pairs)
     assert found.shape == (6, len(plan.names), 3)
-    np.testing.assert_allclose(found, straight(judge, plan), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(found, straight(model, plan), rtol=0, atol=1e-5)
 
 
-def test_equal_pairs_are_read_once_and_batches_have_a_largest_size(texts: Texts) -> None:
-    assert len(texts.tokens) == 5
-    assert texts.places[0] == texts.places[3]
-    assert sorted(np.concatenate(texts.batches).tolist()) == list(range(5))
-    sizes = [len(batch) * max(len(texts.tokens[i]["input_ids"]) for i in batch)
-             for batch in texts.batches]  # fmt: skip
+def test_equal_pairs_are_read_once_and_batches_have_a_largest_size(pairs: TokenisedPairs) -> None:
+    assert len(pairs.tokens) == 5
+    assert pairs.places[0] == pairs.places[3]
+    assert sorted(np.concatenate(pairs.batches).tolist()) == list(range(5))
+    sizes = [len(batch) * max(len(pairs.tokens[i]["input_ids"]) for i in batch)
+             for batch in pairs.batches]  # fmt: skip
     assert len(sizes) > 1
     assert all(
-        size <= 30 or len(batch) == 1 for size, batch in zip(sizes, texts.batches, strict=True)
+        size <= 30 or len(batch) == 1 for size, batch in zip(sizes, pairs.batches, strict=True)
     )
 
 
-def test_long_pairs_are_cut_or_refused(judge: Any) -> None:
+def test_long_pairs_are_cut_or_refused(model: Any) -> None:
     long = [("the " * 30, "a cup"), ("a", "the")]
     with pytest.raises(WordbiasError, match=r"reads at most 40 tokens; a pair has 73: .the the"):
-        Texts.of(judge, [("the " * 30, "a cup " * 20)], truncate=False)
-    cut = Texts.of(judge, [("the " * 30, "a cup " * 20), *long], truncate=True)
+        TokenisedPairs.of(model, [("the " * 30, "a cup " * 20)], truncate=False)
+    cut = TokenisedPairs.of(model, [("the " * 30, "a cup " * 20), *long], truncate=True)
     assert max(len(one["input_ids"]) for one in cut.tokens) == 40
 
 
@@ -128,63 +122,67 @@ class Interrupting:
 
 
 def test_an_interrupted_sweep_is_resumed_with_the_same_result(
-    source: Source, judge: Any, plan: Plan, texts: Texts, tmp_path: Path,
+    source: ModelSource, model: Any, plan: Plan, pairs: TokenisedPairs, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    expected = outputs(source, judge, plan, texts)
+    expected = outputs(source, model, plan, pairs)
     file = tmp_path / "sweep.part"
     stopping = Interrupting(monkeypatch, 1)
     with pytest.raises(Interrupted, match=r"the same call goes on from sweep\.part"):
-        outputs(source, judge, plan, texts, file=file)
+        outputs(source, model, plan, pairs, file=file)
     assert file.exists()
     stopping.left = -1
-    found = outputs(source, judge, plan, texts, file=file)
-    assert stopping.read == len(texts.batches)  # none was read twice
+    found = outputs(source, model, plan, pairs, file=file)
+    assert stopping.read == len(pairs.batches)  # none was read twice
     np.testing.assert_array_equal(found, expected)
     stopping.left = 0  # all is done: nothing is read again
-    np.testing.assert_array_equal(outputs(source, judge, plan, texts, file=file), expected)
+    np.testing.assert_array_equal(outputs(source, model, plan, pairs, file=file), expected)
 
 
 def test_without_a_file_an_interruption_says_how_to_have_one(
-    source: Source, judge: Any, plan: Plan, texts: Texts, monkeypatch: pytest.MonkeyPatch
+    source: ModelSource,
+    model: Any,
+    plan: Plan,
+    pairs: TokenisedPairs,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     Interrupting(monkeypatch, 1)
     with pytest.raises(Interrupted, match="with an output file"):
-        outputs(source, judge, plan, texts)
+        outputs(source, model, plan, pairs)
 
 
 def test_a_file_of_another_sweep_is_refused(
-    source: Source, judge: Any, plan: Plan, texts: Texts, tmp_path: Path
+    source: ModelSource, model: Any, plan: Plan, pairs: TokenisedPairs, tmp_path: Path
 ) -> None:
     file = tmp_path / "sweep.part"
-    outputs(source, judge, plan, texts, file=file)
-    other = Texts.of(judge, PAIRS[:3], truncate=False)
+    outputs(source, model, plan, pairs, file=file)
+    other = TokenisedPairs.of(model, PAIRS[:3], truncate=False)
     with pytest.raises(WordbiasError, match=r"is of another sweep: its pairs"):
-        outputs(source, judge, plan, other, file=file)
+        outputs(source, model, plan, other, file=file)
     fewer = Plan.of({name: plan.steps_of(i) for i, name in enumerate(plan.names[:2])}, 2)
     with pytest.raises(WordbiasError, match="its interventions"):
-        outputs(source, judge, fewer, texts, file=file)
+        outputs(source, model, fewer, pairs, file=file)
     with torch.no_grad():
-        judge.model.classifier.weight.mul_(2)
+        model.model.classifier.weight.mul_(2)
     with pytest.raises(WordbiasError, match=r"its model\.weights"):
-        outputs(source, judge, plan, texts, file=file)
+        outputs(source, model, plan, pairs, file=file)
 
 
 def test_it_is_saved_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(run.time, "monotonic", lambda: now[0])
     file = tmp_path / "part"
-    kept = Kept((4, 1, 2), 4, file, {"a": 1})
+    kept = PartialOutputs((4, 1, 2), 4, file, {"a": 1})
     for batch in range(3):
         now[0] += 0.6 * run.SECONDS
         kept.add(batch, np.array([batch]), np.full((1, 1, 2), batch, np.float32))
-    again = Kept((4, 1, 2), 4, file, {"a": 1})
+    again = PartialOutputs((4, 1, 2), 4, file, {"a": 1})
     assert again.left == [2, 3]  # the second addition came after the time was over
     assert again.logits[:, 0, 0].tolist() == [0, 1, 0, 0]
 
 
 def test_a_sweep_that_fails_is_resumed(
-    source: Source, judge: Any, plan: Plan, texts: Texts, tmp_path: Path,
+    source: ModelSource, model: Any, plan: Plan, pairs: TokenisedPairs, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     def dying(self: Workers, function: Any, items: Any, *, shared: Any, lost: str) -> Any:
@@ -195,57 +193,62 @@ def test_a_sweep_that_fails_is_resumed(
     monkeypatch.setattr(Workers, "unordered", dying)
     file = tmp_path / "part"
     with pytest.raises(WordbiasError, match="a worker process died"):
-        outputs(source, judge, plan, texts, file=file, workers=Workers(2))
+        outputs(source, model, plan, pairs, file=file, workers=Workers(2))
     monkeypatch.undo()
     resumed = Interrupting(monkeypatch, -1)
-    found = outputs(source, judge, plan, texts, file=file)
-    assert resumed.read == len(texts.batches) - 1
-    np.testing.assert_allclose(found, straight(judge, plan), rtol=0, atol=1e-5)
+    found = outputs(source, model, plan, pairs, file=file)
+    assert resumed.read == len(pairs.batches) - 1
+    np.testing.assert_allclose(found, straight(model, plan), rtol=0, atol=1e-5)
 
 
 def test_few_batches_are_read_here(
-    source: Source, judge: Any, plan: Plan, texts: Texts, monkeypatch: pytest.MonkeyPatch
+    source: ModelSource,
+    model: Any,
+    plan: Plan,
+    pairs: TokenisedPairs,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Workers, "unordered", None)
-    assert len(texts.batches) <= run.BATCHES_TOGETHER
-    outputs(source, judge, plan, texts, workers=Workers(64))
+    assert len(pairs.batches) <= run.BATCHES_TOGETHER
+    outputs(source, model, plan, pairs, workers=Workers(64))
 
 
 @pytest.fixture
-def apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def one_batch_each(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give each batch to a process by itself."""
     monkeypatch.setattr(run, "BATCHES_TOGETHER", 1)
 
 
-@pytest.mark.usefixtures("apart")
-def test_several_jobs_give_the_same(source: Source, judge: Any, plan: Plan, texts: Texts) -> None:
+@pytest.mark.usefixtures("one_batch_each")
+def test_several_jobs_give_the_same(
+    source: ModelSource, model: Any, plan: Plan, pairs: TokenisedPairs
+) -> None:
     devices.set_threads(2)
-    expected = outputs(source, judge, plan, texts)
-    found = outputs(source, judge, plan, texts, workers=Workers(2))
+    expected = outputs(source, model, plan, pairs)
+    found = outputs(source, model, plan, pairs, workers=Workers(2))
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
 
 
-@pytest.mark.usefixtures("apart")
+@pytest.mark.usefixtures("one_batch_each")
 @pytest.mark.filterwarnings("default")  # of clusters that start and stop
 @pytest.mark.parametrize("cluster", ["dask", "ray"])
 def test_a_cluster_gives_what_processes_give(
-    cluster: str,
-    join: Callable[[str], None],
-    source: Source,
-    judge: Any,
-    plan: Plan,
-    texts: Texts,
+    cluster: str, package: str, source: ModelSource, model: Any, plan: Plan, pairs: TokenisedPairs
 ) -> None:
     join(cluster)
     devices.set_threads(2)
-    expected = outputs(source, judge, plan, texts, workers=Workers(2))
-    found = outputs(source, judge, plan, texts, workers=Workers(2, cluster))
+    expected = outputs(source, model, plan, pairs, workers=Workers(2))
+    found = outputs(source, model, plan, pairs, workers=Workers(2, cluster))
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.usefixtures("apart")
+@pytest.mark.usefixtures("one_batch_each")
 def test_a_cluster_that_is_not_installed(
-    source: Source, judge: Any, plan: Plan, texts: Texts, monkeypatch: pytest.MonkeyPatch
+    source: ModelSource,
+    model: Any,
+    plan: Plan,
+    pairs: TokenisedPairs,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     import importlib
 
@@ -258,17 +261,19 @@ def test_a_cluster_that_is_not_installed(
 
     monkeypatch.setattr(importlib, "import_module", absent)
     with pytest.raises(WordbiasError, match=r"Computing on a cluster needs ray; install it"):
-        outputs(source, judge, plan, texts, workers=Workers(2, "ray"))
+        outputs(source, model, plan, pairs, workers=Workers(2, "ray"))
 
 
-def test_damaged_weights_are_noticed(source: Source, judge: Any, plan: Plan, texts: Texts) -> None:
+def test_damaged_weights_are_noticed(
+    source: ModelSource, model: Any, plan: Plan, pairs: TokenisedPairs
+) -> None:
     with torch.no_grad():
-        judge.model.classifier.bias.fill_(torch.nan)
+        model.model.classifier.bias.fill_(torch.nan)
     with pytest.raises(WordbiasError, match="its weights are damaged"):
-        outputs(source, judge, plan, texts)
+        outputs(source, model, plan, pairs)
 
 
-def test_a_source_can_be_given_its_labels(source: Source) -> None:
+def test_a_source_can_be_given_its_labels(source: ModelSource) -> None:
     other = replace(source, labels=("contradiction", "entailment", "neutral"))
     assert other.load().places == (2, 1, 0)
     assert source.load().places == (1, 0, 2)

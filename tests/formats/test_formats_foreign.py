@@ -19,7 +19,7 @@ from wordbias.biographies.data import load_biographies
 from wordbias.errors import WordbiasError
 from wordbias.formats.source import is_web_page, refuse_foreign
 from wordbias.formats.tables import read_lines
-from wordbias.outcomes.predictions import load_columns
+from wordbias.outcomes.inputs import load_columns
 from wordbias.outcomes.records import RecordFile
 
 NAMES = ("text", "profession", "gender")

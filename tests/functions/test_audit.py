@@ -96,7 +96,7 @@ def test_messages_name_options_as_in_python(
 ) -> None:
     with pytest.raises(WordbiasError, match="part 'gip': expected some of"):
         audit(small, skip="gip")
-    with pytest.raises(WordbiasError, match=r"no page is written as \.pdf"):
+    with pytest.raises(WordbiasError, match=r"a page cannot be written as \.pdf"):
         audit(small, output="page.pdf")
     (note,) = [n for n in audit(small, skip="mab,gipe,weat,misp").notes if "SemBias" in n]
     assert '(sembias="sembias"), similarity and analogies (sets="men")' in note
@@ -119,4 +119,4 @@ def test_a_page_makes_a_page(small: Embedding) -> None:
 
 def test_the_help_names_every_part(cli: Run) -> None:
     text = " ".join(cli("audit", "--help").out.split())
-    assert f"Leave out some of {', '.join(PARTS)}." in text
+    assert f"Parts to leave out, some of {', '.join(PARTS)}." in text

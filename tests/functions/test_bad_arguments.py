@@ -208,7 +208,7 @@ def test_vectors_of_other_types_stay_as_they_are(dtype: Any) -> None:
 )
 def test_copies_of_embeddings_cannot_be_changed_either(made: Callable[[Any], Any]) -> None:
     report = Report(rows=[Row("a", "m", 1.0)])
-    lazy = embedding.later(lambda: SMALL, "later", (3, 4), report)
+    lazy = embedding.lazy(lambda: SMALL, "later", (3, 4), report)
     for one in (SMALL, lazy):
         found = made(one)
         assert found.words == SMALL.words

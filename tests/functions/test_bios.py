@@ -117,7 +117,7 @@ def test_a_sentence_transformer(encoder: str) -> None:
 
 
 def test_it_names_what_is_wrong_as_python_does(encoder: str, tmp_path: Path) -> None:
-    with pytest.raises(WordbiasError, match=r"on the hub, with model=; none is"):
+    with pytest.raises(WordbiasError, match=r"on the hub, with model=; there is no"):
         bios()
     with pytest.raises(WordbiasError, match=r"^share_column= names a column of shares=; give"):
         bios(model=encoder, share_column="x")

@@ -141,7 +141,7 @@ def test_vectors_are_kept(model: Path, sentences: list[str], tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"subword": "last"}, r"<Representations 'words'.*; subword= goes with a model"),
+        ({"subword": "last"}, r"<Representations 'words'.*; subword= is only for a model"),
         ({"stimuli": {"targets": {"a": ["x"]}}}, "targets=: expected two sets of words, found 1"),
         ({"stimuli": "11"}, "no stimulus 'weat11'"),
         ({"draws": 0}, "0 draws of words with at least 1 sentences: expected two draws"),
@@ -156,7 +156,7 @@ def test_what_is_refused(reps: Representations, arguments: Any, message: str) ->
 
 
 def test_a_model_needs_sentences(model: Path, sentences: list[str]) -> None:
-    with pytest.raises(WordbiasError, match="needs sentences to read words in: sentences=FILE"):
+    with pytest.raises(WordbiasError, match="needs sentences to find words in: sentences=FILE"):
         ceat(model, stimuli=STIMULI)
     with pytest.raises(WordbiasError, match="per_word=: expected a whole number from 1 on"):
         ceat(model, sentences=sentences, stimuli=STIMULI, per_word=0)

@@ -17,7 +17,7 @@ from tiny_encoders import build, make_tokenizer, save, words_of
 from wordbias.calls import WordbiasWarning
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.functions.encode import encode
-from wordbias.pretrained.intervening import intervening, interventions_in
+from wordbias.pretrained.interventions import intervening, interventions_in
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.representations import Representations, load_representations
 
@@ -70,7 +70,7 @@ def test_it_is_the_command(
     assert found.columns["gender"].cells() == GENDER
     assert (found.name, written.name) == ("tiny", "out")
     assert json.loads(json.dumps(dict(found.about))) == dict(written.about)
-    assert found.report.closing == ["Nothing written; output=FILE keeps the vectors."]
+    assert found.report.closing == ["Nothing written; output=FILE writes the vectors."]
 
 
 @pytest.mark.parametrize("layers", [[0, 3], (3, 0), 2, "last", "all", -1, -9, np.int64(2)])
@@ -203,7 +203,7 @@ def test_an_output_is_mapped_and_gone_on_with(model: Path, bios: Path, tmp_path:
     again = encode(model, bios, output=str(out), layers=[0, 3])
     assert again.report is not None
     assert again.report.rows[0].value is None
-    assert "holds just this already" in " ".join(str(again.report).split())
+    assert "is complete already" in " ".join(str(again.report).split())
 
 
 def test_representations(model: Path, tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ def test_it_names_what_is_wrong_as_python_does() -> None:
     y, r, z = _examples(20)
     with pytest.raises(UsageError, match=r"^choose one of train= and shares=$"):
         fairness(y, r, z, train=(y, z), shares={"nurse": 1})
-    with pytest.raises(UsageError, match=r"predicted= and group= are the prediction and"):
+    with pytest.raises(UsageError, match=r"predicted= and group= are arrays too: the"):
         fairness(y, r)
     with pytest.raises(UsageError, match=r"groups= names those to compare"):
         fairness(y, r, groups=z)

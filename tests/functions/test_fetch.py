@@ -77,10 +77,10 @@ def test_about_is_a_report(cli: Run) -> None:
 @pytest.mark.parametrize(
     ("names", "given", "said"),
     [
-        ((), {"about": True}, "about=True: name what you ask for"),
-        ((), {"source": "x"}, 'source="x": name what to take from there'),
+        ((), {"about": True}, "about=True: give a name"),
+        ((), {"source": "x"}, 'source="x": give the names to take from there'),
         (("men",), {"source": "/no/folder"}, 'source="/no/folder": there is no such folder'),
-        (("men",), {"about": True, "where": True}, "about=True and where=True answer two"),
+        (("men",), {"about": True, "where": True}, "choose one of about=True and where=True"),
         (("men",), {"timeout": 0}, "timeout=: expected seconds, more than 0, got 0"),
         (("SNLI",), {}, "did you mean"),
     ],

@@ -161,7 +161,10 @@ def test_accuracy_on_a_split_of_ones_own(reps: Representations) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "bios: which labels[?] give labels=FILE .one a line. or labels=COLUMN; its columns"),
+        (
+            {},
+            "bios: no labels given: name them with labels=FILE .one per line. or labels=COLUMN;",
+        ),
         ({"labels": "sex"}, "labels='sex': neither a column of bios .it has gender, job, split"),
         ({"labels": ["F", "M"]}, "300 vectors, but 2 labels"),
         ({"labels": [None, *"FM" * 149, "F"]}, "bios: 1 of 300 examples have no label; leave"),
@@ -208,5 +211,5 @@ def test_what_is_no_vectors() -> None:
 
 def test_rare_classes_are_a_warning(reps: Representations) -> None:
     cells = ["once", *reps.column("gender").cells()[1:]]
-    with pytest.warns(WordbiasWarning, match="bios: of 3 classes so many occur once: 1 .once."):
+    with pytest.warns(WordbiasWarning, match="bios: 1 of 3 classes occur only once .once."):
         probe(reps, cells, layers=6, **QUICK)

@@ -88,7 +88,9 @@ def test_bad_arguments(tmp_path: Path, measured: Report) -> None:
         report()
     with pytest.raises(WordbiasError, match="expected reports and files of results, got dict"):
         report({})  # type: ignore[arg-type]
-    with pytest.raises(WordbiasError, match=r"no page is written as \.json; name it \.html or"):
+    with pytest.raises(
+        WordbiasError, match=r"a page cannot be written as \.json; name it \.html or"
+    ):
         report(measured, output="x.json")
     with pytest.raises(WordbiasError, match="the folder"):
         report(measured, output=tmp_path / "no" / "page.html")

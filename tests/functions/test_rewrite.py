@@ -183,7 +183,7 @@ def test_it_names_what_is_wrong_as_python_does(file: Path, tmp_path: Path) -> No
         rewrite("anonymise", TEXTS, groups="age", spans="a")
     with pytest.raises(UsageError, match=r"needs spans=COLUMNS or spacy=MODEL, one"):
         rewrite("anonymise", TEXTS)
-    with pytest.raises(UsageError, match=r"^output= is what becomes of a file"):
+    with pytest.raises(UsageError, match=r"^output= is for files"):
         rewrite("scrub", TEXTS, output=tmp_path / "out.txt")
     with pytest.raises(WordbiasError, match=r"^texts: have no column 'job'; give a frame"):
         rewrite("subsample", TEXTS, label="job", group="gender")

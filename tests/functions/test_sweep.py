@@ -71,7 +71,7 @@ def test_mistakes_in_pythons_words(folder: Path) -> None:
     files = {"stereoset": folder / "gsss.csv", "snli": folder / "snli.tsv.gz"}
     with pytest.raises(UsageError, match=r"missing stereoset=, nli= \(or table=CSV\)"):
         sweep(folder / "nsp", snli="a")
-    with pytest.raises(UsageError, match="table= summarises what is measured"):
+    with pytest.raises(UsageError, match="table= summarises existing results"):
         sweep(folder / "nsp", table="t.csv")
     with pytest.raises(UsageError, match="parity=: expected one of mean, strict, got 'both'"):
         sweep(table="t.csv", parity="both")  # type: ignore[arg-type]

@@ -141,4 +141,4 @@ def test_errors_name_arguments_of_python(few: Embedding, given: dict[str, Any], 
 
 
 def test_the_help_names_all_measures() -> None:
-    assert f"Some of {','.join(MEASURES)}." in (weat.__doc__ or "")
+    assert f"some of {','.join(MEASURES)}." in (weat.__doc__ or "")

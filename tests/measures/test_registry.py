@@ -203,7 +203,7 @@ def test_weat_is_taken_with_the_built_in_queries_or_groups_of_ones_own(panel: Pa
 
 
 def test_docstrings_name_the_families() -> None:
-    assert "Some of midb, direct-bias, clustering" in (measure.__doc__ or "")
+    assert "some of midb, direct-bias, clustering" in (measure.__doc__ or "")
     assert "gipe, weat.  [default: all but weat]" in (measure.__doc__ or "")
 
     def documented() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tracemalloc
 from dataclasses import replace
 from typing import Any
 
@@ -16,9 +15,9 @@ from numpy.typing import NDArray
 
 from wordbias import Attribute, Embedding, WordbiasError, devices
 from wordbias.methods import double_hard
-from wordbias.methods.double_hard import Candidate, Leaning, fit, tried, two_means
-from wordbias.methods.fitted import Fitted, finite_vectors
-from wordbias.methods.words import Pairs, moments, pair_vectors
+from wordbias.methods.double_hard import Candidate, Leaning, fit, try_component, two_means
+from wordbias.methods.fitted import Fitted
+from wordbias.methods.words import Pairs, pair_vectors
 from wordbias.subspace import Subspace
 
 Matrix = NDArray[np.float64]
@@ -165,12 +164,12 @@ def test_a_candidate_is_clustered_without_its_component_and_without_its_directio
     first = np.array([[1.0, 3, 0, 0], [2, 3, 0, 0]])
     pairs = Pairs((("a", "b"), ("c", "d")), first, -first)  # type: ignore[arg-type]
     by_component = Subspace.from_direction(np.eye(4)[0])
-    got = tried(by_component, pairs, Leaning(x, labels))  # type: ignore[arg-type]
+    got = try_component(by_component, pairs, Leaning(x, labels))  # type: ignore[arg-type]
     assert got.component is by_component
     np.testing.assert_allclose(got.direction.basis, np.eye(4)[1:2], atol=10 * EPS)
     assert got.accuracy == 0.5
     by_other = Subspace.from_direction(np.eye(4)[3])
-    assert tried(by_other, pairs, Leaning(x, labels)).accuracy == 1  # type: ignore[arg-type]
+    assert try_component(by_other, pairs, Leaning(x, labels)).accuracy == 1  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -185,11 +184,11 @@ def test_of_equals_the_first_is_chosen(
 ) -> None:
     components: list[Subspace] = []
 
-    def tried(component: Subspace, *_: Any) -> Candidate:
+    def try_component(component: Subspace, *_: Any) -> Candidate:
         components.append(component)
         return Candidate(component, component, accuracies[len(components) - 1])
 
-    monkeypatch.setattr(double_hard, "tried", tried)
+    monkeypatch.setattr(double_hard, "try_component", try_component)
     monkeypatch.setattr(double_hard, "ordered_map", map)
     got = fit(toy, two, candidates=3, per_side=50)
     assert got.steps[0].subspace is components[chosen]  # type: ignore[attr-defined]
@@ -378,46 +377,3 @@ def test_two_means_of_two_heaps_are_the_heaps() -> None:
 @pytest.mark.parametrize("value", [0.0, 0.1])
 def test_vectors_that_are_all_alike_are_one_cluster(value: float) -> None:
     assert len(set(two_means(np.full((8, 3), value)).tolist())) == 1
-
-
-@pytest.mark.parametrize("rows", [1, 2, 8191, 8192, 8193, 20_000])
-@pytest.mark.parametrize("offset", [0, 1000])
-def test_moments_are_those_of_the_whole_matrix(rows: int, offset: float) -> None:
-    vectors = (_random(rows, rows, 4) + offset * np.arange(1, 5)).astype(np.float32)
-    mean, covariance = moments(Embedding([str(i) for i in range(rows)], vectors))
-    x = vectors.astype(float)
-    centred = x - x.mean(0)
-    # what rounding the means does, squared; and sums of so many products
-    slack = (rows * EPS * 4 * max(offset, 1)) ** 2 + rows * EPS * 20
-    np.testing.assert_allclose(mean, x.mean(0), rtol=rows * EPS, atol=rows * EPS)
-    np.testing.assert_allclose(covariance, centred.T @ centred / rows, rtol=0, atol=slack)
-
-
-def test_moments_need_no_copy_of_the_matrix() -> None:
-    vectors = _random(0, 100_000, 30).astype(np.float32)
-    embedding = Embedding([str(i) for i in range(len(vectors))], vectors)
-    devices.set_threads(1)
-    tracemalloc.start()
-    moments(embedding)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    devices.set_threads(None)
-    assert peak < vectors.nbytes / 2
-
-
-@pytest.mark.parametrize("row", [0, 8191, 8192, 9999])
-def test_moments_name_the_word_that_is_not_finite(row: int) -> None:
-    vectors = np.ones((10_000, 3), np.float32)
-    vectors[row, 1] = np.nan
-    with pytest.raises(WordbiasError, match=rf"embedding: the vector of '{row}' is not finite"):
-        moments(
-            Embedding([str(i) for i in range(10_000)], np.ones((10_000, 3))).with_vectors(vectors)
-        )
-
-
-def test_vectors_of_words_are_refused_by_name_where_not_finite() -> None:
-    embedding = Embedding(["a", "b", "c"], np.ones((3, 2)), "abc")
-    embedding = embedding.with_vectors([[1, 2], [3, np.inf], [5, 6]])
-    np.testing.assert_array_equal(finite_vectors(embedding, ["c", "a"]), [[5, 6], [1, 2]])
-    with pytest.raises(WordbiasError, match="abc: the vector of 'b' is not finite; leave the"):
-        finite_vectors(embedding, ["a", "b"])

@@ -222,7 +222,7 @@ def test_as_published_the_command_and_the_library_agree(
 
 def test_help_says_which_words_are_kept(cli: Callable[..., Any]) -> None:
     said = " ".join(cli("debias", "--help").out.split())
-    assert "keep specific words and those of all pairs or sets, listed as specific or not" in said
+    assert "do not neutralise specific words, nor the words of pairs or sets, even if those" in said
 
 
 def test_as_published_a_list_is_needed(sample: Embedding, own: Path) -> None:

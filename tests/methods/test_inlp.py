@@ -18,7 +18,8 @@ from wordbias import Attribute, Embedding, WordbiasError
 from wordbias.methods import inlp
 from wordbias.methods.classes import LabelledWords, labelled_words
 from wordbias.methods.fitted import Fitted
-from wordbias.methods.inlp import fit, probe_rows
+from wordbias.methods.inlp import fit
+from wordbias.methods.linear_classifiers import probe_rows
 from wordbias.methods.transform import Projection
 from wordbias.results import Row
 

@@ -21,8 +21,8 @@ from wordbias import Attribute, Embedding, WordbiasError
 from wordbias.methods import inlp
 from wordbias.methods.classes import labelled_words
 from wordbias.methods.fitted import Fitted
-from wordbias.methods.inlp import probe_rows
 from wordbias.methods.leace import METHODS, Erasure, fit, fit_erasure
+from wordbias.methods.linear_classifiers import probe_rows
 from wordbias.methods.transform import Step
 
 pytestmark = pytest.mark.usefixtures("one_thread")

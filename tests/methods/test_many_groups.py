@@ -14,7 +14,7 @@ from wordbias.errors import WordbiasError
 from wordbias.methods import classes, inlp, leace, misp, multi_hard
 from wordbias.methods.classes import default_classes, labelled_words, leans, most_leaning
 from wordbias.methods.fitted import Chain
-from wordbias.methods.inlp import LinearSvm
+from wordbias.methods.linear_classifiers import LinearSvm
 from wordbias.methods.methods import METHODS, fit_chain
 from wordbias.methods.misp import group_vectors
 from wordbias.methods.storage import Origin, load_chain, save_chain

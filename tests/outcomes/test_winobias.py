@@ -426,7 +426,7 @@ def test_the_real_stereotypes_are_those_of_its_lists(
 
 
 def test_real_shares_fit_the_sentences(real: list[Sentence], shared_data: Path) -> None:
-    from wordbias.outcomes.confusion import load_shares
+    from wordbias.outcomes.inputs import load_shares
 
     shares = load_shares(shared_data / "winobias" / "occupational_female_precentage.json")
     names = {one.profession for one in real}

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from wordbias import WordbiasError
+from wordbias.comparison import Comparison, correlations
 from wordbias.pages import plots, svg
 from wordbias.pages.plots import draw_matrix, draw_scatter, save_comparison, short
-from wordbias.rows import Comparison, correlations
 
 Figure = pytest.importorskip("matplotlib.figure").Figure
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordbias.errors import seen
+from wordbias.errors import printable
 from wordbias.pages.document import Document
 from wordbias.pages.markdown import render_markdown
 
@@ -22,7 +22,7 @@ def cells_of(line: str) -> list[str]:
 
 
 def plain(text: str) -> str:
-    return " ".join(seen(text).split())
+    return " ".join(printable(text).split())
 
 
 def subjects(text: str) -> list[str]:

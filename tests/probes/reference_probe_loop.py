@@ -11,7 +11,7 @@ from torch import nn
 
 from wordbias.devices import torch_threads
 from wordbias.probes import linear, mlp
-from wordbias.probes.schedule import Job, Recipe
+from wordbias.probes.jobs import Job, Recipe
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,12 @@ class Looped:
 def network(recipe: Recipe, seed: int, block: int, d: int, k: int, dtype: Any) -> nn.Module:
     """Make the probe that ours begin as."""
     if recipe.probe == "linear":
-        first = linear.first_weights(seed, block, d, k)
+        first = linear.initial_weights(seed, block, d, k)
         made: nn.Module = nn.Linear(d, k)
         parts = [first[:, :-1], first[:, -1]]
     else:
         h = d // 2
-        flat = mlp.first_weights(seed, block, d, k)
+        flat = mlp.initial_weights(seed, block, d, k)
         w1, b1, w2, b2 = np.split(flat, np.cumsum([h * d, h, k * h]))
         made = nn.Sequential(nn.Linear(d, h), nn.Tanh(), nn.Linear(h, k))
         parts = [w1.reshape(h, d), b1, w2.reshape(k, h), b2]

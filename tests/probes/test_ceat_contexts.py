@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from wordbias.errors import WordbiasError
-from wordbias.probes.ceat.contexts import AS_PUBLISHED, Reading, encode_contexts
+from wordbias.probes.ceat.contexts import AS_PUBLISHED, ContextSettings, encode_contexts
 from wordbias.probes.ceat.sentences import find_sentences, published_window
 from wordbias.probes.encoder import Encoder
 
@@ -25,13 +25,15 @@ TEXTS = (
 )
 
 
-def _alone(encoder: Encoder, text: str, span: tuple[int, int], reading: Reading) -> Any:
+def _one_by_one(
+    encoder: Encoder, text: str, span: tuple[int, int], settings: ContextSettings
+) -> Any:
     """Hidden states of one sentence, and of them the word's tokens."""
     import torch
 
     given = encoder.tokenizer(
         text,
-        add_special_tokens=reading.special_tokens,
+        add_special_tokens=settings.special_tokens,
         return_offsets_mapping=True,
         return_special_tokens_mask=True,
         return_tensors="pt",
@@ -43,7 +45,7 @@ def _alone(encoder: Encoder, text: str, span: tuple[int, int], reading: Reading)
         for i, (start, end) in enumerate(offsets)
         if not special[i] and start < span[1] and span[0] < end
     ]
-    if reading.subword == "last":
+    if settings.subword == "last":
         inside = inside[-1:]
     with torch.no_grad():
         states = encoder.model(**given, output_hidden_states=True).hidden_states
@@ -51,23 +53,23 @@ def _alone(encoder: Encoder, text: str, span: tuple[int, int], reading: Reading)
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta"])
-@pytest.mark.parametrize("reading", [Reading(layers=(0, 1, 3)), AS_PUBLISHED])
+@pytest.mark.parametrize("settings", [ContextSettings(layers=(0, 1, 3)), AS_PUBLISHED])
 def test_it_is_what_one_sentence_at_a_time_gives(
-    encoder_folder: Folder, family: str, reading: Reading
+    encoder_folder: Folder, family: str, settings: ContextSettings
 ) -> None:
     encoder = Encoder.load(encoder_folder(family), device="cpu")
     sentences = find_sentences(TEXTS, WORDS)
-    encoded = encode_contexts(encoder, sentences, reading)
+    encoded = encode_contexts(encoder, sentences, settings)
     found = encoded.representations
-    layers = reading.layers or (encoder.layers,)
+    layers = settings.layers or (encoder.layers,)
     assert found.layers == layers
     contexts = [(w, c) for w in WORDS for c in sentences.contexts[w]]
     assert found.column("word").cells() == [word for word, _ in contexts]
     assert len(found) == len(contexts) == 1 + 3 + 2 + 1
     assert (encoded.lost, encoded.truncated) == (0, 0)
     for i, (_, context) in enumerate(contexts):
-        cut = published_window(context) if reading.window else context
-        expected = _alone(encoder, cut.text, (cut.start, cut.end), reading)[list(layers)]
+        cut = published_window(context) if settings.window else context
+        expected = _one_by_one(encoder, cut.text, (cut.start, cut.end), settings)[list(layers)]
         assert found.vectors[:, i] == pytest.approx(expected, abs=1e-5)
 
 
@@ -97,4 +99,4 @@ def test_words_cut_off_are_left_out_and_counted(encoder_folder: Folder) -> None:
 def test_a_layer_that_does_not_exist(encoder_folder: Folder) -> None:
     encoder = Encoder.load(encoder_folder("bert"), device="cpu")
     with pytest.raises(WordbiasError, match="no layer 9; it has layers 0"):
-        encode_contexts(encoder, find_sentences(TEXTS, WORDS), Reading(layers=(9,)))
+        encode_contexts(encoder, find_sentences(TEXTS, WORDS), ContextSettings(layers=(9,)))

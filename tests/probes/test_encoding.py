@@ -18,7 +18,7 @@ from tiny_encoders import FAMILIES
 from wordbias import WordbiasError
 from wordbias.probes import tokenising
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import Settings, Work, encode, encode_spans
+from wordbias.probes.encoding import EncodingJob, Settings, encode, encode_spans
 from wordbias.probes.tokenising import batched, find_word
 
 torch = pytest.importorskip("torch")
@@ -221,7 +221,7 @@ def test_how_many_texts_were_cut_is_known(encoder: Encoder) -> None:
     for length in (5, encoder.max_length, max(whole[text] for text in TEXTS)):
         if encoder.limit is not None and length > encoder.limit:
             continue
-        work = Work.of(encoder, texts, settings=Settings(max_length=length))
+        work = EncodingJob.of(encoder, texts, settings=Settings(max_length=length))
         assert work.truncated == sum(whole[text] > length for text in texts)
         assert work.tokens.lengths.max() <= length
     assert np.isfinite(encode(encoder, texts)).all()
@@ -239,7 +239,7 @@ def test_a_cut_text_is_the_same_as_what_is_left_of_it(bert: Encoder) -> None:
 def test_words_that_were_cut_off(bert: Encoder) -> None:
     texts = ["nurse", "nurse " * 40 + "surgeon"]
     spans = [(0, 5), (240, 247)]
-    work = Work.of(bert, texts, spans, Settings(pooling="word"))
+    work = EncodingJob.of(bert, texts, spans, Settings(pooling="word"))
     assert work.lost() == {1: "is cut off with the end of its text"}
     with pytest.raises(WordbiasError, match="text 2: its word is cut off"):
         encode_spans(bert, texts, spans)
@@ -250,18 +250,20 @@ def test_words_that_were_cut_off(bert: Encoder) -> None:
 def test_a_word_of_which_a_part_was_cut_off_is_lost(bert: Encoder) -> None:
     text = "a microbiologist  "
     whole = bert.tokenizer(text)["input_ids"]
-    work = Work.of(bert, [text], [(2, 16)], Settings(pooling="word", max_length=len(whole) - 1))
+    work = EncodingJob.of(
+        bert, [text], [(2, 16)], Settings(pooling="word", max_length=len(whole) - 1)
+    )
     assert work.lost() == {0: "is cut off with the end of its text"}
-    assert Work.of(bert, [text], [(2, 16)], Settings(pooling="word")).lost() == {}
-    assert Work.of(bert, [text], [(2, 18)], Settings(pooling="word")).lost() == {}
+    assert EncodingJob.of(bert, [text], [(2, 16)], Settings(pooling="word")).lost() == {}
+    assert EncodingJob.of(bert, [text], [(2, 18)], Settings(pooling="word")).lost() == {}
 
 
 def test_texts_are_tokenised_in_parts(bert: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
     some = Settings(pooling="word", max_length=9)
-    whole = Work.of(bert, TEXTS, SPANS, some)
+    whole = EncodingJob.of(bert, TEXTS, SPANS, some)
     assert len(whole.lost()) > 1
     monkeypatch.setattr(tokenising, "TEXTS_TOGETHER", 3)
-    parts = Work.of(bert, TEXTS, SPANS, some)
+    parts = EncodingJob.of(bert, TEXTS, SPANS, some)
     assert parts.lost() == whole.lost()
     assert parts.truncated == whole.truncated > 0
     for name in ("ids", "special", "types", "starts", "cut", "ranges"):
@@ -319,8 +321,8 @@ def test_damaged_weights_are_refused(bert: Encoder) -> None:
 
 def test_a_slow_tokenizer_gives_texts_but_no_words(bert: Encoder) -> None:
     slow = replace(bert, tokenizer=transformers.CanineTokenizer(model_max_length=10))
-    work = Work.of(slow, ["abc", "a text too long"])
+    work = EncodingJob.of(slow, ["abc", "a text too long"])
     assert work.tokens.lengths.tolist() == [5, 10]
     assert work.truncated == 1
     with pytest.raises(WordbiasError, match="its tokenizer is a slow one"):
-        Work.of(slow, ["abc"], [(0, 1)], Settings(pooling="word"))
+        EncodingJob.of(slow, ["abc"], [(0, 1)], Settings(pooling="word"))

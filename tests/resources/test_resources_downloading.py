@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from resource_server import Answer, Server
 
 from wordbias.errors import WordbiasError
-from wordbias.resources.http import Resuming
+from wordbias.resources.http import ResumingDownloader
 
 BODY = hashlib.shake_128(b"any bytes").digest(700_000)
 PATH = "/set/data.bin"
@@ -24,7 +24,7 @@ PATH = "/set/data.bin"
 
 def _get(server: Server, tmp_path: Path, timeout: float = 600, checked: bool = True) -> bytes:
     out = tmp_path / "out"
-    get = Resuming(tmp_path / "data.part", "the set", checked, timeout)
+    get = ResumingDownloader(tmp_path / "data.part", "the set", checked, timeout)
     get(server.url + PATH, str(out), None)
     assert not (tmp_path / "data.part").exists()
     assert not (tmp_path / "data.part.json").exists()
@@ -171,7 +171,7 @@ def test_a_body_without_end_does_not_fill_the_disk(
     server: Server, tmp_path: Path, length: bool
 ) -> None:
     server.put(PATH, Answer(BODY * 3, length=length))
-    get = Resuming(tmp_path / "data.part", "the set", True, 5, size=1000)
+    get = ResumingDownloader(tmp_path / "data.part", "the set", True, 5, size=1000)
     with pytest.raises(WordbiasError, match="but the file has 1,000; nothing was kept"):
         get(server.url + PATH, str(tmp_path / "out"), None)
     assert not (tmp_path / "data.part").exists()

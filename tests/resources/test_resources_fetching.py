@@ -18,7 +18,7 @@ from resource_server import Answer, Server
 
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import locked
-from wordbias.resources import Fetched, Resource, Ways, fetch, state
+from wordbias.resources import Fetched, FetchOptions, Resource, available, fetch
 from wordbias.resources.catalogue import read_group
 
 TEXT = b"he:she\tdog:cat\n" * 40
@@ -42,13 +42,13 @@ def _resource(server: Server, **about: Any) -> Resource:
     return found
 
 
-def _fetch(*resources: Resource, **ways: Any) -> list[Fetched]:
-    return list(fetch(resources, Ways(**ways)))
+def _fetch(*resources: Resource, **options: Any) -> list[Fetched]:
+    return list(fetch(resources, FetchOptions(**options)))
 
 
-def _refused(*resources: Resource, **ways: Any) -> str:
+def _refused(*resources: Resource, **options: Any) -> str:
     with pytest.raises(WordbiasError) as caught:
-        _fetch(*resources, **ways)
+        _fetch(*resources, **options)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -87,7 +87,7 @@ def test_what_lost_its_size_counts_as_not_there(server: Server, damage: str) -> 
     resource = _resource(server)
     (found,) = _fetch(resource)
     found.path.write_text(damage)
-    assert state(resource) is None
+    assert available(resource) is None
     _fetch(resource)
     assert found.path.read_bytes() == TEXT
 
@@ -97,7 +97,7 @@ def test_data_of_another_address_is_fetched_anew(server: Server) -> None:
     server.put("/e/set.txt", b"of a later release")
     _fetch(_resource(server))
     later = _resource(server, url=f"{server.url}/e/set.txt")
-    assert state(later) is None
+    assert available(later) is None
     assert _fetch(later)[0].path.read_bytes() == b"of a later release"
 
 
@@ -138,7 +138,7 @@ def test_without_a_known_hash_the_first_download_decides(server: Server) -> None
     message = _refused(resource, again=True)
     assert "is not the file that was recorded on " in message
     assert found.path.read_bytes() == TEXT
-    assert state(resource) == found.record
+    assert available(resource) == found.record
 
 
 def test_members_of_one_archive_are_downloaded_once(server: Server, data: Path) -> None:
@@ -229,7 +229,7 @@ def test_a_set_that_lacks_one_file_is_not_there(server: Server, data: Path) -> N
     server.put("/d/x.csv", b"x")
     resource = _resource(server, url=f"{server.url}/d/", files=["x.csv", "y.csv"])
     assert " answers 404 " in _refused(resource)
-    assert state(resource) is None
+    assert available(resource) is None
     assert not (data / "set").exists()
     server.put("/d/y.csv", b"y")
     server.requests.clear()
@@ -243,7 +243,7 @@ def test_a_mirror_replaces_the_host(server: Server) -> None:
     (found,) = _fetch(resource, mirror=f"{server.url}/copy/")
     assert found.record.origin == f"{server.url}/copy/d/set.txt"
     assert found.record.url == "https://gone.invalid/d/set.txt"
-    assert state(resource) is not None
+    assert available(resource) is not None
 
 
 def test_a_mirror_is_a_web_address(server: Server) -> None:
@@ -309,13 +309,13 @@ def test_a_folder_without_the_file_or_with_another(server: Server, tmp_path: Pat
     assert message.endswith(f"has no set.txt; download {server.url}/d/set.txt and put it there")
     (tmp_path / "set.txt").write_bytes(b"something else")
     assert "set.txt is not the file that was published" in _refused(resource, source=str(tmp_path))
-    assert state(resource) is None
+    assert available(resource) is None
 
 
 def test_what_only_a_person_can_get(server: Server) -> None:
     (resource,) = read_group("set", {**ABOUT, "how": "ask its authors"})
     assert _refused(resource) == "set: cannot be fetched: ask its authors"
-    assert state(resource) is None
+    assert available(resource) is None
 
 
 def test_two_processes_do_not_fetch_one_thing(server: Server, data: Path) -> None:
@@ -402,7 +402,7 @@ def test_an_interrupted_download_is_no_resource(server: Server, data: Path) -> N
     server.put("/d/set.txt", Answer(TEXT, etag='"1"', stop=100))
     resource = _resource(server)
     assert "100 bytes are kept" in _refused(resource)
-    assert state(resource) is None
+    assert available(resource) is None
     assert not (data / "set").exists()
     server.put("/d/set.txt", Answer(TEXT, etag='"1"'))
     assert _fetch(resource)[0].path.read_bytes() == TEXT

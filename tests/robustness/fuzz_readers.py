@@ -160,9 +160,9 @@ def header(path: Path) -> tuple[dict[str, Any], bytes]:
 
 
 def lines_of_study(path: Path) -> Any:
-    from wordbias.biographies.result_file import Lines
+    from wordbias.biographies.experiment import ResultFile
 
-    return Lines.open(path, {"rate": 0.1})
+    return ResultFile.open(path, {"rate": 0.1})
 
 
 def cached(path: Path) -> Any:
@@ -184,7 +184,7 @@ def cached(path: Path) -> Any:
 
 def unfinished(path: Path) -> Any:
     from wordbias.probes.representations import stored_provenance
-    from wordbias.probes.unfinished import noted
+    from wordbias.probes.resume import noted
 
     return stored_provenance(path) if path.suffix == ".unfinished" else noted(path, 1000)
 
@@ -203,34 +203,34 @@ def kept_rows(path: Path) -> Any:
 
 load = call("formats:load", cache=False)
 vectors = call("probes.reading:load_vectors")
-adapter = call("contextual.adapter_files:read_adapter")
+adapter = call("contextual.adapters:Adapter.load")
 transform = call("methods.storage:load_chain")
 nli_model = call("nli.files:Model.load")
 texts = call("probes.texts:load_texts")
-columns = call("outcomes.predictions:load_columns", ["y", "p", "g"])
+columns = call("outcomes.inputs:load_columns", ["y", "p", "g"])
 pairs = call("nli.pairs:load_pairs")
-text_pairs = call("contextual.text_pairs:load_text_pairs")
-stereoset = call("contextual.stereoset.original:load_stereoset")
-stereoset_tables = call("contextual.stereoset.data:load_data")
+text_pairs = call("contextual.labelled_pairs:load_inferences")
+stereoset = call("contextual.stereoset.stereoset:load_stereoset")
+stereoset_tables = call("contextual.stereoset.evaluate:load_data")
 quality = call("word_tasks.sets:read_set")
-attribute = call("wordlists.attribute:load_attribute")
-queries = call("wordlists.query_files:load_queries")
-wordlist = call("wordlists.text:wordlist")
+attribute = call("wordlists.groups:load_attribute")
+queries = call("wordlists.queries:load_queries")
+wordlist = call("wordlists.toml:wordlist")
 sentence_pairs = call("contextual.sentence_pairs:sentence_pairs")
-shares = call("outcomes.shares:load_shares")
+shares = call("outcomes.confusion:load_shares")
 source = call("rows:read_source")
-biographies = call("biographies.loading:load_biographies")
+biographies = call("biographies.data:load_biographies")
 classifier = folder(call("nli.hugging_face:Classifier.load", device="cpu"))
 encoder = folder(call("probes.encoder:Encoder.load", device="cpu"))
 
 
-stimuli: Any = call("probes.in_context.stimuli:choose_stimuli")
+stimuli: Any = call("probes.ceat.sentences:choose_stimuli")
 comparison: Any = call("comparison:read")
 
 
 def labelled(task: str) -> Read:
     def read(path: Path) -> Any:
-        from wordbias.contextual.fine_tuning.pairs import load_labelled
+        from wordbias.contextual.labelled_pairs import load_labelled
 
         return load_labelled(task, path)
 
@@ -261,7 +261,7 @@ READERS = [
     Reader("npz, compressed", "x.npz", seeds.npz_small, vectors),
     Reader("arrays in safetensors", "x.safetensors", seeds.tensors, vectors),
     Reader("representations", "x.safetensors", seeds.representations, vectors),
-    Reader("kinds of arrays", "x.npz", seeds.npz, call("probes.reading:is_arrays")),
+    Reader("kinds of arrays", "x.npz", seeds.npz, call("probes.inputs:is_arrays")),
     Reader("adapter", "a.adapter", seeds.adapter, adapter),
     Reader("subspace", "s.safetensors", seeds.subspace, call("subspace:Subspace.load")),
     Reader("transform", "t.safetensors", seeds.transform, transform),
@@ -315,13 +315,13 @@ READERS = [
         "WinoBias",
         "pro_stereotyped_type1.txt.dev",
         seeds.winobias,
-        folder(call("outcomes.winobias.sentences:load_winobias")),
+        folder(call("outcomes.winobias:load_winobias")),
     ),
     Reader("clusters", "c.json", seeds.CLUSTERS, coreference),
     Reader("clusters in jsonl", "c.jsonl", seeds.CLUSTERS_JSONL, coreference),
     Reader("attribute", "a.toml", seeds.ATTRIBUTE, attribute),
     Reader("groups", "g.toml", seeds.GROUPS, attribute),
-    Reader("sets of words", "g.toml", seeds.GROUPS, call("wordlists.sets:WordSets.load")),
+    Reader("sets of words", "g.toml", seeds.GROUPS, call("wordlists.groups:WordSets.load")),
     Reader("queries", "q.toml", seeds.QUERIES, queries),
     Reader("queries in JSON", "q.json", seeds.QUERIES_JSON, queries),
     Reader("stimuli", "q.toml", seeds.QUERIES, lambda path: stimuli(str(path))),
@@ -347,20 +347,20 @@ READERS = [
     Reader("texts, jsonl", "t.jsonl", seeds.TEXTS_JSONL, texts),
     Reader("texts, plain", "t.txt", seeds.SENTENCES, texts),
     Reader("texts in xz", "t.tsv.xz", seeds.packed(seeds.TEXTS), texts),
-    Reader(
-        "sentences", "s.txt", seeds.SENTENCES, every("probes.in_context.sentences:read_sentences")
-    ),
+    Reader("sentences", "s.txt", seeds.SENTENCES, every("probes.ceat.sentences:read_sentences")),
     Reader(
         "sentences in bzip2",
         "s.txt.bz2",
         seeds.packed(seeds.SENTENCES),
-        every("probes.in_context.sentences:read_sentences"),
+        every("probes.ceat.sentences:read_sentences"),
     ),
-    Reader("running text", "s.txt", seeds.SENTENCES, every("contextual.sent_debias:lines_of")),
+    Reader(
+        "running text", "s.txt", seeds.SENTENCES, every("contextual.sent_debias:read_sentences")
+    ),
     Reader("sentence pairs", "p.txt", seeds.SENTENCE_PAIRS, sentence_pairs),
     Reader("sentence pairs in TOML", "p.toml", seeds.SENTENCE_PAIRS_TOML, sentence_pairs),
-    Reader("labels", "l.txt", b"F\nM\nF\n", call("probes.labels:read_labels")),
-    Reader("labels of words", "l.tsv", seeds.WORD_LABELS, call("probes.labels:read_word_labels")),
+    Reader("labels", "l.txt", b"F\nM\nF\n", call("probes.inputs:read_labels")),
+    Reader("labels of words", "l.tsv", seeds.WORD_LABELS, call("probes.inputs:read_word_labels")),
     Reader("records", "r.tsv", seeds.TEXTS, rewritten, "bios/bios_surgeon_nurse.tsv.gz"),
     Reader("records, CSV", "r.csv", seeds.TEXTS_CSV, rewritten),
     Reader("records, jsonl", "r.jsonl", seeds.TEXTS_JSONL, rewritten),
@@ -379,7 +379,9 @@ READERS = [
         shares,
         "winobias/occupational_female_precentage.json",
     ),
-    Reader("costs", "c.csv", seeds.COSTS, call("outcomes.costs:load_costs", ["nurse", "surgeon"])),
+    Reader(
+        "costs", "c.csv", seeds.COSTS, call("outcomes.metrics:load_costs", ["nurse", "surgeon"])
+    ),
     Reader("rows", "r.json", seeds.ROWS, source),
     Reader("rows, jsonl", "r.jsonl", seeds.ROWS_JSONL, source),
     Reader("rows, CSV", "r.csv", seeds.ROWS_CSV, source),

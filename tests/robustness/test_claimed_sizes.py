@@ -95,7 +95,7 @@ CLAIMS: dict[str, tuple[str, bytes, readers.Read]] = {
     "span of a text": ("t.tsv", b"text\tstart\tend\nA nurse.\t0\t%d\n" % MANY, readers.texts),
     **{name: (*found, readers.vectors) for name, found in ARRAYS.items()},
     **{
-        f"kind of {name}": (*found, readers.call("probes.reading:is_arrays"))
+        f"kind of {name}": (*found, readers.call("probes.inputs:is_arrays"))
         for name, found in ARRAYS.items()
     },
 }

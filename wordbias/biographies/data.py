@@ -1,11 +1,4 @@
-"""Biographies: texts about people, each of an occupation and a gender.
-
-One person in a file of biographies: text, occupation, gender, split and name.
-
-Training, development and test part: those that the data name, or drawn.
-
-Reading biographies: tabbed text, CSV, jsonl or a pickle of the published kind.
-"""
+"""Biographies: texts about people with an occupation and a gender; reading and splitting them."""
 
 from __future__ import annotations
 
@@ -25,38 +18,39 @@ from wordbias.biographies.pickles import is_pickle, read_pickle
 from wordbias.errors import WordbiasError
 from wordbias.formats.tables import is_parquet, kind_of, read_lines, read_parquet
 from wordbias.outcomes.confusion import listed
-from wordbias.outcomes.predictions import Frame
+from wordbias.outcomes.inputs import Frame
 
 Codes = NDArray[np.intp]
 FEMALE, MALE = "F", "M"
 GROUPS = (FEMALE, MALE)
 TRAIN, DEV, TEST = "train", "dev", "test"
+RAW, START = "raw", "start_pos"
 
 
 @dataclass(frozen=True, eq=False)
 class Biographies:
-    """Texts about `n` people.
+    """Biographies of `n` people.
 
     Attributes
     ----------
     path
-        Where they are from, as outputs say it.
+        Source of the texts, as outputs name it.
     texts
-        One for each person.
+        One text for each person.
     labels
-        Occupations, as places in `classes`, shape ``(n,)``.
+        Occupations, as indices of `classes`, shape ``(n,)``.
     classes
-        Sorted; some may have no text.
+        Names of the occupations, sorted; some may have no text.
     genders
-        Places in `groups`, shape ``(n,)``.
+        Indices of `groups`, shape ``(n,)``.
     groups
-        In the order of differences: female minus male.
+        Genders in the order of differences: female minus male.
     names
-        Of each person, its parts separated by spaces, or None where the file has none.
+        Name of each person, its parts separated by spaces, or None if the file has none.
     splits
-        ``train``, ``dev`` or ``test`` for each, or None where the file does not say.
+        ``train``, ``dev`` or ``test`` for each person, or None if the file has no splits.
     dropped, problem
-        How many records of the file cannot be used and were left out, and the first reason.
+        Number of records that were left out because they cannot be used, and the first reason.
     """
 
     path: str
@@ -93,7 +87,7 @@ class Biographies:
         names: Iterable[str] | None = None,
         splits: Iterable[str] | None = None,
     ) -> Biographies:
-        """Make biographies of columns; genders are `FEMALE` or `MALE`."""
+        """Make biographies from columns; genders are `FEMALE` or `MALE`."""
         occupations = list(labels)
         classes = tuple(sorted(set(occupations)))
         places = {name: i for i, name in enumerate(classes)}
@@ -112,7 +106,7 @@ class Biographies:
 
     @cached_property
     def sha256(self) -> str:
-        """Hash of everything that is known of every person, in order; not of the file's bytes."""
+        """Hash of all that is known about every person, in order; not of the file's bytes."""
         digest = hashlib.sha256(json.dumps([self.classes, self.groups]).encode())
         for i, text in enumerate(self.texts):
             known = [text, int(self.labels[i]), int(self.genders[i])]
@@ -121,12 +115,12 @@ class Biographies:
         return digest.hexdigest()
 
     def take(self, rows: ArrayLike) -> Biographies:
-        """Return these people, in this order, repeated where `rows` repeats; classes stay.
+        """Return some people, in this order, repeated if `rows` repeats; classes do not change.
 
         Parameters
         ----------
         rows
-            Places, shape ``(m,)``, or a mask of shape ``(n,)``.
+            Indices, shape ``(m,)``, or a mask of shape ``(n,)``.
         """
         given = np.asarray(rows)
         places = np.flatnonzero(given) if given.dtype == bool else given.astype(np.intp)
@@ -144,13 +138,13 @@ class Biographies:
         return replace(self, texts=tuple(texts))
 
     def counts(self) -> Codes:
-        """Return how many there are of each class and group, shape ``(classes, 2)``."""
+        """Return the number of people of each class and group, shape ``(classes, 2)``."""
         shape = (len(self.classes), len(self.groups))
         cells = np.ravel_multi_index((self.labels, self.genders), shape)
         return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape).astype(np.intp)
 
     def shares(self) -> NDArray[np.float64]:
-        """Return the share of women in each class, shape ``(classes,)``; nan where it is empty."""
+        """Return the share of women in each class, shape ``(classes,)``; nan if it is empty."""
         counts = self.counts()
         total = counts.sum(axis=1)
         shares: NDArray[np.float64] = np.divide(
@@ -167,180 +161,13 @@ class Biographies:
         return [self.groups[i] for i in self.genders]
 
 
-RAW, START = "raw", "start_pos"
-_LARGE = 10**18
-_GENDERS = {
-    **dict.fromkeys(("f", "female", "w", "woman"), FEMALE),
-    **dict.fromkeys(("m", "male", "man"), MALE),
-}
-_SPLITS = {
-    **dict.fromkeys(("train", "training"), TRAIN),
-    **dict.fromkeys(("dev", "development", "val", "valid", "validate", "validation"), DEV),
-    **dict.fromkeys(("test", "testing"), TEST),
-}
+def sample(bios: Biographies, count: int, seed: int = 0) -> Biographies:
+    """Return so many biographies, drawn at random, in their order; all if there are fewer."""
+    rng = np.random.default_rng(seed)
+    return bios.take(np.sort(rng.permutation(len(bios))[:count]))
 
 
-class Person(NamedTuple):
-    """A person; the split and the name are empty where the file has none."""
-
-    text: str
-    label: str
-    gender: str
-    split: str
-    name: str
-
-
-class BadPersonError(Exception):
-    """A record that cannot be used."""
-
-
-def read_person(cells: Mapping[str, Any], columns: Mapping[str, str], female: str | None) -> Person:
-    """Read one record.
-
-    Parameters
-    ----------
-    cells
-        Texts by column; from a pickle, values of any plain kind.
-    columns
-        Which column is the text, label, gender, split and name; the last two may be missing.
-    female
-        What the column of genders says of women, if that is not usual. All values are then kept
-        as they are.
-
-    Raises
-    ------
-    BadPersonError
-        If one of these is missing, or is not what it should be.
-    """
-    text = _text(cells, columns["text"])
-    label = _cell(cells, columns["label"])
-    gender = _gender(_cell(cells, columns["gender"]), columns["gender"], female)
-    split = _split(_cell(cells, columns["split"])) if "split" in columns else ""
-    name = _name(cells.get(columns["name"])) if "name" in columns else ""
-    return Person(text, label, gender, split, name)
-
-
-def _cell(cells: Mapping[str, Any], column: str) -> str:
-    """Return a cell as text; one that is empty, or null in jsonl, is none."""
-    value = cells.get(column)
-    if _is_whole(value):
-        return str(value)
-    if value is not None and not isinstance(value, str):
-        raise BadPersonError(f"{column!r}: expected text, found {type(value).__name__}")
-    text = (value or "").strip()
-    if text in ("", "null"):
-        raise BadPersonError(f"has no {column!r}")
-    return text
-
-
-def _is_whole(value: Any) -> bool:
-    """Say whether a value is a number such as a code for a label: not one of a thousand digits."""
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < _LARGE
-
-
-def _text(cells: Mapping[str, Any], column: str) -> str:
-    text = _cell(cells, column)
-    if column != RAW or START not in cells:
-        return text
-    start = _cell(cells, START)
-    whole = str(cells[RAW])
-    if not (start.isdecimal() and len(start) < len(str(_LARGE)) and int(start) <= len(whole)):
-        raise BadPersonError(
-            f"{START!r}: expected a place in its text of {len(whole)} characters, found "
-            f"{start[:40]!r}"
-        )
-    rest = whole[int(start) :].strip()
-    if not rest:
-        raise BadPersonError(f"has no text from {START!r}, {start}, on")
-    return rest
-
-
-def _gender(value: str, column: str, female: str | None) -> str:
-    if female is not None:
-        return value  # whether it is among two is known when all are read
-    known = _GENDERS.get(value.lower())
-    if known is None:
-        raise BadPersonError(
-            f"{column!r}: expected F or M (female, male, woman, man), found {value[:40]!r}; say "
-            "which value means female with --female"
-        )
-    return known
-
-
-def _split(value: str) -> str:
-    known = _SPLITS.get(value.lower())
-    if known is None:
-        raise BadPersonError(f"the split: expected train, dev or test, found {value[:40]!r}")
-    return known
-
-
-def _name(value: Any) -> str:
-    """Return a name, of its parts where they are apart: first, middle and last name."""
-    parts = value if isinstance(value, (tuple, list)) else [value]
-    return " ".join(part.strip() for part in parts if isinstance(part, str) and part.strip())
-
-
-TEST_SHARE, DEV_SHARE = 0.25, 0.133
-"""Of all, and of those that are not for testing (Orgad et al. 2022, as released)."""
-
-
-class Parts(NamedTuple):
-    """A split of biographies."""
-
-    train: Biographies
-    dev: Biographies
-    test: Biographies
-
-
-def split(bios: Biographies, seed: int) -> Parts:
-    """Return training, development and test part: by the file's column, or drawn.
-
-    Parameters
-    ----------
-    bios
-        Where they have `splits` these decide, and the seed only draws a development part of the
-        training part if there is none.
-    seed
-        Of the draw: a quarter for testing, of the rest 13.3 % for development (a tenth of all),
-        both with the shares of the classes, by scikit-learn's ``train_test_split`` as published.
-
-    Raises
-    ------
-    WordbiasError
-        If a class is too small to be split, or the column names no training or test part.
-    """
-    if bios.splits is None:
-        rest, test = _drawn(bios, TEST_SHARE, seed)
-        return Parts(*_drawn(rest, DEV_SHARE, seed), test)
-    kinds = np.array(bios.splits)
-    train, dev, test = (bios.take(kinds == kind) for kind in (TRAIN, DEV, TEST))
-    for kind, part in ((TRAIN, train), (TEST, test)):
-        if not len(part):
-            raise WordbiasError(
-                f"{bios.path}: of {len(bios):,} biographies none is for {kind}: the column of "
-                f"splits says {listed(sorted(set(bios.splits)))}; give more, name train and test "
-                "there, or leave the column out"
-            )
-    return Parts(train, dev, test) if len(dev) else Parts(*_drawn(train, DEV_SHARE, seed), test)
-
-
-def _drawn(bios: Biographies, share: float, seed: int) -> tuple[Biographies, Biographies]:
-    """Return the rest and a drawn share, each in the order of the file."""
-    from sklearn.model_selection import train_test_split
-
-    try:
-        rest, drawn = train_test_split(
-            np.arange(len(bios)), test_size=share, stratify=bios.labels, random_state=seed
-        )
-    except ValueError:
-        sizes = bios.counts().sum(axis=1)
-        least = int(np.where(sizes > 0, sizes, len(bios) + 1).argmin())
-        raise WordbiasError(
-            f"{bios.path}: {100 * share:g} % cannot be drawn of {len(bios):,} biographies of "
-            f"{int((sizes > 0).sum())} classes, of which {bios.classes[least]} has "
-            f"{sizes[least]}: each class is to be in both; give more, or leave rare classes out"
-        ) from None
-    return bios.take(np.sort(rest)), bios.take(np.sort(drawn))
+# reading files and frames
 
 
 _USUAL: Mapping[str, Sequence[str]] = {
@@ -350,14 +177,6 @@ _USUAL: Mapping[str, Sequence[str]] = {
     "split": ("split",),
     "name": ("name", "names"),
 }
-
-
-class _Record(NamedTuple):
-    """What stands in one place of a file, or what is wrong with it."""
-
-    where: str
-    cells: Mapping[str, Any]
-    problem: str = ""
 
 
 def load_biographies(
@@ -380,18 +199,19 @@ def load_biographies(
         dicts, as the scripts of De-Arteaga et al. (2019) write it. Of a pickle nothing is
         executed. Or a frame of pandas.
     text
-        A column; by default *raw* from *start_pos* on if there are both (a biography without its
-        first sentence, which says the occupation), else *hard_text*, *text*, *bio* or *raw*.
+        Column of the texts; by default *raw* from *start_pos* on if there are both (a biography
+        without its first sentence, which says the occupation), else *hard_text*, *text*, *bio* or
+        *raw*.
     label
-        That of the occupation: *profession*, *title*, *label* or *p*.
+        Column of the occupations; by default *profession*, *title*, *label* or *p*.
     gender
-        *gender* or *g*.
+        Column of the genders; by default *gender* or *g*.
     split
-        *split*; there need not be one.
+        Column of the splits; by default *split*, if there is one.
     name
-        *name* or *names*; there need not be one.
+        Column of the names; by default *name* or *names*, if there is one.
     female
-        What `gender` says of women; by default F, female, w or woman in any case, as against M,
+        Value of `gender` for women; by default F, female, w or woman in any case, as against M,
         male or man. If it is given, all others must have the same other value.
     skip_bad
         Leave out records that cannot be used, and count them.
@@ -430,6 +250,14 @@ def load_biographies(
     return replace(bios, dropped=len(bad), problem=bad[0] if bad else "")
 
 
+class _Record(NamedTuple):
+    """A record of a file with its position, or what is wrong with it."""
+
+    where: str
+    cells: Mapping[str, Any]
+    problem: str = ""
+
+
 def _records(file: Path) -> Iterator[_Record]:
     if is_pickle(file):
         for i, cells in enumerate(read_pickle(file), 1):
@@ -462,7 +290,7 @@ def _rows_of(frame: Any) -> Iterator[_Record]:
 def _columns(
     file: str, cells: Mapping[str, Any], named: Mapping[str, str | None]
 ) -> dict[str, str]:
-    """Return which column is what, by the first record."""
+    """Return the columns of text, label, gender, split and name, found in the first record."""
     known = [name for name in cells if isinstance(name, str) and name.isprintable()]
     found: dict[str, str] = {}
     for what, usual in _USUAL.items():
@@ -515,3 +343,180 @@ def _two_genders(file: str, genders: Sequence[str], column: str, female: str) ->
             f"{listed(others)}"
         )
     return tuple(FEMALE if gender == female else MALE for gender in genders)
+
+
+_LARGE = 10**18
+_GENDERS = {
+    **dict.fromkeys(("f", "female", "w", "woman"), FEMALE),
+    **dict.fromkeys(("m", "male", "man"), MALE),
+}
+_SPLITS = {
+    **dict.fromkeys(("train", "training"), TRAIN),
+    **dict.fromkeys(("dev", "development", "val", "valid", "validate", "validation"), DEV),
+    **dict.fromkeys(("test", "testing"), TEST),
+}
+
+
+class Person(NamedTuple):
+    """A record of one person; the split and the name are empty if the file has none."""
+
+    text: str
+    label: str
+    gender: str
+    split: str
+    name: str
+
+
+class BadPersonError(Exception):
+    """Record that cannot be used."""
+
+
+def read_person(cells: Mapping[str, Any], columns: Mapping[str, str], female: str | None) -> Person:
+    """Read one record.
+
+    Parameters
+    ----------
+    cells
+        Texts by column; from a pickle, values of any plain kind.
+    columns
+        Columns of text, label, gender, split and name; the last two may be missing.
+    female
+        Value that means female, if it is not a usual one. All values are then kept as they are.
+
+    Raises
+    ------
+    BadPersonError
+        If a cell is missing or wrong.
+    """
+    text = _text(cells, columns["text"])
+    label = _cell(cells, columns["label"])
+    gender = _gender(_cell(cells, columns["gender"]), columns["gender"], female)
+    split = _split(_cell(cells, columns["split"])) if "split" in columns else ""
+    name = _name(cells.get(columns["name"])) if "name" in columns else ""
+    return Person(text, label, gender, split, name)
+
+
+def _text(cells: Mapping[str, Any], column: str) -> str:
+    text = _cell(cells, column)
+    if column != RAW or START not in cells:
+        return text
+    start = _cell(cells, START)
+    whole = str(cells[RAW])
+    if not (start.isdecimal() and len(start) < len(str(_LARGE)) and int(start) <= len(whole)):
+        raise BadPersonError(
+            f"{START!r}: expected a place in its text of {len(whole)} characters, found "
+            f"{start[:40]!r}"
+        )
+    rest = whole[int(start) :].strip()
+    if not rest:
+        raise BadPersonError(f"has no text from {START!r}, {start}, on")
+    return rest
+
+
+def _cell(cells: Mapping[str, Any], column: str) -> str:
+    """Return a cell as text; refuse one that is empty, or null in jsonl."""
+    value = cells.get(column)
+    if _is_whole(value):
+        return str(value)
+    if value is not None and not isinstance(value, str):
+        raise BadPersonError(f"{column!r}: expected text, found {type(value).__name__}")
+    text = (value or "").strip()
+    if text in ("", "null"):
+        raise BadPersonError(f"has no {column!r}")
+    return text
+
+
+def _is_whole(value: Any) -> bool:
+    """Return whether a value is a number that can be a code for a label, of at most 18 digits."""
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < _LARGE
+
+
+def _gender(value: str, column: str, female: str | None) -> str:
+    if female is not None:
+        return value  # checked when all are read
+    known = _GENDERS.get(value.lower())
+    if known is None:
+        raise BadPersonError(
+            f"{column!r}: expected F or M (female, male, woman, man), found {value[:40]!r}; say "
+            "which value means female with --female"
+        )
+    return known
+
+
+def _split(value: str) -> str:
+    known = _SPLITS.get(value.lower())
+    if known is None:
+        raise BadPersonError(f"the split: expected train, dev or test, found {value[:40]!r}")
+    return known
+
+
+def _name(value: Any) -> str:
+    """Return a name; its parts, such as first and last name, may be given separately."""
+    parts = value if isinstance(value, (tuple, list)) else [value]
+    return " ".join(part.strip() for part in parts if isinstance(part, str) and part.strip())
+
+
+# training, development and test part
+
+
+TEST_SHARE, DEV_SHARE = 0.25, 0.133
+"""Shares of all biographies, and of those that are not for testing (Orgad et al. 2022)."""
+
+
+class Parts(NamedTuple):
+    """A split of biographies."""
+
+    train: Biographies
+    dev: Biographies
+    test: Biographies
+
+
+def split(bios: Biographies, seed: int) -> Parts:
+    """Split biographies into a training, a development and a test part: as given, or at random.
+
+    Parameters
+    ----------
+    bios
+        Biographies. If they have `splits`, these decide, and the seed only draws a development
+        part from the training part if there is none.
+    seed
+        Seed of the draw: a quarter for testing, of the rest 13.3 % for development (a tenth of
+        all), both stratified by class, by scikit-learn's ``train_test_split`` as published.
+
+    Raises
+    ------
+    WordbiasError
+        If a class is too small to be split, or the column names no training or test part.
+    """
+    if bios.splits is None:
+        rest, test = _drawn(bios, TEST_SHARE, seed)
+        return Parts(*_drawn(rest, DEV_SHARE, seed), test)
+    kinds = np.array(bios.splits)
+    train, dev, test = (bios.take(kinds == kind) for kind in (TRAIN, DEV, TEST))
+    for kind, part in ((TRAIN, train), (TEST, test)):
+        if not len(part):
+            raise WordbiasError(
+                f"{bios.path}: of {len(bios):,} biographies none is for {kind}: the column of "
+                f"splits says {listed(sorted(set(bios.splits)))}; give more, name train and test "
+                "there, or leave the column out"
+            )
+    return Parts(train, dev, test) if len(dev) else Parts(*_drawn(train, DEV_SHARE, seed), test)
+
+
+def _drawn(bios: Biographies, share: float, seed: int) -> tuple[Biographies, Biographies]:
+    """Return the rest and a random share, each in the order of the file."""
+    from sklearn.model_selection import train_test_split
+
+    try:
+        rest, drawn = train_test_split(
+            np.arange(len(bios)), test_size=share, stratify=bios.labels, random_state=seed
+        )
+    except ValueError:
+        sizes = bios.counts().sum(axis=1)
+        least = int(np.where(sizes > 0, sizes, len(bios) + 1).argmin())
+        raise WordbiasError(
+            f"{bios.path}: {100 * share:g} % cannot be drawn of {len(bios):,} biographies of "
+            f"{int((sizes > 0).sum())} classes, of which {bios.classes[least]} has "
+            f"{sizes[least]}: each class is to be in both; give more, or leave rare classes out"
+        ) from None
+    return bios.take(np.sort(rest)), bios.take(np.sort(drawn))

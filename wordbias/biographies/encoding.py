@@ -1,7 +1,4 @@
-"""Vectors of biographies: how they are read, and that every distinct text is encoded once.
-
-Vectors of an encoder that stays as it is, kept in files.
-"""
+"""Vectors of biographies, each distinct text encoded once, and a cache of them in files."""
 
 from __future__ import annotations
 
@@ -19,24 +16,25 @@ from torch import nn
 
 from wordbias.biographies.data import Biographies
 from wordbias.errors import WordbiasError
-from wordbias.probes.ceat.contexts import Reading as InContext
+from wordbias.probes.ceat.contexts import ContextSettings as WordSettings
 from wordbias.probes.ceat.contexts import encode_contexts
 from wordbias.probes.ceat.sentences import Sentences
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import Settings, Work, encode
+from wordbias.probes.encoding import EncodingJob, Settings, encode
 from wordbias.probes.representations import (
     Representations,
     load_representations,
     save_representations,
 )
-from wordbias.probes.unfinished import encode_to
+from wordbias.probes.resume import encode_to
 
 Float32 = NDArray[np.float32]
+_SHORT = 16
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How an encoder reads biographies.
+class EncodingSettings:
+    """Settings with which an encoder encodes biographies.
 
     Attributes
     ----------
@@ -48,7 +46,7 @@ class Reading:
     half
         Multiply matrices in bfloat16; parameters stay as they are.
     device
-        By default the first of cuda, mps and cpu that is there.
+        By default the first of cuda, mps and cpu that is available.
     """
 
     max_tokens: int = 128
@@ -57,23 +55,23 @@ class Reading:
     device: str | None = None
 
     def load(self, model: str, random_init: int | None = None) -> Encoder:
-        """Load an encoder, its own layers alone; errors are those of `Encoder.load`."""
+        """Load an encoder without further modules; errors are those of `Encoder.load`."""
         encoder = Encoder.load(model, device=self.device, random_init=random_init)
         encoder = replace(encoder, sentence=None)
-        return replace(encoder, model=Casting(encoder.model)) if self.half else encoder
+        return replace(encoder, model=HalfPrecision(encoder.model)) if self.half else encoder
 
-    def settings(self, encoder: Encoder) -> Settings:
-        """Return what a vector of a text is: of the last layer."""
+    def for_encoder(self, encoder: Encoder) -> Settings:
+        """Return the settings for the vectors of an encoder's last layer."""
         return Settings((encoder.layers,), self.pooling, max_length=self.max_tokens)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what results depend on."""
+        """Return the settings that results depend on."""
         precision = "bfloat16" if self.half else "float32"
         return {"max_tokens": self.max_tokens, "pooling": self.pooling, "precision": precision}
 
 
-class Casting(nn.Module):
-    """A model whose matrix products are of bfloat16."""
+class HalfPrecision(nn.Module):
+    """Model whose matrix products are computed in bfloat16."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
@@ -86,108 +84,100 @@ class Casting(nn.Module):
             return self.inner(**inputs)
 
 
-def plain_model(encoder: Encoder) -> Any:
-    """Return the model of an encoder, without what casts its products."""
-    return encoder.model.inner if isinstance(encoder.model, Casting) else encoder.model
+def unwrapped(encoder: Encoder) -> Any:
+    """Return the model of an encoder without `HalfPrecision`."""
+    return encoder.model.inner if isinstance(encoder.model, HalfPrecision) else encoder.model
 
 
 def sha256_of(encoder: Encoder) -> str:
-    """Return a hash of the weights that vectors depend on, whatever they are computed in."""
-    return replace(encoder, model=plain_model(encoder)).sha256()
+    """Return a hash of the weights that vectors depend on, the same for every precision."""
+    return replace(encoder, model=unwrapped(encoder)).sha256()
 
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """Vectors of distinct texts, shape ``(u, d)``, and the place of each text."""
+    """Vectors of distinct texts, shape ``(u, d)``, and the row of each text."""
 
     vectors: Float32 = field(repr=False)
-    places: Mapping[str, int] = field(repr=False)
+    rows: Mapping[str, int] = field(repr=False)
+
+    @classmethod
+    def by_text(cls, vectors: Float32, texts: Sequence[str]) -> Vectors:
+        """Take vectors of distinct texts, in the same order."""
+        return cls(vectors, {text: i for i, text in enumerate(texts)})
 
     def of(self, bios: Biographies) -> Float32:
         """Return the vectors of biographies, shape ``(n, d)``."""
-        found: Float32 = self.vectors[[self.places[text] for text in bios.texts]]
+        found: Float32 = self.vectors[[self.rows[text] for text in bios.texts]]
         return found
 
 
-class Source(Protocol):
-    """What gives vectors."""
+class VectorSource(Protocol):
+    """An encoder, or the cache of one."""
 
     def vectors(self, parts: Iterable[Biographies]) -> Vectors:
-        """Return the vectors of all texts."""
+        """Return the vectors of all texts, each encoded once."""
 
     def contexts(self, sentences: Sentences) -> Representations:
         """Return the vectors of words in sentences."""
 
 
 @dataclass(frozen=True, eq=False)
-class Live:
-    """An encoder that is at hand."""
+class LiveEncoder:
+    """A loaded encoder, such as one that was just fine-tuned."""
 
     encoder: Encoder
-    reading: Reading
+    settings: EncodingSettings
 
     def vectors(self, parts: Iterable[Biographies]) -> Vectors:
         """Encode all texts, each once."""
-        texts = distinct(parts)
-        settings = self.reading.settings(self.encoder)
-        return numbered(encode(self.encoder, texts, settings=settings)[0], texts)
+        texts = distinct_texts(parts)
+        settings = self.settings.for_encoder(self.encoder)
+        return Vectors.by_text(encode(self.encoder, texts, settings=settings)[0], texts)
 
     def contexts(self, sentences: Sentences) -> Representations:
         """Encode words in sentences."""
-        reading = InContext(max_length=self.reading.max_tokens)
-        return encode_contexts(self.encoder, sentences, reading).representations
-
-
-def distinct(parts: Iterable[Biographies]) -> tuple[str, ...]:
-    """Return all texts, each once, sorted."""
-    return tuple(sorted({text for part in parts for text in part.texts}))
-
-
-def numbered(vectors: Float32, texts: Sequence[str]) -> Vectors:
-    """Say which text each of the vectors, in their order, is of."""
-    return Vectors(vectors, {text: i for i, text in enumerate(texts)})
-
-
-_SHORT = 16
+        settings = WordSettings(max_length=self.settings.max_tokens)
+        return encode_contexts(self.encoder, sentences, settings).representations
 
 
 @dataclass(frozen=True, eq=False)
-class Stored:
-    """What an encoder that stays as it is gave: read from files, or encoded and written there.
+class VectorCache:
+    """Files with the vectors of an encoder that is not trained; missing ones are encoded.
 
     Attributes
     ----------
     folder
-        Of the files, each named after what it holds.
+        Folder of the files, whose names are hashes of what they depend on.
     about
-        Model and reading, for these names.
+        Model and settings, for these hashes.
     load
-        Loads the encoder; not called where there is nothing to encode.
+        Loads the encoder; not called if nothing has to be encoded.
     """
 
     folder: Path
     about: Mapping[str, Any]
     load: Callable[[], Encoder] = field(repr=False)
-    reading: Reading
+    settings: EncodingSettings
 
     def vectors(self, parts: Iterable[Biographies]) -> Vectors:
-        """Return the vectors of all texts; after an interruption encoding goes on."""
-        texts = distinct(parts)
+        """Return the vectors of all texts; an interrupted encoding is resumed."""
+        texts = distinct_texts(parts)
         about = {**self.about, "texts_sha256": _hash(texts)}
         file = self._file("texts", about)
         if not file.exists():
             encoder = self.load()
-            work = Work.of(encoder, texts, settings=self.reading.settings(encoder))
+            work = EncodingJob.of(encoder, texts, settings=self.settings.for_encoder(encoder))
             self._make_folder()
             encode_to(file, work, {}, about)
-        return numbered(_loaded(file).vectors[0], texts)
+        return Vectors.by_text(_loaded(file).vectors[0], texts)
 
     def contexts(self, sentences: Sentences) -> Representations:
         """Return the vectors of words in sentences."""
         contexts = {word: list(found) for word, found in sentences.contexts.items()}
         file = self._file("words", {**self.about, "contexts_sha256": _hash(contexts)})
         if not file.exists():
-            found = Live(self.load(), self.reading).contexts(sentences)
+            found = LiveEncoder(self.load(), self.settings).contexts(sentences)
             self._make_folder()
             save_representations(found, file)
         return _loaded(file)
@@ -212,3 +202,8 @@ def _loaded(file: Path) -> Representations:
 
 def _hash(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def distinct_texts(parts: Iterable[Biographies]) -> tuple[str, ...]:
+    """Return all texts, each once, sorted."""
+    return tuple(sorted({text for part in parts for text in part.texts}))

@@ -1,8 +1,8 @@
-"""Pickles of biographies, read as data: no name in them is looked up, nothing is called.
+"""Safe reader for pickles of biographies: nothing in them is imported or called.
 
 The published scripts for the Bias in Bios data (De-Arteaga et al. 2019) write a pickle, and
-whoever loads one with `pickle.load` runs whatever its author put there. Here a pickle can build
-lists, tuples, dicts, texts, bytes, numbers, True, False and None, and nothing else.
+`pickle.load` runs whatever code its author put there. Here a pickle can build lists, tuples, dicts,
+texts, bytes, numbers, True, False and None, and nothing else.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DATA = (
     *("GET", "BINGET", "LONG_BINGET", "PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"),
 )
 _NAMES = ("GLOBAL", "STACK_GLOBAL", "INST")
-"""What looks up a name: carried out as far as the name, so that the refusal can say it."""
+"""Opcodes that look up a name; they are run as far as the name, so that the error can say it."""
 _OPCODES = {ord(code.code): code.name for code in pickletools.opcodes}
 _CODES = {name: code for code, name in _OPCODES.items()}
 _Step = Callable[[pickle.Unpickler], None]
@@ -50,7 +50,7 @@ _BROKEN = (
 
 
 def is_pickle(file: Path) -> bool:
-    """Say whether a file is a pickle: by its suffix, or its first byte."""
+    """Return whether a file is a pickle, by its suffix or its first byte."""
     if file.suffix.lower() in SUFFIXES:
         return True
     try:
@@ -63,15 +63,14 @@ def is_pickle(file: Path) -> bool:
 def read_pickle(file: Path) -> list[Any]:
     """Return the list in a pickle.
 
-    Time and memory are at most a multiple of the size of the file, whatever it says: the reader is
-    the one of the standard library in Python, whose memo is a dict (that of C allocates as many
-    places as the highest number that occurs), and keys of dicts are not hashed unless they are
-    plain.
+    Time and memory are at most a multiple of the size of the file, whatever it holds: this is the
+    Python unpickler of the standard library, whose memo is a dict (the C one allocates as many
+    entries as the highest number that occurs), and keys of dicts are only hashed if they are plain.
 
     Parameters
     ----------
     file
-        Of any protocol, 0 to 5.
+        Pickle of any protocol, 0 to 5.
 
     Raises
     ------
@@ -115,11 +114,11 @@ def _loaded(file: Path, stream: io.BytesIO) -> Any:
 
 
 class _RefusedError(Exception):
-    """A pickle that wants more than data."""
+    """Pickle with more than plain data."""
 
 
 class _Dispatch(dict[int, _Step]):
-    """What to do at each opcode; those that are not here are refused by name."""
+    """Functions of the allowed opcodes; the others are refused by name."""
 
     def __missing__(self, code: int) -> _Step:
         if code in _OPCODES:
@@ -128,7 +127,7 @@ class _Dispatch(dict[int, _Step]):
 
 
 class _DataUnpickler(pickle._Unpickler):
-    """Reads the opcodes of data."""
+    """Unpickler of plain data."""
 
     stack: list[Any]
     dispatch = _Dispatch(
@@ -140,19 +139,19 @@ class _DataUnpickler(pickle._Unpickler):
 
 
 def _shown(name: Any) -> str:
-    """Return a name as text that is fit to print, whatever a pickle gives as one."""
+    """Return a name as printable text, whatever a pickle gives as one."""
     return ascii(name)[1:-1][:60] if isinstance(name, str) else type(name).__name__
 
 
 def _check_keys(keys: Iterable[Any]) -> None:
-    """Refuse keys that take long to hash, or cannot be: tuples of tuples of tuples."""
+    """Refuse keys that are slow or impossible to hash, such as nested tuples."""
     for key in keys:
         if not isinstance(key, _KEYS):
             raise _RefusedError(f"a key of a dict is a {type(key).__name__}")
 
 
 def _checking(plain: _Step, keys: Callable[[list[Any]], Iterable[Any]]) -> _Step:
-    """Return what an opcode does, after a look at the keys on the stack."""
+    """Return the function of an opcode with a check of the keys on the stack before it."""
 
     def checked(unpickler: pickle.Unpickler) -> None:
         if isinstance(unpickler, _DataUnpickler):

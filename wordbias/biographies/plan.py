@@ -1,7 +1,4 @@
-"""What is studied, and everything that its results depend on.
-
-How a classifier of biographies is trained: the published settings, and in what ours differ.
-"""
+"""Plan of the occupation experiment: its settings, its jobs and how their models are trained."""
 
 from __future__ import annotations
 
@@ -10,14 +7,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from wordbias import __version__
 from wordbias.biographies.data import Biographies
-from wordbias.biographies.encoding import Reading, Stored
-from wordbias.biographies.result_file import FILE, Job
+from wordbias.biographies.encoding import EncodingSettings, VectorCache
 from wordbias.biographies.results import BASELINES
 from wordbias.biographies.strategies import NONE, OVERSAMPLE, SCRUB, SUBSAMPLE, check_strategy
 from wordbias.contextual.fine_tuning import train
@@ -31,17 +25,18 @@ _NEVER = 10**9
 
 @dataclass(frozen=True)
 class Recipe(train.Recipe):
-    """How parameters are descended on: AdamW, batches of texts of like length, the best on dev.
+    """Training settings: AdamW, batches of texts of similar length, the best epoch on dev.
 
-    Epochs, batch and rate are those of Orgad et al. (2022, appendix A.1). Their rate stays as it
-    is, nothing is cut and everything decays; here, unless it is `plain`, the rate rises and falls,
-    gradients are cut and matrices alone decay, as in `wordbias.contextual.fine_tuning`. Their best
-    epoch was a reference to the live weights, so that the last one was measured; ours is a copy.
+    Epochs, batch and rate are those of Orgad et al. (2022, appendix A.1). Their rate is
+    constant, gradients are not clipped and all parameters decay; here, unless `plain`, the rate
+    rises and falls, gradients are clipped and only matrices decay, as in
+    `wordbias.contextual.fine_tuning`. Their best epoch was a reference to the live weights, so
+    that the last one was measured; ours is a copy.
 
     Attributes
     ----------
     plain
-        A constant rate, gradients as they are, decay of all parameters, dev after each epoch.
+        Constant rate, no clipping, decay of all parameters, evaluation on dev after each epoch.
     """
 
     epochs: int = 10
@@ -50,57 +45,73 @@ class Recipe(train.Recipe):
     plain: bool = False
 
     def with_changes(self, **changes: Any) -> Recipe:
-        """Return a recipe with what is not None changed; see the base."""
+        """Return a recipe with the settings that are not None changed; see the base."""
         return replace(self, **super().with_changes(**changes).to_dict())
 
     def as_published(self) -> Recipe:
-        """Return the same, plain."""
+        """Return the plain recipe with the same settings."""
         return replace(self, plain=True, every=_NEVER)
 
 
 WHOLE = Recipe()
-"""Of an encoder and its last layer."""
+"""Settings for an encoder and its last layer."""
 HEAD = Recipe(rate=1e-3)
-"""Of the last layer alone, on an encoder that was fine-tuned."""
+"""Settings for the last layer alone, on an encoder that was fine-tuned."""
 FROZEN = Recipe(epochs=300, rate=1e-3)
-"""Of the last layer alone, on an encoder as it came."""
-
-
+"""Settings for the last layer alone, on a pretrained encoder that stays as it is."""
 PUBLISHED_STRATEGIES = (NONE, SUBSAMPLE, OVERSAMPLE, SCRUB)
-PUBLISHED_SEEDS = (0, 5, 11, 26, 42, 46, 50, 63, 83, 90)
 CAREER = "weat6"
 """The stimulus that Orgad et al. (2022) measure: names of men and women, career and family."""
 RANDOM_INIT = 0
+RESULTS = "results.jsonl"
+
+
+class Job(NamedTuple):
+    """Unit of work: a strategy, or one of `BASELINES`, under a seed."""
+
+    strategy: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.strategy}, seed {self.seed}"
+
+    @property
+    def file_name(self) -> str:
+        """Name of the job's files."""
+        return f"{self.strategy}-{self.seed}"
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What is studied.
+    """Settings of the experiment.
 
     Attributes
     ----------
     biographies
-        Of which every seed makes a training, a development and a test part.
+        The data, of which every seed makes a training, a development and a test part.
     model
         An encoder's folder, or its name on the hub.
     folder
-        Where results, vectors and what is half done are kept.
+        Where results, vectors and checkpoints are written.
     strategies, seeds
         See `wordbias.biographies.strategies`. A seed decides the split, where the data say none,
-        what is left out or repeated, the first weights of the last layer, and every order.
+        which biographies are left out or repeated, the initial weights of the last layer, and the
+        order of training.
     frozen
-        Leave the encoder as it is, and train last layers alone.
+        Leave the encoder as it is, and train last layers only.
     recipe, retraining
-        How the classifier is trained, and how its last layer is trained again. By default `WHOLE`
-        and then `HEAD`; both `FROZEN` where the encoder is.
+        Training of the classifier, and of its last layer again. By default `WHOLE` and `HEAD`;
+        both `FROZEN` where the encoder is.
     baselines
-        Probe encoders that were not fine-tuned too: as it came, and with weights drawn at random.
+        Also probe encoders that were not fine-tuned: pretrained, and with random weights.
     shares, shares_from
-        Of women in each class, for correlations; by default of the original training part.
+        Share of women in each class, for correlations, and its source; by default that of the
+        original training part.
     sentences, sentences_from
-        Of the words of CEAT; by default those of the test part, as they were.
+        Sentences with the words of CEAT, and their source; by default those of the original test
+        part.
     draws
-        Of CEAT.
+        Samples of CEAT.
     balanced_probe
         Probe over all occupations on as many women as men of each.
     as_published
@@ -117,7 +128,7 @@ class Plan:
     frozen: bool = False
     recipe: Recipe | None = None
     retraining: Recipe | None = None
-    reading: Reading = field(default_factory=Reading)
+    encoding: EncodingSettings = field(default_factory=EncodingSettings)
     baselines: bool = True
     shares: Mapping[str, float] | None = None
     shares_from: str = "the original training part"
@@ -137,58 +148,65 @@ class Plan:
 
     @property
     def results(self) -> Path:
-        """The file of results."""
-        return self.folder / FILE
+        """File of results."""
+        return self.folder / RESULTS
 
     def jobs(self) -> list[Job]:
-        """Return what is to be done, baselines first, seed by seed."""
+        """Return all jobs, baselines first, seed by seed."""
         subjects = [*BASELINES * self.baselines, *self.strategies]
         seeds = dict.fromkeys(self.seeds)
         return [Job(subject, seed) for subject in dict.fromkeys(subjects) for seed in seeds]
 
     def recipe_of(self, job: Job) -> Recipe:
-        """Return how a job's classifier is trained."""
+        """Return the training settings of a job's classifier."""
         return replace(self.recipe or (FROZEN if self.frozen else WHOLE), seed=job.seed)
 
     def retraining_of(self, job: Job) -> Recipe:
-        """Return how a job's last layer is trained again."""
+        """Return the settings with which a job's last layer is trained again."""
         return replace(self.retraining or (FROZEN if self.frozen else HEAD), seed=job.seed)
 
     def query(self) -> Query:
-        """Return what CEAT tests."""
+        """Return the query of CEAT."""
         return next(query for query in load_queries() if query.name == CAREER)
 
     def words(self) -> list[str]:
-        """Return the words of that test."""
+        """Return the words of that query."""
         query = self.query()
         return [word for _, some in (*query.targets, *query.attributes) for word in some]
 
-    def source(self, random_init: int | None = None) -> Stored:
-        """Return what gives vectors of the encoder as it came, or with random weights."""
+    def checkpoint(self, job: Job) -> Path:
+        """Return the file with the state of a job's fine-tuning, kept until the job is done."""
+        return self.folder / f"{job.file_name}.checkpoint"
+
+    def vector_cache(self, random_init: int | None = None) -> VectorCache:
+        """Return the vectors of the pretrained encoder, or of one with random weights."""
         about = {
             "wordbias": __version__,
             "model": self.model_sha256,
             "random_init": random_init,
-            **self.reading.to_dict(),
+            **self.encoding.to_dict(),
         }
-        return Stored(
+        return VectorCache(
             self.folder / "vectors",
             about,
-            lambda: self.reading.load(self.model, random_init),
-            self.reading,
+            lambda: self.encoding.load(self.model, random_init),
+            self.encoding,
         )
 
     def about(self) -> dict[str, Any]:
         """Return all that every job depends on beside its strategy and seed.
 
-        The version of wordbias is a part of it: a later one may mend a measure, and rows of two
+        The version of wordbias is a part of it: a later one may correct a measure, and rows of two
         versions side by side would say that seeds differ where versions do. So a study is finished
         by the version that began it. Those of torch and transformers are not: they change the last
         digits only.
         """
         any_job = Job(NONE, 0)
         data = self.biographies
-        contexts = None if self.sentences is None else dict(self.sentences.contexts)
+        sentences = None
+        if self.sentences is not None:
+            contexts = json.dumps(dict(self.sentences.contexts))
+            sentences = hashlib.sha256(contexts.encode()).hexdigest()
         return {
             "wordbias": __version__,
             "biographies": {"n": len(data), "classes": len(data.classes), "sha256": data.sha256},
@@ -196,19 +214,9 @@ class Plan:
             "frozen": self.frozen,
             "recipe": self.recipe_of(any_job).to_dict(),
             "retraining": self.retraining_of(any_job).to_dict(),
-            "reading": self.reading.to_dict(),
-            "ceat": {"query": CAREER, "draws": self.draws, "sentences": _sha256(contexts)},
+            "reading": self.encoding.to_dict(),
+            "ceat": {"query": CAREER, "draws": self.draws, "sentences": sentences},
             "shares": None if self.shares is None else dict(self.shares),
             "balanced_probe": self.balanced_probe,
             "as_published": self.as_published,
         }
-
-
-def drawn(bios: Biographies, count: int, seed: int = 0) -> Biographies:
-    """Return some biographies, drawn at random, in their order; all if there are no more."""
-    rng = np.random.default_rng(seed)
-    return bios.take(np.sort(rng.permutation(len(bios))[:count]))
-
-
-def _sha256(value: Any) -> str | None:
-    return None if value is None else hashlib.sha256(json.dumps(value).encode()).hexdigest()

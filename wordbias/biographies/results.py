@@ -1,7 +1,4 @@
-"""The values of all runs of the experiment, by strategy and seed.
-
-Rows that follow from those of jobs: compression within classes, and knowing the class alone.
-"""
+"""Values of all runs of the occupation experiment, by strategy, stage and seed."""
 
 from __future__ import annotations
 
@@ -13,62 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.biographies.strategies import NONE, ORIGINAL, OWN
-from wordbias.outcomes.measure import ACCURACY, ALL, CORRELATION, SUM
+from wordbias.outcomes.fairness import ACCURACY, ALL, CORRELATION, SUM
 from wordbias.probes.rows import ACCURACY as PROBE_ACCURACY
 from wordbias.probes.rows import COMPRESSION, CONTROL, PUBLISHED, SELECTIVITY
 from wordbias.results import Row
 
 WITHIN = "within"
-_TOTALS = (ALL, SUM, CORRELATION, CONTROL, WITHIN, SELECTIVITY)
-
-
-def controls(rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield, for each compression that has one beside it, that of whoever knows the class alone."""
-    for row in rows:
-        if row.measure == COMPRESSION and row.details.get(CONTROL) is not None:
-            yield Row(
-                row.subject, COMPRESSION, row.details[CONTROL], {**row.details, "set": CONTROL}
-            )
-
-
-def within(rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield one compression within classes for each run, of those of its classes.
-
-    The code of the genders of all people whose class is known takes as many bits as those of the
-    classes together, so it is the harmonic mean of their compressions by number of examples.
-    """
-    groups: dict[tuple[str, str, str, int], list[Row]] = {}
-    for row in rows:
-        about = row.details
-        if row.measure == COMPRESSION and about.get("set", ALL) not in _TOTALS and row.value:
-            key = row.subject, str(about["stage"]), str(about.get("view", OWN)), about["seed"]
-            groups.setdefault(key, []).append(row)
-    for (subject, stage, view, seed), parts in groups.items():
-        n = np.array([part.details["n"] for part in parts], float)
-        each = np.array([part.value for part in parts], float)
-        about = {
-            "stage": stage,
-            "view": view,
-            "seed": seed,
-            "set": WITHIN,
-            "n": int(n.sum()),
-            "classes_measured": len(parts),
-            "neutral": 1,
-            "better": "lower",
-        }
-        yield Row(subject, COMPRESSION, float(n.sum() / (n / each).sum()), about)
-
-
 REPRESENTATION, BEFORE, AFTER, RESTORED = "representation", "before", "after", "restored"
-"""Stages: vectors, the model as trained, its last layer retrained, and what that changed."""
+"""Stages: vectors, the model as trained, with its last layer retrained, and the difference."""
 PRETRAINED, UNTRAINED = "pretrained", "untrained"
 BASELINES = (PRETRAINED, UNTRAINED)
 CEAT_MEASURE = "ceat"
+_TOTALS = (ALL, SUM, CORRELATION, CONTROL, WITHIN, SELECTIVITY)
 Values = NDArray[np.float64]
 
 
 class Metric(NamedTuple):
-    """What is measured: how tables call it, its measure, and over what."""
+    """A measure over a set of classes or a total, with its title in tables."""
 
     title: str
     measure: str
@@ -93,13 +51,13 @@ GAPS = (
     Metric("Separation (S)", "separation", SUM),
     Metric("Sufficiency (S)", "sufficiency", SUM),
 )
-"""In the order of the published tables."""
+"""Extrinsic metrics in the order of the published tables."""
 REPRESENTATIVE = (GAPS[0], GAPS[3], GAPS[7], GAPS[8])
-"""Those of Table 1a (Orgad et al. 2022)."""
+"""Metrics of Table 1a (Orgad et al. 2022)."""
 
 
 class Place(NamedTuple):
-    """Where a value belongs, seeds aside."""
+    """Key of the values of all seeds."""
 
     strategy: str
     stage: str
@@ -109,7 +67,7 @@ class Place(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """Mean and standard deviation (n − 1) over `n` seeds; None where undefined."""
+    """Mean and standard deviation (n − 1) over `n` seeds; None if undefined."""
 
     mean: float | None
     sd: float | None
@@ -118,22 +76,22 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Values of runs.
+    """Values of all runs.
 
     Attributes
     ----------
     strategies
-        In the order in which they come, without `BASELINES`.
+        Strategies in the order of the rows, without `BASELINES`.
     baselines
         Encoders that were not trained on the task.
     seeds
-        Sorted.
+        Seeds, sorted.
     values
-        By place and seed; nan where undefined.
+        Values by place and seed; nan if undefined.
     reasons
-        Why the values of a place are undefined.
+        Reasons why the values of a place are undefined.
     about
-        The details of a row of each place.
+        Details of a row of each place.
     """
 
     strategies: tuple[str, ...]
@@ -164,7 +122,7 @@ class Runs:
     def column(self, metric: Metric, strategy: str, stage: str, view: str = OWN) -> Values:
         """Return one strategy's values, shape ``(seeds,)``; nan where a seed has none.
 
-        The stage `RESTORED` is what retraining changed: after minus before.
+        The stage `RESTORED` is the change by retraining: after minus before.
         """
         if stage == RESTORED:
             after, before = (self.column(metric, strategy, s, view) for s in (AFTER, BEFORE))
@@ -185,7 +143,7 @@ class Runs:
         return spread(self.column(metric, strategy, stage, view))
 
     def reason(self, metric: Metric, strategy: str, stage: str, view: str = OWN) -> str:
-        """Say why a strategy's values are undefined, if the rows do."""
+        """Return why a strategy's values are undefined, if the rows say it."""
         return self.reasons.get(Place(strategy, stage, view, metric.measure, metric.set), "")
 
     def details(
@@ -195,11 +153,11 @@ class Runs:
         return self.about.get(Place(strategy, stage, view, metric.measure, metric.set), {})
 
     def has(self, stage: str, view: str = OWN) -> bool:
-        """Whether anything was measured at this stage."""
+        """Return whether anything was measured at this stage."""
         return any(place.stage == stage and place.view == view for place, _ in self.values)
 
     def rewritten(self) -> tuple[str, ...]:
-        """Return the strategies that were also measured on the texts as they were."""
+        """Return the strategies that were also measured on the original texts."""
         also = {place.strategy for place, _ in self.values if place.view == ORIGINAL}
         return tuple(name for name in self.strategies if name in also)
 
@@ -208,7 +166,7 @@ class Runs:
         return tuple(name for name in self.strategies if name != self.base())
 
     def base(self) -> str | None:
-        """Return the strategy that the others are compared with, if it was run."""
+        """Return the strategy without debiasing, if it was run; the others are compared with it."""
         return NONE if NONE in self.strategies else None
 
 
@@ -229,3 +187,43 @@ def _place(row: Row) -> Place:
 
 def _value(row: Row) -> float:
     return np.nan if row.value is None else float(row.value)
+
+
+# rows derived from those of jobs
+
+
+def within(rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield one compression within classes for each run, from those of its classes.
+
+    The code of the genders of all people whose class is known takes as many bits as those of the
+    classes together, so it is the harmonic mean of their compressions by number of examples.
+    """
+    groups: dict[tuple[str, str, str, int], list[Row]] = {}
+    for row in rows:
+        about = row.details
+        if row.measure == COMPRESSION and about.get("set", ALL) not in _TOTALS and row.value:
+            key = row.subject, str(about["stage"]), str(about.get("view", OWN)), about["seed"]
+            groups.setdefault(key, []).append(row)
+    for (subject, stage, view, seed), parts in groups.items():
+        n = np.array([part.details["n"] for part in parts], float)
+        each = np.array([part.value for part in parts], float)
+        about = {
+            "stage": stage,
+            "view": view,
+            "seed": seed,
+            "set": WITHIN,
+            "n": int(n.sum()),
+            "classes_measured": len(parts),
+            "neutral": 1,
+            "better": "lower",
+        }
+        yield Row(subject, COMPRESSION, float(n.sum() / (n / each).sum()), about)
+
+
+def controls(rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield the compression of a receiver who knows only the class, where a row has one."""
+    for row in rows:
+        if row.measure == COMPRESSION and row.details.get(CONTROL) is not None:
+            yield Row(
+                row.subject, COMPRESSION, row.details[CONTROL], {**row.details, "set": CONTROL}
+            )

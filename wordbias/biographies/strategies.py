@@ -1,8 +1,8 @@
-"""Debiasing strategies: what each does to the texts that a classifier is trained on.
+"""Debiasing strategies: changes to the data that a classifier is trained on.
 
 Orgad et al. (2022, §2.2, §3.1) train on the data as they are, balanced by leaving out or repeating
-biographies, or scrubbed. Whatever the model was trained on, it is tested on as many women as men of
-each occupation, and its last layer is retrained on data that nobody balanced.
+biographies, or scrubbed. Under every strategy the model is tested on as many women as men of each
+occupation, and its last layer is retrained on data that are not balanced.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ NONE, SCRUB, SCRUB_PUBLISHED, SWAP = "none", "scrub", "scrub-as-published", "swa
 SUBSAMPLE: Literal["subsample"] = "subsample"
 OVERSAMPLE: Literal["oversample"] = "oversample"
 STRATEGIES = (NONE, SUBSAMPLE, OVERSAMPLE, SCRUB, SCRUB_PUBLISHED, SWAP)
-"""What a strategy can consist of; several are joined by a plus sign."""
+"""Parts of a strategy; several are joined by a plus sign."""
 OWN, ORIGINAL = "own", "original"
 
 
 class View(NamedTuple):
-    """The texts that a trained model is measured on.
+    """Data that a trained model is measured on.
 
     Attributes
     ----------
     original_train, original_dev
-        Not balanced: what the last layer is retrained on.
+        Data that the last layer is retrained on, not balanced.
     test
-        With as many women as men in each class.
+        Test part with as many women as men in each class.
     probe
-        The whole test part.
+        Whole test part.
     """
 
     original_train: Biographies
@@ -49,19 +49,20 @@ class View(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """What a strategy makes of a split.
+    """A split after a strategy was applied.
 
     Attributes
     ----------
     strategy, seed
-        By which it was made.
+        Strategy and the seed of its draws.
     train, dev
-        What the model is trained on, and what decides on its best epoch.
+        Data that the model is trained on, and that its best epoch is chosen on.
     views
-        By name: `OWN` with the texts as the strategy writes them; and, if it rewrites texts,
-        `ORIGINAL` with the texts as they were. The paper says that the training data are scrubbed,
-        and of what the model is tested, probed and retrained on nothing: the first view asks what
-        a model does with the texts it was made for, the second what it does with those it meets.
+        Views by name: `OWN` with the texts as the strategy rewrites them; and, if it rewrites
+        texts, `ORIGINAL` with the original texts. The paper says that the training data are
+        scrubbed, and does not say what the model is tested, probed and retrained on: the first
+        view shows what a model does with texts like those it was trained on, the second what it
+        does with texts as they occur.
     """
 
     strategy: str
@@ -71,13 +72,13 @@ class Prepared:
     views: Mapping[str, View] = field(repr=False)
 
 
-def prepared(parts: Parts, strategy: str, seed: int) -> Prepared:
-    """Return what a strategy makes of a split.
+def prepare(parts: Parts, strategy: str, seed: int) -> Prepared:
+    """Apply a strategy to a split.
 
     Parameters
     ----------
     parts
-        The split.
+        Split of the data.
     strategy
         ``none``; ``subsample`` or ``oversample``: as many women as men in each class, of training
         and development part; ``scrub``: texts without gendered words, and without the names of
@@ -85,7 +86,7 @@ def prepared(parts: Parts, strategy: str, seed: int) -> Prepared:
         released expression, which leaves *husband*; ``swap``: beside each text the same with the
         other gender (counterfactual augmentation). Several joined, such as ``scrub+subsample``.
     seed
-        Of the draws.
+        Seed of the draws.
 
     Raises
     ------
@@ -98,7 +99,7 @@ def prepared(parts: Parts, strategy: str, seed: int) -> Prepared:
     own = original if rewrite is None else View(*(rewrite(part) for part in original))
     train, dev = own.original_train, own.original_dev
     if SWAP in names:
-        train, dev = augmented(train), augmented(dev)
+        train, dev = augment(train), augment(dev)
     for how in (SUBSAMPLE, OVERSAMPLE):
         if how in names:
             train, dev = (_balanced(part, how, seed) for part in (train, dev))
@@ -112,7 +113,7 @@ def check_strategy(strategy: str) -> None:
     Raises
     ------
     WordbiasError
-        With what there is.
+        With the parts that there are.
     """
     _names(strategy)
 
@@ -148,8 +149,8 @@ def _balanced(bios: Biographies, how: Literal["subsample", "oversample"], seed: 
     return bios.take(np.repeat(np.arange(len(bios)), counts))
 
 
-def scrubbed(bios: Biographies, *, as_published: bool = False) -> Biographies:
-    """Return the same people; texts without gendered words and, if known, their own names."""
+def scrub_texts(bios: Biographies, *, as_published: bool = False) -> Biographies:
+    """Remove gendered words and, if known, the names of the person from every text."""
     columns = () if bios.names is None else ("name",)
     scrubber = Scrubber(gendered_words(as_published), columns=columns, as_published=as_published)
     names = bios.names or ("",) * len(bios)
@@ -157,16 +158,16 @@ def scrubbed(bios: Biographies, *, as_published: bool = False) -> Biographies:
     return bios.with_texts(scrubber(text, {"name": name})[0] for text, name in pairs)
 
 
-def augmented(bios: Biographies) -> Biographies:
-    """Return everyone, and after them everyone with the other gender in text and label."""
+def augment(bios: Biographies) -> Biographies:
+    """Append every person once more, with the other gender in text and label."""
     swapper = Swapper.built_in()
-    other = replace(bios, texts=tuple(swapper(text)[0] for text in bios.texts))
+    swapped = (swapper(text)[0] for text in bios.texts)
     both = bios.take(np.tile(np.arange(len(bios)), 2))
     genders = np.concatenate([bios.genders, 1 - bios.genders])
-    return replace(both, texts=(*bios.texts, *other.texts), genders=genders)
+    return replace(both, texts=(*bios.texts, *swapped), genders=genders)
 
 
 _REWRITING: Mapping[str, Callable[[Biographies], Biographies]] = {
-    SCRUB: scrubbed,
-    SCRUB_PUBLISHED: partial(scrubbed, as_published=True),
+    SCRUB: scrub_texts,
+    SCRUB_PUBLISHED: partial(scrub_texts, as_published=True),
 }

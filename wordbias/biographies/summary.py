@@ -1,24 +1,4 @@
-"""What the runs found: means and spreads over seeds, tests against doing nothing, associations.
-
-Paired test over seeds of whether a strategy differs from no debiasing.
-
-Orgad et al. (2022) put stars at p < .05 and do not name their test. Here it is the exact sign-flip
-permutation test of the mean difference (Fisher 1935): a seed decides the split, the head and the
-order of training alike for every strategy, so that runs of one seed are pairs; if the strategy
-makes no difference, each pair's difference is as likely to have the other sign.
-
-How far intrinsic bias goes with extrinsic bias: squared correlations (Orgad et al. 2022, §4.3).
-
-Table 2 of the paper is of squared Pearson correlations over all runs, a point for each strategy and
-seed. Runs of one strategy are alike, so that what it shows is mostly how the strategies differ, and
-p, which takes every run for a draw of its own, is too small; the same within each strategy shows
-what seeds do. The paper keeps only the CEAT effects with p < .05; as p of CEAT falls with the
-number of its draws, all are kept here.
-
-What the figures say to the question whether compression predicts what retraining restores.
-
-Everything here is computed from the runs; no sentence says more than its figures.
-"""
+"""Summary of the occupation experiment: means over seeds, tests, associations and conclusions."""
 
 from __future__ import annotations
 
@@ -48,146 +28,30 @@ from wordbias.biographies.results import (
     Spread,
 )
 from wordbias.biographies.strategies import ORIGINAL, OWN
-from wordbias.outcomes.measure import SUM
+from wordbias.comparison import LEAST, correlation
+from wordbias.outcomes.fairness import SUM
 from wordbias.results import Row
-from wordbias.rows import LEAST, correlation
 from wordbias.statistics import holm, sign_flip_p
 
 FEWEST = 6
-"""Pairs from which on p can be below .05: with n it is at least 2/2ⁿ."""
+"""Smallest number of pairs whose p can be below .05: with n pairs it is at least 2/2ⁿ."""
 LEVEL = 0.05
 NAME = "sign-flip permutation test of the mean difference over paired seeds, two-sided"
-
-
-class PairedTest(NamedTuple):
-    """A test: its p, None if it was not made, for a `reason`; and the number of pairs."""
-
-    p: float | None
-    n: int
-    reason: str = ""
-
-    @property
-    def is_significant(self) -> bool:
-        """Whether p is below .05."""
-        return self.p is not None and self.p < LEVEL
-
-
-def compared(values: ArrayLike, base: ArrayLike) -> PairedTest:
-    """Test one strategy's values against those of another, seed by seed.
-
-    Parameters
-    ----------
-    values, base
-        One for each seed, shape ``(seeds,)``, nan where a seed has none.
-    """
-    differences = np.asarray(values, np.float64) - np.asarray(base, np.float64)
-    d = differences[np.isfinite(differences)]
-    if len(d) < FEWEST:
-        return PairedTest(None, len(d), too_few(len(d)))
-    return PairedTest(sign_flip_p(d), len(d))
-
-
-def too_few(n: int) -> str:
-    """Say why so many pairs are not tested."""
-    if n == 0:
-        return "no seed has both"
-    least = f"{min(1.0, 2 / 2**n):.3g}"
-    return f"the smallest p that {n} {'pair' if n == 1 else 'pairs'} of seeds can have is {least}"
-
-
-def with_holm(tests: Sequence[PairedTest]) -> list[PairedTest]:
-    """Correct for the number of tests that were made; see `wordbias.statistics.holm`."""
-    made = [(i, test.p) for i, test in enumerate(tests) if test.p is not None]
-    corrected = list(tests)
-    for (i, _), p in zip(made, holm([p for _, p in made]).tolist(), strict=True):
-        corrected[i] = tests[i]._replace(p=p)
-    return corrected
-
-
 INTRINSIC = (COMPRESSED, COMPRESSED_WITHIN, CEAT)
 STAGES = (BEFORE, AFTER, RESTORED)
-
-
-@dataclass(frozen=True)
-class Association:
-    """Pearson's correlation of an intrinsic and an extrinsic measure over runs.
-
-    Attributes
-    ----------
-    x, y
-        Intrinsic, extrinsic.
-    stage
-        Of `y`: before or after retraining, or the difference that it made.
-    strategy
-        Whose runs; empty for those of all.
-    r, p
-        None where undefined, for a `reason`.
-    n
-        Runs that have both.
-    """
-
-    x: Metric
-    y: Metric
-    stage: str
-    strategy: str
-    r: float | None
-    p: float | None
-    n: int
-    reason: str = ""
-
-    @property
-    def r2(self) -> float | None:
-        """The squared correlation."""
-        return None if self.r is None else self.r**2
-
-
-def associated(
-    runs: Runs,
-    x: Metric,
-    y: Metric,
-    stage: str,
-    strategies: Sequence[str] | None = None,
-    view: str = OWN,
-) -> Association:
-    """Correlate two measures over the runs of some strategies, by default all."""
-    named_x, named_y = (
-        (metric.title, runs.every(metric, at, strategies, view))
-        for metric, at in ((x, REPRESENTATION), (y, stage))
-    )
-    found = correlation(named_x, named_y, "pearson")
-    reason = ""
-    if found.r is None and found.n < LEAST:
-        runs_have = "1 run has" if found.n == 1 else f"{found.n} runs have"
-        reason = f"{runs_have} both, needed are {LEAST}"
-    elif found.r is None:
-        reason = f"{found.reason.partition(' is constant')[0]} is the same in all {found.n} runs"
-    name = strategies[0] if strategies and len(strategies) == 1 else ""
-    return Association(x, y, stage, name, found.r, found.p, found.n, reason)
-
-
-def associations(runs: Runs, view: str = OWN) -> Iterator[Association]:
-    """Yield every association: over all runs, then within each strategy.
-
-    What retraining restored is over the runs of strategies that took something away: the others
-    have nothing to restore.
-    """
-    for strategies in ((), *((name,) for name in runs.strategies)):
-        for x in INTRINSIC:
-            for y in GAPS:
-                for stage in STAGES:
-                    every = runs.debiased() if stage == RESTORED else None
-                    yield replace(
-                        associated(runs, x, y, stage, strategies or every, view),
-                        strategy=strategies[0] if strategies else "",
-                    )
-
-
 OF_VECTORS = (COMPRESSED, COMPRESSED_AS_PUBLISHED, COMPRESSED_WITHIN, PROBED, CEAT)
 OF_PREDICTIONS = (ACCURATE, *GAPS)
 R_SQUARED = "r-squared"
 ALL_RUNS = "all runs"
 _STAGES = {REPRESENTATION: OF_VECTORS, BEFORE: OF_PREDICTIONS, AFTER: OF_PREDICTIONS}
 _KEPT = ("neutral", "better", "shares_from", "classes_measured")
+SUMS = tuple(metric for metric in GAPS if metric.set == SUM)
+"""Gaps that can be reduced and restored by a share."""
+MAIN = GAPS[1]
+_FEWEST = 3  # strategies whose order says anything
+
+
+Key = tuple[Metric, str, str, str]
 
 
 @dataclass(frozen=True)
@@ -197,13 +61,13 @@ class Cell:
     Attributes
     ----------
     metric, strategy, stage, view
-        What of.
+        Key of the cell.
     spread
-        Over seeds.
+        Mean and standard deviation over seeds.
     test
-        Against the strategy that does nothing, if there is a point.
+        Test against the strategy without debiasing, if it makes sense.
     reason
-        Why it is undefined.
+        Reason why the value is undefined.
     """
 
     metric: Metric
@@ -215,23 +79,20 @@ class Cell:
     reason: str = ""
 
 
-Key = tuple[Metric, str, str, str]
-
-
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """What the runs found.
+    """Summary of all runs.
 
     Attributes
     ----------
     runs
-        Their values.
+        Values of the runs.
     cells
-        By metric, strategy, stage and view.
+        Cells by metric, strategy, stage and view.
     associations
-        Of the texts as each strategy writes them.
+        Associations on the texts as each strategy rewrites them.
     is_corrected
-        Whether tests are corrected for their number.
+        True if tests are corrected for their number.
     """
 
     runs: Runs
@@ -246,7 +107,7 @@ class Summary:
         Parameters
         ----------
         rows
-            Those without a seed and a stage are left out.
+            Rows of jobs; those without a seed and a stage are left out.
         correct
             Correct p by Holm's method, for the number of tests of one stage and view.
         """
@@ -254,8 +115,8 @@ class Summary:
         cells: dict[Key, Cell] = {}
         for stage, metrics in _STAGES.items():
             for view in (OWN, ORIGINAL):
-                found = list(_cells(runs, metrics, stage, view))
-                cells.update(_tested(runs, found, correct=correct))
+                for cell in _cells(runs, metrics, stage, view, correct=correct):
+                    cells[cell.metric, cell.strategy, stage, view] = cell
         return cls(runs, cells, tuple(associations(runs)), correct)
 
     def cell(self, metric: Metric, strategy: str, stage: str, view: str = OWN) -> Cell:
@@ -272,7 +133,7 @@ class Summary:
         )
 
     def rows(self) -> list[Row]:
-        """Return everything as rows for machines; they have `seeds` where those of jobs a seed."""
+        """Return cells and associations as rows, with `seeds` in place of a seed."""
         means = [self._row(cell) for cell in self.cells.values()]
         return [*means, *(self._association_row(one) for one in self.associations)]
 
@@ -318,81 +179,181 @@ class Summary:
         return Row(one.strategy or ALL_RUNS, R_SQUARED, one.r2, details)
 
 
-def summary_rows(rows: Sequence[Row], *, correct: bool = False) -> list[Row]:
-    """Return means, tests and associations as rows; see `Summary`."""
-    return Summary.of(rows, correct=correct).rows()
-
-
-def _cells(runs: Runs, metrics: Sequence[Metric], stage: str, view: str) -> Iterator[Cell]:
+def _cells(
+    runs: Runs, metrics: Sequence[Metric], stage: str, view: str, *, correct: bool
+) -> list[Cell]:
+    """Return the cells of one stage and view, with tests against no debiasing."""
     subjects = runs.rewritten() if view == ORIGINAL else runs.strategies
     baselines = runs.baselines if stage == REPRESENTATION and view == OWN else ()
+    base = runs.base()
+    cells = []
     for metric in metrics:
         for name in (*baselines, *subjects):
-            if runs.details(metric, name, stage, view):
-                found = runs.spread(metric, name, stage, view)
-                reason = runs.reason(metric, name, stage, view)
-                yield Cell(metric, name, stage, view, found, None, reason)
+            if not runs.details(metric, name, stage, view):
+                continue
+            found = runs.spread(metric, name, stage, view)
+            test = None
+            if base is not None and name not in (base, *runs.baselines) and found.n:
+                values = runs.column(metric, name, stage, view)
+                test = paired_test(values, runs.column(metric, base, stage))
+            reason = runs.reason(metric, name, stage, view)
+            cells.append(Cell(metric, name, stage, view, found, test, reason))
+    if correct:
+        tests = {i: cell.test for i, cell in enumerate(cells) if cell.test is not None}
+        for i, test in zip(tests, with_holm(list(tests.values())), strict=True):
+            cells[i] = replace(cells[i], test=test)
+    return cells
 
 
-def _tested(runs: Runs, cells: Sequence[Cell], *, correct: bool) -> dict[Key, Cell]:
-    """Test every strategy against doing nothing, on the texts that this was measured on."""
-    tests = [_test(runs, cell) for cell in cells]
-    made = [test for test in tests if test is not None]
-    corrected = iter(with_holm(made) if correct else made)
-    return {
-        (cell.metric, cell.strategy, cell.stage, cell.view): replace(
-            cell, test=None if test is None else next(corrected)
-        )
-        for cell, test in zip(cells, tests, strict=True)
-    }
+# paired tests over seeds
 
 
-def _test(runs: Runs, cell: Cell) -> PairedTest | None:
-    base = runs.base()
-    if base is None or cell.strategy in (base, *runs.baselines) or not cell.spread.n:
-        return None
-    values = runs.column(cell.metric, cell.strategy, cell.stage, cell.view)
-    return compared(values, runs.column(cell.metric, base, cell.stage))
+class PairedTest(NamedTuple):
+    """Paired test: its p, None with a `reason` if it was not made, and the number of pairs."""
+
+    p: float | None
+    n: int
+    reason: str = ""
+
+    @property
+    def is_significant(self) -> bool:
+        """True if p is below .05."""
+        return self.p is not None and self.p < LEVEL
 
 
-SUMS = tuple(metric for metric in GAPS if metric.set == SUM)
-"""Gaps of which it makes sense to say that so much was taken off and brought back."""
-MAIN = GAPS[1]
-_FEWEST = 3  # strategies whose order says anything
+def paired_test(values: ArrayLike, base: ArrayLike) -> PairedTest:
+    """Test whether a strategy differs from another over seeds.
+
+    Orgad et al. (2022) put stars at p < .05 and do not name their test. Here it is the exact
+    sign-flip permutation test of the mean difference (Fisher 1935): a seed decides the split, the
+    head and the order of training alike for every strategy, so that runs of one seed are pairs; if
+    the strategy makes no difference, each pair's difference is as likely to have the other sign.
+
+    Parameters
+    ----------
+    values, base
+        Values of the seeds, shape ``(seeds,)``, nan if a seed has none.
+    """
+    differences = np.asarray(values, np.float64) - np.asarray(base, np.float64)
+    d = differences[np.isfinite(differences)]
+    if len(d) < FEWEST:
+        return PairedTest(None, len(d), too_few(len(d)))
+    return PairedTest(sign_flip_p(d), len(d))
 
 
-def reading(found: Summary) -> list[str]:
-    """Return sentences on what the runs found; fewer where less can be said."""
+def too_few(n: int) -> str:
+    """Return why so few pairs are not tested."""
+    if n == 0:
+        return "no seed has both"
+    least = f"{min(1.0, 2 / 2**n):.3g}"
+    return f"the smallest p that {n} {'pair' if n == 1 else 'pairs'} of seeds can have is {least}"
+
+
+def with_holm(tests: Sequence[PairedTest]) -> list[PairedTest]:
+    """Correct the tests that were made for their number; see `wordbias.statistics.holm`."""
+    made = [(i, test.p) for i, test in enumerate(tests) if test.p is not None]
+    corrected = list(tests)
+    for (i, _), p in zip(made, holm([p for _, p in made]).tolist(), strict=True):
+        corrected[i] = tests[i]._replace(p=p)
+    return corrected
+
+
+# associations of intrinsic and extrinsic bias
+
+
+@dataclass(frozen=True)
+class Association:
+    """Pearson's correlation of an intrinsic and an extrinsic measure over runs.
+
+    Attributes
+    ----------
+    x, y
+        Intrinsic and extrinsic measure.
+    stage
+        Stage of `y`: before or after retraining, or the difference.
+    strategy
+        Strategy of the runs; empty for all strategies.
+    r, p
+        Correlation and its p; None with a `reason` if undefined.
+    n
+        Number of runs that have both.
+    """
+
+    x: Metric
+    y: Metric
+    stage: str
+    strategy: str
+    r: float | None
+    p: float | None
+    n: int
+    reason: str = ""
+
+    @property
+    def r2(self) -> float | None:
+        """Squared correlation."""
+        return None if self.r is None else self.r**2
+
+
+def associate(
+    runs: Runs,
+    x: Metric,
+    y: Metric,
+    stage: str,
+    strategies: Sequence[str] | None = None,
+    view: str = OWN,
+) -> Association:
+    """Correlate two measures over the runs of some strategies, by default all."""
+    named_x, named_y = (
+        (metric.title, runs.every(metric, at, strategies, view))
+        for metric, at in ((x, REPRESENTATION), (y, stage))
+    )
+    found = correlation(named_x, named_y, "pearson")
+    reason = ""
+    if found.r is None and found.n < LEAST:
+        runs_have = "1 run has" if found.n == 1 else f"{found.n} runs have"
+        reason = f"{runs_have} both, needed are {LEAST}"
+    elif found.r is None:
+        reason = f"{found.reason.partition(' is constant')[0]} is the same in all {found.n} runs"
+    name = strategies[0] if strategies and len(strategies) == 1 else ""
+    return Association(x, y, stage, name, found.r, found.p, found.n, reason)
+
+
+def associations(runs: Runs, view: str = OWN) -> Iterator[Association]:
+    """Yield every association: over all runs, then within each strategy.
+
+    Table 2 of Orgad et al. (2022, §4.3) is of squared Pearson correlations over all runs, a point
+    for each strategy and seed. Runs of one strategy are similar, so that it mostly shows how the
+    strategies differ, and p, which takes every run for a draw of its own, is too small; the same
+    within each strategy shows the effect of seeds. The paper keeps only the CEAT effects with
+    p < .05; as p of CEAT falls with the number of its draws, all are kept here. The change by
+    retraining is taken over the runs of strategies that debias: the others have nothing to restore.
+    """
+    for strategies in ((), *((name,) for name in runs.strategies)):
+        for x in INTRINSIC:
+            for y in GAPS:
+                for stage in STAGES:
+                    every = runs.debiased() if stage == RESTORED else None
+                    yield replace(
+                        associate(runs, x, y, stage, strategies or every, view),
+                        strategy=strategies[0] if strategies else "",
+                    )
+
+
+# sentences
+
+
+def conclusions(found: Summary) -> list[str]:
+    """Return sentences about the results, computed from the figures only."""
     return [
-        *_order(found),
-        *_brought_back(found),
-        *_as_they_were(found),
-        *_rising(found),
-        *_predicted(found),
+        *_compression_order(found),
+        *_restored(found),
+        *_on_original_texts(found),
+        *_r2_after_retraining(found),
+        *_prediction(found),
     ]
 
 
-def restored_share(found: Summary, metric: Metric, strategy: str) -> float | None:
-    """Return which part of the gap that a strategy took off is back after retraining.
-
-    0 where retraining changes nothing, 1 where the gap is again what doing nothing has as trained;
-    None where the strategy did not lower the gap.
-    """
-    base = found.runs.base()
-    if base is None or strategy == base:
-        return None
-    at = {
-        (name, stage): found.cell(metric, name, stage).spread.mean
-        for name in (base, strategy)
-        for stage in (BEFORE, AFTER)
-    }
-    none, before, after = at[base, BEFORE], at[strategy, BEFORE], at[strategy, AFTER]
-    if none is None or before is None or after is None or none <= before:
-        return None
-    return (after - before) / (none - before)
-
-
-def _order(found: Summary) -> Iterator[str]:
+def _compression_order(found: Summary) -> Iterator[str]:
     means = _means(found, COMPRESSED, REPRESENTATION)
     if len(means) > 1:
         ordered = sorted(means, key=lambda name: means[name])
@@ -406,7 +367,7 @@ def _means(found: Summary, metric: Metric, stage: str) -> dict[str, float]:
     return {name: cell.mean for name, cell in cells.items() if cell.mean is not None}
 
 
-def _brought_back(found: Summary) -> Iterator[str]:
+def _restored(found: Summary) -> Iterator[str]:
     shares = {name: restored_share(found, MAIN, name) for name in found.runs.strategies}
     parts = []
     for name, share in shares.items():
@@ -423,8 +384,32 @@ def _brought_back(found: Summary) -> Iterator[str]:
         )
 
 
-def _as_they_were(found: Summary) -> Iterator[str]:
-    """Say what models of rewritten texts do with the texts as they were."""
+def restored_share(found: Summary, metric: Metric, strategy: str) -> float | None:
+    """Return the share of a gap's reduction by a strategy that retraining undoes.
+
+    0 if retraining changes nothing, 1 if the gap is again that of no debiasing as trained; None if
+    the strategy did not lower the gap.
+    """
+    base = found.runs.base()
+    if base is None or strategy == base:
+        return None
+    at = {
+        (name, stage): found.cell(metric, name, stage).spread.mean
+        for name in (base, strategy)
+        for stage in (BEFORE, AFTER)
+    }
+    none, before, after = at[base, BEFORE], at[strategy, BEFORE], at[strategy, AFTER]
+    if none is None or before is None or after is None or none <= before:
+        return None
+    return (after - before) / (none - before)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %".replace("-", "−")
+
+
+def _on_original_texts(found: Summary) -> Iterator[str]:
+    """Report the gaps of models of rewritten texts on the original texts."""
     for name in found.runs.rewritten():
         before, after = (
             found.cell(MAIN, name, stage, ORIGINAL).spread.mean for stage in (BEFORE, AFTER)
@@ -436,11 +421,7 @@ def _as_they_were(found: Summary) -> Iterator[str]:
             )
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %".replace("-", "−")
-
-
-def _rising(found: Summary) -> Iterator[str]:
+def _r2_after_retraining(found: Summary) -> Iterator[str]:
     pairs = [
         [found.association(COMPRESSED, metric, stage).r2 for stage in (BEFORE, AFTER)]
         for metric in GAPS
@@ -455,7 +436,7 @@ def _rising(found: Summary) -> Iterator[str]:
         )
 
 
-def _predicted(found: Summary) -> Iterator[str]:
+def _prediction(found: Summary) -> Iterator[str]:
     made = [found.association(COMPRESSED, metric, RESTORED) for metric in SUMS]
     defined = [one for one in made if one.r is not None and one.p is not None]
     if not defined:
@@ -475,7 +456,7 @@ def _predicted(found: Summary) -> Iterator[str]:
 
 
 def _answer(clear: int, against: int, defined: int) -> str:
-    """Say for how many of the sums more compression goes with more that comes back."""
+    """Say for how many of the sums more compression goes with more restored bias."""
     if clear == defined:
         return f"Yes, for all {defined} sums (r > 0, p < .05)"
     parts = [f"for {clear} of {defined} sums (r > 0, p < .05)"] if clear else []
@@ -489,7 +470,7 @@ def _said(one: Association) -> str:
 
 
 def _agreement(found: Summary) -> str:
-    """Say whether the strategies are in one order, which is what the runs' p does not ask."""
+    """Say whether strategies have the same order in both, which p over runs does not test."""
     compression = _means(found, COMPRESSED, REPRESENTATION)
     restored = _means(found, MAIN, RESTORED)
     names = [name for name in found.runs.debiased() if name in compression and name in restored]
@@ -508,7 +489,7 @@ def _agreement(found: Summary) -> str:
 
 
 def _concordant(x: Sequence[float], y: Sequence[float]) -> tuple[int, int]:
-    """Return how many pairs differ alike in both values, and how many differ in both."""
+    """Return the number of pairs that differ alike in both values, and that differ in both."""
     products = [
         (a - b) * (c - d)
         for (a, c), (b, d) in combinations(zip(x, y, strict=True), 2)

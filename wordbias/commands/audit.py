@@ -35,7 +35,7 @@ command: click.Command = shell(
     extra=[
         page_format(
             FORMATS,
-            "A page, the same without pictures, or rows.  [default: as -o is named; html]",
+            "Format: a page, the same without pictures, or rows.  [default: by -o's suffix; html]",
         )
     ],
 )

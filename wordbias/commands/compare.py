@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from wordbias.commands.shell import argument, option, shell
+from wordbias.comparison import METHODS
 from wordbias.functions.compare import compare
-from wordbias.rows import METHODS
 
 command: click.Command = shell(
     compare,

@@ -29,11 +29,11 @@ command: click.Command = shell(
     option("epochs", type=COUNT),
     option("drop_last", is_flag=True),
     option("as_published", is_flag=True),
-    listed=f"""METHODS, and what they do:
+    listed=f"""METHODS:
 {_METHODS}
 
-hard and multi-hard keep specific words and those of all pairs or sets, listed as specific or not;
-hard --as-published keeps the listed ones alone, as spelled.""",
+hard and multi-hard do not neutralise specific words, nor the words of pairs or sets, even if those
+are not listed as specific; hard --as-published exempts only the listed words, as spelled.""",
     examples="""
         wordbias debias hard --measure --only midb,direct-bias
         wordbias debias hard,misp glove.txt -o debiased.txt

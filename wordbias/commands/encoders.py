@@ -15,7 +15,7 @@ COMPUTING = (
     option("precision", type=click.Choice(PRECISIONS)),
     option("random_init", type=SEED, metavar="SEED"),
 )
-"""How an encoder computes: None where nothing is typed."""
+"""Options for the computation of an encoder; None if not given."""
 
 FITTING = (
     option("pairs", metavar="FILE"),
@@ -23,16 +23,16 @@ FITTING = (
     option("sent_debias", metavar="TEXT"),
     option("limit", type=click.IntRange(2)),
 )
-"""From what subspaces are fitted."""
+"""Options for the data on which subspaces are fitted."""
 
 EXTREMES = (
     option("share", type=FiniteRange(0, 1, min_open=True)),
     option("rounding", type=click.Choice(ROUNDINGS)),
 )
-"""Which triples are the most extreme."""
+"""Options for the choice of the most extreme triples."""
 
 ADAPTER = (
     option("adapter", metavar="FILE"),
     option("setting", metavar="NAME", multiple=True),
 )
-"""What is removed while a model is measured."""
+"""Options for the adapter that is applied while a model is measured."""

@@ -6,7 +6,7 @@ import click
 
 from wordbias.commands.shell import argument, option, shell
 from wordbias.commands.types import COUNT, FiniteRange
-from wordbias.contextual.fine_tuning.pairs import TASKS
+from wordbias.contextual.labelled_pairs import TASKS
 from wordbias.functions.fine_tune import fine_tune, tells
 from wordbias.nli.recipes import PRECISIONS
 

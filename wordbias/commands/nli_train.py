@@ -26,8 +26,8 @@ command: click.Command = shell(
 Recipes:
   published  100 epochs of Adagrad, rate .025, decay 1e-5, dropout .2 (Dawkins 2021), batches
              of 32
-  fast       up to 30 epochs of Adam, rate .001, dropout .2, batches of 128, stopped after 4
-             without a better one
+  fast       up to 30 epochs of Adam, rate .001, dropout .2, batches of 128, early stopping
+             after 4 without improvement
 """,
     examples="""
         wordbias nli-train --train snli_train.jsonl --dev snli_dev.jsonl --recipe fast -o m.st

@@ -1,4 +1,4 @@
-"""Options that every command has, and how a report is printed."""
+"""Options of every command, and printing of reports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from wordbias.commands.types import SIZE
 from wordbias.devices import set_threads
-from wordbias.errors import seen, shortened
+from wordbias.errors import printable, shortened
 from wordbias.progress import set_quiet
 from wordbias.rendering import paragraph, terminal_width
 from wordbias.results import FORMATS, Report
@@ -29,14 +29,14 @@ def _quiet(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
 
 
 def process_options() -> list[click.Parameter]:
-    """Return the options that every command has, behind its own."""
+    """Return the options that every command has after its own."""
     return [
         click.Option(
             ["--threads"],
             type=click.IntRange(1),
             callback=_threads,
             expose_value=False,
-            help="Threads to use.  [default: what the machine allows]",
+            help="Number of threads.  [default: what the machine allows]",
         ),
         click.Option(
             ["--longest-line"],
@@ -49,7 +49,7 @@ def process_options() -> list[click.Parameter]:
             ["-q", "--quiet"],
             is_flag=True,
             callback=_quiet,
-            help="No progress and no notes on stderr.",
+            help="Show no progress and no notes on stderr.",
         ),
         click.Option(["--debug"], is_flag=True, expose_value=False, help="Show tracebacks."),
     ]
@@ -62,7 +62,7 @@ def format_option() -> click.Option:
         type=click.Choice(FORMATS),
         default="table",
         show_default=True,
-        help="How to print the result.",
+        help="Output format.",
     )
 
 
@@ -75,8 +75,8 @@ def show(report: Report, to: str, *, quiet: bool = True) -> None:
 
 
 def note(text: str, quiet: bool) -> None:
-    """Say one line on stderr, which on a terminal is broken between words."""
+    """Print one line on stderr, wrapped on a terminal."""
     if not quiet:
-        said = [f"note: {shortened(seen(text))}"]
+        said = [f"note: {shortened(printable(text))}"]
         said = paragraph(said, terminal_width()) if sys.stderr.isatty() else said
         click.echo("\n".join(said), err=True)

@@ -20,7 +20,7 @@ def page_format(formats: Sequence[str], help: str) -> click.Option:
 
 
 def unless_printed(name: str) -> Callable[[], str | None]:
-    """Return what gives a page its name where it was given none; other formats go to stdout."""
+    """Return a function that gives the default name of a page; other formats go to stdout."""
 
     def default() -> str | None:
         to = click.get_current_context().params.get("to")
@@ -30,7 +30,7 @@ def unless_printed(name: str) -> Callable[[], str | None]:
 
 
 def show_page(made: object, to: str, quiet: bool) -> None:
-    """Say what is in a page that was written, or print it."""
+    """Print a summary of a page that was written, or the page itself."""
     assert isinstance(made, Page)
     target = click.get_current_context().params["output"]
     if target is None:
@@ -41,7 +41,7 @@ def show_page(made: object, to: str, quiet: bool) -> None:
 
 
 def show_page_and_notes(made: object, to: str, quiet: bool) -> None:
-    """Do so, and say what was noticed while it was measured."""
+    """Print the same, and the notes of the measurement."""
     show_page(made, to, quiet)
     for said in made.notes if isinstance(made, Page) else ():
         note(said, quiet)
@@ -65,7 +65,8 @@ command: click.Command = shell(
     shown=show_page,
     extra=[
         page_format(
-            FORMATS, "A page, or the same without pictures.  [default: as -o is named; html]"
+            FORMATS,
+            "Format: a page, or the same without pictures.  [default: by -o's suffix; html]",
         )
     ],
 )

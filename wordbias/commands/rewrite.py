@@ -28,8 +28,7 @@ command: click.Command = shell(
     option("spans", type=NAMES, metavar="COLUMNS"),
     option("spacy", metavar="MODEL"),
     option("entities", type=NAMES, metavar="LABELS"),
-    listed="METHODS, and what they do:\n"
-    + "\n".join(f"  {name:12} {summary}" for name, summary in METHODS.items()),
+    listed="METHODS:\n" + "\n".join(f"  {name:12} {summary}" for name, summary in METHODS.items()),
     examples="""
         wordbias rewrite scrub bios.tsv.gz -o scrubbed.tsv.gz --names-column first,last
         wordbias rewrite oversample bios.tsv -o over.tsv --label profession --group gender

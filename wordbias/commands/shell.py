@@ -1,9 +1,9 @@
 """A command made of a public function: its parameters are the options, its docstring the help.
 
-A function says each thing once. Names, order and defaults of the options come from its signature;
-their help from the section Parameters of its docstring, in which a parameter between double
-backquotes is written as the command line spells it; the text above that section is the help of the
-command. What is left to say here is what click needs beyond that: types, metavars, examples.
+Nothing is written twice. Names, order and defaults of the options come from the function's
+signature; their help from the section Parameters of its docstring, in which a parameter between
+double backquotes is written as the command line spells it; the text above that section is the help
+of the command. A command only adds what click needs beyond that: types, metavars, examples.
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ class Attributes(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Declared:
-    """How one parameter of a function is typed.
+    """The option or argument for one parameter of a function.
 
     Attributes
     ----------
     name
-        Of the parameter.
+        Name of the parameter.
     spelled
-        Names of the option, where they are not its name with dashes; none is an argument.
+        Names of the option, if they are not its name with dashes; None for an argument.
     many
-        An argument that takes any number of values.
+        Whether an argument takes any number of values.
     attributes
-        Of `click.Option`.
+        Attributes of `click.Option`.
     """
 
     name: str
@@ -73,21 +73,21 @@ class Declared:
 
 @runtime_checkable
 class Made(Protocol):
-    """What a function made, with the report of it."""
+    """An object with a report, as functions return it."""
 
     @property
     def report(self) -> Report:
-        """Return what to show."""
+        """Return the report to show."""
 
 
 Shown = Callable[[object, str, bool], None]
-"""Shows what a function returned: that, the format, whether quiet."""
+"""Function that shows a result: takes the result, the format, whether quiet."""
 
 
 def argument(
     name: str, *, many: bool = False, required: bool = False, metavar: str | None = None
 ) -> Declared:
-    """Type a parameter without an option's name, in the order of the declarations."""
+    """Declare a parameter as an argument, in the order of the declarations."""
     attributes = Attributes(required=required)
     if metavar is not None:
         attributes["metavar"] = metavar
@@ -95,7 +95,7 @@ def argument(
 
 
 def option(name: str, *spelled: str, **attributes: Unpack[Attributes]) -> Declared:
-    """Type a parameter as an option whose names, type or metavar its function does not tell."""
+    """Declare a parameter as an option with names, type or metavar that its function lacks."""
     return Declared(name, spelled or _named(name), attributes=attributes)
 
 
@@ -131,38 +131,36 @@ def shell(
     Parameters
     ----------
     function
-        Marked by `wordbias.calls.public`.
+        Function marked by `wordbias.calls.public`.
     declared
-        What its signature does not tell; `_shared` knows those that many commands have.
+        Options and arguments whose signature is not enough; `_shared` has those of many commands.
     examples
-        What one would type, a line each.
+        Example calls, one per line.
     listed
-        What stands before the examples, such as the methods.
+        Text before the examples, such as the methods.
     first
-        Parameters whose options stand before those that the signature has before them.
+        Parameters whose options come first.
     shown
-        Shows what the function returned: what it made, the format, whether quiet. By default its
-        report is printed, and its notes on stderr. A command with its own has no ``--format``,
-        unless its function has that parameter, or `extra` has it.
+        Function that shows the result. By default the report is printed, and its notes on stderr.
+        With `shown` the command has no ``--format``, unless its function or `extra` has it.
     notes
-        Whether the notes of its report are said on stderr; without, its function says by itself
-        what is to be said there.
+        Whether the notes of its report are printed on stderr; if not, its function prints them.
     tells
-        Whether this process prints what was found; by default it does.
+        Function that says whether this process prints the result; by default it does.
     extra
-        Options of the shell alone, behind those of the function. One that is kept as ``to`` is the
-        format, which the function sees as that of its call.
+        Further options of the command line only, after those of the function. One named ``to`` is
+        the format of the function's call.
 
     Raises
     ------
     TypeError
-        If a declared parameter is none of the function's, or one of them is not documented.
+        If a declared parameter is not one of the function's, or one of those is not documented.
     """
     parameters = inspect.signature(function).parameters
     known = _shared() | {one.name: one for one in declared}
     unknown = [one.name for one in declared if one.name not in parameters]
-    text, told = _docstring(function)
-    lacking = [name for name in parameters if name not in told]
+    text, documented = _docstring(function)
+    lacking = [name for name in parameters if name not in documented]
     if unknown or lacking:
         raise TypeError(f"{function.__name__}: not its parameters {unknown}, no help {lacking}")
     arguments = [one.name for one in declared if one.spelled is None]
@@ -172,7 +170,7 @@ def shell(
     }
     made: list[click.Parameter] = [_argument(known[name]) for name in arguments]
     made += [
-        _option(one, known.get(name, option(name)), _spelled(told[name], spelled))
+        _option(one, known.get(name, option(name)), _spelled(documented[name], spelled))
         for name, one in {name: parameters[name] for name in (*first, *parameters)}.items()
         if name not in arguments
     ]
@@ -231,7 +229,7 @@ def _run(
 
 
 def _called(function: Callable[P, object], given: dict[str, object]) -> object:
-    """Call a function by name, but for the values of ``*rows``."""
+    """Call a function with keyword arguments, except for the values of ``*rows``."""
     parameters = inspect.signature(function).parameters.values()
     several = [given.pop(one.name) for one in parameters if one.kind is one.VAR_POSITIONAL]
     values = [value for found in several if isinstance(found, tuple) for value in found]
@@ -249,18 +247,18 @@ def _argument(one: Declared) -> click.Argument:
 
 
 def _metavar(one: Declared) -> str:
-    """Return what an argument is called in the help."""
+    """Return the name of an argument in the help."""
     return one.attributes.get("metavar", one.name.upper()).strip("[].")
 
 
 def _first(name: str, one: Declared | None) -> str:
-    """Return the name of an option in messages: its first one behind two dashes."""
+    """Return the name of an option in messages: its first one with two dashes."""
     names = one.spelled if one is not None and one.spelled else _named(name)
     return next(text.split("/")[0] for text in names if text.startswith("--"))
 
 
 def _option(parameter: inspect.Parameter, one: Declared, help: str) -> click.Option:
-    """Make the option of a parameter; its type follows from its annotation where it is simple."""
+    """Make the option of a parameter, with the type of its annotation if that is simple."""
     names, default = list(one.spelled or ()), parameter.default
     annotation = str(parameter.annotation).removesuffix(" | None")
     attributes = one.attributes.copy()
@@ -277,7 +275,7 @@ def _option(parameter: inspect.Parameter, one: Declared, help: str) -> click.Opt
         default = ",".join(map(str, default)) or None
     if default is not None and default is not False:
         attributes.setdefault("show_default", True)
-    if not attributes.get("required"):  # of a required one None would be a value
+    if not attributes.get("required"):  # for a required one None would be a value
         attributes.setdefault("default", default)
     attributes.setdefault("help", help)
     return click.Option([parameter.name, *names], **attributes)
@@ -287,15 +285,15 @@ def _docstring(function: Callable[P, object]) -> tuple[str, dict[str, str]]:
     """Return the text of a numpydoc docstring above its sections, and that of each parameter."""
     parts = _SECTION.split(inspect.cleandoc(function.__doc__ or ""))
     sections = dict(zip(parts[1::2], parts[2::2], strict=True))
-    told: dict[str, str] = {}
+    documented: dict[str, str] = {}
     names: list[str] = []
     for line in sections.get("Parameters", "").splitlines():
         if line and not line.startswith(" "):
             names = [name.strip(" *") for name in line.partition(" : ")[0].split(",")]
-            told |= dict.fromkeys(names, "")
+            documented |= dict.fromkeys(names, "")
         elif line.strip():
-            told |= {name: f"{told[name]} {line.strip()}".strip() for name in names}
-    return parts[0].strip(), told
+            documented |= {name: f"{documented[name]} {line.strip()}".strip() for name in names}
+    return parts[0].strip(), documented
 
 
 def _spelled(text: str, spelled: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Types of options: what may be typed, and what a function gets of it."""
+"""Types of options: accepted texts, and the values that functions get."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ SEED = click.IntRange(0)
 
 
 class FiniteRange(click.FloatRange):
-    """A range of numbers; click lets nan through, which is between no two."""
+    """A range of numbers without nan, which click would accept."""
 
     def convert(
         self, value: float, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the number, or refuse what is outside, infinite or none."""
+        """Return the number, or refuse one that is outside, infinite or nan."""
         found = float(super().convert(value, param, ctx))
         if not math.isfinite(found):
-            self.fail(f"{value!r} is no finite number.", param, ctx)
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
         return found
 
 
 class _Names(ParamType):
-    """Names with commas between."""
+    """Names separated by commas."""
 
     name = "text"
 
@@ -48,7 +48,7 @@ class _Names(ParamType):
 
 
 class _Seeds(ParamType):
-    """Whole numbers with commas between."""
+    """Whole numbers separated by commas."""
 
     name = "text"
 
@@ -70,7 +70,7 @@ class _Layers(ParamType):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[int, ...] | str:
-        """Split ``0,3,6``, and leave ``all`` and ``last`` as they are."""
+        """Split ``0,3,6``, and return ``all`` and ``last`` unchanged."""
         if value in ("all", "last"):
             return str(value)
         parts = [part.strip() for part in str(value).split(",") if part.strip()]
@@ -88,7 +88,7 @@ class _Fractions(ParamType):
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> str | tuple[float, ...]:
         """Return the name, or shares for percentages such as ``2,10,100``."""
-        from wordbias.probes.schedule import FRACTIONS, check_fractions
+        from wordbias.probes.mdl import FRACTIONS, check_fractions
 
         text = str(value)
         if text in FRACTIONS:
@@ -131,7 +131,7 @@ SIZE = _Size()
 def split_values(
     ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
 ) -> dict[str, dict[str, str]]:
-    """Split ``column=a,b``, repeated, into what each becomes."""
+    """Split ``column=a,b``, repeated, into the values and their replacements."""
     found: dict[str, dict[str, str]] = {}
     for equation in value:
         column, _, pair = equation.partition("=")

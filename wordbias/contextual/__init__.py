@@ -1,4 +1,4 @@
-"""Encoders: subspaces removed inside them while they compute, and what is measured then.
+"""Removal of subspaces inside encoders while they compute, and measures of the result.
 
 ``wordbias.contextual.all_settings()`` lists the 74 published settings,
 ``wordbias.contextual.Adapter.load(path)`` reads subspaces that ``wordbias project`` fitted,
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Adapter": "adapters",
-    "Intervention": "interventions",
+    "Intervention": "hooks",
     "Settings": "settings",
     "Site": "sites",
     "all_settings": "settings",
-    "applied": "interventions",
+    "applied": "hooks",
     "fit_adapter": "fitting",
     "fold": "folding",
-    "load_adapter": "adapter_files",
+    "load_adapter": "adapters",
 }
 
 __all__ = [
@@ -45,7 +45,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name's module when it is asked for."""
+    """Import the module of a public name on first use."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = importlib.import_module(f"{__name__}.{_HOME[name]}")

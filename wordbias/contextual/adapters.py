@@ -1,9 +1,4 @@
-"""Adapters: the subspaces of one model's sites, kept in a small file, and what becomes of them.
-
-Reading adapters: what a file holds, and whether it was fitted on this model.
-
-Which model an adapter belongs to.
-"""
+"""Adapters: the subspaces fitted at the sites of one model, their file, and their settings."""
 
 from __future__ import annotations
 
@@ -16,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
-from wordbias.calls import WordbiasWarning, method
+from wordbias.calls import WordbiasWarning, python_messages
 from wordbias.contextual.families import PARTS, head_count, layer_count, width
 from wordbias.contextual.hooks import Intervention, applied
 from wordbias.contextual.settings import SENT_DEBIAS, Settings, all_settings
@@ -29,18 +24,20 @@ from wordbias.results import Report
 from wordbias.subspace import Subspace
 
 PURPOSE = "telling models apart"
+SENTENCE = Site("sentence")
+Model = TypeVar("Model")
 _SAMPLE = 4096
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """A model's class, its shape and a hash of a sample of its weights.
+    """Identity of a model: its class, its shape and a hash of a sample of its weights.
 
     Attributes
     ----------
     weights
         SHA-256 of the parameters' names and shapes and of at most 4,096 values of each, evenly
-        spaced and rounded to bfloat16: the same for a model loaded as float32 and as bfloat16.
+        spaced and rounded to bfloat16: the same for a model in float32 and in bfloat16.
     """
 
     architecture: str
@@ -51,7 +48,7 @@ class Fingerprint:
 
     @classmethod
     def of(cls, model: Any) -> Fingerprint:
-        """Take a model's."""
+        """Return the fingerprint of a model."""
         return cls(
             type(model).__name__,
             layer_count(model),
@@ -65,7 +62,7 @@ class Fingerprint:
         return asdict(self)
 
     def difference(self, other: Fingerprint) -> str:
-        """Say in what another one differs, this one first; empty if in nothing."""
+        """Return the differences from another one, this one first; empty if there are none."""
         shape = [
             f"{mine:,} {name} for {theirs:,}"
             for name, mine, theirs in (
@@ -93,32 +90,28 @@ def _weights(model: Any) -> str:
     return digest.hexdigest()
 
 
-Model = TypeVar("Model")
-SENTENCE = Site("sentence")
-
-
 @dataclass(frozen=True, eq=False)
 class Adapter:
-    """The subspaces that were fitted at the sites of a model, to be removed while it computes.
+    """Subspaces fitted at the sites of a model, to be removed while it computes.
 
-    `wordbias.project` fits one. A setting says what of them is removed: one of the 74 of Dawkins et
-    al. (2024) by its name, such as ``L12-110``, ``sent-debias``, or sites such as
-    ``tokens@3,attention@3``, whose first components are removed whole.
+    `wordbias.project` fits one. A setting names the subspaces to remove: one of the 74 of Dawkins
+    et al. (2024) by its name, such as ``L12-110``, ``sent-debias``, or sites such as
+    ``tokens@3,attention@3``, whose first components are removed hard.
 
     Parameters
     ----------
     subspaces : mapping
-        By site, layers counted from 1; weights are shares of the variance.
+        Subspaces by site, layers counted from 1; weights are shares of the variance.
     fingerprint : Fingerprint
-        The model's.
+        Fingerprint of the model.
     sent_debias : Subspace, optional
-        The subspace of the baseline at the sentence, if one was fitted.
+        Subspace of the baseline at the sentence, if one was fitted.
     facts : mapping
-        How it was fitted, as JSON has it.
+        Settings and results of the fit, as JSON.
     chosen : str, optional
-        The setting where none is named.
+        Default setting.
     report : Report, optional
-        Of the fit.
+        Report of the fit.
 
     Examples
     --------
@@ -138,14 +131,26 @@ class Adapter:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Adapter:
-        """Read what `save` or ``wordbias project`` wrote; nothing in it is run.
+        """Read a file that `save` or ``wordbias project`` wrote; no code in it is run.
 
         Raises
         ------
         WordbiasError
             If there is no such file or it holds something else.
         """
-        return read_adapter(path)
+        with reading(path, ADAPTER) as (tensors, about):
+            names = [name.removesuffix(".basis") for name in tensors if name.endswith(".basis")]
+            found = {
+                name: Subspace(tensors[f"{name}.basis"], tensors[f"{name}.weights"])
+                for name in names
+            }
+            baseline = found.pop(SENT_DEBIAS, None)
+            subspaces = {Site.parse(name): subspace for name, subspace in found.items()}
+            ordered = dict(sorted(subspaces.items(), key=lambda item: depth(item[0])))
+            chosen = about.get("setting")
+            if not isinstance(chosen, (str, type(None))):
+                raise TypeError(f"its setting is {chosen!r}")
+            return cls(ordered, Fingerprint(**about["model"]), baseline, about["facts"], chosen)
 
     def __repr__(self) -> str:
         names = list(map(str, self.subspaces))
@@ -164,7 +169,7 @@ class Adapter:
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """Names of the published settings, and of the baseline, that it has the subspaces for."""
+        """Names of the published settings, and of the baseline, that it has subspaces for."""
         found = []
         for name in (*map(str, all_settings()), SENT_DEBIAS):
             try:
@@ -175,14 +180,14 @@ class Adapter:
         return tuple(found)
 
     def setting(self, name: Settings | str) -> Adapter:
-        """Choose the setting that is meant where none is named.
+        """Return the adapter with another default setting.
 
         Raises
         ------
         WordbiasError
             If there is no such setting, or a site that it needs was not fitted.
         """
-        with method():
+        with python_messages():
             self.interventions(name)
         return replace(self, chosen=str(name))
 
@@ -190,26 +195,26 @@ class Adapter:
     def on(
         self, model: Model, setting: Settings | str | None = None, *, force: bool = False
     ) -> Iterator[Model]:
-        """Remove the subspaces while a model computes in the block, also if that ends in an error.
+        """Remove the subspaces while a model computes in the block.
 
         Parameters
         ----------
         model
             A model of transformers, or a ``SentenceTransformer``: the one that this was fitted on.
         setting
-            What is removed; by default what was chosen.
+            Setting to remove; by default `chosen`.
         force
-            Also take another model; sites and dimensions must fit still.
+            Accept another model, if it has the same sites and dimensions.
 
         Raises
         ------
         WordbiasError
-            If this was fitted on another model, no setting is chosen or named, or nothing that is
-            read of the model would change.
+            If this was fitted on another model, no setting is chosen or named, or no output of the
+            model would change.
         """
         encoder = transformer_of(model)
         with ExitStack() as stack:
-            with method("force"):
+            with python_messages("force"):
                 self.check(encoder, force=force)
                 stack.enter_context(applied(encoder, self.interventions(setting)))
             yield model
@@ -224,29 +229,29 @@ class Adapter:
     ) -> Model:
         """Return a copy of a model with the removal in its weights, to be saved or published.
 
-        What it predicts is what the model predicts in a block of `on`.
+        It predicts the same as the model in a block of `on`.
 
         Parameters
         ----------
         model
             A model of transformers, or a ``SentenceTransformer``: the one that this was fitted on.
         setting
-            What is removed; by default what was chosen.
+            Setting to remove; by default `chosen`.
         partly
-            Fold what can be folded, and warn of the rest, rather than refuse.
+            Fold the sites that can be folded and warn of the others, instead of refusing.
         force
-            Also take another model; sites and dimensions must fit still.
+            Accept another model, if it has the same sites and dimensions.
 
         Raises
         ------
         WordbiasError
-            If this was fitted on another model, no setting is chosen or named, or weights cannot
-            do the same: a layer's tokens also go past every linear map.
+            If this was fitted on another model, no setting is chosen or named, or a removal cannot
+            be folded: a layer's tokens also go past every linear map.
         """
         from wordbias.contextual.folding import fold
 
         encoder = transformer_of(model)
-        with method("force", "partly"):
+        with python_messages("force", "partly"):
             self.check(encoder, force=force)
             folded = fold(encoder, self.interventions(setting))
             left = "; ".join(f"{one.site}: {reason}" for one, reason in folded.left)
@@ -257,7 +262,7 @@ class Adapter:
                 )
         if left:
             warnings.warn(f"not folded: {left}", WordbiasWarning, stacklevel=2)
-        # in the copy of what holds the encoder the folded one stands in its place
+        # copies the object around the encoder, with the folded model in its place
         return copy.deepcopy(model, {id(encoder): folded.model})
 
     def check(self, model: Any, *, force: bool = False, name: str = "adapter") -> None:
@@ -266,14 +271,14 @@ class Adapter:
         Parameters
         ----------
         force
-            Take it; sites and dimensions must fit still.
+            Accept any model.
         name
-            Of the adapter, for the message.
+            Name of the adapter, for the message.
 
         Raises
         ------
         WordbiasError
-            Naming the difference.
+            If it is another model; the message names the difference.
         """
         difference = "" if force else self.fingerprint.difference(Fingerprint.of(model))
         if difference:
@@ -283,15 +288,15 @@ class Adapter:
             )
 
     def interventions(self, setting: Settings | str | None = None) -> list[Intervention]:
-        """Return what a setting does to the model, the earliest in the model first.
+        """Return the removals of a setting, the earliest in the model first.
 
         Parameters
         ----------
         setting
-            One of the published ones, or its name such as ``L11-11101``, or ``sent-debias``. Layer
-            12 is the model's last, layer 11 the last but one, however many it has. Sites such as
+            A published setting, or its name such as ``L11-11101``, or ``sent-debias``. Layer 12 is
+            the model's last, layer 11 the last but one, however many it has. Sites such as
             ``tokens@3,attention@3`` stand for the hard removal of their first components. By
-            default what was chosen.
+            default `chosen`.
 
         Raises
         ------
@@ -302,7 +307,12 @@ class Adapter:
         if setting is None:
             raise WordbiasError("no setting is chosen: name one with --setting, such as L12-110")
         if setting == SENT_DEBIAS:
-            return [self._baseline()]
+            if self.sent_debias is None:
+                raise WordbiasError(
+                    "setting sent-debias: not in this adapter; "
+                    "fit it with: wordbias project MODEL -o ADAPTER --sent-debias TEXT"
+                )
+            return [Intervention(SENTENCE, self.sent_debias, True)]
         wanted = sites_of(setting, self.fingerprint.layers)
         if names_sites(setting):
             return [self.intervention(site, None if site.kind in PARTS else 1) for site in wanted]
@@ -325,9 +335,9 @@ class Adapter:
         Parameters
         ----------
         site
-            Its layer counted from 1.
+            Site with its layer counted from 1.
         dims
-            How many components, the first ones; by default all that were fitted.
+            Number of first components to remove; by default all that were fitted.
 
         Raises
         ------
@@ -362,17 +372,9 @@ class Adapter:
         about |= {"setting": self.chosen} if self.chosen else {}
         write(path, ADAPTER, tensors, about, ensure_ascii=False, allow_nan=False)
 
-    def _baseline(self) -> Intervention:
-        if self.sent_debias is None:
-            raise WordbiasError(
-                "setting sent-debias: not in this adapter; "
-                "fit it with: wordbias project MODEL -o ADAPTER --sent-debias TEXT"
-            )
-        return Intervention(SENTENCE, self.sent_debias, True)
-
 
 def sites_of(setting: Settings | str, layers: int) -> tuple[Site, ...]:
-    """Return where a setting removes something in a model of so many layers, the earliest first.
+    """Return the sites of a setting in a model of `layers` layers, the earliest first.
 
     Raises
     ------
@@ -393,56 +395,34 @@ def sites_of(setting: Settings | str, layers: int) -> tuple[Site, ...]:
 
 
 def names_sites(setting: Settings | str) -> bool:
-    """Say whether a setting is sites, such as ``tokens@3,attention@3``, and none of those named."""
+    """Return whether a setting is given by sites, such as ``tokens@3,attention@3``."""
     return isinstance(setting, str) and ("@" in setting or setting == SENTENCE.kind)
 
 
 def depth(site: Site) -> tuple[float, int]:
-    """Order sites as a forward pass meets them."""
+    """Return the sort key of a site: its order in a forward pass."""
     order = ("query", "key", "value", "cls", "tokens", "sentence")
     return (float("inf") if site.layer is None else site.layer, order.index(site.kind))
-
-
-def read_adapter(path: str | os.PathLike[str]) -> Adapter:
-    """Read an adapter without asking which model it is for; nothing in it is run.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no such file or it holds something else.
-    """
-    with reading(path, ADAPTER) as (tensors, about):
-        names = [name.removesuffix(".basis") for name in tensors if name.endswith(".basis")]
-        found = {
-            name: Subspace(tensors[f"{name}.basis"], tensors[f"{name}.weights"]) for name in names
-        }
-        baseline = found.pop(SENT_DEBIAS, None)
-        subspaces = {Site.parse(name): subspace for name, subspace in found.items()}
-        ordered = dict(sorted(subspaces.items(), key=lambda item: depth(item[0])))
-        chosen = about.get("setting")
-        if not isinstance(chosen, (str, type(None))):
-            raise TypeError(f"its setting is {chosen!r}")
-        return Adapter(ordered, Fingerprint(**about["model"]), baseline, about["facts"], chosen)
 
 
 def load_adapter(
     model: Any, path: str | os.PathLike[str] | Adapter, *, force: bool = False
 ) -> Adapter:
-    """Read an adapter for a model.
+    """Load an adapter for a model.
 
     Parameters
     ----------
     path
-        Its file; or the adapter itself, which is only compared with the model.
+        File of the adapter; or the adapter itself, which is only compared with the model.
     force
-        Also take one that was fitted on another model; sites and dimensions must fit still.
+        Accept an adapter that was fitted on another model with the same sites and dimensions.
 
     Raises
     ------
     WordbiasError
         If it was fitted on another model; the message names the difference.
     """
-    adapter = path if isinstance(path, Adapter) else read_adapter(path)
-    with method("force"):
+    adapter = path if isinstance(path, Adapter) else Adapter.load(path)
+    with python_messages("force"):
         adapter.check(model, force=force, name="adapter" if adapter is path else str(path))
     return adapter

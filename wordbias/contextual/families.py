@@ -1,8 +1,8 @@
-"""The table of encoder families: where each keeps what is intervened in, and how it goes on.
+"""The table of encoder families: their layers, projections and heads, and the rest of a layer.
 
-All that differs from family to family is in its record here; a new one is an entry in `FAMILIES`.
-What a model at hand tells by itself has no place in it: how many layers and heads it has, how many
-tokens it reads, and whether it is a causal one (`wordbias.probes.encoder`).
+`FAMILIES` has all that differs between families; a new family is one entry. What a loaded model
+says itself is not in the table: its numbers of layers and heads, the number of tokens it reads, and
+whether it is causal (`wordbias.probes.encoder`).
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from wordbias.errors import WordbiasError
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, nn
 
 PARTS = ("query", "key", "value")
-Reading = Callable[[Any, "Tensor"], "Tensor"]
-"""From a model and what its last layer puts out at position 0, ``(n, d)``."""
-Finish = Callable[[Any, "Tensor", "Tensor"], "Tensor"]
-"""From a layer, what its attention gathers and what came in, ``(n, d)`` both."""
+SentenceVector = Callable[[Any, "Tensor"], "Tensor"]
+"""Function of a model and its last layer's output at position 0, ``(n, d)``."""
+RestOfLayer = Callable[[Any, "Tensor", "Tensor"], "Tensor"]
+"""Function of a layer, the context vectors of its attention and its input, both ``(n, d)``."""
 
 
 @dataclass(frozen=True)
@@ -30,28 +30,28 @@ class Head:
     Attributes
     ----------
     final
-        The last linear layer; what enters it is the vector of the site `sentence`.
+        The last linear layer; its input is the vector of the site `sentence`.
     dense
         The first linear layer, which reads the last encoder layer at position 0.
-    alone
-        False where something else reads the last layer too, such as a second head.
+    only_reader
+        False if something else reads the last layer too, such as a second head.
     sentence
-        Makes the vector that enters `final`, without dropout; None where the head is of another
-        kind than a classifier of texts.
+        Function that computes the input of `final`, without dropout; None if the head is no
+        classifier of texts.
     dropout
         The dropout between `sentence` and `final`; empty if there is none.
     """
 
     final: str
     dense: str
-    alone: bool = True
-    sentence: Reading | None = None
+    only_reader: bool = True
+    sentence: SentenceVector | None = None
     dropout: str = ""
 
 
 @dataclass(frozen=True)
 class Family:
-    """What is known of a family.
+    """A family of encoders, by the names of its modules.
 
     Attributes
     ----------
@@ -60,25 +60,26 @@ class Family:
     parts
         The linear maps of query, key and value, from a layer.
     heads
-        For each kind of model, named as its class is (``ForSequenceClassification``), its head.
+        Heads by kind of model, as the class is named (``ForSequenceClassification``).
     pooled
-        The module of the base model that puts out the sentence's vector, for models without a
-        head; empty if there is none.
+        The module of the base model that returns the sentence's vector, for models without a head;
+        empty if there is none.
     pooler
-        What the names of a pooler's parameters have in them.
+        Substring of the names of a pooler's parameters.
     mixed
         The module, from the base model, whose output replaces that of layer 1, if the model has it.
     shared
-        Layers are groups that are called several times; the list of layers in a group.
+        Set if the layers are groups that are called several times: the list of layers in a group.
     finish
-        How a layer goes on from what its attention gathers, for the last layer to be computed at
-        position 0 alone; None where a layer has to be run whole.
+        Function that computes the rest of a layer behind its attention, so that the last layer can
+        be computed at position 0 only; None if a layer has to be run whole.
     bias
-        The argument of a layer that is added to the scores, shape ``(B, heads, T, T)``; or none.
+        The argument of a layer that is added to the attention scores, shape ``(B, heads, T, T)``;
+        empty if there is none.
     whole
-        Why a layer has to be run whole, where it has.
+        Reason why a layer has to be run whole, without `finish`.
     comes_with
-        The head that trained weights come with, by the one that their config names.
+        The head that trained weights come with, by the head that their config names.
     """
 
     layers: str
@@ -88,13 +89,13 @@ class Family:
     pooler: str = "pooler"
     mixed: str = ""
     shared: str = ""
-    finish: Finish | None = None
+    finish: RestOfLayer | None = None
     bias: str = ""
     whole: str = ""
     comes_with: Mapping[str, str] = field(default_factory=dict)
 
 
-# what heads make of position 0
+# Sentence vectors: from position 0 of the last layer to the input of the final linear layer
 
 
 def _pooled(model: Any, x: Tensor) -> Tensor:
@@ -129,7 +130,7 @@ def _dense_activated(model: Any, x: Tensor) -> Tensor:
     return found
 
 
-# how layers go on from their attention
+# Rests of layers: from the context vectors of the attention to the layer's output
 
 
 def _bert_layer(layer: Any, context: Tensor, x: Tensor) -> Tensor:
@@ -159,7 +160,7 @@ def _albert_layer(layer: Any, context: Tensor, x: Tensor) -> Tensor:
     return found
 
 
-# the table
+# The table
 
 _SELF = ("attention.self.query", "attention.self.key", "attention.self.value")
 _DENSE_HEAD = Head(
@@ -183,7 +184,7 @@ FAMILIES: dict[str, Family] = {
             "NextSentencePrediction": Head(
                 "cls.seq_relationship", "bert.pooler.dense", sentence=_pooled
             ),
-            "PreTraining": Head("cls.seq_relationship", "bert.pooler.dense", alone=False),
+            "PreTraining": Head("cls.seq_relationship", "bert.pooler.dense", only_reader=False),
             "SequenceClassification": Head(
                 "classifier", "bert.pooler.dense", sentence=_pooled, dropout="dropout"
             ),
@@ -242,7 +243,7 @@ FAMILIES: dict[str, Family] = {
         "encoder.albert_layer_groups",
         ("attention.query", "attention.key", "attention.value"),
         {
-            "PreTraining": Head("sop_classifier.classifier", "albert.pooler", alone=False),
+            "PreTraining": Head("sop_classifier.classifier", "albert.pooler", only_reader=False),
             "SequenceClassification": Head(
                 "classifier", "albert.pooler", sentence=_albert_pooled, dropout="dropout"
             ),
@@ -253,6 +254,9 @@ FAMILIES: dict[str, Family] = {
         finish=_albert_layer,
     ),
 }
+
+
+# A model's family, parts and sizes
 
 
 def family_of(model: Any) -> Family:
@@ -273,7 +277,7 @@ def family_of(model: Any) -> Family:
 
 
 def head_of(model: Any) -> Head | None:
-    """Return the head of a model, told by the names of its class and of those it derives from."""
+    """Return the head of a model by the names of its class and its base classes."""
     heads = family_of(model).heads
     for cls in type(model).__mro__:
         head = heads.get(cls.__name__.partition("For")[2])
@@ -283,7 +287,7 @@ def head_of(model: Any) -> Head | None:
 
 
 def module_at(model: Any, path: str) -> Any:
-    """Return a module of a model by its name from there; None if the model does not have it."""
+    """Return a submodule of a model by its dotted name; None if the model does not have it."""
     for name in path.split("."):
         model = getattr(model, name, None)
     return model
@@ -295,7 +299,7 @@ def base_of(model: Any) -> Any:
 
 
 def layer_count(model: Any) -> int:
-    """Return how many layers a model has; a shared one counts as often as it is called."""
+    """Return the number of layers of a model; a shared one counts once for each call."""
     family, base = family_of(model), base_of(model)
     if family.shared:
         return int(model.config.num_hidden_layers)
@@ -310,3 +314,54 @@ def head_count(model: Any) -> int:
 def width(model: Any) -> int:
     """Return the dimension of the hidden states."""
     return int(model.config.hidden_size)
+
+
+# The head of a model
+
+
+def sentence_of(model: Any, x: Tensor) -> Tensor:
+    """Return the input of the final linear layer.
+
+    Parameters
+    ----------
+    model
+        A classifier of sentences, or BERT for next-sentence prediction.
+    x
+        Output of the last layer at position 0, shape ``(n, d)``.
+    """
+    return text_head_of(model)[1](model, x)
+
+
+def final_of(model: Any) -> nn.Module:
+    """Return the final linear layer."""
+    final: nn.Module = model.get_submodule(text_head_of(model)[0].final)
+    return final
+
+
+def logits_of(model: Any, x: Tensor) -> Tensor:
+    """Return the model's logits for outputs of the last layer at position 0, ``(n, d)``."""
+    head, sentence_vector = text_head_of(model)
+    sentence = sentence_vector(model, x)
+    if head.dropout:
+        sentence = model.get_submodule(head.dropout)(sentence)
+    found: Tensor = final_of(model)(sentence)
+    return found
+
+
+def text_head_of(model: Any) -> tuple[Head, SentenceVector]:
+    """Return a model's head and the function that computes the input of its final layer.
+
+    Raises
+    ------
+    WordbiasError
+        If the head is not known to read position 0 only.
+    """
+    head = head_of(model)
+    if head is None or head.sentence is None:
+        every = [item for family in FAMILIES.values() for item in family.heads.items()]
+        purposes = dict.fromkeys(purpose for purpose, one in every if one.sentence is not None)
+        raise WordbiasError(
+            f"{type(model).__name__}: expected a model with a head for {' or '.join(purposes)}, "
+            "which reads the first token alone"
+        )
+    return head, head.sentence

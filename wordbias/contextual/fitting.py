@@ -1,17 +1,11 @@
-"""Fitting: differences of paired sentences at every site of the unmodified model, in one pass.
+"""Subspaces fitted at the sites of an encoder: the fit, its stability, and its rows and table.
 
-What passes at sites while a model reads sentences: one pass, every site, one vector a text.
-
-Sentences as a model reads them: token numbers, the pairs that align, batches.
-
-Stability of a direction: how far it depends on the pairs it was fitted to.
-
-What was fitted, as rows and tables.
+The differences of paired sentences are taken at every site of the unmodified model in one pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -24,255 +18,22 @@ from wordbias.contextual.families import PARTS, head_count
 from wordbias.contextual.hooks import check_plain, of_heads, recording
 from wordbias.contextual.sentence_pairs import SentencePair
 from wordbias.contextual.sites import Site, attention, locate_all
+from wordbias.contextual.tokenising import PURPOSE, Tokens, batches, encode
 from wordbias.devices import blas_threads, threads
 from wordbias.errors import WordbiasError, need
-from wordbias.pretrained import evaluating, usual_length
+from wordbias.pretrained import evaluating
 from wordbias.progress import progress
 from wordbias.rendering import Table
 from wordbias.results import Row, number
 from wordbias.statistics import percentile_interval, resamples
 from wordbias.subspace import Subspace, principal
 
-Tokens = dict[str, list[int]]
-
-PURPOSE = "reading sentences with an encoder"
-
-
-@dataclass(frozen=True, eq=False)
-class EncodedPairs:
-    """Pairs of sentences as a model reads them.
-
-    Attributes
-    ----------
-    pairs
-        Those that differ for the model.
-    first, second
-        Their tokens: `input_ids` and whatever else the tokenizer gives.
-    uneven
-        Places of pairs whose sentences have different numbers of tokens.
-    same
-        Pairs, not among `pairs`, that the tokenizer makes the same tokens of.
-    """
-
-    pairs: tuple[SentencePair, ...]
-    first: tuple[Tokens, ...]
-    second: tuple[Tokens, ...]
-    uneven: tuple[int, ...]
-    same: tuple[SentencePair, ...]
-
-    def even(self) -> list[int]:
-        """Return the places of the pairs whose tokens align."""
-        return [i for i in range(len(self.pairs)) if i not in self.uneven]
-
-    def lengths(self, i: int) -> tuple[int, int]:
-        """Return how many tokens the sentences of a pair have."""
-        return len(self.first[i]["input_ids"]), len(self.second[i]["input_ids"])
-
-
-def encode_pairs(model: Any, tokenizer: Any, pairs: Sequence[SentencePair]) -> EncodedPairs:
-    """Tokenise pairs and compare their tokens."""
-    texts = [pair.first for pair in pairs] + [pair.second for pair in pairs]
-    tokens = encode(model, tokenizer, texts)
-    first, second = tokens[: len(pairs)], tokens[len(pairs) :]
-    ids = [(a["input_ids"], b["input_ids"]) for a, b in zip(first, second, strict=True)]
-    kept = [i for i, (a, b) in enumerate(ids) if a != b]
-    return EncodedPairs(
-        tuple(pairs[i] for i in kept),
-        tuple(first[i] for i in kept),
-        tuple(second[i] for i in kept),
-        tuple(k for k, i in enumerate(kept) if len(ids[i][0]) != len(ids[i][1])),
-        tuple(pair for i, pair in enumerate(pairs) if i not in set(kept)),
-    )
-
-
-def encode(model: Any, tokenizer: Any, texts: Sequence[str]) -> list[Tokens]:
-    """Tokenise texts, none longer than the model reads."""
-    read = tokenizer(list(texts), truncation=True, max_length=usual_length(model, tokenizer))
-    names = [name for name in read if name != "attention_mask"]
-    return [{name: list(read[name][i]) for name in names} for i in range(len(texts))]
-
-
-def batches(
-    tokens: Sequence[Tokens], size: int, padding: int
-) -> Iterator[tuple[list[int], dict[str, Any]]]:
-    """Yield texts of like length together, padded at the right.
-
-    Yields
-    ------
-    places, inputs
-        Which texts, and their tensors with an `attention_mask`, shapes ``(batch, tokens)``.
-    """
-    torch = need("torch", extra="contextual", purpose=PURPOSE)
-    lengths = [len(text["input_ids"]) for text in tokens]
-    order = np.argsort(lengths, kind="stable").tolist()
-    for start in range(0, len(order), size):
-        places = order[start : start + size]
-        width = max(lengths[i] for i in places)
-        inputs = {
-            name: torch.tensor([_padded(tokens[i][name], width, name, padding) for i in places])
-            for name in tokens[places[0]]
-        }
-        mask = [[1] * lengths[i] + [0] * (width - lengths[i]) for i in places]
-        yield places, {**inputs, "attention_mask": torch.tensor(mask)}
-
-
-def _padded(values: list[int], width: int, name: str, padding: int) -> list[int]:
-    filler = padding if name == "input_ids" else 0
-    return values + [filler] * (width - len(values))
-
-
 Float32 = NDArray[np.float32]
+Float = NDArray[np.float64]
 TOKENS = ("mean", "word", "cls")
 BATCH = 32
-
-
-def observe(
-    model: Any,
-    tokenizer: Any,
-    tokens: Sequence[Tokens],
-    chosen: Sequence[Sequence[int]],
-    wanted: Sequence[Site],
-    batch: int = BATCH,
-) -> dict[Site, Float32]:
-    """Return one vector a text at each site.
-
-    Parameters
-    ----------
-    tokens
-        The texts, `n` of them.
-    chosen
-        For each text the positions over whose vectors the mean is taken, at sites that have a
-        vector for every token.
-    wanted
-        The sites, all observed in one pass.
-
-    Returns
-    -------
-    dict
-        For each site an array of shape ``(n, d)``.
-    """
-    torch = need("torch", extra="contextual", purpose=PURPOSE)
-    padding = tokenizer.pad_token_id or 0
-    device = next(model.parameters()).device
-    found: dict[Site, list[Any]] = {site: [None] * len(tokens) for site in wanted}
-    torch.set_num_threads(threads())
-    with (
-        evaluating(model),
-        torch.inference_mode(),
-        recording(model, wanted) as seen,
-        progress("reading sentences", len(tokens), "sentence") as bar,
-    ):
-        for places, inputs in batches(tokens, batch, padding):
-            model(**{name: x.to(device) for name, x in inputs.items()})
-            shares = _shares([chosen[i] for i in places], inputs["attention_mask"].shape[1])
-            for site, x in seen.items():
-                for i, vector in zip(places, _means(x, shares), strict=True):
-                    found[site][i] = vector
-            bar.update(len(places))
-    return {site: _stacked(site, vectors) for site, vectors in found.items()}
-
-
-def _stacked(site: Site, vectors: list[Float32]) -> Float32:
-    x = np.stack(vectors)
-    if not np.isfinite(x).all():
-        raise WordbiasError(f"site {site}: the model puts out no numbers; its weights are damaged")
-    return x
-
-
-def positions(pairs: EncodedPairs, tokens: str) -> list[list[int]]:
-    """Choose the positions of every text, the first ones of the pairs and then the second ones.
-
-    Parameters
-    ----------
-    tokens
-        ``mean``, all positions, markers too, for the removal touches them all; ``word``, those
-        where the two differ; ``cls``, the first. For pairs of unequal length, which only ``cls``
-        can use, the first position stands in.
-    """
-    chosen = [_of_pair(pairs, i, tokens) for i in range(len(pairs.pairs))]
-    return chosen + chosen
-
-
-def _of_pair(pairs: EncodedPairs, i: int, tokens: str) -> list[int]:
-    if tokens not in TOKENS:
-        raise WordbiasError(f"tokens {tokens!r}: expected one of {', '.join(TOKENS)}")
-    if tokens == "cls" or i in pairs.uneven:
-        return [0]
-    first, second = pairs.first[i]["input_ids"], pairs.second[i]["input_ids"]
-    if tokens == "mean":
-        return list(range(len(first)))
-    return [t for t, (a, b) in enumerate(zip(first, second, strict=True)) if a != b]
-
-
-def _shares(chosen: Sequence[Sequence[int]], width: int) -> Float32:
-    """Return the weight of every position in its text's mean, shape ``(batch, tokens)``."""
-    shares = np.zeros((len(chosen), width), np.float32)
-    for row, places in zip(shares, chosen, strict=True):
-        row[list(places)] = 1 / len(places)
-    return shares
-
-
-def _means(x: Any, shares: Float32) -> Float32:
-    values: Float32 = x.float().cpu().numpy()
-    return values if values.ndim == 2 else np.einsum("bt,btd->bd", shares, values)
-
-
-Float = NDArray[np.float64]
-DRAWS = 200
-
-
-class Stability(NamedTuple):
-    """Cosines, without sign, of a direction with those of pairs drawn again.
-
-    Their mean, and where 2.5 % of them lie below and above.
-    """
-
-    mean: float
-    low: float
-    high: float
-
-
-def stability(differences: Float, *, center: bool, seed: int, draws: int = DRAWS) -> Stability:
-    """Draw pairs again and compare their first component with that of all pairs.
-
-    Parameters
-    ----------
-    differences
-        Shape ``(n, d)``; their sign and scale do not matter.
-    center
-        Take components of the centred differences, as a one-sided fit does.
-    """
-    rng = np.random.default_rng(seed)
-    with blas_threads(1):
-        rows = compressed(differences)
-        whole = first_component(rows, center)
-        drawn = [
-            first_component(rows[chosen], center)
-            for block in resamples(len(rows), rng, draws)
-            for chosen in block
-        ]
-    cosines = np.abs(np.array(drawn) @ whole)
-    return Stability(float(cosines.mean()), *percentile_interval(cosines))
-
-
-def compressed(rows: Float) -> Float:
-    """Rotate rows into as few dimensions as they span: inner products stay what they are."""
-    n, d = rows.shape
-    if n >= d:
-        return rows
-    r: Float = np.asarray(np.linalg.qr(rows.T, mode="r"))
-    return r.T
-
-
-def first_component(rows: Float, center: bool) -> Float:
-    """Return the first principal component of rows, shape ``(d,)``."""
-    rows = rows - rows.mean(0) if center else rows
-    basis: Any = np.linalg.eigh(rows.T @ rows)[1]
-    component: Float = basis[:, -1]
-    return component
-
-
 DIMS = 2
+DRAWS = 200
 PUBLISHED = (*attention(-2), Site("tokens", -2), Site("cls", -1), Site("sentence"))
 ONE_SIDED = (
     "one-sided: centring the differences removes the mean shift between the genders, which is "
@@ -282,25 +43,25 @@ ONE_SIDED = (
 
 @dataclass(frozen=True)
 class Recipe:
-    """How subspaces are fitted.
+    """Settings of a fit.
 
     Attributes
     ----------
     tokens
-        Of which tokens the vectors are taken at `tokens@L` and in the attention: ``mean``, the
-        mean of all aligned ones, ``word``, the mean of those that differ, or ``cls``. The paper
-        does not say.
+        Tokens whose vectors are taken at `tokens@L` and in the attention: ``mean``, the mean of all
+        aligned ones, ``word``, the mean of those that differ, or ``cls``. The paper does not
+        say.
     one_sided
         Centre the differences, as a PCA of plain differences does. By default each pair counts
         with both signs, so that the mean is zero and the shift between the genders stays in:
         Dawkins et al. (2024) do not say which, and name Bolukbasi et al. (2016), who do so.
     dims
-        Components to keep where a setting can ask for two.
+        Number of components to keep, at sites where a setting can use two.
     unit
-        Bring every vector (at the attention, of every head) to length one before differences are
-        taken, as SENT-Debias does (Liang et al. 2020): a long sentence vector then says no more
-        than a short one. By default they are taken as they are, because that is what the
-        projection is applied to; Dawkins et al. (2024) do not say which.
+        Scale every vector (at the attention, of every head) to length one before differences are
+        taken, as SENT-Debias does (Liang et al. 2020): a long sentence vector then counts no more
+        than a short one. By default they are not scaled, because the projection is applied to
+        unscaled vectors; Dawkins et al. (2024) do not say which.
     """
 
     tokens: str = "mean"
@@ -325,19 +86,19 @@ def fit_adapter(
     Parameters
     ----------
     model, tokenizer
-        Of transformers; the model as it is, nothing applied.
+        The unmodified transformers model, and its tokenizer.
     pairs
         Sentences that differ in a gender only.
     wanted
-        Sites; by default the four published ones, the layers counted from the end.
+        Sites; by default the four published ones, their layers counted from the end.
     source
-        Where the pairs are from, to be kept.
+        Origin of the pairs, stored in the adapter.
 
     Raises
     ------
     WordbiasError
-        If the model is being intervened in or lacks a site, fewer than two pairs can be used, or
-        they do not span as many components as asked for.
+        If interventions are applied to the model, it lacks a site, fewer than two pairs can be
+        used, or they span fewer components than `recipe` has.
 
     References
     ----------
@@ -346,39 +107,43 @@ def fit_adapter(
     """
     check_plain(model)
     recipe = recipe or Recipe()
-    asked = PUBLISHED if wanted is None else wanted
-    chosen = sorted({place.site for place in locate_all(model, asked)}, key=depth)
-    read = encode_pairs(model, tokenizer, pairs)
-    seen: Mapping[Site, Float32] = {}
-    if len(read.pairs) > 1:  # fewer are refused by each site
-        where = positions(read, recipe.tokens)
-        seen = observe(model, tokenizer, read.first + read.second, where, chosen, batch)
-    fitted = {site: _fit_site(model, site, seen, read, recipe) for site in chosen}
-    sites = {str(site): about for site, (_, about) in fitted.items()}
-    uneven = [{"pair": list(read.pairs[i]), "tokens": list(read.lengths(i))} for i in read.uneven]
-    same = [{"pair": list(pair), "tokens": None} for pair in read.same]
+    places = locate_all(model, PUBLISHED if wanted is None else wanted)
+    chosen = sorted({place.site for place in places}, key=depth)
+    encoded = encode_pairs(model, tokenizer, pairs)
+    vectors: Mapping[Site, Float32] = {}
+    if len(encoded.pairs) > 1:  # fewer are refused at each site
+        where = positions(encoded, recipe.tokens)
+        tokens = encoded.first + encoded.second
+        vectors = observe(model, tokenizer, tokens, where, chosen, batch)
+    fitted = {site: _fit_site(model, site, vectors, encoded, recipe) for site in chosen}
+    uneven = [
+        {"pair": list(encoded.pairs[i]), "tokens": list(encoded.lengths(i))} for i in encoded.uneven
+    ]
+    same = [{"pair": list(pair), "tokens": None} for pair in encoded.same]
     facts = {"source": source, **asdict(recipe), "pairs": len(pairs), "left_out": [*uneven, *same]}
     del facts["dims"]  # each subspace has its own
+    facts["sites"] = {str(site): about for site, (_, about) in fitted.items()}
     subspaces = {site: subspace for site, (subspace, _) in fitted.items()}
-    return Adapter(subspaces, Fingerprint.of(model), facts={**facts, "sites": sites})
-
-
-def needs_alignment(site: Site, recipe: Recipe) -> bool:
-    """Tell whether only pairs with equally many tokens can be used at a site."""
-    return site.kind not in ("sentence", "cls") and recipe.tokens != "cls"
+    return Adapter(subspaces, Fingerprint.of(model), facts=facts)
 
 
 def _fit_site(
-    model: Any, site: Site, seen: Mapping[Site, Float32], read: EncodedPairs, recipe: Recipe
+    model: Any,
+    site: Site,
+    vectors: Mapping[Site, Float32],
+    encoded: EncodedPairs,
+    recipe: Recipe,
 ) -> tuple[Subspace, dict[str, Any]]:
-    n = len(read.pairs)
-    kept = read.even() if needs_alignment(site, recipe) else list(range(n))
+    """Return the subspace of a site, with the number of its pairs and its stability."""
+    n = len(encoded.pairs)
+    aligned = site.kind not in ("sentence", "cls") and recipe.tokens != "cls"
+    kept = encoded.even() if aligned else list(range(n))
     if len(kept) < 2:
-        raise _too_few(site, len(kept), read)
+        raise _too_few(site, len(kept), encoded)
     heads = head_count(model) if site.kind in PARTS else 1
     first, second = (
-        [unit(part) if recipe.unit else part for part in np.split(vectors[kept], heads, axis=1)]
-        for vectors in (seen[site][:n], seen[site][n:])
+        [unit(part) if recipe.unit else part for part in np.split(side[kept], heads, axis=1)]
+        for side in (vectors[site][:n], vectors[site][n:])
     )
     dims = 1 if site.kind in PARTS else recipe.dims
     try:
@@ -412,13 +177,13 @@ def subspace_of(first: Float32, second: Float32, dims: int, one_sided: bool = Fa
     )
 
 
-def _too_few(site: Site, n: int, read: EncodedPairs) -> WordbiasError:
-    why = f"pairs that are the same tokens to the tokenizer: {len(read.same)}"
-    if read.uneven:
-        a, b = read.lengths(read.uneven[0])
+def _too_few(site: Site, n: int, encoded: EncodedPairs) -> WordbiasError:
+    why = f"pairs that are the same tokens to the tokenizer: {len(encoded.same)}"
+    if encoded.uneven:
+        a, b = encoded.lengths(encoded.uneven[0])
         why += (
-            f"; of unequal length: {len(read.uneven)}, the first {read.pairs[read.uneven[0]]} with "
-            f"{a} and {b} tokens"
+            f"; of unequal length: {len(encoded.uneven)}, the first "
+            f"{encoded.pairs[encoded.uneven[0]]} with {a} and {b} tokens"
         )
     return WordbiasError(
         f"site {site}: usable pairs of sentences: {n}, at least two are needed ({why}); "
@@ -426,64 +191,233 @@ def _too_few(site: Site, n: int, read: EncodedPairs) -> WordbiasError:
     )
 
 
-_DESCRIPTIVE = {"neutral": None, "better": None}
+# Values of the model at its sites
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedPairs:
+    """Tokenised pairs of sentences.
+
+    Attributes
+    ----------
+    pairs
+        Pairs whose tokens differ.
+    first, second
+        Their tokens.
+    uneven
+        Indices of pairs whose sentences have different numbers of tokens.
+    same
+        Pairs whose sentences have the same tokens; they are not in `pairs`.
+    """
+
+    pairs: tuple[SentencePair, ...]
+    first: tuple[Tokens, ...]
+    second: tuple[Tokens, ...]
+    uneven: tuple[int, ...]
+    same: tuple[SentencePair, ...]
+
+    def even(self) -> list[int]:
+        """Return the indices of the pairs whose tokens align."""
+        return [i for i in range(len(self.pairs)) if i not in self.uneven]
+
+    def lengths(self, i: int) -> tuple[int, int]:
+        """Return the numbers of tokens of the sentences of a pair."""
+        return len(self.first[i]["input_ids"]), len(self.second[i]["input_ids"])
+
+
+def encode_pairs(model: Any, tokenizer: Any, pairs: Sequence[SentencePair]) -> EncodedPairs:
+    """Tokenise pairs and compare their tokens."""
+    texts = [pair.first for pair in pairs] + [pair.second for pair in pairs]
+    tokens = encode(model, tokenizer, texts)
+    first, second = tokens[: len(pairs)], tokens[len(pairs) :]
+    ids = [(a["input_ids"], b["input_ids"]) for a, b in zip(first, second, strict=True)]
+    kept = [i for i, (a, b) in enumerate(ids) if a != b]
+    return EncodedPairs(
+        tuple(pairs[i] for i in kept),
+        tuple(first[i] for i in kept),
+        tuple(second[i] for i in kept),
+        tuple(k for k, i in enumerate(kept) if len(ids[i][0]) != len(ids[i][1])),
+        tuple(pair for i, pair in enumerate(pairs) if i not in set(kept)),
+    )
+
+
+def positions(pairs: EncodedPairs, tokens: str) -> list[list[int]]:
+    """Choose the positions of all texts, the first ones of the pairs and then the second ones.
+
+    Parameters
+    ----------
+    tokens
+        ``mean``, all positions, markers too, because the removal changes them all; ``word``, those
+        where the two differ; ``cls``, the first. Pairs of unequal length, which only ``cls`` can
+        use, get the first position.
+    """
+    if tokens not in TOKENS:
+        raise WordbiasError(f"tokens {tokens!r}: expected one of {', '.join(TOKENS)}")
+    chosen = []
+    for i, sides in enumerate(zip(pairs.first, pairs.second, strict=True)):
+        if tokens == "cls" or i in pairs.uneven:
+            chosen.append([0])
+            continue
+        words = list(zip(*(side["input_ids"] for side in sides), strict=True))
+        chosen.append([t for t, (a, b) in enumerate(words) if tokens == "mean" or a != b])
+    return chosen + chosen
+
+
+def observe(
+    model: Any,
+    tokenizer: Any,
+    tokens: Sequence[Tokens],
+    chosen: Sequence[Sequence[int]],
+    wanted: Sequence[Site],
+    batch: int = BATCH,
+) -> dict[Site, Float32]:
+    """Return one vector a text at each site.
+
+    Parameters
+    ----------
+    tokens
+        The texts, `n` of them.
+    chosen
+        For each text the positions whose vectors are averaged, at sites that have a vector for
+        every token.
+    wanted
+        The sites, all observed in one pass.
+
+    Returns
+    -------
+    dict
+        For each site an array of shape ``(n, d)``.
+    """
+    torch = need("torch", extra="contextual", purpose=PURPOSE)
+    padding = tokenizer.pad_token_id or 0
+    device = next(model.parameters()).device
+    found: dict[Site, list[Any]] = {site: [None] * len(tokens) for site in wanted}
+    torch.set_num_threads(threads())
+    with (
+        evaluating(model),
+        torch.inference_mode(),
+        recording(model, wanted) as values,
+        progress("reading sentences", len(tokens), "sentence") as bar,
+    ):
+        for places, inputs in batches(tokens, batch, padding):
+            model(**{name: x.to(device) for name, x in inputs.items()})
+            shares = np.zeros(tuple(inputs["attention_mask"].shape), np.float32)
+            for row, i in zip(shares, places, strict=True):
+                row[list(chosen[i])] = 1 / len(chosen[i])
+            for site, x in values.items():
+                rows = x.float().cpu().numpy()
+                means = rows if rows.ndim == 2 else np.einsum("bt,btd->bd", shares, rows)
+                for i, vector in zip(places, means, strict=True):
+                    found[site][i] = vector
+            bar.update(len(places))
+    stacked = {site: np.stack(vectors) for site, vectors in found.items()}
+    for site, x in stacked.items():
+        if not np.isfinite(x).all():
+            raise WordbiasError(
+                f"site {site}: the model puts out no numbers; its weights are damaged"
+            )
+    return stacked
+
+
+# Stability
+
+
+class Stability(NamedTuple):
+    """Mean absolute cosine of a direction with those of resampled pairs, and its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def stability(differences: Float, *, center: bool, seed: int, draws: int = DRAWS) -> Stability:
+    """Compare the first component of resampled pairs with that of all pairs.
+
+    Parameters
+    ----------
+    differences
+        Shape ``(n, d)``; their sign and scale do not matter.
+    center
+        Centre the differences, as a one-sided fit does.
+    """
+    rng = np.random.default_rng(seed)
+    with blas_threads(1):
+        rows = compressed(differences)
+        whole = first_component(rows, center)
+        drawn = [
+            first_component(rows[chosen], center)
+            for block in resamples(len(rows), rng, draws)
+            for chosen in block
+        ]
+    cosines = np.abs(np.array(drawn) @ whole)
+    return Stability(float(cosines.mean()), *percentile_interval(cosines))
+
+
+def compressed(rows: Float) -> Float:
+    """Rotate rows into as few dimensions as they span; inner products do not change."""
+    n, d = rows.shape
+    if n >= d:
+        return rows
+    r: Float = np.asarray(np.linalg.qr(rows.T, mode="r"))
+    return r.T
+
+
+def first_component(rows: Float, center: bool) -> Float:
+    """Return the first principal component of rows, shape ``(d,)``."""
+    rows = rows - rows.mean(0) if center else rows
+    basis: Any = np.linalg.eigh(rows.T @ rows)[1]
+    component: Float = basis[:, -1]
+    return component
+
+
+# Rows and table
 
 
 def adapter_rows(adapter: Adapter, subject: str) -> list[Row]:
     """Return the rows of an adapter.
 
-    `explained-variance` is the share of the differences' variance that a component has; at query,
-    key and value its median over the heads, from the lowest to the highest. It describes, it does
-    not judge: the first of `n` pairs in `d` dimensions has at least ``1 / min(n, d)``, and 1 where
-    all pairs differ in one direction. `direction-stability` is the mean cosine of the first
-    component with that of pairs drawn again.
+    `explained-variance` is a component's share of the variance of the differences; at query, key
+    and value its median over the heads, with the lowest and the highest. It describes, it does not
+    judge: the first of `n` pairs in `d` dimensions has at least ``1 / min(n, d)``, and 1 if all
+    pairs differ in one direction. `direction-stability` is the mean cosine of the first component
+    with that of resampled pairs.
     """
     rows = []
-    for site in adapter.subspaces:
-        rows += _share_texts(adapter, site, subject)
-        rows += _steadiness(adapter, site, subject)
+    for site, subspace in adapter.subspaces.items():
+        fitted = adapter.facts["sites"][str(site)]
+        common = {"site": str(site), "n": fitted["pairs"], "neutral": None, "better": None}
+        shares, about = subspace.weights.tolist(), common
+        if site.kind in PARTS:
+            about = {
+                **common,
+                "component": 1,
+                "heads": len(shares),
+                "lowest": min(shares),
+                "highest": max(shares),
+            }
+            shares = [float(np.median(subspace.weights))]
+        rows += [
+            Row(subject, "explained-variance", share, {**about, "component": i})
+            for i, share in enumerate(shares, 1)
+        ]
+        if "stability" in fitted:
+            details = {
+                "site": str(site),
+                "component": 1,
+                "n": fitted["pairs"],
+                "low": fitted["stability"]["low"],
+                "high": fitted["stability"]["high"],
+                "neutral": 1.0,
+                "better": "higher",
+                "seed": adapter.facts["seed"],
+            }
+            mean = fitted["stability"]["mean"]
+            rows.append(Row(subject, "direction-stability", mean, details))
     return rows
 
 
-def _share_texts(adapter: Adapter, site: Site, subject: str) -> list[Row]:
-    weights = adapter.subspaces[site].weights
-    common = {"site": str(site), "n": _about(adapter, site)["pairs"], **_DESCRIPTIVE}
-    if site.kind in PARTS:
-        ends = {"lowest": float(weights.min()), "highest": float(weights.max())}
-        heads = {"component": 1, "heads": len(weights), **ends}
-        value = float(np.median(weights))
-        return [Row(subject, "explained-variance", value, {**common, **heads})]
-    return [
-        Row(subject, "explained-variance", float(share), {**common, "component": i})
-        for i, share in enumerate(weights, 1)
-    ]
-
-
-def _steadiness(adapter: Adapter, site: Site, subject: str) -> list[Row]:
-    about = _about(adapter, site)
-    if "stability" not in about:
-        return []
-    found = about["stability"]
-    details = {
-        "site": str(site),
-        "component": 1,
-        "n": about["pairs"],
-        "low": found["low"],
-        "high": found["high"],
-        "neutral": 1.0,
-        "better": "higher",
-        "seed": adapter.facts["seed"],
-    }
-    return [Row(subject, "direction-stability", found["mean"], details)]
-
-
-def _about(adapter: Adapter, site: Site) -> dict[str, Any]:
-    found: dict[str, Any] = adapter.facts["sites"][str(site)]
-    return found
-
-
 def adapter_tables(rows: Sequence[Row], subject: str) -> list[Table]:
-    """One line a site: shares of variance, and how steady the first component is."""
+    """Return a table with one line a site: shares of variance, stability of the first component."""
     places = list(dict.fromkeys(row.details["site"] for row in rows))
     return [
         Table(

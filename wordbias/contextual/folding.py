@@ -1,9 +1,7 @@
-"""Folding: what hooks do, done once and for all in the weights.
+"""Interventions folded into the weights of a model, and the model folder with such weights.
 
-A removal is a linear map, ``P = I − Σ a_i g_i g_iᵀ``, symmetric. Behind a linear layer it gives
+A removal is a symmetric linear map ``P = I − Σ a_i g_i g_iᵀ``. Behind a linear layer it gives
 ``P(Wx + b) = (PW)x + Pb``, before one ``W(Px) + b = (WP)x + b``.
-
-A model folder with interventions in its weights, for transformers alone to load.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from wordbias.contextual.families import PARTS, base_of, head_of, layer_count
-from wordbias.contextual.hooks import Intervention, Removal, check_plain
+from wordbias.contextual.hooks import Intervention, check_plain
 from wordbias.contextual.sites import Site, calls_of, locate
 from wordbias.errors import WordbiasError, need
 from wordbias.formats.files import new_folder
@@ -25,6 +23,8 @@ from wordbias.pretrained import need_transformers, silent
 from wordbias.probes.sentence_transformers import module_files
 
 PURPOSE = "folding an intervention into weights"
+NOTE = "wordbias.json"
+"""File in an exported folder with the interventions that were folded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +34,12 @@ class Folded:
     Attributes
     ----------
     model
-        A copy of the one that was given.
+        A copy of the original model.
     folded
-        The interventions that are in it now; its logits are those of the hooks. (Hidden states
-        that it returns are not changed at `cls`; what its head reads of them is.)
+        The interventions in its weights; its logits are those with hooks. (The hidden states that
+        it returns are not changed at `cls`, only what its head reads of them.)
     left
-        The interventions that cannot be folded, with the reason of each.
+        The interventions that cannot be folded, with the reason for each.
     """
 
     model: Any = field(repr=False)
@@ -48,12 +48,12 @@ class Folded:
 
 
 def fold(model: Any, interventions: Iterable[Intervention]) -> Folded:
-    """Fold what can be folded into a copy of a model.
+    """Fold interventions into a copy of a model, as far as that is possible.
 
     Raises
     ------
     WordbiasError
-        If the model lacks a site, a subspace does not fit it, or it is being intervened in.
+        If the model lacks a site, a subspace does not fit it, or interventions are applied to it.
     """
     check_plain(model, "fold")
     wanted = list(interventions)
@@ -62,27 +62,35 @@ def fold(model: Any, interventions: Iterable[Intervention]) -> Folded:
     reasons = reasons_against(model, [it.site for it in wanted])
     made = copy.deepcopy(model)
     done = [it for it, reason in zip(wanted, reasons, strict=True) if not reason]
-    # before a linear layer the last removal is the one that its weights meet first
+    # before a linear layer the last removal is folded first
     behind = [it for it in done if it.site.kind in PARTS]
     before = [it for it in reversed(done) if it.site.kind not in PARTS]
     with need("torch", extra="contextual", purpose=PURPOSE).no_grad():
-        for intervention in behind:
-            _fold_behind(made, intervention)
-        for intervention in before:
-            _fold_before(made, intervention)
+        for it in behind:  # W ← PW, b ← Pb
+            linear, remove = it.within(made).module, it.removal()
+            _store(linear.weight, remove(_double(linear.weight).T).T)
+            if linear.bias is not None:
+                _store(linear.bias, remove(_double(linear.bias)))
+        for it in before:  # W ← WP
+            head = head_of(made)
+            assert head is not None  # or there is a reason against it
+            name = head.final if it.site.kind == "sentence" else head.dense
+            linear = made.get_submodule(name)
+            _store(linear.weight, it.removal()(_double(linear.weight)))
     left = [(it, reason) for it, reason in zip(wanted, reasons, strict=True) if reason]
     return Folded(made, tuple(done), tuple(left))
 
 
 def reasons_against(model: Any, wanted: Sequence[Site]) -> list[str]:
-    """Say of each site why a removal there cannot be folded into a model's weights.
+    """Return for each site the reason why a removal there cannot be folded into the weights.
 
-    Empty where it can. What is removed does not matter, so this is known before anything is fitted.
+    The reason is empty if it can be. It depends on the sites only, so that it is known before
+    anything is fitted.
 
     Parameters
     ----------
     wanted
-        In the order in which removals follow each other.
+        Sites in the order of the removals.
 
     Raises
     ------
@@ -109,54 +117,31 @@ def _reason(model: Any, site: Site) -> str:
         return ""
     if site.layer != n:
         return f"only behind the last layer, {n}, is the CLS token read by a head alone"
-    return "" if head.alone else f"{type(model).__name__} has a second head that reads the token"
+    return (
+        "" if head.only_reader else f"{type(model).__name__} has a second head that reads the token"
+    )
 
 
 def _reason_in_order(site: Site, later: Sequence[Site]) -> str:
-    """Keep a removal at `cls` outside the weights if a hook is to follow it at the same layer."""
+    """Return the reason against folding a removal at `cls` before a hook at the same layer."""
     blocked = site.kind == "cls" and Site("tokens", site.layer) in later
     return f"tokens@{site.layer}, which cannot be folded, follows it" if blocked else ""
 
 
-def _fold_behind(model: Any, intervention: Intervention) -> None:
-    """``W ← PW, b ← Pb``."""
-    linear, remove = intervention.within(model).module, _exact(intervention)
-    _store(linear.weight, remove(_double(linear.weight).T).T)
-    if linear.bias is not None:
-        _store(linear.bias, remove(_double(linear.bias)))
-
-
-def _fold_before(model: Any, intervention: Intervention) -> None:
-    """``W ← WP``."""
-    head = head_of(model)
-    if head is None:
-        raise WordbiasError(f"{type(model).__name__} has no head to fold {intervention.site} into")
-    name = head.final if intervention.site.kind == "sentence" else head.dense
-    linear = model.get_submodule(name)
-    _store(linear.weight, _exact(intervention)(_double(linear.weight)))
-
-
-def _exact(intervention: Intervention) -> Removal:
-    return Removal(intervention.subspace, intervention.hard)
-
-
 def _double(parameter: Any) -> Any:
-    """Return a parameter in float64 on the CPU, for not every device has that type."""
+    """Return a parameter in float64, on the CPU because not every device has that type."""
     return parameter.detach().cpu().double()
 
 
 def _store(parameter: Any, value: Any) -> None:
-    """Give a parameter new values, and a memory of its own."""
+    """Give a parameter new values in memory of its own."""
     parameter.data = value.to(parameter).contiguous()
-
-
-NOTE = "wordbias.json"
 
 
 def nothing_folded(
     folder: str | Path, setting: str, left: Sequence[tuple[Site, str]]
 ) -> WordbiasError:
-    """Return the refusal of a folder in whose weights nothing would be folded."""
+    """Return the error for a folder in whose weights nothing would be folded."""
     reasons = "; ".join(f"{site}: {reason}" for site, reason in left)
     return WordbiasError(
         f"{folder}: not written, for nothing of {setting} can be folded into the weights "
@@ -167,16 +152,16 @@ def nothing_folded(
 def export(
     folded: Folded, tokenizer: Any, folder: str | Path, setting: str, *, source: str = ""
 ) -> None:
-    """Write a folder that takes its name only when it is complete.
+    """Write a folder for transformers, which takes its name only when it is complete.
 
-    Beside what transformers writes there is a file ``wordbias.json``, which says what was folded
-    into the weights and what could not be.
+    The file ``wordbias.json`` in it names the interventions that were folded into the weights, and
+    those that could not be.
 
     Parameters
     ----------
     source
-        Where the model is from. If that is a sentence-transformers folder and the model has no
-        head, the new one is such a folder too, with the same modules.
+        Folder or name of the original model. If that is a sentence-transformers folder and the
+        model has no head, the new one is such a folder too, with the same modules.
 
     Raises
     ------

@@ -1,163 +1,39 @@
-"""Forward hooks at places: reading what passes there, or putting something else in its place.
-
-Interventions: a subspace removed at a site while a model computes.
-"""
+"""Forward hooks that remove subspaces at sites of an encoder, or record the values there."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from wordbias.contextual.sites import Place, Site, check_read, locate, locate_all
 from wordbias.errors import WordbiasError, need
-from wordbias.pretrained.intervening import Applied, intervening, interventions_in
+from wordbias.pretrained.interventions import Applied, intervening, interventions_in
 from wordbias.subspace import Subspace
 
-Change = Callable[[Any], Any]
-
-
-class Calls:
-    """Count the calls of a module in a pass, and tell the one that is meant."""
-
-    made: int
-
-    def __init__(self, wanted: int | None) -> None:
-        self.wanted = wanted
-        self.made = 0
-
-    def rewind(self, *_: Any) -> None:
-        """Begin a pass."""
-        self.made = 0
-
-    def meant(self) -> bool:
-        """Count a call and tell whether it is the one."""
-        self.made += 1
-        return self.wanted is None or self.made - 1 == self.wanted
-
-
-@contextmanager
-def changing(changes: Sequence[tuple[Place, Change]]) -> Iterator[None]:
-    """Replace what passes at places by what functions make of it.
-
-    Changes at one place follow each other in their order, and come before every other hook there,
-    so that hidden states which transformers collects are the changed ones.
-    """
-    with ExitStack() as stack:
-        for place, change in reversed(changes):  # each is put before those that are there
-            calls = _counted(stack, place)
-            if place.entering:
-                handle = place.module.register_forward_pre_hook(
-                    _before(place, calls, change), prepend=True
-                )
-            else:
-                handle = place.module.register_forward_hook(
-                    _after(place, calls, change), prepend=True
-                )
-            stack.callback(handle.remove)
-        yield
-
-
-@contextmanager
-def recording(model: Any, wanted: Sequence[Site]) -> Iterator[dict[Site, Any]]:
-    """Keep what passes at sites; yields a dictionary that each pass fills anew.
-
-    A tensor is of shape ``(batch, d)`` for the sentence and cls, ``(batch, tokens, d)`` otherwise.
-    Where a linear map is applied more than once in a pass (DeBERTa's to positions too), its first
-    application is kept: that to the tokens.
-    """
-    seen: dict[Site, Any] = {}
-    with ExitStack() as stack:
-        for site, place in zip(wanted, locate_all(model, wanted), strict=True):
-            calls = _counted(stack, place)
-            rewind = _forget(seen, site)
-            stack.callback(model.register_forward_pre_hook(rewind).remove)
-            keep = _keep(seen, site)
-            if place.entering:
-                handle = place.module.register_forward_pre_hook(_before(place, calls, keep))
-            else:
-                handle = place.module.register_forward_hook(_after(place, calls, keep))
-            stack.callback(handle.remove)
-        yield seen
-
-
-def _forget(seen: dict[Site, Any], site: Site) -> Callable[..., None]:
-    def hook(*_: Any) -> None:
-        seen.pop(site, None)
-
-    return hook
-
-
-def _keep(seen: dict[Site, Any], site: Site) -> Change:
-    def keep(x: Any) -> None:
-        seen.setdefault(site, x.detach())
-
-    return keep
-
-
-def _counted(stack: ExitStack, place: Place) -> Calls:
-    calls = Calls(place.call)
-    if place.rewinds is not None:
-        stack.callback(place.rewinds.register_forward_pre_hook(calls.rewind).remove)
-    return calls
-
-
-def _after(place: Place, calls: Calls, change: Change) -> Callable[..., Any]:
-    """Make a hook on the output of a module, which may be a tensor or a tuple with it first."""
-
-    def hook(module: Any, args: Any, output: Any) -> Any:
-        if not calls.meant():
-            return None
-        new = _at(place, output[0] if isinstance(output, tuple) else output, change)
-        if new is None or not isinstance(output, tuple):
-            return new
-        replaced = (new, *output[1:])
-        return type(output)._make(replaced) if hasattr(output, "_make") else replaced
-
-    return hook
-
-
-def _before(place: Place, calls: Calls, change: Change) -> Callable[..., Any]:
-    """Make a hook on the first argument of a module."""
-
-    def hook(module: Any, args: Any) -> Any:
-        if not calls.meant():
-            return None
-        new = _at(place, args[0], change)
-        return None if new is None else (new, *args[1:])
-
-    return hook
-
-
-def _at(place: Place, x: Any, change: Change) -> Any:
-    """Apply a change to the part of `x` that is meant, in a copy of it."""
-    if not place.first:
-        return change(x)
-    new = change(x[..., 0, :])
-    if new is None:
-        return None
-    copy = x.clone()
-    copy[..., 0, :] = new
-    return copy
-
-
 PURPOSE = "an intervention in an encoder"
+Change = Callable[[Any], Any]
+"""Function from the values at a place to the new ones; None leaves them as they are."""
+
+
+# Interventions
 
 
 @dataclass(frozen=True, eq=False)
 class Intervention:
-    """The removal of a subspace at a site, by the `remove` that MISP and MHD are.
+    """The removal of a subspace at a site, by the `remove` of MISP and MHD.
 
     Attributes
     ----------
     site
-        Where.
+        Site in the model.
     subspace
-        What is removed. At query, key and value it spans one direction of each head, a row of
-        the basis being zero outside its head (see `of_heads`): removing the rows is the same as
-        projecting every head by itself. Where DeBERTa sends its relative positions through the
-        same linear maps they are projected too, in hooks as in folded weights.
+        Subspace to remove. At query, key and value it spans one direction of each head, a row of
+        the basis being zero outside its head (see `of_heads`): removing the rows projects every
+        head by itself. DeBERTa sends its relative positions through the same linear maps; they are
+        projected too, in hooks as in folded weights.
     hard
         Take all weights as 1.
     """
@@ -172,7 +48,7 @@ class Intervention:
 
     @property
     def removes(self) -> bool:
-        """Whether anything is removed: by its weights, nothing is where they are all 0."""
+        """Return whether anything is removed: a soft removal with weights of 0 changes nothing."""
         return self.hard or bool(self.subspace.weights.any())
 
     def within(self, model: Any) -> Place:
@@ -192,12 +68,16 @@ class Intervention:
             )
         return place
 
+    def removal(self) -> Removal:
+        """Return the removal as a function on tensors."""
+        return Removal(self.subspace, self.hard)
+
 
 class Removal:
-    """The removal as a function on tensors; what it casts it keeps, by type and device.
+    """A removal as a function on tensors; caches the subspace by type and device.
 
-    Half-precision tensors are met in float32, so that rounding the directions does not leave a
-    part of the component in.
+    Half-precision tensors are projected in float32, so that rounding of the directions does not
+    leave a part of the component in.
     """
 
     def __init__(self, subspace: Subspace, hard: bool) -> None:
@@ -219,21 +99,21 @@ class Removal:
 
 @contextmanager
 def applied(model: Any, interventions: Iterable[Intervention]) -> Iterator[None]:
-    """Intervene in a model as long as the block lasts, also if it ends in an exception.
+    """Apply interventions to a model for a block, also if the block ends in an exception.
 
     Parameters
     ----------
     model
-        Of transformers and of a family in `wordbias.contextual.families.FAMILIES`.
+        A transformers model of a family in `wordbias.contextual.families.FAMILIES`.
     interventions
-        Any number; two at one site follow each other in their order. All are checked before the
-        first is applied. Of blocks inside each other the inner one comes first at a site.
+        Any number; two at one site are applied in their order. All are checked before the first is
+        applied. Of nested blocks the inner one is applied first at a site.
 
     Raises
     ------
     WordbiasError
-        If the model lacks a site, a subspace does not fit it, or all of them together change no
-        output of the model; the message names settings that would.
+        If the model lacks a site, a subspace does not fit it, or all interventions together change
+        no output of the model; the message names settings that would.
 
     Examples
     --------
@@ -244,26 +124,25 @@ def applied(model: Any, interventions: Iterable[Intervention]) -> Iterator[None]
     places = [it.within(model) for it in wanted]
     check_read(model, [it.site for it in wanted if it.removes], [it.site for it in wanted])
     with intervening(model, [str(place.site) for place in places]) as one:
-        removals = [Removal(it.subspace, it.hard) for it in wanted]
-        steps = [_unless_paused(one, removal) for removal in removals]
-        with changing(list(zip(places, steps, strict=True))):
+        changes = [
+            (place, partial(_unless_paused, one, it.removal()))
+            for place, it in zip(places, wanted, strict=True)
+        ]
+        with changing(changes):
             yield
 
 
-def _unless_paused(one: Applied, removal: Removal) -> Callable[[Any], Any]:
-    def change(x: Any) -> Any:
-        return None if one.paused else removal(x)
-
-    return change
+def _unless_paused(one: Applied, removal: Removal, x: Any) -> Any:
+    return None if one.paused else removal(x)
 
 
 def check_plain(model: Any, what: str = "fit") -> None:
-    """Refuse a model in which something is being intervened.
+    """Refuse a model to which interventions are applied.
 
     Parameters
     ----------
     what
-        To do outside of the block.
+        Verb for the message: the action that needs the unmodified model.
 
     Raises
     ------
@@ -278,22 +157,136 @@ def check_plain(model: Any, what: str = "fit") -> None:
 
 
 def of_heads(subspaces: Sequence[Subspace]) -> Subspace:
-    """Put one subspace a head into one of all heads.
+    """Join the subspaces of all heads of a layer.
 
     Parameters
     ----------
     subspaces
-        For each head one of vectors of the head's size `s`, with `k` directions each.
+        One for each head, of vectors of the head's size `s`, with `k` directions each.
 
     Returns
     -------
     Subspace
-        Of ``heads · s`` dimensions and ``heads · k`` directions, block-diagonal: rows of
-        different heads have no coordinate in common, so they are orthonormal, and removing them
-        all is removing each in its head.
+        Block-diagonal, of ``heads · s`` dimensions and ``heads · k`` directions: rows of different
+        heads have no coordinate in common, so they are orthonormal, and removing all of them is
+        removing each in its head.
     """
     import numpy as np
     from scipy.linalg import block_diag
 
     basis = block_diag(*(subspace.basis for subspace in subspaces))
     return Subspace(basis, np.concatenate([subspace.weights for subspace in subspaces]))
+
+
+# Hooks
+
+
+@contextmanager
+def changing(changes: Sequence[tuple[Place, Change]]) -> Iterator[None]:
+    """Replace the values at places by functions of them, for a block.
+
+    Changes at one place are applied in their order, and before every other hook there, so that
+    hidden states which transformers collects are the changed ones.
+    """
+    with ExitStack() as stack:
+        for place, change in reversed(changes):  # each is put before the earlier ones
+            _hook(stack, place, change, prepend=True)
+        yield
+
+
+@contextmanager
+def recording(model: Any, wanted: Sequence[Site]) -> Iterator[dict[Site, Any]]:
+    """Record the values at sites; yields a dictionary that each pass fills anew.
+
+    A tensor has shape ``(batch, d)`` for the sentence and cls, ``(batch, tokens, d)`` otherwise. If
+    a linear map is applied more than once in a pass (DeBERTa's to positions too), its first
+    application is recorded: that to the tokens.
+    """
+    values: dict[Site, Any] = {}
+
+    def record(site: Site, x: Any) -> None:
+        values.setdefault(site, x.detach())
+
+    with ExitStack() as stack:
+        start = model.register_forward_pre_hook(lambda *_: values.clear())
+        stack.callback(start.remove)
+        for site, place in zip(wanted, locate_all(model, wanted), strict=True):
+            _hook(stack, place, partial(record, site), prepend=False)
+        yield values
+
+
+class Calls:
+    """Counter of the calls of a module in a pass.
+
+    Parameters
+    ----------
+    stack
+        Removes the hook that restarts the count, where the place has one.
+    """
+
+    made: int
+
+    def __init__(self, place: Place, stack: ExitStack) -> None:
+        self.wanted = place.call
+        self.made = 0
+        if place.rewinds is not None:
+            stack.callback(place.rewinds.register_forward_pre_hook(self._restart).remove)
+
+    def _restart(self, *_: Any) -> None:
+        self.made = 0
+
+    def meant(self) -> bool:
+        """Count a call and return whether it belongs to the place."""
+        self.made += 1
+        return self.wanted is None or self.made - 1 == self.wanted
+
+
+def _hook(stack: ExitStack, place: Place, change: Change, *, prepend: bool) -> None:
+    """Register a hook on the input or output of a place's module."""
+    calls = Calls(place, stack)
+    if place.entering:
+        handle = place.module.register_forward_pre_hook(
+            _before(place, calls, change), prepend=prepend
+        )
+    else:
+        handle = place.module.register_forward_hook(_after(place, calls, change), prepend=prepend)
+    stack.callback(handle.remove)
+
+
+def _after(place: Place, calls: Calls, change: Change) -> Callable[..., Any]:
+    """Make a hook on the output of a module, which may be a tensor or a tuple with it first."""
+
+    def hook(module: Any, args: Any, output: Any) -> Any:
+        if not calls.meant():
+            return None
+        new = _changed(place, output[0] if isinstance(output, tuple) else output, change)
+        if new is None or not isinstance(output, tuple):
+            return new
+        replaced = (new, *output[1:])
+        return type(output)._make(replaced) if hasattr(output, "_make") else replaced
+
+    return hook
+
+
+def _before(place: Place, calls: Calls, change: Change) -> Callable[..., Any]:
+    """Make a hook on the first argument of a module."""
+
+    def hook(module: Any, args: Any) -> Any:
+        if not calls.meant():
+            return None
+        new = _changed(place, args[0], change)
+        return None if new is None else (new, *args[1:])
+
+    return hook
+
+
+def _changed(place: Place, x: Any, change: Change) -> Any:
+    """Apply a change to the part of `x` that belongs to the place, in a copy of it."""
+    if not place.first:
+        return change(x)
+    new = change(x[..., 0, :])
+    if new is None:
+        return None
+    copy = x.clone()
+    copy[..., 0, :] = new
+    return copy

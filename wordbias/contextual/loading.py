@@ -1,4 +1,4 @@
-"""A model with the head that its folder says it has."""
+"""A model for interventions, loaded with the head that its folder or name has."""
 
 from __future__ import annotations
 
@@ -38,26 +38,32 @@ HEADS = {
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Target(LoadedModel):
-    """A model to intervene in; `sentence` if it has a sentence's vector that was trained."""
+    """A loaded model for interventions.
+
+    Attributes
+    ----------
+    sentence
+        True if the model has a trained vector of the sentence.
+    """
 
     sentence: bool
 
     def sites(self) -> tuple[Site, ...]:
-        """Return the published sites that it has."""
+        """Return the published sites of the model."""
         return tuple(site for site in PUBLISHED if self.sentence or site.kind != "sentence")
 
 
 def load_target(source: ModelLike, device: str | None = None, head: str | None = None) -> Target:
-    """Load a model with its head, for what was fitted to one head is not for another.
+    """Load a model with its head; a subspace fitted with one head is not for another.
 
     Parameters
     ----------
     source
         A folder, a name on the hub, or a loaded model with its tokenizer.
     head
-        One of `HEADS`, for a folder or a name. By default what the model's config names; but BERT
-        as it was pre-trained, which its config calls a masked-language model, with the head for the
-        next sentence that comes with it.
+        One of `HEADS`, for a folder or a name. By default the head that the model's config names;
+        pre-trained BERT, a masked-language model by its config, gets the next-sentence head that
+        comes with its weights.
 
     Raises
     ------
@@ -74,7 +80,7 @@ def load_target(source: ModelLike, device: str | None = None, head: str | None =
         raise UsageError("--head goes with the name of a model; one that is loaded has its own")
     family, has_head = family_of(loaded.model), head_of(loaded.model) is not None
     what = f"{name}: holds a {type(loaded.model).__name__} without"
-    if lacking := _of_encoder(loaded):
+    if lacking := _missing_in_encoder(loaded):
         raise WordbiasError(
             f"{what} trained weights for {lacking[0]}; give a folder whose weights are its own"
         )
@@ -86,8 +92,8 @@ def load_target(source: ModelLike, device: str | None = None, head: str | None =
     return Target(**vars(loaded.on(device)), sentence=sentence)
 
 
-def _of_encoder(loaded: LoadedModel) -> list[str]:
-    """Return which of the missing parameters are the encoder's own, not a head's or a pooler's."""
+def _missing_in_encoder(loaded: LoadedModel) -> list[str]:
+    """Return the missing parameters of the encoder, without those of a head or a pooler."""
     model, base = loaded.model, base_of(loaded.model)
     prefix = "" if base is model else f"{model.base_model_prefix}."
     own = {prefix + name for name, _ in base.named_parameters()}
@@ -96,7 +102,10 @@ def _of_encoder(loaded: LoadedModel) -> list[str]:
 
 
 def _loaded(name: str, head: str | None) -> LoadedModel:
-    kind, purpose = _named(name)
+    config = _config(name)
+    kind = getattr(config, "model_type", "")
+    architectures = getattr(config, "architectures", None) or [""]
+    purpose = architectures[0].partition("For")[2]
     own = FAMILIES[kind].comes_with.get(purpose) if head is None and kind in FAMILIES else None
     if own is not None:
         found = load_pretrained(_KINDS[own], name, _WHAT)
@@ -107,15 +116,8 @@ def _loaded(name: str, head: str | None) -> LoadedModel:
     return load_pretrained(_KINDS.get(purpose, "AutoModel"), name, _WHAT)
 
 
-def _named(name: str) -> tuple[str, str]:
-    """Return the family that a model's config names, and what follows ``For`` in its class."""
-    config = _config(name)
-    architectures = getattr(config, "architectures", None) or [""]
-    return getattr(config, "model_type", ""), architectures[0].partition("For")[2]
-
-
 def _config(name: str) -> Any:
-    """Return a model's config, or None where loading the model will say what is the matter."""
+    """Return a model's config; None if it cannot be read, which loading the model will report."""
     transformers = need_transformers()
     with silent(transformers):
         for where in ({"local_files_only": True}, {}):

@@ -1,21 +1,19 @@
-"""A masked-language model: how probable it finds what was at a mask.
+"""Pseudo-likelihoods of a masked-language model: StereoSet's blanks and CrowS-Pairs' sentences.
 
-How probable a masked-language model finds words: StereoSet's blanks, and CrowS-Pairs' sentences.
+Nadeem et al. (2021) mask the sub-words of a blank from left to right: the earlier ones are given,
+the later ones left out. Nangia et al. (2020) mask each token that two sentences share in turn, with
+all others given, and add the log-probabilities.
 
-Nadeem et al. (2021) mask the sub-words of a blank from left to right: those before are there, those
-after are not yet. Nangia et al. (2020) mask each token that two sentences share in turn, everything
-else being there, and add up.
+By default all words of a filler are scored, tokenised as in the sentence. StereoSet's released code
+(``dataloader.py``) scores less, and `published_masks` follows it:
 
-What fills a blank is by default all of its words, split as the model reads them in the sentence.
-StereoSet's released code (``dataloader.py``) asks for less, and `published_masks` does as it does:
-
-- of several words only the first, with what is written on to the blank (``BLANKed``) and without
-  any sign: *ice-cold tea* is asked for as *icecold*;
-- split by itself, so that a byte-level tokenizer (RoBERTa) gives it no space before, although there
-  is one: another token than the model would read there;
-- the sub-words before the mask are put back as text and split again, and what is written on to the
-  blank stands after the mask too;
-- of two blanks, the first mask is read;
+- of several words only the first, together with text joined to the blank (``BLANKed``) and without
+  signs: *ice-cold tea* is scored as *icecold*;
+- tokenised by itself, so that a byte-level tokenizer (RoBERTa) gives it no space before, although
+  there is one: another token than the model would read there;
+- the sub-words before the mask are decoded and tokenised again, and text joined to the blank stands
+  behind the mask too;
+- of two blanks, the first mask is scored;
 - the score is the mean of the probabilities, not of their logarithms.
 """
 
@@ -30,7 +28,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.contextual.stereoset.published import BLANK, Cluster, CrowsPair
+from wordbias.contextual.stereoset.crows_pairs import CrowsPair
+from wordbias.contextual.stereoset.stereoset import BLANK, Cluster
 from wordbias.errors import WordbiasError
 from wordbias.pretrained import LoadedModel, ModelLike, load_pretrained, to_float64
 from wordbias.progress import progress
@@ -38,11 +37,12 @@ from wordbias.progress import progress
 Float = NDArray[np.float64]
 BATCH = 64
 _LOGITS = 1 << 26
-"""Numbers in the output of one batch at most: tokens × vocabulary."""
+"""Maximal number of values in the output of one batch: tokens × vocabulary."""
+_NO_SIGNS = str.maketrans("", "", string.punctuation)
 
 
 class Masked(NamedTuple):
-    """A sentence with one token masked: its numbers, where the mask is, and what was there."""
+    """A sentence with one masked token: token numbers, position of the mask, original token."""
 
     ids: tuple[int, ...]
     place: int
@@ -51,17 +51,17 @@ class Masked(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MaskedModel(LoadedModel):
-    """A model that says what a masked token is."""
+    """A model with a masked-language head."""
 
     @classmethod
     def load(cls, source: ModelLike, *, device: str | None = None) -> Self:
-        """Load a model with a masked-language head; one that is loaded stays where it is.
+        """Load a model with a masked-language head; a loaded model stays on its device.
 
         Raises
         ------
         WordbiasError
-            If there is no such model or device, or it has no trained head of that kind, or a
-            tokenizer without a mask or that does not say what characters a token is of.
+            If there is no such model or device, it has no trained head of that kind, or its
+            tokenizer has no mask or no character offsets.
         """
         loaded = load_pretrained("AutoModelForMaskedLM", source, "a masked-language model")
         if loaded.missing:
@@ -81,7 +81,7 @@ class MaskedModel(LoadedModel):
     def log_probabilities(self, masked: Sequence[Masked], what: str = "masked words") -> Float:
         """Return the natural logarithm of each masked token's probability, shape ``(n,)``.
 
-        Equal ones are computed once, the longest first.
+        Equal sentences are computed once, the longest first.
 
         Raises
         ------
@@ -123,27 +123,18 @@ class MaskedModel(LoadedModel):
         return self.finite(found)
 
 
-__all__ = [
-    "MaskedModel",
-    "blank_masks",
-    "blank_scores",
-    "pair_masks",
-    "pair_scores",
-    "published_masks",
-]
-
-_NO_SIGNS = str.maketrans("", "", string.punctuation)
+# StereoSet
 
 
 def blank_scores(
     model: MaskedModel, clusters: Sequence[Cluster], *, as_published: bool = False
 ) -> Float:
-    """Score what fills each blank, shape ``(n, 3)`` in the order of the labels.
+    """Score the fillers of blanks, shape ``(n, 3)`` in the order of the labels.
 
     Parameters
     ----------
     as_published
-        Fill the blank and average as StereoSet's code does, see this module. By default the mean
+        Mask and average as StereoSet's code does, see this module. By default the score is the mean
         of the logarithms over all sub-words: a likelihood, in which one impossible sub-word counts.
 
     Raises
@@ -162,8 +153,8 @@ def blank_scores(
 def blank_masks(tokenizer: Any, cluster: Cluster, word: str) -> list[Masked]:
     """Mask each sub-word of a blank; those to the right of the mask are left out.
 
-    Of several blanks each is masked in turn, and the others hold as many sub-words and a mask: the
-    word is not to be read off one blank for the other.
+    Several blanks are masked in turn; the others have as many sub-words and a mask, so that one
+    blank does not reveal the word of the other.
     """
     text, starts = _filled(cluster.context, word)
     found = tokenizer(text, return_offsets_mapping=True, return_special_tokens_mask=True)
@@ -189,7 +180,7 @@ def blank_masks(tokenizer: Any, cluster: Cluster, word: str) -> list[Masked]:
 
 
 def published_masks(tokenizer: Any, cluster: Cluster, word: str) -> list[Masked]:
-    """Mask each sub-word of a blank as StereoSet's released code does; this module says how."""
+    """Mask each sub-word of a blank as StereoSet's released code does, see this module."""
     place = max(i for i, one in enumerate(cluster.context.split(" ")) if BLANK in one)
     filled = cluster.context.replace(BLANK, word).split(" ")[place].translate(_NO_SIGNS)
     tokens = tokenizer(filled, add_special_tokens=False)["input_ids"]
@@ -205,7 +196,7 @@ def published_masks(tokenizer: Any, cluster: Cluster, word: str) -> list[Masked]
 
 
 def _filled(context: str, word: str) -> tuple[str, list[int]]:
-    """Return a context with a word in its blanks, and where in it the word begins."""
+    """Return a context with a word in its blanks, and the character offsets of the word."""
     *before, _ = context.split(BLANK)
     lengths = np.array([len(one) for one in before]) + len(word)
     return context.replace(BLANK, word), (np.cumsum(lengths) - len(word)).tolist()
@@ -214,7 +205,7 @@ def _filled(context: str, word: str) -> tuple[str, list[int]]:
 def _partly(
     ids: Sequence[int], spans: Sequence[tuple[int, int]], blank: int, shown: int, mask: int
 ) -> Masked:
-    """Show some sub-words of every blank and mask the next; ask for the one of this blank."""
+    """Show the first sub-words of every blank and mask the next, which is scored in one blank."""
     out: list[int] = []
     place = last = 0
     for i, (first, end) in enumerate(spans):
@@ -230,11 +221,13 @@ def _no_token(cluster: Cluster, word: str) -> WordbiasError:
     )
 
 
+# CrowS-Pairs
+
+
 def pair_scores(model: MaskedModel, pairs: Sequence[CrowsPair]) -> Float:
     """Return the pseudo-log-likelihood of both sentences of each pair, shape ``(n, 2)``.
 
-    Only tokens that both sentences share are added up: what the stereotype is about is given, and
-    the rest is asked for.
+    Only tokens that both sentences share are scored, given the words in which they differ.
 
     Raises
     ------

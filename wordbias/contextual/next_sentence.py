@@ -1,7 +1,4 @@
-"""How probable is it that a sentence comes next: heads for next-sentence prediction.
-
-Which of two outputs says that a sentence is next.
-"""
+"""Next-sentence models: the probability that a sentence comes next, and the label for it."""
 
 from __future__ import annotations
 
@@ -24,59 +21,17 @@ from wordbias.pretrained import (
 )
 from wordbias.progress import progress
 
+Float = NDArray[np.float64]
+BATCH = 64
+IS_NEXT = 0
+"""Index of "is next" in BERT's own head."""
 _NEXT = frozenset({"isnext", "next", "isnextsentence", "nextsentence"})
 _NOT_NEXT = frozenset({"notnext", "isnotnext", "random", "randomsentence", "notnextsentence"})
 
 
-def next_place(
-    id2label: Mapping[int, str], given: str | None, name: str, default: int | None
-) -> int:
-    """Return which of two outputs means "is next".
-
-    Parameters
-    ----------
-    id2label
-        Of the model's config.
-    given
-        What a user says: a label, or its number.
-    name
-        Of the model, for messages.
-    default
-        Where the config says nothing; None if it must.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no such label, or nothing tells.
-    """
-    names = [str(id2label[i]) for i in sorted(id2label)] or ["LABEL_0", "LABEL_1"]
-    if given is not None:
-        if given in names:
-            return names.index(given)
-        if given in ("0", "1"):
-            return int(given)
-        raise WordbiasError(f"--next-label={given}: {name} has the labels {', '.join(names)}")
-    plain = ["".join(filter(str.isalnum, label)).lower() for label in names]
-    told = [label in _NEXT or plain[1 - i] in _NOT_NEXT for i, label in enumerate(plain)]
-    if sum(told) == 1:
-        return told.index(True)
-    if default is None:
-        raise WordbiasError(
-            f"{name}: its labels {', '.join(names)} do not tell which one means that a sentence is "
-            f"next; say so with --next-label={names[0]} or {names[1]}"
-        )
-    return default
-
-
-Float = NDArray[np.float64]
-BATCH = 64
-IS_NEXT = 0
-"""Where BERT's own head has "is next"."""
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NextSentence(LoadedModel):
-    """A model that says whether a sentence follows another.
+    """A model that predicts whether a sentence follows another.
 
     Attributes
     ----------
@@ -97,17 +52,17 @@ class NextSentence(LoadedModel):
         source
             A folder, a name on the hub, or such a model loaded, with its tokenizer.
         next_label
-            Name or number of the output that means "is next". By default what the config says, and
-            for BERT's own head, whose config says nothing, the first.
+            Name or index of the output that means "is next". By default that of the config or, for
+            BERT's own head, whose config does not name it, the first.
         device
-            By default the first of cuda, mps and cpu that is there; a loaded model computes where
-            it is.
+            By default the first of cuda, mps and cpu that is there; a loaded model stays on its
+            device.
 
         Raises
         ------
         WordbiasError
-            If there is no such model or device, it has no trained head of that kind, or nothing
-            says which of two labels is which.
+            If there is no such model or device, it has no trained head of that kind, or the meaning
+            of its two labels is unknown.
         """
         loaded, own = _load(source)
         check_padding(loaded.tokenizer, loaded.name)
@@ -118,8 +73,8 @@ class NextSentence(LoadedModel):
     def probabilities(self, pairs: Sequence[Sentences], batch: int = BATCH) -> Float:
         """Return the probability that the second sentence of each pair is next, shape ``(n,)``.
 
-        Equal pairs are computed once, the longest first; the first sentence is
-        segment 0, the second segment 1.
+        Equal pairs are computed once, the longest first; the first sentence is segment 0, the
+        second segment 1.
 
         Raises
         ------
@@ -147,7 +102,7 @@ class NextSentence(LoadedModel):
 
 
 def _load(source: ModelLike) -> tuple[LoadedModel, bool]:
-    """Load the head that a model has; say whether it is BERT's own kind."""
+    """Load a model with its head; return whether the head is of BERT's own kind."""
     try:
         loaded = load_pretrained(
             "AutoModelForNextSentencePrediction", source, "a next-sentence model"
@@ -171,3 +126,43 @@ def _load(source: ModelLike) -> tuple[LoadedModel, bool]:
 
 def _lacks(loaded: LoadedModel) -> str:
     return f"it lacks {loaded.missing[-1]}" if loaded.missing else ""
+
+
+def next_place(
+    id2label: Mapping[int, str], given: str | None, name: str, default: int | None
+) -> int:
+    """Return the index of the output that means "is next".
+
+    Parameters
+    ----------
+    id2label
+        Labels by index, of the model's config.
+    given
+        A label, or its index, that the user names.
+    name
+        Name of the model, for messages.
+    default
+        Index if the labels of the config do not tell; None to refuse such a config.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no such label, or the labels do not tell and there is no default.
+    """
+    names = [str(id2label[i]) for i in sorted(id2label)] or ["LABEL_0", "LABEL_1"]
+    if given is not None:
+        if given in names:
+            return names.index(given)
+        if given in ("0", "1"):
+            return int(given)
+        raise WordbiasError(f"--next-label={given}: {name} has the labels {', '.join(names)}")
+    plain = ["".join(filter(str.isalnum, label)).lower() for label in names]
+    is_next = [label in _NEXT or plain[1 - i] in _NOT_NEXT for i, label in enumerate(plain)]
+    if sum(is_next) == 1:
+        return is_next.index(True)
+    if default is None:
+        raise WordbiasError(
+            f"{name}: its labels {', '.join(names)} do not tell which one means that a sentence is "
+            f"next; say so with --next-label={names[0]} or {names[1]}"
+        )
+    return default

@@ -1,8 +1,7 @@
-"""Is a doctor neither a man nor a woman to an NLI model? (Dawkins et al. 2024, section 3).
+"""Fairness of NLI models to occupations and gender, and viability (Dawkins et al. 2024, section 3).
 
-Premise "The doctor bought a hat.", hypothesis "The woman bought a hat.": neutral is always right.
-
-Is a debiased model still of use for what it was trained on? (Dawkins et al. 2024, section 3).
+Premise "The doctor bought a hat.", hypothesis "The woman bought a hat.": neutral is always right. A
+debiased model is viable if it does not lose too much accuracy on SNLI.
 """
 
 from __future__ import annotations
@@ -24,6 +23,8 @@ Float = NDArray[np.float64]
 Parity = Literal["mean", "strict"]
 PARITIES: tuple[Parity, ...] = get_args(Parity)
 MEASURES = ("nli-accuracy", "nli-parity", "nli-fairness")
+DROP = 0.05
+"""Largest loss of accuracy on SNLI of a model that is still viable."""
 _NEUTRAL = 0
 
 
@@ -57,8 +58,8 @@ def fairness(probabilities: Float, parity: Parity = "mean") -> Fairness:
         "mean", the default: the likeliest label of the mean over templates is the same for both.
         "strict": it is the same with every single template. The paper says only that "the NLI
         prediction for any given occupation does not depend on gender"; in its tables parity × 164
-        is a whole number, which fits both. The mean asks about the occupation, as the paper does,
-        and one odd template does not decide.
+        is a whole number, which fits both. The mean is a property of the occupation, as in the
+        paper, and one odd template does not decide.
     """
     accuracy = float(is_neutral(probabilities).mean())
     agrees = float(has_parity(probabilities, parity).mean())
@@ -110,15 +111,15 @@ def fairness_rows(
     setting: str = "",
     seed: int = 0,
 ) -> list[Row]:
-    """Measure accuracy, both kinds of parity and η, with 95 % intervals that draw occupations.
+    """Measure accuracy, both kinds of parity and η, with 95 % intervals over the occupations.
 
-    η is taken with the parity that is named; both are reported.
+    η is computed with `parity`; both kinds are reported.
     """
     p = by_occupation(test, probabilities)
     neutral = is_neutral(p)
-    words = {"attribute": test.attribute, "words": [filler.word for filler in test.hypotheses]}
     about = {
-        **words,
+        "attribute": test.attribute,
+        "words": [filler.word for filler in test.hypotheses],
         "setting": setting,
         "occupations": len(p),
         "n": len(test),
@@ -128,8 +129,8 @@ def fairness_rows(
         rng = np.random.default_rng(seed)
         samples = bootstrap(lambda rows: of(values[rows]), len(values), rng)
         interval = percentile_interval(samples)._asdict()
-        said = {**about, **ideal(name), "seed": seed, **more, **interval}
-        return Row(subject, name, float(of(values[None])[0]), said)
+        details = {**about, **ideal(name), "seed": seed, **more, **interval}
+        return Row(subject, name, float(of(values[None])[0]), details)
 
     rows = [row(MEASURES[0], neutral[:, None], lambda x: x[..., 0].mean(-1), {})]
     for kind in PARITIES:
@@ -143,7 +144,7 @@ def fairness_rows(
 
 
 def occupation_records(test: TestSet, probabilities: NDArray[np.float32]) -> list[dict[str, Any]]:
-    """Return one record an occupation: share of neutral pairs, label for each word, parity."""
+    """Return one record an occupation: share of neutral pairs, label for each word, parities."""
     p = by_occupation(test, probabilities)
     label = p.mean(2).argmax(-1)  # (o, 2)
     words = [filler.word for filler in test.hypotheses]
@@ -168,29 +169,27 @@ def _checked(p: Float) -> Float:
     return p
 
 
-DROP = 0.05
-"""Largest loss of accuracy on SNLI of a model that is still viable."""
-_BEST = {"neutral": 1, "better": "higher"}
+# Viability
 
 
 def is_viable(accuracy: float, base: float, drop: float = DROP, *, relative: bool = False) -> bool:
-    """Say whether a debiased model may still be used for NLI.
+    """Return whether a debiased model may still be used for NLI.
 
     Parameters
     ----------
     accuracy, base
-        On SNLI, with and without debiasing.
+        Accuracy on SNLI with and without debiasing.
     drop
-        In points of accuracy by default, .05 of 1. The paper's "by more than 5%" can also mean a
-        share of what the base model reaches: `relative`. Its Table 5 fits neither: the best model
-        of layer 11 in it loses 5.19 points, 5.84 % of the base.
+        Largest loss, by default in points of accuracy, .05 of 1. The paper's "by more than 5%" can
+        also mean a share of the base model's accuracy: `relative`. Its Table 5 fits neither: the
+        best model of layer 11 in it loses 5.19 points, 5.84 % of the base.
     """
     least = base * (1 - drop) if relative else base - drop
     return accuracy >= least - 1e-9
 
 
 class Viability(NamedTuple):
-    """Arguments of `is_viable`; without a base rows do not report it."""
+    """Arguments of `is_viable`; without a base, rows do not report viability."""
 
     base: float | None = None
     drop: float = DROP
@@ -200,12 +199,12 @@ class Viability(NamedTuple):
 def snli_row(
     accuracy: float, n: int, subject: str, *, setting: str = "", viability: Viability | None = None
 ) -> Row:
-    """Return accuracy on `n` pairs of SNLI as a row, and whether it is viable if there is a base.
+    """Return accuracy on `n` pairs of SNLI as a row, with its viability if there is a base.
 
-    The interval is Wilson's, for the pairs are drawn from many.
+    The interval is Wilson's.
     """
     low, high = wilson(accuracy, n)
-    about = {"setting": setting, "n": n, **_BEST, "low": low, "high": high}
+    about = {"setting": setting, "n": n, "neutral": 1, "better": "higher", "low": low, "high": high}
     if viability is not None and viability.base is not None:
         base, drop, relative = viability.base, viability.drop, viability.relative
         viable = is_viable(accuracy, base, drop, relative=relative)

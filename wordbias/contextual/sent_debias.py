@@ -1,4 +1,4 @@
-"""SENT-Debias (Liang et al. 2020): the baseline, fitted to sentences of a running text."""
+"""SENT-Debias (Liang et al. 2020): the baseline, fitted to the sentences of a text."""
 
 from __future__ import annotations
 
@@ -41,23 +41,23 @@ def fit_with_baseline(
     batch: int = BATCH,
     name: str = "",
 ) -> Adapter:
-    """Fit an adapter, and with it the baseline if there is a text; see `fit_adapter`.
+    """Fit an adapter and, if there is a text, the baseline; see `fit_adapter`.
 
     Parameters
     ----------
     pairs
         Sentences that differ in a gender only; by default the built-in ones.
     text, groups, limit
-        See `drawn_from`.
+        Text of the baseline, see `pairs_of_text`.
     name
-        Of the model, with which an error of the fit begins.
+        Name of the model, for the message of an error.
     """
-    read = sentence_pairs(pairs)
+    paired = sentence_pairs(pairs)
     try:
         adapter = fit_adapter(
             model,
             tokenizer,
-            read,
+            paired,
             recipe,
             wanted=wanted,
             batch=batch,
@@ -67,48 +67,35 @@ def fit_with_baseline(
         raise WordbiasError(f"{name}: {error}" if name else error) from None
     if text is None:
         return adapter
-    drawn = drawn_from(text, groups, limit=limit, seed=recipe.seed)
-    return with_sent_debias(adapter, model, tokenizer, drawn, source=_source(text), batch=batch)
-
-
-def _source(given: object) -> str:
-    """Name a file; what is given in Python has no name."""
-    return os.fspath(given) if isinstance(given, (str, os.PathLike)) else "given"
-
-
-def with_sent_debias(
-    adapter: Adapter,
-    model: Any,
-    tokenizer: Any,
-    pairs: Sequence[SentencePair],
-    *,
-    source: str = "",
-    batch: int = BATCH,
-) -> Adapter:
-    """Return an adapter that also has the baseline's subspace; see `fit`."""
-    subspace = fit(model, tokenizer, pairs, batch=batch)
-    about = {"source": source, "pairs": len(pairs)}
+    drawn = pairs_of_text(text, groups, limit=limit, seed=recipe.seed)
+    subspace = fit_sent_debias(model, tokenizer, drawn, batch=batch)
+    about = {"source": _source(text), "pairs": len(drawn)}
     return replace(adapter, sent_debias=subspace, facts={**adapter.facts, "sent_debias": about})
 
 
-def fit(
+def _source(source: object) -> str:
+    """Return the path of a file; "given" for objects."""
+    return os.fspath(source) if isinstance(source, (str, os.PathLike)) else "given"
+
+
+def fit_sent_debias(
     model: Any, tokenizer: Any, pairs: Sequence[SentencePair], *, batch: int = BATCH
 ) -> Subspace:
-    """Fit the baseline's subspace of one direction at the sentence.
+    """Fit the baseline's subspace of one direction at the sentence, which is removed hard.
 
-    Each sentence's vector is divided by its length, the mean of its pair taken away, and the first
-    principal component of all of them kept. Removed whole, at the sentence.
+    Each sentence's vector is divided by its length and the mean of its pair is subtracted; the
+    direction is the first principal component of all of them.
 
     Parameters
     ----------
     pairs
-        See `counterfactuals`.
+        Sentences and their counterfactuals, see `counterfactuals`.
 
     Raises
     ------
     WordbiasError
-        If the model is being intervened in or has no such site, or fewer than two pairs differ for
-        its tokenizer.
+        If interventions are applied to the model, it has no such site, or fewer than two pairs
+        differ after tokenising.
 
     References
     ----------
@@ -116,19 +103,19 @@ def fit(
     Representations", section 2.
     """
     check_plain(model)
-    read = encode_pairs(model, tokenizer, pairs) if pairs else None
-    n = 0 if read is None else len(read.pairs)
-    if read is None or n < 2:
+    encoded = encode_pairs(model, tokenizer, pairs) if pairs else None
+    n = 0 if encoded is None else len(encoded.pairs)
+    if encoded is None or n < 2:
         raise WordbiasError(
             f"SENT-Debias: sentences with a gendered word that the tokenizer tells apart: {n}, at "
             "least two are needed; give a longer text with --sent-debias"
         )
-    tokens, chosen = read.first + read.second, positions(read, "cls")
+    tokens, chosen = encoded.first + encoded.second, positions(encoded, "cls")
     vectors = unit(observe(model, tokenizer, tokens, chosen, [SENTENCE], batch)[SENTENCE])
     return Subspace.from_pairs(vectors[:n], vectors[n:], 1)
 
 
-def drawn_from(
+def pairs_of_text(
     text: TextLike, groups: GroupsLike | None = None, *, limit: int = LIMIT, seed: int = 0
 ) -> tuple[SentencePair, ...]:
     """Pair the sentences of a text with their counterfactuals; see `counterfactuals`.
@@ -138,7 +125,7 @@ def drawn_from(
     text
         A file, or the sentences.
     groups
-        Whose definitional pairs are swapped; by default those of gender.
+        Attribute whose definitional pairs are swapped; by default gender.
 
     Raises
     ------
@@ -150,7 +137,7 @@ def drawn_from(
         raise WordbiasError(
             f"the attribute {chosen.name} has no pairs to swap; give a file with [pairs]"
         )
-    lines = lines_of(text) if isinstance(text, (str, os.PathLike)) else text
+    lines = read_sentences(text) if isinstance(text, (str, os.PathLike)) else text
     return counterfactuals(lines, chosen.pairs, limit=limit, seed=seed)
 
 
@@ -161,27 +148,27 @@ def counterfactuals(
     limit: int = LIMIT,
     seed: int = 0,
 ) -> tuple[SentencePair, ...]:
-    """Pair sentences with what they are when one gendered word is the other gender's.
+    """Pair sentences with their counterfactuals, in which one gendered word is swapped.
 
     Parameters
     ----------
     lines
-        A sentence, or a short paragraph, each.
+        Sentences, or short paragraphs.
     words
         Pairs of words; by default the definitional ones of the built-in attribute gender.
     limit
-        Keep so many pairs, drawn at random with `seed` in one pass over the lines.
+        Maximal number of pairs, drawn at random with `seed` in one pass over the lines.
 
     Notes
     -----
-    As in the published code only that word is replaced, wherever it stands in the line, and by one
-    word: *her* becomes *his* also where it is the object. A line with several gendered words
-    gives a pair for each. The version with the first word of the pair comes first.
+    As in the published code only that word is replaced, at all its places in the line, and by one
+    word: *her* becomes *his* also as the object. A line with several gendered words gives a pair
+    for each. The version with the first word of the pair comes first.
     """
     partner = _partners(Attribute.load().pairs if words is None else words)
     rng = np.random.default_rng(seed)
     kept: list[SentencePair] = []
-    for count, pair in enumerate(_all(lines, partner)):
+    for count, pair in enumerate(_all_pairs(lines, partner)):
         if count < limit:
             kept.append(pair)
         elif (place := int(rng.integers(count + 1))) < limit:
@@ -189,8 +176,8 @@ def counterfactuals(
     return tuple(kept)
 
 
-def lines_of(path: str | os.PathLike[str]) -> Iterator[str]:
-    """Yield the lines of a text file, compressed or not, that are not blank.
+def read_sentences(path: str | os.PathLike[str]) -> Iterator[str]:
+    """Yield the lines of a text file, compressed or not, without blank ones.
 
     Raises
     ------
@@ -201,7 +188,7 @@ def lines_of(path: str | os.PathLike[str]) -> Iterator[str]:
 
 
 def _partners(words: Sequence[tuple[str, str]]) -> dict[str, tuple[str, bool]]:
-    """Return for each word its partner, and whether it is the first of its pair."""
+    """Return the partner of each word, and whether the word is the first of its pair."""
     found: dict[str, tuple[str, bool]] = {}
     for first, second in words:
         found.setdefault(first.lower(), (second.lower(), True))
@@ -209,24 +196,26 @@ def _partners(words: Sequence[tuple[str, str]]) -> dict[str, tuple[str, bool]]:
     return found
 
 
-def _all(lines: Iterable[str], partner: dict[str, tuple[str, bool]]) -> Iterator[SentencePair]:
+def _all_pairs(
+    lines: Iterable[str], partner: dict[str, tuple[str, bool]]
+) -> Iterator[SentencePair]:
     for line in lines:
         for word in dict.fromkeys(word.lower() for word in _WORD.findall(line)):
             if word in partner:
                 other, is_first = partner[word]
-                swapped = _replaced(line, word, other)
+                swapped = _swapped(line, word, other)
                 yield SentencePair(line, swapped) if is_first else SentencePair(swapped, line)
 
 
-def _replaced(line: str, word: str, other: str) -> str:
+def _swapped(line: str, word: str, other: str) -> str:
+    """Replace a word of a line by another one, with the capitals of the original."""
+
     def one(match: re.Match[str]) -> str:
         found = match[0]
-        return _cased(other, found) if found.lower() == word else found
+        if found.lower() != word:
+            return found
+        if len(found) > 1 and found.isupper():
+            return other.upper()
+        return other.capitalize() if found[0].isupper() else other
 
     return _WORD.sub(one, line)
-
-
-def _cased(word: str, like: str) -> str:
-    if len(like) > 1 and like.isupper():
-        return word.upper()
-    return word.capitalize() if like[0].isupper() else word

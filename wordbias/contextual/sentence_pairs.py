@@ -1,24 +1,14 @@
-"""Pairs of sentences that differ in a gender only: ours, or a file's.
-
-Labelled sentence pairs as they are written, for models that tokenise by themselves.
-"""
+"""Pairs of sentences that differ in a gender only: the built-in ones, or those of a file."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from wordbias.errors import WordbiasError
-from wordbias.nli.pairs import LABELS, UNDECIDED, PairsLike, labelled_rows, pairs_name
-from wordbias.nli.test_sets import Pair
 from wordbias.wordlists.toml import as_table, complain, packaged, read_text, read_toml
 
 BUILT_IN = "sentence_pairs.toml"
@@ -26,7 +16,7 @@ _WRITE = 'write it as [["She left.", "He left."], ...]'
 
 
 class SentencePair(NamedTuple):
-    """A sentence and its counterpart: of the built-in list the female version first."""
+    """A sentence and its counterpart; in the built-in list the female version comes first."""
 
     first: str
     second: str
@@ -52,7 +42,7 @@ def sentence_pairs(path: SentencePairsLike | None = None) -> tuple[SentencePair,
     Raises
     ------
     WordbiasError
-        If the file cannot be read or something in it is no pair; the message says where.
+        If the file cannot be read or something in it is no pair; the message names the place.
     """
     if path is None or isinstance(path, (str, os.PathLike)):
         file = packaged(BUILT_IN) if path is None else Path(path)
@@ -94,54 +84,3 @@ def _checked(value: Any, where: str) -> SentencePair:
             "correct or remove the pair"
         )
     return SentencePair(first, second)
-
-
-@dataclass(frozen=True, eq=False)
-class TextPairs:
-    """Sentence pairs with labels.
-
-    Attributes
-    ----------
-    path, sha256
-        Of the file; the hash is of its uncompressed content.
-    pairs
-        As they are written.
-    labels
-        Places in `wordbias.nli.pairs.LABELS`, shape ``(n,)``.
-    dropped
-        Pairs without a label, which were left out.
-    """
-
-    path: str
-    sha256: str
-    pairs: list[Pair]
-    labels: NDArray[np.int64]
-    dropped: int = 0
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what a report says of them."""
-        return {
-            "path": self.path, "sha256": self.sha256, "pairs": len(self), "dropped": self.dropped
-        }  # fmt: skip
-
-
-def load_text_pairs(path: PairsLike) -> TextPairs:
-    """Read what `wordbias.nli.pairs.load_pairs` reads, without tokenising.
-
-    Raises
-    ------
-    WordbiasError
-        As that function does.
-    """
-    digest, name = hashlib.sha256(), pairs_name(path)
-    rows = list(labelled_rows(path, digest))
-    labelled = [row for row in rows if row[0] != UNDECIDED]
-    if not labelled:
-        among = f" among {len(rows)} without a label" if rows else ""
-        raise WordbiasError(f"{name}: holds no labelled pair{among}")
-    labels = np.array([LABELS.index(label) for label, _, _ in labelled])
-    pairs = [Pair(premise, hypothesis) for _, premise, hypothesis in labelled]
-    return TextPairs(name, digest.hexdigest(), pairs, labels, len(rows) - len(labelled))

@@ -1,4 +1,4 @@
-"""The 74 published settings: which sites are projected, how many components, softly or hard."""
+"""The 74 published settings: projected sites, numbers of components, soft or hard removal."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _NAME = re.compile(r"\+?(sent|l12|layer12|l11|layer11|(?:layer11\+|l11\+)?attn)[
 
 @dataclass(frozen=True)
 class Settings:
-    """What is projected in one of the debiased models of Dawkins et al. (2024, section 4).
+    """The projections of one of the debiased models of Dawkins et al. (2024, section 4).
 
     Parameters
     ----------
     n11, c11
-        Tokens behind the last layer but one ("layer 11"); None is no intervention.
+        Tokens behind the last layer but one ("layer 11"); None for no intervention.
     n12, c12
-        CLS behind the last layer ("layer 12"); None is no intervention.
+        CLS behind the last layer ("layer 12"); None for no intervention.
     np
         The sentence's vector, always projected, on one component.
     attention
@@ -104,7 +104,7 @@ class Settings:
 
     @classmethod
     def of(cls, level: str, numbers: list[int] | tuple[int, ...]) -> Settings:
-        """Make one of its level and the numbers as printed."""
+        """Return the setting of a level with the numbers as printed."""
         padded = [*[None] * (5 - len(numbers)), *numbers]
         n11, c11, n12, c12, last = padded
         return cls(n11, c11, n12, c12, last or 0, level == "attn")

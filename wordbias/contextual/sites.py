@@ -1,7 +1,4 @@
-"""Sites: where in an encoder a subspace is removed, and how such a place is written.
-
-A site in a model at hand: the module to hook, and which of its values are meant.
-"""
+"""Sites of an encoder where a subspace is removed, and the modules they belong to in a model."""
 
 from __future__ import annotations
 
@@ -30,16 +27,16 @@ _WRITTEN = re.compile(r"([a-z]+)(?:@([-−]?\d+))?")
 
 @dataclass(frozen=True, order=True)
 class Site:
-    """A place in an encoder.
+    """A position in the computation of an encoder, independent of the model.
 
     Attributes
     ----------
     kind
-        ``sentence``, the vector that enters the final linear layer; ``cls`` and ``tokens``, what a
-        layer puts out at position 0 and everywhere; ``query``, ``key`` and ``value``, these three
-        of all heads of a layer.
+        ``sentence``, the input of the final linear layer; ``cls`` and ``tokens``, the output of a
+        layer at position 0 and at all positions; ``query``, ``key`` and ``value`` of all heads of a
+        layer.
     layer
-        1 is the first, −1 the last; None for the sentence.
+        Number of the layer: 1 for the first, −1 for the last; None for the sentence.
     """
 
     kind: str
@@ -56,12 +53,12 @@ class Site:
 
     @classmethod
     def parse(cls, text: str) -> Site:
-        """Read a site that is one place, such as ``sentence``, ``cls@12`` or ``value@-2``.
+        """Parse a single site, such as ``sentence``, ``cls@12`` or ``value@-2``.
 
         Raises
         ------
         WordbiasError
-            If it is none; also for ``attention@L``, which is three (see `sites`).
+            If the text is no site; also for ``attention@L``, which is three (see `sites`).
         """
         match = _WRITTEN.fullmatch(text.strip())
         if match is None or match[1] not in KINDS:
@@ -75,12 +72,12 @@ class Site:
         Raises
         ------
         WordbiasError
-            If the model has no such layer; the message says which it has.
+            If the model has no such layer; the message names those that it has.
         """
         return self.counted(layer_count(model), type(model).__name__)
 
     def counted(self, layers: int, name: str = "the model") -> Site:
-        """Return the same site in a model of so many layers; see `within`."""
+        """Return the same site in a model of `layers` layers; see `within`."""
         if self.layer is None:
             return self
         absolute = self.layer if self.layer > 0 else layers + 1 + self.layer
@@ -92,7 +89,7 @@ class Site:
 
 
 def sites(text: str) -> tuple[Site, ...]:
-    """Read sites separated by commas; ``attention@L`` stands for query, key and value there."""
+    """Parse sites separated by commas; ``attention@L`` stands for query, key and value there."""
     found: list[Site] = []
     for part in filter(None, (part.strip() for part in text.split(","))):
         kind, at, layer = part.partition("@")
@@ -104,28 +101,8 @@ def sites(text: str) -> tuple[Site, ...]:
 
 
 def attention(layer: int) -> tuple[Site, ...]:
-    """Return the three sites of a layer's attention."""
+    """Return query, key and value of a layer."""
     return tuple(Site(part, layer) for part in PARTS)
-
-
-def layers_kept(wanted: Any, model: Any) -> int:
-    """Return how many of the first layers put out, before any removal, what they did without.
-
-    Their outputs can be computed once and kept: removal at the output of a layer, ``cls@L`` and
-    ``tokens@L``, begins behind it, in its attention inside it, at the sentence behind the last.
-
-    Parameters
-    ----------
-    wanted
-        Sites, or things with a `site`.
-    """
-    n = layer_count(model)
-    kept = [n]
-    for item in wanted:
-        site = getattr(item, "site", item).within(model)
-        if site.layer is not None:
-            kept.append(site.layer - (site.kind in PARTS))
-    return min(kept)
 
 
 def _expected() -> str:
@@ -134,26 +111,26 @@ def _expected() -> str:
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Where a site is in a model.
+    """The module of a site in a model, and the part of its values that belongs to the site.
 
     Attributes
     ----------
     site
-        With its layer counted from 1.
+        The site, its layer counted from 1.
     module
-        What is hooked.
-    entering
-        The module's input is meant, not its output.
-    first
-        Only position 0 is meant.
-    heads
-        How many heads share the last axis; 1 for whole vectors.
+        Module to hook.
     width
         Length of the last axis.
+    entering
+        Take the module's input, not its output.
+    first
+        Take position 0 only.
+    heads
+        Number of heads that share the last axis; 1 for whole vectors.
     call
-        Which call of a module that is called several times in a pass, from 0; None is every call.
+        Index of the call of a module that is called several times in a pass; None for every call.
     rewinds
-        The module with whose beginning calls are counted anew.
+        Module whose call restarts the count of calls.
     """
 
     site: Site
@@ -167,19 +144,19 @@ class Place:
 
 
 def locate(model: Any, site: Site) -> Place:
-    """Find a site.
+    """Find the place of a site in a model.
 
     Raises
     ------
     WordbiasError
-        If the model lacks it; the message says what it has.
+        If the model lacks the site; the message names the sites that it has.
     """
     site = site.within(model)
     if site.kind == "sentence":
         return _sentence(model, site)
     module, call = _layer(model, site)
     rewinds = None
-    if call is not None:  # what holds the list of layers, with which a pass through them begins
+    if call is not None:  # the module that holds the list of layers: a pass begins with its call
         holder, _, _ = family_of(model).layers.rpartition(".")
         rewinds = base_of(model).get_submodule(holder)
     if site.kind in PARTS:
@@ -191,7 +168,7 @@ def locate(model: Any, site: Site) -> Place:
 
 
 def locate_all(model: Any, wanted: Iterable[Site]) -> list[Place]:
-    """Find several sites; see `locate`."""
+    """Find the places of several sites; see `locate`."""
     return [locate(model, site) for site in wanted]
 
 
@@ -204,7 +181,8 @@ def _sentence(model: Any, site: Site) -> Place:
     if pooled is None:
         raise WordbiasError(
             f"site sentence: {type(model).__name__} has neither a classification head nor a "
-            f"pooler; it has {available(model)}"
+            f"pooler; it has cls@L, tokens@L and attention@L for the layers 1 to "
+            f"{layer_count(model)}"
         )
     return Place(site, pooled, width(model))
 
@@ -222,7 +200,7 @@ def check_read(model: Any, wanted: Sequence[Site], named: Sequence[Site]) -> Non
     Raises
     ------
     WordbiasError
-        If nothing reads what they change; the message names settings that would.
+        If no output depends on them; the message names settings that would change one.
     """
     if not named or any(reads(model, site) for site in wanted):
         return
@@ -243,11 +221,11 @@ def check_read(model: Any, wanted: Sequence[Site], named: Sequence[Site]) -> Non
 
 
 def reads(model: Any, site: Site) -> bool:
-    """Say whether an output of a model depends on what passes at a site.
+    """Return whether an output of a model depends on the values at a site.
 
-    A model without a head that comes from a sentence-transformers folder is read by the folder's
-    pooling, which takes the tokens of the last layer: nothing reads its pooler, and its CLS token
-    behind the last layer only what pools that.
+    The output of a model without a head from a sentence-transformers folder is the folder's pooling
+    of the tokens of the last layer: it does not depend on the model's pooler, and on the CLS token
+    behind the last layer only if that is pooled.
     """
     site = site.within(model)
     last_cls = site.kind == "cls" and site.layer == layer_count(model)
@@ -257,19 +235,13 @@ def reads(model: Any, site: Site) -> bool:
         return True
     try:
         folder = read_modules(str(getattr(model, "name_or_path", "")), of_hub=False)
-    except WordbiasError:  # no folder that could be followed
+    except WordbiasError:  # no readable folder
         return True
     return folder is None or (last_cls and folder.pools_first)
 
 
-def available(model: Any) -> str:
-    """Name the sites of a model without one for the sentence."""
-    n = layer_count(model)
-    return f"cls@L, tokens@L and attention@L for the layers 1 to {n}"
-
-
 def _layer(model: Any, site: Site) -> tuple[Any, int | None]:
-    """Return the module of a layer and, if it is called several times, which call is meant."""
+    """Return the module of a layer and, if it is called several times, the index of the call."""
     family, base = family_of(model), base_of(model)
     assert site.layer is not None
     modules = base.get_submodule(family.layers)
@@ -290,12 +262,12 @@ def _layer(model: Any, site: Site) -> tuple[Any, int | None]:
 
 
 def _groups(layers: int, groups: int) -> list[int]:
-    """Return which group ALBERT takes for each layer."""
+    """Return the index of ALBERT's group for each layer."""
     return [int(i / (layers / groups)) for i in range(layers)]
 
 
 def calls_of(model: Any, site: Site) -> int:
-    """Return how many layers are computed with the weights of a site's layer."""
+    """Return the number of layers that share the weights of a site's layer."""
     family = family_of(model)
     if not family.shared or site.layer is None:
         return 1

@@ -1,11 +1,6 @@
-"""The best of each level (Dawkins et al. 2024, Table 5), made anew from Table 7, and as printed.
+"""The table of all settings (Dawkins et al. 2024, Table 7), and its summaries, Tables 5 and 6.
 
-The table of all settings: S, D, parity, accuracy and SNLI of each model of a sweep.
-
-Dawkins et al. (2024), Table 7. η is always parity · accuracy: one printed η, that of SENT with
-n_p = 1, repeats the line above it.
-
-Summaries of a sweep: Dawkins et al. (2024), Table 6 and section 5.
+η is always parity · accuracy: one printed η, that of SENT with n_p = 1, repeats the line above it.
 """
 
 from __future__ import annotations
@@ -18,15 +13,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from wordbias.contextual.csv_files import read_text
+from wordbias.contextual.csv_files import records as read_records
 from wordbias.contextual.nli_fairness import DROP, is_viable
 from wordbias.contextual.settings import LEVELS, Settings
-from wordbias.contextual.stereoset.tables import read_text
-from wordbias.contextual.stereoset.tables import records as read_records
 from wordbias.errors import WordbiasError
 from wordbias.results import Row
 from wordbias.statistics import percentile_interval, resamples
 
 BASE, SENT_DEBIAS = "Base", "Sent-debias"
+ALL = "all"
 ROUNDED = 1.5e-4
 """How far a printed η may be from printed parity · accuracy, four digits each."""
 _SETTINGS = "settings (n11 c11 n12 c12 np)"
@@ -42,7 +38,7 @@ class Entry:
     level
         Base, Sent-debias, or the earliest intervention: one of the `LEVELS` of settings.
     numbers
-        Of its setting, as printed; none for Base and Sent-debias.
+        Numbers of its setting, as printed; none for Base and Sent-debias.
     strength, distance
         S and D on enhanced StereoSet: lower is better.
     parity, accuracy
@@ -50,7 +46,7 @@ class Entry:
     snli
         Accuracy on SNLI.
     printed
-        η as a table prints it, if it does.
+        η as printed in a table that was read; None otherwise.
     """
 
     level: str
@@ -74,7 +70,7 @@ class Entry:
 
     @property
     def weighted(self) -> bool:
-        """Whether n_p is 1: the sentence's vector is projected softly."""
+        """Return whether n_p is 1: the sentence's vector is projected softly."""
         return self.numbers[-1:] == (1,)
 
 
@@ -146,9 +142,12 @@ def _entry(row: dict[str, str]) -> Entry:
 
 
 def levels_of(entries: Sequence[Entry]) -> list[str]:
-    """Return the levels that entries are of, the plainest first."""
+    """Return the levels of entries, the one with the fewest interventions first."""
     present = {one.level for one in entries}
     return [level for level in LEVELS if level in present]
+
+
+# Table 5
 
 
 class Best(NamedTuple):
@@ -183,7 +182,7 @@ PRINTED_TABLE_5 = {
 def best_by_level(
     entries: Sequence[Entry], drop: float = DROP, *, relative: bool = False
 ) -> list[Best]:
-    """Return Table 5: for each level the lowest S, the lowest D, and the highest η that is viable.
+    """Return Table 5: for each level the lowest S, the lowest D, and the highest viable η.
 
     Raises
     ------
@@ -204,8 +203,8 @@ def best_by_level(
 
 
 def differences(found: Sequence[Best]) -> list[str]:
-    """Say where Table 5, made anew from Table 7, is not what is printed."""
-    said = []
+    """Return the differences between Table 5 computed from Table 7 and the printed one."""
+    lines = []
     for best in found:
         printed = PRINTED_TABLE_5[best.level]
         cells = [
@@ -218,20 +217,20 @@ def differences(found: Sequence[Best]) -> list[str]:
             )
         for name, entry, value, was, of in cells:
             if abs(value - was) > ROUNDED or _digits(entry) != of:
-                said.append(
+                lines.append(
                     f"{best.level} {name}: printed {was:.4f} ({of}), best is {value:.4f} "
                     f"({_digits(entry)})"
                 )
         if best.fairness is None:
-            said.append(f"{best.level} η: printed {printed.fairness:.4f}, no model is viable")
-    return said
+            lines.append(f"{best.level} η: printed {printed.fairness:.4f}, no model is viable")
+    return lines
 
 
 def _digits(entry: Entry) -> str:
     return "".join(map(str, entry.numbers))
 
 
-ALL = "all"
+# Table 6
 
 
 class Weighting(NamedTuple):
@@ -258,7 +257,7 @@ class Attention(NamedTuple):
 
 
 class Correlation(NamedTuple):
-    """Spearman's ρ of S and η over `n` models; the interval draws the models again."""
+    """Spearman's ρ of S and η over `n` models, with a bootstrap interval over the models."""
 
     rho: float
     p: float
@@ -268,7 +267,7 @@ class Correlation(NamedTuple):
 
 
 def weighting(entries: Sequence[Entry]) -> list[Weighting]:
-    """Return Table 6: what n_p = 1 does to SNLI accuracy, by level and in all."""
+    """Return Table 6: the effect of n_p = 1 on SNLI accuracy, by level and overall."""
     pairs = {
         level: [(one.snli, soft.snli) for one, soft in _soft(entries) if one.level == level]
         for level in levels_of(entries)

@@ -1,4 +1,4 @@
-"""Reading and writing word vectors: GloVe and word2vec text, word2vec binary, safetensors, gensim.
+"""Word vectors in files: GloVe and word2vec text, word2vec binary, safetensors, gensim, fastText.
 
 Formats are recognised by content. Text and word2vec binary are read in blocks, so that a file of
 any size can be streamed; parsed text is cached and memory-mapped afterwards.

@@ -1,8 +1,8 @@
-"""The parse cache: text parsed once, memory-mapped afterwards.
+"""Cache of parsed embeddings: text is parsed once and memory-mapped afterwards.
 
 An entry holds a checksum of each of its blocks. They are verified once for each state of the entry
-(inode, size, times of modification and change), and a note beside the entry, ``….verified``, says
-which state was found whole. Damage that leaves all of these as they were is not seen.
+(inode, size, times of modification and change); a file beside the entry, ``….verified``, records
+the state that was verified. Damage that changes none of these is not detected.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from wordbias.formats import tensors
 from wordbias.formats.files import remove_abandoned, replacing
 from wordbias.formats.source import Source
 
-_FORMAT = "2"  # of what is stored; raise it when parsing changes, and old entries are not used
+_FORMAT = "2"  # version of the entries; raise it when parsing changes, so that no old one is used
 _ENDS = 1 << 16
-_HEADER = 1 << 14  # more than the description of an entry takes, but for its checksums
-_BLOCK = 1 << 22  # bytes that have a checksum of their own
+_HEADER = 1 << 14  # bytes: more than the description of an entry without its checksums
+_BLOCK = 1 << 22  # bytes of a checksum
 _DEFAULT_LIMIT = 20 << 30
 _VERIFIED = ".verified"
 
 
 @dataclass(frozen=True)
 class Key:
-    """What identifies the content of a file without reading all of it."""
+    """Identity of a file's content, found without reading all of it."""
 
     name: str
     options: str
@@ -50,7 +50,7 @@ class Key:
 
     @classmethod
     def of(cls, source: Source, skip_bad: bool) -> Key:
-        """Look at the file: its size, its times, and a hash of its first and last 64 kB."""
+        """Return the key of a file: its size, its times, and a hash of its first and last 64 kB."""
         path = Path(os.path.realpath(source.path))
         ends = hashlib.sha256()
         with path.open("rb") as file:
@@ -59,23 +59,23 @@ class Key:
             file.seek(max(0, stat.st_size - _ENDS))
             ends.update(file.read(_ENDS))
         options = f"{_FORMAT} {source.member} {'skip-bad' if skip_bad else ''}"
-        # the change time, where the system has one, also sees edits that reset the other times
+        # the change time, where the system has one, also changes when the other times are reset
         changed = stat.st_ctime_ns if sys.platform != "win32" else 0
         return cls(str(path), options, stat.st_size, stat.st_mtime_ns, changed, ends.hexdigest())
 
     @property
     def entry(self) -> Path:
-        """The file of the cache for this path and these options, whatever its content was."""
+        """The entry for this path and these options, whatever the file's content was."""
         name = hashlib.sha256(f"{self.name}\0{self.options}".encode(errors="surrogateescape"))
         return folder() / f"{Path(self.name).name[:60]}-{name.hexdigest()[:16]}.safetensors"
 
     def describe(self) -> dict[str, str]:
-        """Return the key as strings, to be stored in the entry and compared."""
+        """Return the key as strings, which are stored in the entry."""
         return {f"key.{field}": str(value) for field, value in vars(self).items()}
 
 
 class Entry(NamedTuple):
-    """One file of the cache: where it is, its size, its source and when it was last used."""
+    """A file of the cache: its path, its size, its source and the time of its last use."""
 
     path: Path
     size: int
@@ -91,13 +91,13 @@ def _user_folder() -> Path:
 
 
 def folder() -> Path:
-    """Return the cache's folder: ``$WORDBIAS_CACHE``, or the user's own for caches."""
+    """Return the folder of the cache: ``$WORDBIAS_CACHE``, or the user's cache folder."""
     named = os.environ.get("WORDBIAS_CACHE")
     return Path(named) if named else _user_folder()
 
 
 def get(key: Key) -> tuple[list[str], NDArray[np.float32], dict[str, str]] | None:
-    """Map what was stored under `key`; None if there is nothing, or it is stale or damaged."""
+    """Memory-map the entry of a key; None if there is none, or it is stale or damaged."""
     entry = key.entry
     try:
         state = _state(entry)
@@ -112,17 +112,19 @@ def get(key: Key) -> tuple[list[str], NDArray[np.float32], dict[str, str]] | Non
             return None
     except (OSError, WordbiasError, KeyError):
         return None
-    with suppress(OSError, WordbiasError):  # a folder that may only be read is of use all the same
+    with suppress(OSError, WordbiasError):  # the folder may be read-only
         if verified:
-            os.utime(_note(entry))  # when it was last used; the entry itself stays untouched
+            os.utime(_note(entry))  # time of the last use; the entry itself stays untouched
         else:
-            _verify(entry, state)
+            _mark_verified(entry, state)
     return words, vectors, stored
 
 
-def put(key: Key, words: Sequence[str], vectors: NDArray[np.float32], kept: dict[str, str]) -> None:
-    """Store an embedding; a full disk or a read-only folder is no failure, only no cache."""
-    described = {**kept, **key.describe()}
+def put(
+    key: Key, words: Sequence[str], vectors: NDArray[np.float32], description: dict[str, str]
+) -> None:
+    """Store an embedding; where that fails, such as on a full disk, go on without the cache."""
+    described = {**description, **key.describe()}
     described["checksums"] = _checksums(words, vectors, described)
     size = vectors.nbytes + len(tensors.join_words(words)) + _HEADER + len(described["checksums"])
     if size > limit():
@@ -135,9 +137,9 @@ def put(key: Key, words: Sequence[str], vectors: NDArray[np.float32], kept: dict
             tensors.write(file, words, vectors, described)
             file.flush()
             written = os.fstat(file.fileno())
-        state = _state(key.entry)  # the name that it got changed its change time
+        state = _state(key.entry)  # naming the file has changed its change time
         if state.startswith(_state_of(written, change=False)):
-            _verify(key.entry, state)
+            _mark_verified(key.entry, state)
     except (OSError, WordbiasError) as error:
         import click
 
@@ -156,7 +158,7 @@ def entries() -> list[Entry]:
                 continue
             source, stat = "(damaged)", path.lstat()
         used = stat.st_mtime
-        with suppress(OSError):  # there is no note
+        with suppress(OSError):  # not verified yet
             used = max(used, _note(path).stat().st_mtime)
         found.append(Entry(path, stat.st_size, source, used))
     return sorted(found, key=lambda entry: -entry.used)
@@ -165,7 +167,8 @@ def entries() -> list[Entry]:
 def shrink(size: int) -> list[Entry]:
     """Remove the least recently used entries until at most `size` bytes remain.
 
-    Half entries that killed processes left a day ago or earlier go, too, and notes without entry.
+    Unfinished entries that killed processes left a day ago or earlier are removed too, and the
+    ``.verified`` files of entries that are gone.
     """
     remove_abandoned(folder(), "*")
     for note in folder().glob(f"*{_VERIFIED}"):
@@ -181,7 +184,7 @@ def shrink(size: int) -> list[Entry]:
 
 
 def limit() -> int:
-    """Return the largest size of the cache in bytes: what was set, by default 20 GB."""
+    """Return the largest size of the cache in bytes: 20 GiB unless `set_limit` changed it."""
     try:
         return int((folder() / "limit").read_text())
     except (OSError, ValueError):
@@ -189,7 +192,7 @@ def limit() -> int:
 
 
 def set_limit(size: int) -> list[Entry]:
-    """Set the largest size of the cache, now and from now on; return what had to go."""
+    """Set the largest size of the cache permanently; return the entries removed for it."""
     folder().mkdir(parents=True, exist_ok=True)
     with replacing(folder() / "limit") as file:
         file.write(str(size).encode())
@@ -197,7 +200,7 @@ def set_limit(size: int) -> list[Entry]:
 
 
 def age(entry: Entry) -> float:
-    """Days since an entry was last used."""
+    """Return the days since an entry was last used."""
     return (time.time() - entry.used) / 86400
 
 
@@ -206,14 +209,10 @@ def _checksums(
 ) -> str:
     """Return a checksum of the description, of the words and of each block of the vectors."""
     about = repr(sorted(item for item in described.items() if item[0] != "checksums"))
-    parts = chain(
+    parts: Iterator[Any] = chain(
         [about.encode("utf-8", "surrogateescape"), tensors.join_words(words)], _blocks(vectors)
     )
-    return " ".join(f"{crc:08x}" for crc in ordered_map(_crc, parts))
-
-
-def _crc(data: Any) -> int:
-    return zlib.crc32(data)
+    return " ".join(f"{crc:08x}" for crc in ordered_map(zlib.crc32, parts))
 
 
 def _blocks(vectors: NDArray[np.float32]) -> Iterator[memoryview]:
@@ -223,20 +222,20 @@ def _blocks(vectors: NDArray[np.float32]) -> Iterator[memoryview]:
 
 
 def _note(entry: Path) -> Path:
-    """Return the file that says which state of an entry was found whole."""
+    """Return the file that records the verified state of an entry."""
     return entry.with_name(entry.name + _VERIFIED)
 
 
 def _verified(entry: Path) -> str:
-    """Return the state of an entry that was found whole; empty if none was."""
+    """Return the verified state of an entry; empty if there is none."""
     try:
         return _note(entry).read_text("ascii")
     except (OSError, ValueError):
         return ""
 
 
-def _verify(entry: Path, state: str) -> None:
-    """Note that an entry was found whole."""
+def _mark_verified(entry: Path, state: str) -> None:
+    """Record the verified state of an entry."""
     with replacing(_note(entry)) as file:
         file.write(state.encode("ascii"))
 

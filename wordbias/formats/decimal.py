@@ -1,4 +1,4 @@
-"""Decimal text to float32, many numbers at a time, without a loop and without a compiler.
+"""Conversion of decimal text to float32, many numbers at a time, without a loop or a compiler.
 
 A number such as ``-0.038194`` is one machine word: the eight bytes that end it are loaded as one
 unsigned integer, bytes before the decimal point are masked away, and three multiplications add up
@@ -30,7 +30,7 @@ _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 class BadNumber(WordbiasError):
-    """A token that is no finite float32; `index` is its place among the numbers of the block."""
+    """A token that is no finite float32; `index` is its position among the numbers of the block."""
 
     def __init__(self, index: int, message: str) -> None:
         super().__init__(message)
@@ -57,9 +57,9 @@ def parse_decimals(
     starts, ends
         Half-open bounds of the numbers, shape ``(n,)``.
     bad
-        Collects what is no number; without it the first one is raised.
+        List that collects the bad numbers; without it the first one is raised.
     a_row
-        Numbers of a row; behind its first bad one the others are not looked at.
+        Number of values in a row; after the first bad one the rest of a row is not parsed.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def parse_decimals(
 def _parse_fast(
     buffer: NDArray[np.uint8], starts: NDArray[np.intp], ends: NDArray[np.intp]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Values, and which of them are right: those with one digit before the point."""
+    """Return values, and which of them are right: those with one digit before the point."""
     negative = buffer[starts] == ord("-")
     point = starts + negative
     lead = buffer[point] - np.uint8(ord("0"))
@@ -114,7 +114,7 @@ def _parse_fast(
 def _digits(
     buffer: NDArray[np.uint8], ends: NDArray[np.intp], length: NDArray[np.intp]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Value of the last `length` digits before `ends`, and whether all of them are digits."""
+    """Return the value of the last `length` digits before `ends`, and whether all are digits."""
     value, valid = _eight_digits(buffer, ends, np.minimum(length, 8))
     long = np.flatnonzero(length > 8)
     if len(long):
@@ -144,7 +144,7 @@ def _eight_digits(
 
 
 def is_decimal(token: bytes) -> bool:
-    """Whether a token is written as a number; Python would also take ``1_0`` and ``infinity``."""
+    """Return whether a token is a number; Python would also accept ``1_0`` and ``infinity``."""
     return _NUMBER.fullmatch(token) is not None
 
 

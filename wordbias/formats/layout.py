@@ -1,4 +1,4 @@
-"""Telling by its content what kind of vectors a file holds."""
+"""Recognition of the format of a file of vectors, by its content."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from wordbias.formats.decimal import is_decimal
 from wordbias.formats.source import Source
 
 Kind = Literal["glove", "word2vec", "word2vec-binary", "safetensors", "gensim", "fasttext"]
-
+BOM = b"\xef\xbb\xbf"
 _HEAD = 1 << 18
 _HEADER = re.compile(rb"[ \t]*(\d{1,99})[ \t]+(\d{1,99})[ \t]*\r?\n")
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _LARGEST = 1 << 20
-_FIRST_ROW = 24 << 20  # bytes; a row of a million values has about ten a value
-_SHORTEST, _TIMES = 1 << 20, 64  # a row is at most so long, or so many times the first row
+_FIRST_ROW = 24 << 20  # bytes: a million values of about ten bytes, and more
+_LEAST_LIMIT, _TIMES = 1 << 20, 64  # a row may have so many bytes, or so many times the first row's
 _VOTERS = 8
 _FASTTEXT_MAGIC = b"\xba\x16\x4f\x2f"
-BOM = b"\xef\xbb\xbf"
 _EXPECTED = (
     "expected GloVe or word2vec text, word2vec binary, fastText .bin, gensim .kv or safetensors"
 )
@@ -30,23 +29,23 @@ _EXPECTED = (
 
 @dataclass(frozen=True)
 class Layout:
-    """What a file holds.
+    """Format and dimensions of a file of vectors.
 
     Attributes
     ----------
     kind
         The format.
     dim
-        Values a word has; 0 where only opening the file tells.
+        Number of values of a word; 0 for the formats that are read whole.
     count
-        Words that the header promises; None where there is no header.
+        Number of words in the header; None without a header.
     skip
         Bytes before the first row: a byte order mark, a header.
     mend
-        Replacements that make every line ``word v1 … vd\\n``: Windows line ends, tabs, trailing
-        spaces, where the first line has them.
+        Replacements that make every line ``word v1 … vd\\n``: of Windows line ends, tabs and
+        trailing spaces, where the first line has them.
     first_row
-        Bytes of the first row, where rows are lines.
+        Bytes of the first row of a text.
     """
 
     kind: Kind
@@ -58,12 +57,12 @@ class Layout:
 
     @property
     def longest(self) -> int:
-        """Bytes that a line has at most."""
-        return max(_SHORTEST, _TIMES * self.first_row)
+        """Largest length of a line in bytes."""
+        return max(_LEAST_LIMIT, _TIMES * self.first_row)
 
     @property
     def is_text(self) -> bool:
-        """Whether a row is a line of text."""
+        """True if a row is a line of text."""
         return self.kind in ("glove", "word2vec")
 
     @property
@@ -73,7 +72,7 @@ class Layout:
 
     @property
     def is_rows(self) -> bool:
-        """Whether the file can be read row by row, in blocks, by this package alone."""
+        """True if the file is read row by row, in blocks."""
         return self.is_text or self.kind == "word2vec-binary"
 
 
@@ -83,7 +82,7 @@ def detect(source: Source) -> Layout:
     Raises
     ------
     WordbiasError
-        If it is none of the known formats.
+        If it has none of the known formats.
     """
     head = source.head(_HEAD)
     if head[:4] == _FASTTEXT_MAGIC:
@@ -109,27 +108,8 @@ def detect(source: Source) -> Layout:
     return Layout("word2vec", dim, count, header.end(), _mending(rows), _length(rows))
 
 
-def _rows(source: Source, head: bytes, start: int) -> bytes:
-    """Return the first rows of text, at least one of them whole.
-
-    Raises
-    ------
-    WordbiasError
-        If the first is longer than any embedding's.
-    """
-    if head.find(b"\n", start) < 0 and len(head) == _HEAD:
-        head = source.head(_FIRST_ROW)
-        if head.find(b"\n", start) < 0 and len(head) == _FIRST_ROW:
-            raise source.too_long(1 + head.count(b"\n"), _FIRST_ROW)
-    return head[start:]
-
-
-def _length(rows: bytes) -> int:
-    end = rows.find(b"\n")
-    return len(rows) if end < 0 else end
-
-
 def _headless(source: Source, head: bytes, skip: int) -> Layout:
+    """Recognise text without a header, or refuse the file."""
     rows = head[skip:] if _BINARY.search(head) else _rows(source, head, skip)
     mend = _mending(rows)
     pieces = rows.split(b"\n", _VOTERS)
@@ -148,11 +128,31 @@ def _headless(source: Source, head: bytes, skip: int) -> Layout:
     return Layout("glove", dim, None, skip, mend, _length(rows))
 
 
-def _vote(lines: list[bytes]) -> int:
-    """Find how many values end most of the lines.
+def _rows(source: Source, head: bytes, start: int) -> bytes:
+    """Return the first rows of a text, of which at least one is whole.
 
-    One line may deceive: its word may end in what could be a value (``to infinity``), or one of
-    its values may be a nan. So each votes twice, with and without such values.
+    Raises
+    ------
+    WordbiasError
+        If the first row is longer than in any embedding.
+    """
+    if head.find(b"\n", start) < 0 and len(head) == _HEAD:
+        head = source.head(_FIRST_ROW)
+        if head.find(b"\n", start) < 0 and len(head) == _FIRST_ROW:
+            raise source.too_long(1 + head.count(b"\n"), _FIRST_ROW)
+    return head[start:]
+
+
+def _length(rows: bytes) -> int:
+    end = rows.find(b"\n")
+    return len(rows) if end < 0 else end
+
+
+def _vote(lines: list[bytes]) -> int:
+    """Return the dimension by a vote of the first lines: the number of values at their ends.
+
+    A single line can be ambiguous: its word may end in a possible value (``to infinity``), or one
+    of its values may be a nan. So each line votes twice, with and without such values.
     """
     votes: Counter[int] = Counter()
     for line in lines:
@@ -162,7 +162,34 @@ def _vote(lines: list[bytes]) -> int:
     return max(votes, key=lambda dim: (votes[dim], dim), default=0)
 
 
+def _looks_like_text(rows: bytes, dim: int, count: int) -> bool:
+    """Return whether the rows are text: the first ends in `dim` numbers, or none is binary."""
+    line = mended(rows.partition(b"\n")[0] + b"\n", _mending(rows))[:-1]
+    values = line.split(b" ")[1:][-dim:]
+    if len(values) == dim and all(map(_is_value, values)):
+        return True
+    return not _is_binary(rows, dim, count)
+
+
+def _is_binary(rows: bytes, dim: int, count: int) -> bool:
+    """Return whether the rows have control characters, or fit word2vec binary to the last byte."""
+    if _BINARY.search(rows):
+        return True
+    end = 0
+    for _ in range(count):
+        space = rows.find(b" ", end)
+        if space < 0:
+            return False
+        end = space + 1 + 4 * dim
+    return end == len(rows.rstrip(b"\n")) or end == len(rows)
+
+
+def _is_value(token: bytes) -> bool:
+    return is_decimal(token) or token.lower().lstrip(b"+-") in (b"nan", b"inf", b"infinity")
+
+
 def _mending(rows: bytes) -> tuple[tuple[bytes, bytes], ...]:
+    """Return the replacements that the first line needs; see `Layout.mend`."""
     first, ended, _ = rows.partition(b"\n")
     mend = []
     if ended and first.endswith(b"\r"):
@@ -181,29 +208,3 @@ def mended(text: bytes, mend: tuple[tuple[bytes, bytes], ...]) -> bytes:
     for old, new in mend:
         text = text.replace(old, new)
     return text
-
-
-def _looks_like_text(rows: bytes, dim: int, count: int) -> bool:
-    """Tell rows of text from binary: `dim` numbers end the first, or nothing in them is binary."""
-    line = mended(rows.partition(b"\n")[0] + b"\n", _mending(rows))[:-1]
-    values = line.split(b" ")[1:][-dim:]
-    if len(values) == dim and all(map(_is_value, values)):
-        return True
-    return not _is_binary(rows, dim, count)
-
-
-def _is_binary(rows: bytes, dim: int, count: int) -> bool:
-    """Whether the rows hold what text does not, or fit the binary form to the last byte."""
-    if _BINARY.search(rows):
-        return True
-    end = 0
-    for _ in range(count):
-        space = rows.find(b" ", end)
-        if space < 0:
-            return False
-        end = space + 1 + 4 * dim
-    return end == len(rows.rstrip(b"\n")) or end == len(rows)
-
-
-def _is_value(token: bytes) -> bool:
-    return is_decimal(token) or token.lower().lstrip(b"+-") in (b"nan", b"inf", b"infinity")

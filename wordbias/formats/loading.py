@@ -1,9 +1,4 @@
-"""A file of vectors that is read row by row: in blocks, in order, in bounded memory.
-
-A whole embedding in memory, from any format, with the parse cache in front.
-
-The first pass of a streamed run: only the rows that fitting and measuring need.
-"""
+"""Loading of embeddings: whole into memory, in blocks, or only selected rows."""
 
 from __future__ import annotations
 
@@ -20,33 +15,32 @@ from numpy.typing import NDArray
 
 from wordbias.devices import ordered_map
 from wordbias.errors import WordbiasError
-from wordbias.formats import binary, tensors, text
-from wordbias.formats import binary as keyed_vectors
+from wordbias.formats import binary, gensim, tensors, text
 from wordbias.formats import cache as parse_cache
 from wordbias.formats.binary import BinaryJob
 from wordbias.formats.layout import Kind, Layout, detect
 from wordbias.formats.source import Source, as_bytes, as_text, sha256_of
-from wordbias.formats.text import Block, Problem, parse_block
+from wordbias.formats.text import Block, Problem
 
 T = TypeVar("T")
 
 
 @dataclass
 class Tally:
-    """What one pass over a file has met.
+    """Counts of one pass over a file.
 
     Attributes
     ----------
     rows
-        Good rows.
+        Number of good rows.
     skipped
-        Bad rows that were dropped.
+        Number of unusable rows that were dropped.
     first_problem
-        Where and what the first of them was.
+        Position and fault of the first unusable row.
     duplicates
-        Good rows that were not written, because their word had come before.
+        Number of good rows that were not written because they repeat a word.
     sha256
-        Of the file on disk, once it was read to its end; empty before.
+        Hash of the file on disk; empty until it is read to its end.
     """
 
     rows: int = 0
@@ -57,8 +51,48 @@ class Tally:
 
 
 @dataclass(frozen=True)
+class FileInfo:
+    """Origin of vectors, for the provenance of a result.
+
+    Attributes
+    ----------
+    path, format, sha256
+        The file, its format, the hash of its bytes.
+    words, dim
+        Its size as loaded.
+    duplicates
+        Number of rows dropped because they repeat a word.
+    skipped, first_problem
+        Number of unusable rows that were dropped, and the fault of the first one.
+    """
+
+    path: str
+    format: Kind | Literal["memory"]
+    sha256: str
+    words: int
+    dim: int
+    duplicates: int = 0
+    skipped: int = 0
+    first_problem: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields that are neither zero nor empty."""
+        return {key: value for key, value in asdict(self).items() if value not in (0, "")}
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A loaded embedding: words, float32 vectors of shape ``(n, d)``, their origin and a name."""
+
+    words: list[str]
+    vectors: NDArray[np.float32]
+    info: FileInfo
+    name: str
+
+
+@dataclass(frozen=True)
 class VectorFile:
-    """A file and its layout."""
+    """A file of vectors and its layout."""
 
     source: Source
     layout: Layout
@@ -105,26 +139,28 @@ class VectorFile:
         function
             Called with each `Block` of good rows.
         tally
-            Filled while the results are taken.
+            Updated while the results are consumed.
         what
-            A word for the progress bar.
+            Title of the progress bar.
         skip_bad
-            Drop and count rows that cannot be used; otherwise the first one is an error.
+            Drop and count unusable rows; otherwise the first one is an error.
 
         Raises
         ------
         WordbiasError
-            At the first row that cannot be used (its line, what was expected and found), at
-            damage, or if the file holds more or fewer rows than its header promises.
+            At the first unusable row (the message has its line, what was expected and what was
+            found), at damage, or if the file has more or fewer rows than its header promises.
         """
-        room: Any = text if self.layout.is_text else binary
+        format_: Any = text if self.layout.is_text else binary
         digest = hashlib.sha256()
 
         def work(job: Any) -> tuple[Block, T | None]:
-            block = room.parse(job, self.layout.dim)
+            block = format_.parse(job, self.layout.dim)
             return block, (function(block) if skip_bad or not block.bad else None)
 
-        for block, result in ordered_map(work, room.jobs(self.source, self.layout, what, digest)):
+        for block, result in ordered_map(
+            work, format_.jobs(self.source, self.layout, what, digest)
+        ):
             self.check(block, tally, skip_bad)
             tally.rows += len(block.words)
             yield result  # type: ignore[misc]
@@ -132,7 +168,7 @@ class VectorFile:
         tally.sha256 = digest.hexdigest()
 
     def check(self, block: Block, tally: Tally, skip_bad: bool = False) -> None:
-        """Raise the first problem of a block, or count them."""
+        """Raise an error for the first unusable row of a block, or count the unusable rows."""
         if block.problem is None:
             return
         place, message = block.problem
@@ -145,7 +181,7 @@ class VectorFile:
         tally.skipped += block.bad
 
     def check_count(self, tally: Tally) -> None:
-        """Hold the rows that were met against what the header promises."""
+        """Compare the number of rows with the header's."""
         found = tally.rows + tally.skipped
         if self.layout.count is not None and found != self.layout.count:
             raise WordbiasError(
@@ -156,44 +192,7 @@ class VectorFile:
             raise WordbiasError(f"{self.source.name}: holds no usable row")
 
 
-@dataclass(frozen=True)
-class FileInfo:
-    """Where vectors came from, for the provenance of a result.
-
-    Attributes
-    ----------
-    path, format, sha256
-        The file, its format, the hash of its bytes.
-    words, dim
-        Its size as loaded.
-    duplicates
-        Rows dropped because their word stood in an earlier row.
-    skipped, first_problem
-        Rows dropped because they could not be used, and what the first of them was.
-    """
-
-    path: str
-    format: Kind | Literal["memory"]
-    sha256: str
-    words: int
-    dim: int
-    duplicates: int = 0
-    skipped: int = 0
-    first_problem: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields that have something to say."""
-        return {key: value for key, value in asdict(self).items() if value not in (0, "")}
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """Words, float32 vectors of shape ``(n, d)``, and where they came from."""
-
-    words: list[str]
-    vectors: NDArray[np.float32]
-    info: FileInfo
-    name: str
+# Whole embeddings
 
 
 def load(
@@ -210,9 +209,9 @@ def load(
     name
         A path, or ``archive.zip::member``.
     cache
-        Keep parsed text in the user's cache folder and map it from there the next time.
+        Store parsed text in the user's cache folder, and memory-map it from there the next time.
     skip_bad
-        Drop and count rows that cannot be used.
+        Drop and count unusable rows.
     allow_pickle
         Open gensim's ``.kv`` pickles; only for files whose author you trust.
 
@@ -229,72 +228,36 @@ def load(
     key = parse_cache.Key.of(file.source, skip_bad) if cache else None
     loaded = _load_rows(file, skip_bad)
     if key is not None and key == parse_cache.Key.of(file.source, skip_bad):
-        kept = {field: str(value) for field, value in asdict(loaded.info).items()}
-        parse_cache.put(key, loaded.words, loaded.vectors, kept)
+        described = {field: str(value) for field, value in asdict(loaded.info).items()}
+        parse_cache.put(key, loaded.words, loaded.vectors, described)
     return loaded
 
 
 def cached(file: VectorFile, skip_bad: bool = False) -> Loaded | None:
-    """Map what the cache has of a file of rows; None if there is nothing, or it is damaged."""
+    """Memory-map the cache entry of a file; None if there is none, or it is damaged."""
     hit = parse_cache.get(parse_cache.Key.of(file.source, skip_bad))
     if hit is not None:
-        words, vectors, kept = hit
-        with suppress(KeyError, ValueError):  # what it says of itself is damaged
-            return Loaded(words, vectors, _info_from(kept, file), file.source.stem)
+        words, vectors, stored = hit
+        with suppress(KeyError, ValueError):  # its description is damaged
+            info = FileInfo(
+                file.source.name,
+                file.layout.kind,
+                stored["sha256"],
+                int(stored["words"]),
+                int(stored["dim"]),
+                int(stored["duplicates"]),
+                int(stored["skipped"]),
+                stored["first_problem"],
+            )
+            return Loaded(words, vectors, info, file.source.stem)
     return None
-
-
-def first_of_each(words: list[str]) -> NDArray[np.intp] | None:
-    """Return the indices of the first occurrence of every word; None if all are distinct."""
-    if len(set(words)) == len(words):
-        return None
-    first: dict[str, int] = {}
-    for i, word in enumerate(words):
-        first.setdefault(word, i)
-    return np.fromiter(first.values(), np.intp, len(first))
-
-
-def collect(blocks: Iterable[Block], dim: int, guess: int) -> tuple[list[str], NDArray[np.float32]]:
-    """Put blocks together; the matrix grows where it stands and is never held twice."""
-    words: list[str] = []
-    vectors = np.empty((guess, dim), np.float32)
-    for block in blocks:
-        start, end = len(words), len(words) + len(block.words)
-        if end > len(vectors):
-            vectors.resize((end + end // 8, dim), refcheck=False)
-        vectors[start:end] = block.rows
-        words += map(as_text, block.words)
-    vectors.resize((len(words), dim), refcheck=False)
-    return words, vectors
 
 
 def _load_rows(file: VectorFile, skip_bad: bool) -> Loaded:
     dim, tally = file.layout.dim, Tally()
     blocks = file.blocks(tally, what=f"reading {file.source.path.name}", skip_bad=skip_bad)
     words, vectors = collect(blocks, dim, guess_rows(file))
-    info = FileInfo(
-        file.source.name,
-        file.layout.kind,
-        tally.sha256,
-        len(words),
-        dim,
-        skipped=tally.skipped,
-        first_problem=tally.first_problem,
-    )
-    return _without_duplicates(Loaded(words, vectors, info, file.source.stem))
-
-
-def guess_rows(file: VectorFile) -> int:
-    """Guess the number of rows from the first ones; a wrong guess costs only a resize.
-
-    What a header promises is not trusted with memory.
-    """
-    head = file.source.head()
-    lines, binary = head.count(b"\n"), 4 * file.layout.dim + 2
-    text = len(head) / lines if lines else max(len(head), file.layout.first_row)
-    row = text if file.layout.is_text else binary
-    guess = max(16, int(file.source.path.stat().st_size / row * 1.1))
-    return min(guess, file.layout.count or guess)
+    return _without_duplicates(Loaded(words, vectors, _info(file, tally), file.source.stem))
 
 
 def _load_whole(file: VectorFile, allow_pickle: bool) -> Loaded:
@@ -302,9 +265,9 @@ def _load_whole(file: VectorFile, allow_pickle: bool) -> Loaded:
     if kind == "safetensors":
         words, vectors, _ = tensors.read(path)
     elif kind == "gensim":
-        words, vectors = keyed_vectors.read_kv(path, allow_pickle)
+        words, vectors = gensim.read_kv(path, allow_pickle)
     else:
-        words, vectors = keyed_vectors.read_fasttext(path)
+        words, vectors = gensim.read_fasttext(path)
     _check_finite(path, words, vectors)
     info = FileInfo(file.source.name, kind, sha256_of(path), len(words), vectors.shape[1])
     return _without_duplicates(Loaded(words, vectors, info, file.source.stem))
@@ -330,35 +293,114 @@ def _without_duplicates(loaded: Loaded) -> Loaded:
     return Loaded(words, loaded.vectors[first], info, loaded.name)
 
 
-def _info_from(kept: dict[str, str], file: VectorFile) -> FileInfo:
-    words, dim, duplicates, skipped = (
-        int(kept[key]) for key in ("words", "dim", "duplicates", "skipped")
-    )
-    problem, digest = kept["first_problem"], kept["sha256"]
-    name, kind = file.source.name, file.layout.kind
-    return FileInfo(name, kind, digest, words, dim, duplicates, skipped, problem)
+def first_of_each(words: list[str]) -> NDArray[np.intp] | None:
+    """Return the indices of the first occurrence of every word; None if all are distinct."""
+    if len(set(words)) == len(words):
+        return None
+    first: dict[str, int] = {}
+    for i, word in enumerate(words):
+        first.setdefault(word, i)
+    return np.fromiter(first.values(), np.intp, len(first))
+
+
+# Selected rows
 
 
 def scan(file: VectorFile, *, head: int, wanted: Collection[str], skip_bad: bool = False) -> Loaded:
     """Load the first `head` distinct words and the `wanted` ones, in the order of the file.
 
-    The memory needed depends on `head` and `wanted`, not on the size of the file. Rows that are
-    not picked are counted, not parsed; ``info.words`` is the number of all rows, and the hash of
-    the file is left to the second pass.
+    This is the first pass of a streamed run; the second is `wordbias.formats.stream`. The memory
+    needed depends on `head` and `wanted`, not on the size of the file. Rows that are not selected
+    are counted, not parsed; ``info.words`` is the number of all rows, and the hash of the file is
+    left to the second pass.
 
     Raises
     ------
     WordbiasError
         See `VectorFile.map`.
     """
-    tally, picked = Tally(), _Picked(head, wanted)
+    tally, selection = Tally(), _Selection(head, wanted)
+    what = f"scanning {file.source.path.name}"
     if skip_bad:  # every row must be parsed to know how many are good
-        blocks: Iterator[Block] = file.blocks(tally, what=_what(file), skip_bad=True)
+        blocks: Iterator[Block] = file.blocks(tally, what=what, skip_bad=True)
     else:
-        blocks = _sparse_blocks(file, picked, tally)
+        blocks = _sparse_blocks(file, selection, tally, what)
     guess = min(head + len(wanted), guess_rows(file))
-    words, vectors = collect(map(picked.take, blocks), file.layout.dim, guess)
-    info = FileInfo(
+    words, vectors = collect(map(selection.take, blocks), file.layout.dim, guess)
+    return Loaded(words, vectors, _info(file, tally), file.source.stem)
+
+
+class _Selection:
+    """The rows that are still to be selected."""
+
+    def __init__(self, head: int, wanted: Collection[str]) -> None:
+        self.head = head
+        self.wanted = frozenset(map(as_bytes, wanted))
+        self.beginnings = frozenset(word.partition(b" ")[0] for word in self.wanted)
+        self._taken: set[bytes] = set()
+
+    def take(self, block: Block) -> Block:
+        """Return the selected rows of a block; of a repeated word the first."""
+        keep = [i for i, word in enumerate(block.words) if self._selects(word)]
+        return Block([block.words[i] for i in keep], block.rows[np.array(keep, np.intp)])
+
+    def _selects(self, word: bytes) -> bool:
+        if word in self._taken or not (self.head > 0 or word in self.wanted):
+            return False
+        self.head -= 1
+        self._taken.add(word)
+        return True
+
+
+def _sparse_blocks(
+    file: VectorFile, selection: _Selection, tally: Tally, what: str
+) -> Iterator[Block]:
+    """Yield the rows of a file; after the first `head` words only the wanted ones are parsed."""
+    format_: Any = text if file.layout.is_text else binary
+    parse_wanted = _wanted_lines if file.layout.is_text else _wanted_words
+    dim = file.layout.dim
+    for job in format_.jobs(file.source, file.layout, what):
+        if selection.head > 0:
+            block = format_.parse(job, dim)
+            rows = len(block.words) + block.bad
+        else:
+            block, rows = parse_wanted(job, dim, selection)
+        file.check(block, tally)
+        tally.rows += rows
+        yield block
+    file.check_count(tally)
+
+
+def _wanted_lines(job: bytes, dim: int, selection: _Selection) -> tuple[Block, int]:
+    """Parse the lines that may begin with a wanted word; return also the number of all lines."""
+    lines = job[:-1].split(b"\n")
+    beginnings = selection.beginnings
+    chosen = [i for i, line in enumerate(lines) if line[: line.find(b" ")] in beginnings]
+    block = text.parse(b"".join([lines[i] + b"\n" for i in chosen]), dim)
+    return _with_place(block, chosen), len(lines)
+
+
+def _wanted_words(job: BinaryJob, dim: int, selection: _Selection) -> tuple[Block, int]:
+    """Parse the rows of wanted words; return also the number of all rows."""
+    chosen = [i for i, word in enumerate(job.words) if word in selection.wanted]
+    values = np.frombuffer(job.values, "<f4").reshape(-1, dim)[chosen]
+    block = binary.parse(BinaryJob([job.words[i] for i in chosen], values.tobytes()), dim)
+    return _with_place(block, chosen), len(job.words)
+
+
+def _with_place(block: Block, chosen: list[int]) -> Block:
+    """Count the position of the first unusable row in the whole job, not among the chosen rows."""
+    if block.problem is None:
+        return block
+    place, message = block.problem
+    return replace(block, problem=Problem(chosen[place], message))
+
+
+# Steps of both
+
+
+def _info(file: VectorFile, tally: Tally) -> FileInfo:
+    return FileInfo(
         file.source.name,
         file.layout.kind,
         tally.sha256,
@@ -367,69 +409,30 @@ def scan(file: VectorFile, *, head: int, wanted: Collection[str], skip_bad: bool
         skipped=tally.skipped,
         first_problem=tally.first_problem,
     )
-    return Loaded(words, vectors, info, file.source.stem)
 
 
-class _Picked:
-    """Which rows are still to be picked."""
-
-    def __init__(self, head: int, wanted: Collection[str]) -> None:
-        self.head = head
-        self.wanted = frozenset(map(as_bytes, wanted))
-        self.beginnings = frozenset(word.partition(b" ")[0] for word in self.wanted)
-        self._seen: set[bytes] = set()
-
-    def take(self, block: Block) -> Block:
-        """Keep the rows to be picked; of a duplicated word the first."""
-        keep = [i for i, word in enumerate(block.words) if self._is_picked(word)]
-        return Block([block.words[i] for i in keep], block.rows[np.array(keep, np.intp)])
-
-    def _is_picked(self, word: bytes) -> bool:
-        if word in self._seen or not (self.head > 0 or word in self.wanted):
-            return False
-        self.head -= 1
-        self._seen.add(word)
-        return True
+def collect(blocks: Iterable[Block], dim: int, guess: int) -> tuple[list[str], NDArray[np.float32]]:
+    """Concatenate blocks; the matrix is resized in place and never held twice."""
+    words: list[str] = []
+    vectors = np.empty((guess, dim), np.float32)
+    for block in blocks:
+        start, end = len(words), len(words) + len(block.words)
+        if end > len(vectors):
+            vectors.resize((end + end // 8, dim), refcheck=False)
+        vectors[start:end] = block.rows
+        words += map(as_text, block.words)
+    vectors.resize((len(words), dim), refcheck=False)
+    return words, vectors
 
 
-def _sparse_blocks(file: VectorFile, picked: _Picked, tally: Tally) -> Iterator[Block]:
-    room: Any = text if file.layout.is_text else binary
-    few = _few_lines if file.layout.is_text else _few_words
-    dim = file.layout.dim
-    for job in room.jobs(file.source, file.layout, _what(file)):
-        if picked.head > 0:
-            block = room.parse(job, dim)
-            rows = len(block.words) + block.bad
-        else:
-            block, rows = few(job, dim, picked)
-        file.check(block, tally)
-        tally.rows += rows
-        yield block
-    file.check_count(tally)
+def guess_rows(file: VectorFile) -> int:
+    """Guess the number of rows from the first ones; a wrong guess costs only a resize.
 
-
-def _few_lines(job: bytes, dim: int, picked: _Picked) -> tuple[Block, int]:
-    lines = job[:-1].split(b"\n")
-    beginnings = picked.beginnings
-    few = [i for i, line in enumerate(lines) if line[: line.find(b" ")] in beginnings]
-    block = parse_block(b"".join([lines[i] + b"\n" for i in few]), dim)
-    return _placed(block, few), len(lines)
-
-
-def _few_words(job: BinaryJob, dim: int, picked: _Picked) -> tuple[Block, int]:
-    few = [i for i, word in enumerate(job.words) if word in picked.wanted]
-    values = np.frombuffer(job.values, "<f4").reshape(-1, dim)[few]
-    block = binary.parse(BinaryJob([job.words[i] for i in few], values.tobytes()), dim)
-    return _placed(block, few), len(job.words)
-
-
-def _placed(block: Block, few: list[int]) -> Block:
-    """Say where in its job the first bad row of a few is."""
-    if block.problem is None:
-        return block
-    place, message = block.problem
-    return Block(block.words, block.rows, block.bad, Problem(few[place], message))
-
-
-def _what(file: VectorFile) -> str:
-    return f"scanning {file.source.path.name}"
+    The number in a header only bounds the guess: it may be wrong, and memory is not spent on it.
+    """
+    head = file.source.head()
+    lines, binary = head.count(b"\n"), 4 * file.layout.dim + 2
+    text = len(head) / lines if lines else max(len(head), file.layout.first_row)
+    row = text if file.layout.is_text else binary
+    guess = max(16, int(file.source.path.stat().st_size / row * 1.1))
+    return min(guess, file.layout.count or guess)

@@ -1,13 +1,4 @@
-"""Where the bytes of an embedding come from: a file, possibly compressed, possibly in a zip.
-
-Which file in a zip archive is meant.
-
-What a file is that is not the text it should be: a web page, an archive, UTF-16.
-
-Hashes of files.
-
-Words as bytes of a file, whatever bytes these are, and texts that have no bytes.
-"""
+"""Input files as bytes: plain, compressed or in a zip archive; their hashes and their encoding."""
 
 from __future__ import annotations
 
@@ -20,7 +11,7 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,111 +22,34 @@ from wordbias.errors import WordbiasError
 from wordbias.progress import Bar, progress
 from wordbias.text_files import bounded_lines
 
-_LISTED = 20
-
-
-def choose_member(path: Path, members: Sequence[str], asked: str) -> str:
-    """Return the member of an archive that is asked for, or the only one.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no such member, or none is asked for and there are several.
-    """
-    if asked in members:
-        return asked
-    if not asked and len(members) == 1:
-        return members[0]
-    problem = f"has no member {asked!r}" if asked else f"holds {len(members)} files"
-    listed = ", ".join(f"{path.name}::{name}" for name in members[:_LISTED])
-    if len(members) > _LISTED:
-        listed += f", … and {len(members) - _LISTED} more"
-    raise WordbiasError(f"{path}: {problem}; name one of: {listed or '(it is empty)'}")
-
-
-_UTF = (
-    "line 1: byte 1 is not UTF-8 but UTF-{0}; convert it, such as with: iconv -f utf-{0} -t utf-8"
-)
-_UTF16, _UTF32 = _UTF.format(16), _UTF.format(32)
-_GONE = "begins with the byte 0, as binary files do and what a full disk left; fetch it again"
-_BEGINNINGS = {
-    b"\xff\xfe\x00\x00": _UTF32,
-    b"\x00\x00\xfe\xff": _UTF32,
-    b"\xff\xfe": _UTF16,
-    b"\xfe\xff": _UTF16,
-    b"\x1f\x8b": "is packed by gzip; unpack it, or name it as what it is (.gz)",
-    b"BZh9": "is packed by bzip2; unpack it, or name it as what it is (.bz2)",
-    b"\xfd7zXZ\x00": "is packed by xz; unpack it, or name it as what it is (.xz)",
-    b"PK\x03\x04": "is a zip archive; unpack it first",
-    b"\x28\xb5\x2f\xfd": "is packed by zstd; unpack it first",
-    b"%PDF-": "is a PDF; give its text",
-    b"\x00": _GONE,
-}
-_PAGES = (b"<!doctype html", b"<html")
-_POINTER = b"version https://git-lfs"
-_SPACE = b"\xef\xbb\xbf \t\r\n"
-
-
-def is_web_page(beginning: bytes) -> bool:
-    """Say whether bytes begin as a web page does, or as what stands for a file in Git LFS."""
-    return beginning[:1024].lstrip(_SPACE).lower().startswith((*_PAGES, _POINTER))
-
-
-def refuse_foreign(file: Path, line: bytes, *, plain: bool = False) -> None:
-    """Refuse a file that its first line shows to be something else; plain text may be HTML.
-
-    Raises
-    ------
-    WordbiasError
-        Saying what it is, and how to make it a text.
-    """
-    said = _foreign(line)
-    if said and not (plain and is_web_page(line)):
-        raise WordbiasError(f"{file}: {said}")
-
-
-def _foreign(beginning: bytes) -> str:
-    for magic, said in _BEGINNINGS.items():
-        if beginning.startswith(magic):
-            return said
-    if beginning[1:2] == b"\x00":  # UTF-16 without its mark
-        return _UTF16
-    if not is_web_page(beginning):
-        return ""
-    if _POINTER in beginning:
-        return "is a pointer of Git LFS, not the file itself; fetch that with: git lfs pull"
-    return "is a web page, not a table; whoever sent it did not send the file: fetch it again"
-
-
-class Digest(Protocol):
-    """A hash that grows while a file is read, such as ``hashlib.sha256()``."""
-
-    def update(self, data: bytes, /) -> None:
-        """Add the next bytes of the file."""
-
-
-def sha256_of(path: str | os.PathLike[str]) -> str:
-    """Return the hash of a whole file."""
-    return hash_of(path, "sha256")
-
-
-def hash_of(path: str | os.PathLike[str], algorithm: str) -> str:
-    """Return the hash of a whole file by an algorithm of `hashlib`."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, algorithm).hexdigest()
-
-
 DECOMPRESSION_ERRORS = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile)
 ZIP_ERRORS = (zipfile.BadZipFile, OSError, EOFError, ValueError, NotImplementedError, struct.error)
-"""What opening a damaged archive raises."""
+"""Errors on opening a damaged zip archive."""
 _MAGIC = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"PK\x03\x04": "zip"}
 _OPENERS: dict[str, Any] = {"gz": gzip.open, "bz2": bz2.open, "xz": lzma.open}
 CHUNK = 1 << 19
 
 
+class Digest(Protocol):
+    """A hash that is updated while a file is read, such as ``hashlib.sha256()``."""
+
+    def update(self, data: bytes, /) -> None:
+        """Add the next bytes of the file."""
+
+
 @dataclass(frozen=True)
 class Source:
-    """A readable file, its compression (``""``, gz, bz2, xz, zip) and the member inside a zip."""
+    """A readable file.
+
+    Attributes
+    ----------
+    path
+        The file.
+    compression
+        Empty, ``gz``, ``bz2``, ``xz`` or ``zip``.
+    member
+        Name of the file inside a zip archive.
+    """
 
     path: Path
     compression: str = ""
@@ -143,13 +57,13 @@ class Source:
 
     @classmethod
     def find(cls, name: str | os.PathLike[str]) -> Source:
-        """Find what `name` means: a path, or ``archive.zip::member``.
+        """Find a file by its path, or by ``archive.zip::member``.
 
         Raises
         ------
         WordbiasError
-            If there is no such file, it is a folder, empty or unreadable, or a zip needs a
-            member named.
+            If there is no such file, it is a folder, empty or unreadable, or the member of a zip
+            archive must be named.
         """
         text, member = named_file(name), ""
         if not os.path.exists(text):
@@ -170,12 +84,12 @@ class Source:
 
     @property
     def name(self) -> str:
-        """What to call it in messages."""
+        """Name in messages."""
         return f"{self.path}::{self.member}" if self.member else str(self.path)
 
     @property
     def stem(self) -> str:
-        """The file's name without its folder and its suffixes, to name an embedding after."""
+        """File name without folder and suffixes: the default name of an embedding."""
         base = Path(self.member).name if self.member else self.path.name
         for suffix in (".gz", ".bz2", ".xz", ".txt", ".vec", ".bin", ".kv", ".safetensors"):
             base = base.removesuffix(suffix)
@@ -183,7 +97,7 @@ class Source:
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
-        """Open for reading, decompressed; damage found while reading becomes one clear line."""
+        """Open for reading, decompressed; damage that shows while reading is a `WordbiasError`."""
         with self._opened() as (file, _):
             yield file
 
@@ -202,6 +116,7 @@ class Source:
 
     @contextmanager
     def _intact(self) -> Iterator[None]:
+        """Turn the errors of damaged compressed data into a `WordbiasError`."""
         try:
             yield
         except DECOMPRESSION_ERRORS as error:
@@ -228,13 +143,13 @@ class Source:
             return file.read(size)
 
     def chunks(self, what: str, digest: Digest | None = None) -> Iterator[bytes]:
-        """Yield the decompressed bytes in order, with progress, hashing the file as it is read."""
+        """Yield the decompressed bytes in order, with progress; hash the file on the way."""
         with self._opened() as (file, raw), progress(what, self.path.stat().st_size) as bar:
-            counted = _position(raw, bar)
+            advance = _advance(raw, bar)
             while chunk := file.read(CHUNK):
                 if digest is not None and not self.compression:
                     digest.update(chunk)
-                counted()
+                advance()
                 yield chunk
         if digest is not None and self.compression:
             with self.path.open("rb") as packed:
@@ -242,12 +157,12 @@ class Source:
                     digest.update(chunk)
 
     def lines(self, what: str, longest: int, digest: Digest | None = None) -> Iterator[bytes]:
-        """Yield the decompressed bytes in chunks of whole lines; the last gets its line feed.
+        """Yield the decompressed bytes in chunks of whole lines; the last one gets a line feed.
 
         Raises
         ------
         WordbiasError
-            While a line of more than `longest` bytes is read, with its number.
+            As soon as a line has more than `longest` bytes; the message has its number.
         """
         held: list[bytes] = []
         size, line = 0, 1
@@ -270,22 +185,22 @@ class Source:
     def text_lines(self, what: str) -> Iterator[bytes]:
         """Yield the lines of a text, with their ends, with progress; see `bounded_lines`."""
         with self._opened() as (file, raw), progress(what, self.path.stat().st_size) as bar:
-            counted = _position(raw, bar)
+            advance = _advance(raw, bar)
             for i, line in enumerate(bounded_lines(file, self.name)):
                 if i % 1024 == 0:
-                    counted()
+                    advance()
                 yield line
 
     def too_long(self, line: int, longest: int) -> WordbiasError:
-        """Return the error of a line of more than `longest` bytes."""
+        """Return the error for a line of more than `longest` bytes."""
         return WordbiasError(
             f"{self.name}: line {line}: is over {longest:,} bytes long, where one word and its "
             "values were expected; is that a file of vectors, with a line for each word?"
         )
 
 
-def _position(raw: IO[bytes], bar: Bar) -> Any:
-    """Return a function that moves the bar to how far the file on disk has been read."""
+def _advance(raw: IO[bytes], bar: Bar) -> Callable[[], None]:
+    """Return a function that moves the bar to the current position in the file on disk."""
     done = 0
 
     def move() -> None:
@@ -295,6 +210,25 @@ def _position(raw: IO[bytes], bar: Bar) -> Any:
         done = now
 
     return move
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Turn the errors of opening `path` into a `WordbiasError`."""
+    try:
+        yield
+    except IsADirectoryError:
+        raise WordbiasError(f"{path}: is a folder; name the file with the vectors in it") from None
+    except OSError as error:
+        if error.filename is None or Path(error.filename) != path:
+            raise
+        if isinstance(error, FileNotFoundError):
+            problem = "there is no such file"
+        elif isinstance(error, PermissionError):
+            problem = "may not be read (permission denied)"
+        else:
+            problem = f"cannot be read: {error.strerror}"
+        raise WordbiasError(f"{path}: {problem}") from None
 
 
 def _members(path: Path) -> list[str]:
@@ -307,28 +241,104 @@ def _members(path: Path) -> list[str]:
         ) from None
 
 
-@contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError as error:
-        if error.filename is None or Path(error.filename) != path:
-            raise
-        raise WordbiasError(f"{path}: there is no such file") from None
-    except IsADirectoryError:
-        raise WordbiasError(f"{path}: is a folder; name the file with the vectors in it") from None
-    except PermissionError as error:
-        if error.filename is None or Path(error.filename) != path:
-            raise
-        raise WordbiasError(f"{path}: may not be read (permission denied)") from None
-    except OSError as error:
-        if error.filename is None or Path(error.filename) != path:
-            raise
-        raise WordbiasError(f"{path}: cannot be read: {error.strerror}") from None
+_LISTED = 20
+
+
+def choose_member(path: Path, members: Sequence[str], wanted: str) -> str:
+    """Return the wanted member of an archive, or by default the only one.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no such member, or none is named and there are several.
+    """
+    if wanted in members:
+        return wanted
+    if not wanted and len(members) == 1:
+        return members[0]
+    problem = f"has no member {wanted!r}" if wanted else f"holds {len(members)} files"
+    listed = ", ".join(f"{path.name}::{name}" for name in members[:_LISTED])
+    if len(members) > _LISTED:
+        listed += f", … and {len(members) - _LISTED} more"
+    raise WordbiasError(f"{path}: {problem}; name one of: {listed or '(it is empty)'}")
+
+
+# Hashes
+
+
+def sha256_of(path: str | os.PathLike[str]) -> str:
+    """Return the hash of a whole file."""
+    return hash_of(path, "sha256")
+
+
+def hash_of(path: str | os.PathLike[str], algorithm: str) -> str:
+    """Return the hash of a whole file by an algorithm of `hashlib`."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, algorithm).hexdigest()
+
+
+# Files that are no text tables
+
+_UTF = (
+    "line 1: byte 1 is not UTF-8 but UTF-{0}; convert it, such as with: iconv -f utf-{0} -t utf-8"
+)
+_UTF16, _UTF32 = _UTF.format(16), _UTF.format(32)
+_GONE = "begins with the byte 0, as binary files do and what a full disk left; fetch it again"
+_BEGINNINGS = {
+    b"\xff\xfe\x00\x00": _UTF32,
+    b"\x00\x00\xfe\xff": _UTF32,
+    b"\xff\xfe": _UTF16,
+    b"\xfe\xff": _UTF16,
+    b"\x1f\x8b": "is packed by gzip; unpack it, or name it as what it is (.gz)",
+    b"BZh9": "is packed by bzip2; unpack it, or name it as what it is (.bz2)",
+    b"\xfd7zXZ\x00": "is packed by xz; unpack it, or name it as what it is (.xz)",
+    b"PK\x03\x04": "is a zip archive; unpack it first",
+    b"\x28\xb5\x2f\xfd": "is packed by zstd; unpack it first",
+    b"%PDF-": "is a PDF; give its text",
+    b"\x00": _GONE,
+}
+_PAGES = (b"<!doctype html", b"<html")
+_POINTER = b"version https://git-lfs"
+_SPACE = b"\xef\xbb\xbf \t\r\n"
+
+
+def refuse_foreign(file: Path, line: bytes, *, plain: bool = False) -> None:
+    """Refuse a file whose first line shows that it is no text table; plain text may be HTML.
+
+    Raises
+    ------
+    WordbiasError
+        If the line begins as a known other format does; the message says how to convert it.
+    """
+    problem = _foreign(line)
+    if problem and not (plain and is_web_page(line)):
+        raise WordbiasError(f"{file}: {problem}")
+
+
+def is_web_page(beginning: bytes) -> bool:
+    """Return whether bytes begin as a web page or as a Git LFS pointer does."""
+    return beginning[:1024].lstrip(_SPACE).lower().startswith((*_PAGES, _POINTER))
+
+
+def _foreign(beginning: bytes) -> str:
+    """Return what the file is instead of text; empty for text."""
+    for magic, problem in _BEGINNINGS.items():
+        if beginning.startswith(magic):
+            return problem
+    if beginning[1:2] == b"\x00":  # UTF-16 without its mark
+        return _UTF16
+    if not is_web_page(beginning):
+        return ""
+    if _POINTER in beginning:
+        return "is a pointer of Git LFS, not the file itself; fetch that with: git lfs pull"
+    return "is a web page, not a table; whoever sent it did not send the file: fetch it again"
+
+
+# Encoding
 
 
 def as_text(data: bytes) -> str:
-    """Decode a word; bytes that are not UTF-8 are kept, reversibly, as lone surrogates."""
+    """Decode a word; bytes that are not UTF-8 become lone surrogates, which is reversible."""
     return data.decode("utf-8", "surrogateescape")
 
 
@@ -337,8 +347,8 @@ def as_bytes(word: str) -> bytes:
     return word.encode("utf-8", "surrogateescape")
 
 
-def is_half(text: str) -> bool:
-    """Say whether a text holds half of a surrogate pair, which JSON can escape and no UTF-8 has."""
+def has_lone_surrogate(text: str) -> bool:
+    """Return whether a text has half of a surrogate pair: valid in JSON escapes, not in UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:

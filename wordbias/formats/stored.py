@@ -1,7 +1,7 @@
-"""The project's own files: named tensors (safetensors), and one JSON text in the header.
+"""The package's own files: named tensors and a JSON text in one safetensors file.
 
-The JSON text is in the metadata of the header, under the key of the kind of file. Nothing in a
-file is run: there is no pickle.
+The JSON text is in the metadata of the header; its key is the kind of file. Nothing in a file is
+executed: there is no pickle.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from wordbias.formats.files import replacing
 from wordbias.formats.tensors import Tensors, map_tensors
 
 Framework = Literal["numpy", "pt", "mapped"]
-"""Arrays of numpy, tensors of torch, or arrays of numpy that are mapped when they are used."""
+"""Arrays of numpy, tensors of torch, or arrays of numpy that are memory-mapped on access."""
 
 ADAPTER = "wordbias adapter 1"
 CHECKPOINT = "training"
@@ -38,7 +38,7 @@ _KINDS = {
     SUBSPACE: ("a ", "subspace", "write one with: Subspace.save"),
     TRANSFORM: ("a ", "transform", "save one with: wordbias debias --save-transform"),
 }
-"""By the key in the header: article and name of a kind, and what to do about a file of another."""
+"""For each kind its article, its name, and the remedy for a file of another kind."""
 
 
 def write(
@@ -49,20 +49,22 @@ def write(
     framework: Literal["numpy", "pt"] = "numpy",
     **options: Any,
 ) -> None:
-    """Write a file, which takes its name only when it is complete; equal content, equal bytes.
+    """Write a file atomically; equal content gives equal bytes.
 
     Parameters
     ----------
     path
         The file.
     kind
-        Its key in the header.
+        The kind of file: the key of its JSON text.
     tensors
         Arrays of numpy or tensors of torch, by name.
     header
-        What JSON holds. A subspace has none, and is known by its tensors.
+        Content of the JSON text. A subspace has none, and is recognised by its tensors.
+    framework
+        The library of the tensors.
     options
-        Of `json.dumps`.
+        Options of `json.dumps`.
 
     Raises
     ------
@@ -87,22 +89,22 @@ def write(
 def reading(
     path: str | os.PathLike[str], kind: str, framework: Framework = "numpy"
 ) -> Iterator[tuple[Mapping[str, Any], Any]]:
-    """Open a file for a block that makes something of its tensors and its header.
+    """Open a file for a block that builds an object from its tensors and its JSON text.
 
     Parameters
     ----------
     path
         The file.
     kind
-        Its key in the header.
+        The expected kind of file.
     framework
-        See `Framework`.
+        The type of the tensors.
 
     Raises
     ------
     WordbiasError
-        If there is no such file, it is of another kind or cut off, or the block cannot use what
-        it holds.
+        If there is no such file, it is of another kind or cut off, or the block fails on its
+        content.
     """
     mapped, text = _open(path, kind)
     tensors = mapped if framework == "mapped" else _load(path, kind, framework)
@@ -128,12 +130,12 @@ def reading(
 
 
 def read_header(path: str | os.PathLike[str], kind: str) -> Any:
-    """Read only the header, as JSON holds it.
+    """Read only the JSON text of a file.
 
     Raises
     ------
     WordbiasError
-        As `reading` does.
+        See `reading`.
     """
     text = _open(path, kind)[1]
     try:
@@ -143,7 +145,7 @@ def read_header(path: str | os.PathLike[str], kind: str) -> Any:
 
 
 def _open(path: str | os.PathLike[str], kind: str) -> tuple[Tensors, str]:
-    """Map the tensors of a file of a kind; return them and the JSON text of its header."""
+    """Return the memory-mapped tensors and the JSON text of a file; check its kind."""
     try:
         tensors, metadata = map_tensors(Path(path))
     except (OSError, WordbiasError) as error:

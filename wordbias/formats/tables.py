@@ -1,9 +1,4 @@
-"""Rows of a text file: plain lines, tabbed text, CSV or jsonl, compressed or not.
-
-Tables in Parquet, where pandas is installed.
-
-A folder that grows while work is done, and that a later call goes on with.
-"""
+"""Tables of text in files: plain lines, TSV, CSV or JSON lines, compressed or not; Parquet."""
 
 from __future__ import annotations
 
@@ -11,28 +6,34 @@ import csv
 import gzip
 import json
 import lzma
-import os
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from wordbias.errors import WordbiasError, need
-from wordbias.formats.files import check_new
-from wordbias.formats.source import is_half, refuse_foreign
+from wordbias.formats.source import has_lone_surrogate, refuse_foreign
 from wordbias.text_files import OPENERS, bounded_lines
 
 PLAIN = "text"
-"""What the only column of a file without columns is called."""
+"""Name of the only column of a plain text."""
 _CSV_ENDS = "the file ends within quotation marks"
 _KINDS = {".tsv": "tsv", ".tab": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
 
 class Line(NamedTuple):
-    """One row: its line in the file, from 1, and its cells by column, or what is wrong with it.
+    """A row of a table.
 
-    `nulls` are the columns that hold JSON's null, which is no text; their cells say ``null``.
+    Attributes
+    ----------
+    number
+        Its line in the file, from 1.
+    cells
+        Its texts by column.
+    problem
+        What is wrong with an unusable row.
+    nulls
+        Columns with JSON's null, which is no text; their cells are ``null``.
     """
 
     number: int
@@ -41,14 +42,14 @@ class Line(NamedTuple):
     nulls: frozenset[str] = frozenset()
 
     def lacks(self, name: str) -> str:
-        """Say why a column cannot be read as a text; empty where it can."""
+        """Return why a column has no text in this row; empty if it has one."""
         if name not in self.cells:
             return f"has no {name!r}"
         return f"has null as {name!r}, which is no text" if name in self.nulls else ""
 
 
 def kind_of(file: Path) -> str:
-    """Return ``tsv``, ``csv``, ``jsonl`` or ``plain``, as the suffix says (but for .gz etc.)."""
+    """Return ``tsv``, ``csv``, ``jsonl`` or ``plain`` by the suffix, that before ``.gz`` etc."""
     suffixes = [suffix.lower() for suffix in file.suffixes]
     if suffixes and suffixes[-1] in OPENERS:
         suffixes.pop()
@@ -58,17 +59,17 @@ def kind_of(file: Path) -> str:
 def read_lines(file: Path) -> Iterator[Line]:
     """Yield the rows of a file.
 
-    Plain text is one text a line, an empty line an empty text. Tabbed text has a header and no
-    quotes (a quotation mark is one); CSV has a header and quotes where it needs them; jsonl has an
-    object a line, of which values that are lists or objects are left out.
+    Plain text has one text on each line, and an empty line is an empty text. TSV has a header and
+    no quoting: a quotation mark is an ordinary character. CSV has a header and quotes where needed.
+    JSON lines have one object on each line, of which lists and objects are left out.
 
     Raises
     ------
     WordbiasError
-        If the file cannot be read, is not UTF-8 text, is empty where it should have a header, or
-        its header is of no use.
+        If the file cannot be read, is not UTF-8 text, is empty although it needs a header, or has
+        an unusable header.
     """
-    readers = {"tsv": _tabbed, "csv": _comma, "jsonl": _json}
+    readers = {"tsv": _tsv, "csv": _csv, "jsonl": _json}
     read = readers.get(kind_of(file), _plain)
     return read(file, numbered_lines(file))
 
@@ -79,7 +80,7 @@ def numbered_lines(file: Path) -> Iterator[tuple[int, str]]:
     Raises
     ------
     WordbiasError
-        If the file cannot be read, is not UTF-8, or is something else than text.
+        If the file cannot be read, is not UTF-8, or is no text.
     """
     plain, blank = kind_of(file) == "plain", True
     for number, raw in _raw(file):
@@ -112,7 +113,7 @@ def _plain(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
         yield Line(number, {PLAIN: line})
 
 
-def _tabbed(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
+def _tsv(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
     names: list[str] = []
     for number, line in lines:
         if line and names:
@@ -122,18 +123,18 @@ def _tabbed(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
     _refuse_empty(file, names)
 
 
-def _comma(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
+def _csv(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
     names: list[str] = []
     last = 0
 
-    def fed() -> Iterator[str]:
+    def numbered() -> Iterator[str]:
         nonlocal last
         for number, line in lines:
             last = number
             yield line + "\n"
 
     try:
-        for cells in csv.reader(fed(), strict=True):
+        for cells in csv.reader(numbered(), strict=True):
             if not names:
                 names = _header(file, last, cells)
             elif cells:
@@ -181,7 +182,7 @@ def _json(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
             found = None
         if not isinstance(found, dict):
             yield Line(number, {}, "expected a JSON object")
-        elif half := next(filter(is_half, _strings(found)), None):
+        elif half := next(filter(has_lone_surrogate, _strings(found)), None):
             yield Line(number, {}, f"an escape stands for half a character: {half!a:.60}")
         else:
             nulls = frozenset(key for key, value in found.items() if value is None)
@@ -189,6 +190,7 @@ def _json(file: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Line]:
 
 
 def _strings(found: dict[str, Any]) -> Iterator[str]:
+    """Yield the keys of an object and its texts."""
     for key, value in found.items():
         yield key
         if isinstance(value, str):
@@ -196,6 +198,7 @@ def _strings(found: dict[str, Any]) -> Iterator[str]:
 
 
 def _scalars(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the values of an object that are neither lists nor objects, as text."""
     for key, value in found.items():
         if isinstance(value, str):
             yield key, value
@@ -207,17 +210,17 @@ SUFFIXES = (".parquet", ".pq")
 
 
 def is_parquet(file: Path) -> bool:
-    """Return whether a file is called as such files are."""
+    """Return whether a file has a suffix of Parquet."""
     return file.suffix.lower() in SUFFIXES
 
 
 def read_parquet(file: Path) -> Any:
-    """Return the table as a frame of pandas.
+    """Return a Parquet table as a pandas frame.
 
     Raises
     ------
     WordbiasError
-        If pandas or pyarrow is missing, or the file is no such table.
+        If pandas or pyarrow is missing, or the file is not Parquet.
     """
     pandas = need("pandas", extra="parquet", purpose="reading Parquet")
     try:
@@ -228,45 +231,3 @@ def read_parquet(file: Path) -> Any:
         ) from None
     except (OSError, ValueError) as error:
         raise WordbiasError(f"{file}: cannot be read as Parquet: {error}") from None
-
-
-def check_growing(folder: str | os.PathLike[str]) -> None:
-    """Refuse early, before hours of work, a folder that cannot be made or written to.
-
-    Raises
-    ------
-    WordbiasError
-        If it is a file or read-only, or the folder that it is to be in is not there or read-only.
-    """
-    target = Path(folder)
-    if target.is_dir() and not os.access(target, os.W_OK):
-        raise WordbiasError(f"{target}: is read-only to you; name another folder")
-    if target.exists() and not target.is_dir():
-        raise WordbiasError(f"{target}: is a file; name a folder")
-    if not target.exists():
-        check_new(target)
-
-
-@contextmanager
-def growing(folder: str | os.PathLike[str]) -> Iterator[Path]:
-    """Make a folder unless it is there; where it is new and stays empty, an error removes it.
-
-    Raises
-    ------
-    WordbiasError
-        As `check_growing`, or if it cannot be made all the same.
-    """
-    check_growing(folder)
-    target = Path(folder)
-    is_new = not target.exists()
-    try:
-        target.mkdir(exist_ok=True)
-    except OSError as error:
-        raise WordbiasError(f"{target}: cannot be made: {error.strerror or error}") from None
-    try:
-        yield target
-    except BaseException:
-        with suppress(OSError):  # it holds something
-            if is_new:
-                target.rmdir()
-        raise

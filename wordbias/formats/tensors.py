@@ -1,7 +1,7 @@
 """safetensors: an embedding as two tensors, `vectors` (n, d) and `words` (UTF-8, one a line).
 
-Written and mapped here rather than by the library `safetensors`, which would copy the matrix both
-ways; the tests hold both against the library.
+Files are written and memory-mapped here rather than by the library `safetensors`, which would copy
+the matrix; the tests compare both ways with the library.
 """
 
 from __future__ import annotations
@@ -18,161 +18,12 @@ from numpy.typing import NDArray
 from wordbias.errors import WordbiasError
 from wordbias.formats.source import as_bytes, as_text
 
-_HEADER = 248  # what any number of words and values fits in, so that it can be written last
+_HEADER = 248  # bytes: enough for any size, so that the header can be written last
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I32": "<i4", "U8": "u1"}
 
 
-def write(
-    file: IO[bytes],
-    words: Sequence[str],
-    vectors: NDArray[Any],
-    metadata: Mapping[str, str] | None = None,
-) -> None:
-    """Write an embedding.
-
-    Parameters
-    ----------
-    file
-        Open for binary writing.
-    words
-        The vocabulary, `n` words without line feeds.
-    vectors
-        Shape ``(n, d)``, float32 or float16.
-    metadata
-        Strings to keep beside the tensors.
-    """
-    blob = join_words(words)
-    code = {4: "F32", 2: "F16"}[vectors.dtype.itemsize]
-    file.write(_embedding_header(code, vectors.shape, len(blob), metadata or {}))
-    file.write(np.ascontiguousarray(vectors).data)
-    file.write(blob)
-
-
-def write_rows(
-    file: IO[bytes], blocks: Iterable[tuple[Sequence[bytes], NDArray[np.float32]]], dim: int
-) -> tuple[int, int]:
-    """Write an embedding block by block; of a word that comes again the first row is kept.
-
-    What comes out is what `write` makes of the same words.
-
-    Parameters
-    ----------
-    file
-        Open for binary writing, at its beginning; it must be possible to go back there.
-    blocks
-        Words and their rows, shape ``(n, dim)``.
-    dim
-        Values of a row.
-
-    Returns
-    -------
-    rows, duplicates
-        How many were written, and how many left out.
-    """
-    file.write(_embedding_header("F32", (0, dim), 0, {}))
-    seen: set[bytes] = set()
-    blob = bytearray()
-    duplicates = 0
-    for words, rows in blocks:
-        fresh = []
-        for i, word in enumerate(words):
-            if word not in seen:
-                seen.add(word)
-                fresh.append(i)
-                blob += word
-                blob += b"\n"
-        duplicates += len(words) - len(fresh)
-        chosen = rows if len(fresh) == len(words) else rows[fresh]
-        file.write(np.ascontiguousarray(chosen, np.float32).data)
-    del blob[-1:]
-    file.write(blob)
-    file.seek(0)
-    file.write(_embedding_header("F32", (len(seen), dim), len(blob), {}))
-    return len(seen), duplicates
-
-
-def _embedding_header(
-    code: str, shape: tuple[int, ...], words: int, metadata: Mapping[str, str]
-) -> bytes:
-    """Return the header of an embedding, as long as that of one of any size."""
-    return header_of({"vectors": (code, shape), "words": ("U8", (words,))}, metadata, _HEADER)
-
-
-def header_of(
-    tensors: Mapping[str, tuple[str, tuple[int, ...]]],
-    metadata: Mapping[str, str],
-    least: int = 0,
-) -> bytes:
-    """Return the beginning of a file that holds these tensors, one after another.
-
-    Parameters
-    ----------
-    tensors
-        Type (``F32``, ``I32``, …) and shape of each, by name, in the order they will be written.
-    metadata
-        Strings to keep beside them.
-    least
-        Bytes that the header takes at least, the rest of them spaces.
-    """
-    header: dict[str, Any] = {"__metadata__": dict(metadata)}
-    end = 0
-    for name, (code, shape) in tensors.items():
-        start, end = end, end + math.prod(shape) * np.dtype(_DTYPES[code]).itemsize
-        header[name] = {"dtype": code, "shape": list(shape), "data_offsets": [start, end]}
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * max(least - len(text), -len(text) % 8)
-    return len(text).to_bytes(8, "little") + text
-
-
-class Tensors(Mapping[str, NDArray[Any]]):
-    """The tensors of a file, each mapped into memory, read-only, when it is asked for.
-
-    What is not asked for may be of any type, also of one that numpy lacks, such as BF16.
-
-    Raises
-    ------
-    WordbiasError
-        Of a tensor that is asked for: if its type is not known or the file is damaged there.
-    """
-
-    def __init__(self, path: Path, entries: Mapping[str, Any], start: int) -> None:
-        self._path, self._entries, self._start = path, entries, start
-
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        return _tensor(self._path, self._entries[name], self._start, name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def known(self) -> list[str]:
-        """Return the names of those whose types are known."""
-        return [
-            name
-            for name, entry in self._entries.items()
-            if not isinstance(entry, dict) or str(entry.get("dtype")) in _DTYPES
-        ]
-
-
-def map_tensors(path: Path) -> tuple[Tensors, dict[str, str]]:
-    """Open the tensors of a file; return them and the metadata.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
-    WordbiasError
-        If its header is damaged.
-    """
-    header, start = _header(path)
-    metadata = dict(header.pop("__metadata__", {}))
-    return Tensors(path, header, start), metadata
-
-
 def read(path: Path) -> tuple[list[str], NDArray[np.float32], dict[str, str]]:
-    """Map an embedding into memory.
+    """Memory-map an embedding.
 
     Returns
     -------
@@ -192,8 +43,8 @@ def read(path: Path) -> tuple[list[str], NDArray[np.float32], dict[str, str]]:
                 f"{path}: expected the tensors 'vectors' and 'words', found {found[:200]}; "
                 "write such a file with: wordbias convert"
             )
-    vectors = _tensor(path, header["vectors"], start, "vectors")
-    words = split_words(_tensor(path, header["words"], start, "words").tobytes())
+    vectors = _map(path, header["vectors"], start, "vectors")
+    words = split_words(_map(path, header["words"], start, "words").tobytes())
     if vectors.ndim != 2 or len(words) != len(vectors):
         raise WordbiasError(
             f"{path}: {len(words)} words do not fit vectors of shape {vectors.shape}"
@@ -206,14 +57,51 @@ def metadata(path: Path) -> dict[str, str]:
     return dict(_header(path)[0].get("__metadata__", {}))
 
 
-def join_words(words: Sequence[str]) -> bytes:
-    """Return the words as UTF-8, one a line, without a line feed at the end."""
-    return as_bytes("\n".join(words))
+def map_tensors(path: Path) -> tuple[Tensors, dict[str, str]]:
+    """Return the tensors of a file and its metadata.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    WordbiasError
+        If its header is damaged.
+    """
+    header, start = _header(path)
+    metadata = dict(header.pop("__metadata__", {}))
+    return Tensors(path, header, start), metadata
 
 
-def split_words(blob: bytes) -> list[str]:
-    """Undo `join_words`."""
-    return as_text(blob).split("\n")
+class Tensors(Mapping[str, NDArray[Any]]):
+    """The tensors of a file, each memory-mapped, read-only, on access.
+
+    A tensor that is not accessed may have any type, also one that numpy lacks, such as BF16.
+
+    Raises
+    ------
+    WordbiasError
+        On access, if the type of the tensor is not known or the file is damaged there.
+    """
+
+    def __init__(self, path: Path, entries: Mapping[str, Any], start: int) -> None:
+        self._path, self._entries, self._start = path, entries, start
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return _map(self._path, self._entries[name], self._start, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def known(self) -> list[str]:
+        """Return the names of the tensors whose types are known."""
+        return [
+            name
+            for name, entry in self._entries.items()
+            if not isinstance(entry, dict) or str(entry.get("dtype")) in _DTYPES
+        ]
 
 
 def _header(path: Path) -> tuple[dict[str, Any], int]:
@@ -234,7 +122,7 @@ def _header(path: Path) -> tuple[dict[str, Any], int]:
     return header, 8 + length
 
 
-def _tensor(path: Path, entry: Any, start: int, name: str) -> NDArray[Any]:
+def _map(path: Path, entry: Any, start: int, name: str) -> NDArray[Any]:
     try:
         dtype = np.dtype(_DTYPES[entry["dtype"]])
         shape = tuple(int(n) for n in entry["shape"])
@@ -249,3 +137,115 @@ def _tensor(path: Path, entry: Any, start: int, name: str) -> NDArray[Any]:
     if not size:
         return np.zeros(shape, dtype)
     return np.memmap(path, dtype, "r", start + begin, shape)
+
+
+def write(
+    file: IO[bytes],
+    words: Sequence[str],
+    vectors: NDArray[Any],
+    metadata: Mapping[str, str] | None = None,
+) -> None:
+    """Write an embedding.
+
+    Parameters
+    ----------
+    file
+        Open for binary writing.
+    words
+        The vocabulary, `n` words without line feeds.
+    vectors
+        Shape ``(n, d)``, float32 or float16.
+    metadata
+        Strings that are stored beside the tensors.
+    """
+    blob = join_words(words)
+    code = {4: "F32", 2: "F16"}[vectors.dtype.itemsize]
+    file.write(_embedding_header(code, vectors.shape, len(blob), metadata or {}))
+    file.write(np.ascontiguousarray(vectors).data)
+    file.write(blob)
+
+
+def write_rows(
+    file: IO[bytes], blocks: Iterable[tuple[Sequence[bytes], NDArray[np.float32]]], dim: int
+) -> tuple[int, int]:
+    """Write an embedding block by block; of a repeated word the first row is kept.
+
+    The file is the same as that of `write` for the same words.
+
+    Parameters
+    ----------
+    file
+        Open for binary writing, at its beginning; must be seekable.
+    blocks
+        Words and their rows, shape ``(n, dim)``.
+    dim
+        Number of values of a row.
+
+    Returns
+    -------
+    rows, duplicates
+        Numbers of rows written and of rows left out.
+    """
+    file.write(_embedding_header("F32", (0, dim), 0, {}))
+    written: set[bytes] = set()
+    blob = bytearray()
+    duplicates = 0
+    for words, rows in blocks:
+        fresh = []
+        for i, word in enumerate(words):
+            if word not in written:
+                written.add(word)
+                fresh.append(i)
+                blob += word
+                blob += b"\n"
+        duplicates += len(words) - len(fresh)
+        chosen = rows if len(fresh) == len(words) else rows[fresh]
+        file.write(np.ascontiguousarray(chosen, np.float32).data)
+    del blob[-1:]
+    file.write(blob)
+    file.seek(0)
+    file.write(_embedding_header("F32", (len(written), dim), len(blob), {}))
+    return len(written), duplicates
+
+
+def _embedding_header(
+    code: str, shape: tuple[int, ...], words: int, metadata: Mapping[str, str]
+) -> bytes:
+    """Return the header of an embedding; its length does not depend on the sizes."""
+    return header_of({"vectors": (code, shape), "words": ("U8", (words,))}, metadata, _HEADER)
+
+
+def header_of(
+    tensors: Mapping[str, tuple[str, tuple[int, ...]]],
+    metadata: Mapping[str, str],
+    least: int = 0,
+) -> bytes:
+    """Return the header of a file of tensors, with its length in front.
+
+    Parameters
+    ----------
+    tensors
+        Type (``F32``, ``I32``, …) and shape of each tensor, by name, in the order of the file.
+    metadata
+        Strings that are stored beside the tensors.
+    least
+        Least length of the header in bytes; it is filled with spaces.
+    """
+    header: dict[str, Any] = {"__metadata__": dict(metadata)}
+    end = 0
+    for name, (code, shape) in tensors.items():
+        start, end = end, end + math.prod(shape) * np.dtype(_DTYPES[code]).itemsize
+        header[name] = {"dtype": code, "shape": list(shape), "data_offsets": [start, end]}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * max(least - len(text), -len(text) % 8)
+    return len(text).to_bytes(8, "little") + text
+
+
+def join_words(words: Sequence[str]) -> bytes:
+    """Return the words as UTF-8, one a line, without a line feed at the end."""
+    return as_bytes("\n".join(words))
+
+
+def split_words(blob: bytes) -> list[str]:
+    """Undo `join_words`."""
+    return as_text(blob).split("\n")

@@ -1,6 +1,6 @@
-"""GloVe and word2vec text: jobs of whole lines, parsed by `lines.parse_block`.
+"""GloVe and word2vec text: one word and its values ``word v1 … vd`` a line.
 
-One block of embedding text, `word v1 … vd` a line, to words and rows.
+A file is cut into jobs of whole lines, which are parsed in several threads.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from wordbias.formats.source import Digest, Source
 
 _SPACE, _NEWLINE = ord(" "), ord("\n")
 LONGEST_WORD = 1 << 16
-"""Bytes that a word has at most."""
+"""Largest length of a word in bytes."""
 
 
 class Problem(NamedTuple):
-    """A row that cannot be used: its place in the block (from 0) and what is wrong with it."""
+    """An unusable row: its index in the block, from 0, and what is wrong with it."""
 
     place: int
     message: str
@@ -32,9 +32,18 @@ class Problem(NamedTuple):
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive rows of an embedding: `words` as bytes, `rows` of shape ``(len(words), d)``.
+    """Consecutive rows of an embedding, without the unusable ones.
 
-    Of rows that cannot be used it has how many there are, `bad`, and what the first of them is.
+    Attributes
+    ----------
+    words
+        The words as bytes.
+    rows
+        Their vectors, shape ``(len(words), d)``.
+    bad
+        Number of unusable rows, which are left out.
+    problem
+        The first unusable row.
     """
 
     words: list[bytes]
@@ -43,7 +52,37 @@ class Block:
     problem: Problem | None = None
 
 
-def parse_block(text: bytes, dim: int) -> Block:
+def jobs(
+    source: Source, layout: Layout, what: str, digest: Digest | None = None
+) -> Iterator[bytes]:
+    """Cut the file into jobs of about half a megabyte of whole lines.
+
+    Empty lines at the end of the file are left out; elsewhere they are unusable rows.
+
+    Raises
+    ------
+    WordbiasError
+        As soon as a line, or a run of empty lines, is longer than `Layout.longest`.
+    """
+    skip, empty, size = layout.skip, 0, 0
+    for text in source.lines(what, layout.longest, digest):
+        clean = mended(text[skip:], layout.mend)
+        skip = 0
+        last = len(clean.rstrip(b" \t\r\n"))
+        rows = clean[: clean.find(b"\n", last) + 1] if last else b""
+        if rows:
+            yield b"\n" * empty + rows
+            empty = size = 0
+        empty += clean.count(b"\n", len(rows))
+        size += len(clean) - len(rows)
+        if size > layout.longest:
+            raise WordbiasError(
+                f"{source.name}: over {layout.longest:,} bytes of empty lines follow each other; "
+                "is that a file of vectors, with a line for each word?"
+            )
+
+
+def parse(job: bytes, dim: int) -> Block:
     """Parse whole lines of text, each ended by a line feed.
 
     The last `dim` fields of a line are its values and all before them is the word, so that a
@@ -52,22 +91,17 @@ def parse_block(text: bytes, dim: int) -> Block:
 
     Parameters
     ----------
-    text
+    job
         Complete lines; the last one ends with a line feed.
     dim
-        Number of values a line must have.
-
-    Returns
-    -------
-    Block
-        The good rows in order; how many lines cannot be used, and what the first of them is.
+        Number of values that a line must have.
     """
-    if not text:
+    if not job:
         return Block([], np.empty((0, dim), np.float32))
-    buffer = np.frombuffer(b"0" * PAD + text, np.uint8)
+    buffer = np.frombuffer(b"0" * PAD + job, np.uint8)
     split = _split(buffer, dim)
     begin, end = (split.starts - PAD).tolist(), (split.bounds[:, 0] - PAD).tolist()
-    words = [text[a:b] for a, b in zip(begin, end, strict=True)]
+    words = [job[a:b] for a, b in zip(begin, end, strict=True)]
     numbers: list[BadNumber] = []
     starts, ends = split.bounds[:, :-1] + 1, split.bounds[:, 1:]
     values = parse_decimals(buffer, starts.ravel(), ends.ravel(), numbers, a_row=dim)
@@ -80,7 +114,7 @@ def parse_block(text: bytes, dim: int) -> Block:
     place = min(firsts)
     if wrong and place == firsts[0]:
         row = wrong[0]
-        message = _about(words[row], int(split.fields[row]), dim, unusable.get(row))
+        message = _problem(words[row], int(split.fields[row]), dim, unusable.get(row))
     else:
         message = f"expected {dim} values, found {max(int(split.few[0]) - 1, 0)}"
     if wrong:
@@ -91,9 +125,20 @@ def parse_block(text: bytes, dim: int) -> Block:
 
 
 class _Split(NamedTuple):
-    """Lines with enough fields: where each starts, and the `dim + 1` gaps around its values.
+    """Positions of the fields in a text.
 
-    `short` are the places of the other lines, `few` how many fields these have.
+    Attributes
+    ----------
+    starts
+        Start of each line that has enough fields.
+    bounds
+        Positions of the `dim + 1` separators around the values of such a line.
+    fields
+        Number of fields of such a line.
+    lines
+        Index of such a line in the text.
+    short, few
+        Indices of the other lines, and their numbers of fields.
     """
 
     starts: NDArray[np.intp]
@@ -120,7 +165,7 @@ def _split(buffer: NDArray[np.uint8], dim: int) -> _Split:
 
 
 def _bad_words(words: list[bytes], fields: NDArray[np.intp], dim: int) -> list[int]:
-    """Find the rows of words that begin with a space, end in one more value, or have no end."""
+    """Return the rows whose word begins with a space, ends in a number or is too long."""
     found = [
         row
         for row in np.flatnonzero(fields > dim + 1).tolist()
@@ -129,65 +174,29 @@ def _bad_words(words: list[bytes], fields: NDArray[np.intp], dim: int) -> list[i
     return found + [row for row, word in enumerate(words) if len(word) > LONGEST_WORD]
 
 
-def _about(word: bytes, fields: int, dim: int, number: BadNumber | None) -> str:
-    """Say what is wrong with a row."""
+def _problem(word: bytes, fields: int, dim: int, number: BadNumber | None) -> str:
+    """Return what is wrong with a row."""
     if len(word) > LONGEST_WORD:
         return f"its word is {len(word):,} bytes long, more than {LONGEST_WORD:,}"
     if fields > dim + 1 and word.startswith(b" "):
         return "begins with a space, expected a word there"
     if fields > dim + 1 and is_decimal(word.rpartition(b" ")[2]):
-        return f"expected {dim} values, found {dim + _trailing_numbers(word)}"
+        extra = max(1, sum(map(is_decimal, word.split(b" ")[1:])))
+        return f"expected {dim} values, found {dim + extra}"
     assert number is not None
     return f"column {number.index % dim + 2}: {number}"
 
 
-def _trailing_numbers(word: bytes) -> int:
-    """Count the numbers a too long line has before its last `dim` fields, but for its word."""
-    return max(1, sum(map(is_decimal, word.split(b" ")[1:])))
-
-
-def jobs(
-    source: Source, layout: Layout, what: str, digest: Digest | None = None
-) -> Iterator[bytes]:
-    """Cut the file into jobs: about half a megabyte of whole lines.
-
-    Empty lines at its end are left out; elsewhere they stay, and are rows that cannot be used.
-
-    Raises
-    ------
-    WordbiasError
-        While a line is read that is longer than `Layout.longest`, or as many empty lines.
-    """
-    skip, empty, size = layout.skip, 0, 0
-    for text in source.lines(what, layout.longest, digest):
-        clean = mended(text[skip:], layout.mend)
-        skip = 0
-        last = len(clean.rstrip(b" \t\r\n"))
-        rows = clean[: clean.find(b"\n", last) + 1] if last else b""
-        if rows:
-            yield b"\n" * empty + rows
-            empty = size = 0
-        empty += clean.count(b"\n", len(rows))
-        size += len(clean) - len(rows)
-        if size > layout.longest:
-            raise WordbiasError(
-                f"{source.name}: over {layout.longest:,} bytes of empty lines follow each other; "
-                "is that a file of vectors, with a line for each word?"
-            )
-
-
-def parse(job: bytes, dim: int) -> Block:
-    """Parse one job."""
-    return parse_block(job, dim)
+_TO_LINES = bytes.maketrans(b",]", b" \n")
 
 
 def encode(words: list[bytes], rows: NDArray[np.float32]) -> bytes:
-    """Format rows as lines, each number with the fewest digits that read back as the same float32.
+    """Encode rows as lines, each number with the fewest digits that read back as the same float32.
 
     Parameters
     ----------
     words
-        One a row, UTF-8.
+        UTF-8, one for each row.
     rows
         Shape ``(len(words), d)``, float32, C-contiguous.
     """
@@ -200,6 +209,3 @@ def encode(words: list[bytes], rows: NDArray[np.float32]) -> bytes:
     view = memoryview(json)
     bounds = zip(words, begin.tolist(), end.tolist(), strict=True)
     return b"".join([part for word, i, j in bounds for part in (word, b" ", view[i:j])])
-
-
-_TO_LINES = bytes.maketrans(b",]", b" \n")

@@ -1,7 +1,4 @@
-"""A whole embedding to a file of any format.
-
-File to file in constant memory: the second pass of a streamed run.
-"""
+"""Writing of embeddings: from memory, or from file to file in constant memory."""
 
 from __future__ import annotations
 
@@ -18,8 +15,8 @@ from numpy.typing import NDArray
 from wordbias.arguments import named_file
 from wordbias.devices import ordered_map
 from wordbias.errors import WordbiasError, need
-from wordbias.formats import binary, tensors, text
-from wordbias.formats.binary import check_rows
+from wordbias.formats import binary, gensim, tensors, text
+from wordbias.formats.decimal import is_decimal
 from wordbias.formats.files import check_writable, compressing, replacing
 from wordbias.formats.layout import BOM, Kind
 from wordbias.formats.loading import Tally, VectorFile
@@ -30,7 +27,109 @@ from wordbias.progress import counted
 RowFormat = Literal["glove", "word2vec", "word2vec-binary"]
 ROW_FORMATS: tuple[RowFormat, ...] = ("glove", "word2vec", "word2vec-binary")
 StreamFormat = RowFormat | Literal["safetensors"]
+WRITABLE: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind != "fasttext")
 BlockMap = Callable[[Block], NDArray[np.float32]]
+_SUFFIX: dict[str, Kind] = {
+    ".vec": "word2vec",
+    ".bin": "word2vec-binary",
+    ".safetensors": "safetensors",
+    ".kv": "gensim",
+}
+_PACKED = (".gz", ".bz2", ".xz", ".zip")
+_ROWS = 4096
+
+
+def save(
+    output: str | os.PathLike[str],
+    words: Sequence[str],
+    vectors: NDArray[np.float32],
+    kind: Kind | None = None,
+) -> None:
+    """Write an embedding atomically.
+
+    Parameters
+    ----------
+    output
+        The file; row formats are compressed if it ends in .gz, .bz2, .xz or .zip.
+    words, vectors
+        `n` words and their vectors, shape ``(n, d)``.
+    kind
+        The format; by default that of the suffix.
+
+    Raises
+    ------
+    WordbiasError
+        If the file cannot be written, or the format cannot store one of the words.
+    """
+    kind = kind or output_format(named_file(output))
+    path = Path(output)
+    check_output(path, kind)
+    if is_row_format(kind):
+        _save_rows(path, words, vectors, kind)
+        return
+    check_rows([as_bytes(word) for word in words], vectors, kind)
+    with replacing(path) as file:
+        if kind == "gensim":
+            gensim.write_kv(file, words, vectors)
+        else:
+            tensors.write(file, words, vectors)
+
+
+def _save_rows(
+    path: Path, words: Sequence[str], vectors: NDArray[np.float32], kind: RowFormat
+) -> None:
+    step = max(1, (1 << 17) // vectors.shape[1])
+
+    def work(start: int) -> bytes:
+        part = slice(start, start + step)
+        chosen = [as_bytes(word) for word in words[part]]
+        return encode(chosen, np.ascontiguousarray(vectors[part]), kind)
+
+    with replacing(path) as raw, compressing(raw, path.name) as out:
+        encoded = ordered_map(work, range(0, len(words), step))
+        parts = counted(encoded, f"writing {path.name}", -(-len(words) // step))
+        write_rows(out, parts, kind, *vectors.shape)
+
+
+def save_changed(
+    output: str | os.PathLike[str],
+    words: Sequence[str],
+    vectors: NDArray[np.float32],
+    change: Callable[[NDArray[np.float32]], NDArray[np.float32]],
+    dim: int,
+) -> None:
+    """Transform vectors and write them as safetensors, with one block of results in memory.
+
+    Parameters
+    ----------
+    output
+        The file; see `save`.
+    words, vectors
+        `n` distinct words and their vectors, which may be memory-mapped.
+    change
+        Function from the rows of a block to new rows; called in several threads.
+    dim
+        Number of values of a new row.
+
+    Raises
+    ------
+    WordbiasError
+        See `save`.
+    """
+    check_output(output, "safetensors")
+
+    def work(start: int) -> tuple[list[bytes], NDArray[np.float32]]:
+        part = slice(start, start + _ROWS)
+        with np.errstate(over="ignore", invalid="ignore"):  # refused with its word
+            rows = change(vectors[part])
+        chosen = [as_bytes(word) for word in words[part]]
+        check_rows(chosen, rows, "safetensors")
+        return chosen, rows
+
+    with replacing(output) as file:
+        blocks = ordered_map(work, range(0, len(words), _ROWS))
+        what, count = f"writing {Path(output).name}", -(-len(words) // _ROWS)
+        tensors.write_rows(file, counted(blocks, what, count), dim)
 
 
 def stream(
@@ -44,30 +143,30 @@ def stream(
     skip_bad: bool = False,
     finish: Callable[[Tally], None] | None = None,
 ) -> Tally:
-    """Transform every row of a file and write it under another name, or under its own.
+    """Transform every row of a file and write the result, in place of the file or elsewhere.
 
-    Order, duplicates and odd tokens stay as they are; but safetensors, which has one row for each
-    word, gets the first of its rows. The output takes its name only when it is complete. Memory
-    does not grow with the file, but for the words of safetensors.
+    Order, duplicates and odd tokens are kept; but in safetensors, which has one row for each word,
+    only the first row of a word is. The output takes its name only when it is complete. Memory does
+    not grow with the file, except for the words of safetensors.
 
     Parameters
     ----------
     file
-        Where the rows come from.
+        The input.
     output
-        Where they go; compressed if its suffix is .gz, .bz2, .xz or .zip.
+        The file to write; compressed if its suffix is .gz, .bz2, .xz or .zip.
     transform
-        Map of a block of words and rows to new rows; called in several threads.
+        Function from a block of words and rows to new rows; called in several threads.
     to
-        Format to write.
+        Format of the output.
     rows
         Number of good rows in the file, for the header of the word2vec formats.
     dim
-        Values a row has after the transform.
+        Number of values of a row after the transform.
     skip_bad
-        Drop and count rows that cannot be used.
+        Drop and count unusable rows.
     finish
-        Called when all is written but has no name yet; if it fails, nothing gets one.
+        Called when the output is complete but not yet named; if it fails, nothing is written.
 
     Raises
     ------
@@ -105,7 +204,7 @@ def stream(
 
 
 def encode(words: list[bytes], rows: NDArray[np.float32], to: RowFormat) -> bytes:
-    """Format rows; refuse what the format cannot hold."""
+    """Encode rows; refuse what the format cannot store."""
     check_rows(words, rows, to)
     return _encoder(to)(words, rows)
 
@@ -117,36 +216,25 @@ def _encoder(to: RowFormat) -> Callable[[list[bytes], NDArray[np.float32]], byte
 def write_rows(
     out: IO[bytes], encoded: Iterable[bytes], to: RowFormat, rows: int, dim: int
 ) -> None:
-    """Write a header, where the format has one, and the encoded rows."""
+    """Write the header, if the format has one, and the encoded rows."""
     if to != "glove":
         out.write(b"%d %d\n" % (rows, dim))
     for i, part in enumerate(encoded):
         if i == 0 and to == "glove" and part.startswith(BOM):
-            out.write(BOM)  # the reader takes one away
+            out.write(BOM)  # the reader removes one
         out.write(part)
 
 
-_SUFFIX: dict[str, Kind] = {
-    ".vec": "word2vec",
-    ".bin": "word2vec-binary",
-    ".safetensors": "safetensors",
-    ".kv": "gensim",
-}
-_ROWS = 4096
-_PACKED = (".gz", ".bz2", ".xz", ".zip")
-WRITABLE: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind != "fasttext")
-
-
 def output_format(output: str | os.PathLike[str], read: Kind | None = None) -> Kind:
-    """Decide the format of a file to be written: by its suffix, or as the input was.
+    """Return the format of an output file: by its suffix, or that of the input, `read`.
 
-    ``.txt`` is text, with a header if the input had one; ``.vec`` is word2vec text. Without a
-    suffix, or with one that has digits (``glove.300d``), it is the format of the input, `read`.
+    ``.txt`` is text, with a header if the input has one; ``.vec`` is word2vec text. Without a
+    suffix, or with one that has digits (``glove.300d``), it is the format of the input.
 
     Raises
     ------
     WordbiasError
-        If the suffix is that of something else, such as ``.json``.
+        If the suffix is of no format of vectors, such as ``.json``.
     """
     path = Path(output)
     if path.suffix.lower() in _PACKED:
@@ -165,44 +253,8 @@ def output_format(output: str | os.PathLike[str], read: Kind | None = None) -> K
     return read if read in WRITABLE else "glove"
 
 
-def save(
-    output: str | os.PathLike[str],
-    words: Sequence[str],
-    vectors: NDArray[np.float32],
-    kind: Kind | None = None,
-) -> None:
-    """Write an embedding; the file takes its name only when it is complete.
-
-    Parameters
-    ----------
-    output
-        The file; row formats are compressed if it ends in .gz, .bz2, .xz or .zip.
-    words, vectors
-        `n` words and their vectors, shape ``(n, d)``.
-    kind
-        The format; by default what the suffix says.
-
-    Raises
-    ------
-    WordbiasError
-        If the file cannot be written, or the format cannot hold one of the words.
-    """
-    kind = kind or output_format(named_file(output))
-    path = Path(output)
-    check_output(path, kind)
-    if is_row_format(kind):
-        _save_rows(path, words, vectors, kind)
-        return
-    check_rows([as_bytes(word) for word in words], vectors, kind)
-    with replacing(path) as file:
-        if kind == "gensim":
-            binary.write_kv(file, words, vectors)
-        else:
-            tensors.write(file, words, vectors)
-
-
 def check_output(output: str | os.PathLike[str], kind: Kind) -> None:
-    """Refuse early, before hours of work, an output that cannot be written."""
+    """Raise an error now, before hours of work, for an output that cannot be written."""
     path = Path(output)
     check_writable(path)
     if kind == "gensim" and find_spec("gensim") is None:
@@ -212,79 +264,22 @@ def check_output(output: str | os.PathLike[str], kind: Kind) -> None:
 
 
 def is_streamed(kind: Kind) -> TypeGuard[StreamFormat]:
-    """Whether a format can be written while what goes into it is read."""
+    """Return whether a format can be written while the input is read."""
     return kind == "safetensors" or is_row_format(kind)
 
 
 def is_row_format(kind: Kind) -> TypeGuard[RowFormat]:
-    """Whether a format is written row by row, from its beginning to its end."""
+    """Return whether a format is written row by row, from its beginning to its end."""
     return kind in ROW_FORMATS
 
 
-def save_changed(
-    output: str | os.PathLike[str],
-    words: Sequence[str],
-    vectors: NDArray[np.float32],
-    change: Callable[[NDArray[np.float32]], NDArray[np.float32]],
-    dim: int,
-) -> None:
-    """Write changed vectors as safetensors, block by block, with one block of them in memory.
-
-    Parameters
-    ----------
-    output
-        The file; see `save`.
-    words, vectors
-        `n` distinct words and their vectors, which may be mapped into memory.
-    change
-        What is made of the rows of a block, called in several threads.
-    dim
-        Values that a row has then.
-
-    Raises
-    ------
-    WordbiasError
-        See `save`.
-    """
-    check_output(output, "safetensors")
-
-    def work(start: int) -> tuple[list[bytes], NDArray[np.float32]]:
-        part = slice(start, start + _ROWS)
-        with np.errstate(over="ignore", invalid="ignore"):  # refused with its word
-            rows = change(vectors[part])
-        chosen = [as_bytes(word) for word in words[part]]
-        check_rows(chosen, rows, "safetensors")
-        return chosen, rows
-
-    with replacing(output) as file:
-        blocks = ordered_map(work, range(0, len(words), _ROWS))
-        what, count = f"writing {Path(output).name}", -(-len(words) // _ROWS)
-        tensors.write_rows(file, counted(blocks, what, count), dim)
-
-
-def _save_rows(
-    path: Path, words: Sequence[str], vectors: NDArray[np.float32], kind: RowFormat
-) -> None:
-    step = max(1, (1 << 17) // vectors.shape[1])
-
-    def work(start: int) -> bytes:
-        part = slice(start, start + step)
-        chosen = [as_bytes(word) for word in words[part]]
-        return encode(chosen, np.ascontiguousarray(vectors[part]), kind)
-
-    with replacing(path) as raw, compressing(raw, path.name) as out:
-        encoded = ordered_map(work, range(0, len(words), step))
-        parts = counted(encoded, f"writing {path.name}", -(-len(words) // step))
-        write_rows(out, parts, kind, *vectors.shape)
-
-
 def refuse_archive(source: Source, output: str | os.PathLike[str]) -> None:
-    """Refuse to replace an archive by one of its files; a file may be replaced by its own.
+    """Refuse to replace an archive of several files by the output for one of them.
 
     Raises
     ------
     WordbiasError
-        If the output is the archive that the source is in, beside other files.
+        If the output is the archive of the source, and it holds other files too.
     """
     if source.member and os.path.realpath(source.path) == os.path.realpath(output):
         with zipfile.ZipFile(source.path) as archive:
@@ -294,3 +289,43 @@ def refuse_archive(source: Source, output: str | os.PathLike[str]) -> None:
                 f"{output}: is the archive that {source.member} is read from, and its other files "
                 f"({others}) would be lost; name another output"
             )
+
+
+def check_rows(words: Sequence[bytes], rows: NDArray[np.float32], kind: Kind) -> None:
+    """Refuse rows that could not be read back as they are.
+
+    Raises
+    ------
+    WordbiasError
+        For a nan or an infinity; for a word with a line feed; in word2vec binary, where a space
+        ends a word, for a word with a space; in text, for a word that begins with a space or whose
+        last part is a number, which would be read as a value.
+    """
+    finite = np.isfinite(rows).all(axis=1)
+    if not finite.all():
+        _refuse(words[int(finite.argmin())], "has a nan or an infinity in its vector", "drop it")
+    if kind == "glove" and rows.shape[1] < 2:
+        raise WordbiasError(
+            "GloVe text has no header and cannot tell one dimension; write .vec or .safetensors"
+        )
+    for word in [word for word in words if b"\n" in word]:
+        _refuse(word, "has a line feed in it", "rename it")
+    spaced = [word for word in words if b" " in word]
+    if kind == "word2vec-binary":
+        for word in spaced:
+            _refuse(word, "has a space in it, which ends a word in word2vec binary", _TEXT)
+    if kind in ("glove", "word2vec"):
+        for word in spaced:
+            if word.startswith(b" "):
+                _refuse(word, "begins with a space, which no line of text does", _OTHER_FORMAT)
+            if is_decimal(word.rpartition(b" ")[2]):
+                _refuse(word, "ends in a number, which text would take for a value", _OTHER_FORMAT)
+
+
+_TEXT = "write text (.txt, .vec) or .safetensors instead"
+_OTHER_FORMAT = "rename it or write .safetensors"
+
+
+def _refuse(word: bytes, why: str, remedy: str) -> None:
+    shown = repr(word[:60].decode("utf-8", "backslashreplace"))
+    raise WordbiasError(f"the word {shown} {why} and cannot be written; {remedy}")

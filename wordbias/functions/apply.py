@@ -1,4 +1,4 @@
-"""What was fitted once, on other files of the same vectors."""
+"""Apply a fitted method to other files of the same vectors."""
 
 from __future__ import annotations
 
@@ -31,32 +31,31 @@ def apply(
 ) -> Embedding:
     """Apply a ``transform`` saved by debias --save-transform to ``embedding``, a file of any size.
 
-    What was fitted on some vectors means nothing for others: the dimensions and a few words are
-    compared first.
+    A transform is only valid for the vectors that it was fitted on: the dimensions and a few words
+    are compared first.
 
     Parameters
     ----------
     transform : path, fitted estimator, Chain, Fitted or Projection
-        What was fitted; of an object only the dimensions are compared.
+        The fitted method; of an object only the dimensions are compared.
     embedding : path, fetched name, Embedding, KeyedVectors or (words, vectors)
-        What it is applied to.
+        The vectors to apply it to.
     output : path, optional
-        Write the debiased vectors, in the format of its suffix, else of ``embedding``.
+        File for the debiased vectors, in the format of its suffix, else that of ``embedding``.
     force : bool
-        Also to vectors that are not those it was fitted on.
+        Apply it even to other vectors than those it was fitted on.
     skip_bad : bool
         Drop and count rows that cannot be used.
     allow_pickle : bool
         Open gensim .kv files, which are pickles and can run any code.
     cache : bool
-        Keep parsed text to be memory-mapped the next time.
+        Cache parsed text; later calls memory-map it.
 
     Returns
     -------
     Embedding
-        The debiased vectors of all words; its ``report`` says how many each method changed. Of a
-        file that was streamed to ``output`` they are loaded from there when they are first looked
-        at.
+        The debiased vectors of all words; its ``report`` says how many each method changed. If a
+        file was streamed to ``output``, they are loaded from there on first use.
 
     Raises
     ------
@@ -110,7 +109,7 @@ def apply(
 
 
 def _chain(transform: object) -> Chain:
-    """Make a chain of what was fitted."""
+    """Make a chain of a fitted method."""
     transform = getattr(transform, "fitted_", transform)  # of an estimator
     if isinstance(transform, Chain):
         return transform
@@ -120,7 +119,7 @@ def _chain(transform: object) -> Chain:
         how = "; call its fit() first" if hasattr(transform, "fit") else ""
         how = "; the embedding comes second" if isinstance(transform, Embedding) else how
         raise WordbiasError(
-            "transform: expected a fitted method, or the file that debias saved of one, "
+            "transform: expected a fitted method, or the file in which debias saved one, "
             f"got {type(transform).__name__}{how}"
         )
     return Chain((transform,))

@@ -12,7 +12,7 @@ from wordbias.functions.inputs import (
     Reading,
     about,
     as_list,
-    named_apart,
+    distinctly_named,
     open_subjects,
     path_of,
 )
@@ -56,53 +56,53 @@ def audit(
 ) -> Page:
     """Measure everything about ``embeddings``, before and after MISP, and write one page.
 
-    Every measure of bias with its interval, the occupations that lean most, neighbours, quality,
-    and what an NLI model that reads the vectors makes of women and men. The page needs no network
-    and nothing installed, can be mailed and printed, and holds its data. Nothing is written but the
-    page. Without ``embeddings`` the sample that comes with wordbias is used.
+    The page shows every measure of bias with its interval, the occupations that lean most,
+    neighbours, quality, and how an NLI model that reads the vectors treats women and men. It needs
+    no network and no installed software, can be mailed and printed, and contains its data. No other
+    file is written. Without ``embeddings`` the sample that comes with wordbias is used.
 
     Parameters
     ----------
     embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several
-        What is measured; the sample that comes with wordbias where none is given.
+        The embeddings to measure; by default the sample that comes with wordbias.
     output : path, optional
         File to write: a page (.html), the same without pictures (.md), or rows (.json).
     skip : sequence of str, optional
-        Leave out some of midb, direct-bias, clustering, recoverability, sembias, gipe, weat,
-        occupations, map, neighbours, quality, mab, misp.
+        Parts to leave out, some of midb, direct-bias, clustering, recoverability, sembias, gipe,
+        weat, occupations, map, neighbours, quality, mab, misp.
     words : sequence of str, optional
-        List their neighbours too: nurse,doctor.
+        Words whose neighbours are listed too: nurse,doctor.
     sets : path, fetched name or several
-        Folder of similarity and analogy sets, or one file.
+        Folder of similarity and analogy test sets, or one file.
     sembias : path or fetched name, optional
-        The SemBias test set, which is not ours to ship.
+        The SemBias test set, which wordbias may not distribute.
     model : path or Model, optional
-        NLI model of nli-train.  [default: trained on the sample]
+        NLI model that nli-train wrote.  [default: one trained on the sample]
     direction : str
-        What words lean along; see wordbias measure.
+        Direction along which words lean; see wordbias measure.
     dims : int
-        Of MISP, MIDB.
+        Number of components of MISP and MIDB.
     center : bool
-        Centre the differences, as the paper's one-sided PCA does; their mean drops out.
+        Centre the differences, as the paper's one-sided PCA does; this removes their mean.
     as_published : bool
-        The settings of the paper: ``center``, GIPE without isolated words, the most biased words by
-        projection.
+        Use the settings of the paper: ``center``, GIPE without isolated words, the most biased
+        words by projection.
     chance : bool
-        Put beside each value what axes give that do not mean the attribute.
+        Give the chance level of each value: along axes unrelated to the attribute.
     groups : name, path or mapping, optional
-        gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+        Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
     vocab : path or sequence of str, optional
-        Words to average over, one a line.
+        Words to average over, one per line.
     strict_vocab : bool
-        Gonen and Goldberg's stricter word filter.
+        Use the stricter word filter of Gonen and Goldberg.
     skip_bad : bool
         Drop and count rows that cannot be used.
     allow_pickle : bool
         Open gensim .kv files, which are pickles and can run any code.
     cache : bool
-        Keep parsed text to be memory-mapped the next time.
+        Cache parsed text; later calls memory-map it.
     seed : int
-        Of everything random.
+        Seed of everything random.
 
     Returns
     -------
@@ -112,7 +112,7 @@ def audit(
     Raises
     ------
     WordbiasError
-        If a file cannot be used or written. What cannot be measured is a note; the rest goes on.
+        If a file cannot be used or written. A measure that cannot be taken becomes a note.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def audit(
         isolated=0.0 if as_published else 1.0,
         chance=chance,
     )
-    subjects = named_apart(open_subjects(embeddings, Reading(cache, skip_bad, allow_pickle)))
+    subjects = distinctly_named(open_subjects(embeddings, Reading(cache, skip_bad, allow_pickle)))
     panels = make_panels(
         [subject.embedding for subject in subjects],
         None,

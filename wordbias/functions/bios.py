@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from wordbias.biographies.data import Biographies, load_biographies
-from wordbias.biographies.plan import FROZEN, HEAD, WHOLE
-from wordbias.biographies.summary import summary_rows
+from wordbias.biographies.data import Biographies, load_biographies, sample
+from wordbias.biographies.summary import Summary
 from wordbias.biographies.synthetic import synthetic
 from wordbias.calls import note, path_of, public
 from wordbias.errors import UsageError, WordbiasError, need
-from wordbias.formats.files import refuse_same
-from wordbias.formats.tables import check_growing
+from wordbias.formats.files import check_output_folder, refuse_same
 from wordbias.functions.bios_tables import closing, heading, tables, women_by_class
 from wordbias.functions.checks import seeds_of
-from wordbias.outcomes.confusion import load_shares, shares_for
-from wordbias.outcomes.predictions import Frame
+from wordbias.outcomes.inputs import Frame, load_shares, shares_for
 from wordbias.pretrained import ModelLike, in_folder
 from wordbias.probes.ceat.association import DRAWS
 from wordbias.probes.ceat.sentences import find_sentences, read_sentences
@@ -76,109 +73,109 @@ def bios(
 ) -> Report:
     """Measure whether debiasing a classifier's training data changed more than its last layer.
 
-    For each strategy and seed an encoder with a last layer learns to tell occupations from
-    biographies that the strategy debiased (Orgad et al. 2022). How easily gender is read off its
-    vectors (compression) and its associations of words (CEAT) are measured, then its gaps between
-    women and men on a balanced test part. Then its last layer alone is trained again, on the
-    original data: what bias that brings back, debiasing had only hidden.
+    For each strategy and seed, an encoder with a classification layer is trained to predict
+    occupations from biographies that the strategy debiased (Orgad et al. 2022). How easily gender
+    is read off its vectors (compression), its associations of words (CEAT), and its gaps between
+    women and men on a balanced test set are measured. Then only its last layer is trained again, on
+    the original data: bias that comes back was only hidden by debiasing.
 
-    Biographies are .tsv, .csv or .jsonl with columns such as text, profession, gender and split,
-    or a pickle as biosbias writes it, of which nothing is executed. Without ``data`` they are made
-    up. The folder gets a line of results.jsonl for every strategy and seed; after an interruption
-    the same call goes on, and more seeds or strategies are added to what is there.
+    Biographies are .tsv, .csv or .jsonl with columns such as text, profession, gender and split, or
+    a pickle that biosbias wrote, of which no code is run. Without ``data`` they are synthetic. The
+    folder gets a line in results.jsonl for every strategy and seed. The same call resumes an
+    interrupted one; more seeds or strategies are added to the results in the folder.
 
     Parameters
     ----------
     data : path, fetched name, frame or Biographies, optional
         Biographies.  [default: synthetic ones]
     model : path, name on the hub, SentenceTransformer, or model and tokenizer
-        A folder, or a name such as roberta-base.
+        Encoder: a folder, or a name such as roberta-base.
     strategies : sequence of str
-        Also scrub-as-published, swap, and several joined: scrub+subsample.
+        Debiasing strategies; also scrub-as-published, swap, and several joined: scrub+subsample.
     seeds : int or sequence of int
-        From six on differences are tested.
+        Random seeds; with six or more, differences are tested.
     frozen : bool
-        Leave the encoder as it is, which is quick.
+        Freeze the encoder, which is quick.
     output : path, optional
-        Of results; it is resumed.
+        Folder of results; an interrupted call resumes from it.
     plot : path, optional
         Draw gaps against compression: .png, .pdf or .svg.
     epochs : int, optional
-        [default: 10; 300 with ``frozen``]
+        Number of epochs.  [default: 10; 300 with ``frozen``]
     batch : int, optional
-        Texts in a batch.  [default: 64]
+        Batch size, in texts.  [default: 64]
     rate : float, optional
         Highest learning rate.  [default: 5e-5; 1e-3 with ``frozen``]
     every : int, optional
-        Steps between looks at dev and checkpoints.  [default: 1000, or an epoch]
+        Steps between evaluations on dev, each with a checkpoint.  [default: 1000, or an epoch]
     retrain_epochs : int, optional
-        Of the last layer.  [default: 10; 300 with ``frozen``]
+        Number of epochs for the last layer.  [default: 10; 300 with ``frozen``]
     retrain_rate : float, optional
-        Of the last layer.  [default: 1e-3]
+        Learning rate for the last layer.  [default: 1e-3]
     as_published : bool
-        Plain AdamW, and gaps as the released code computes them.
+        Use plain AdamW, and compute gaps as the released code does.
     max_tokens : int
-        Tokens that a text is cut to.
+        Maximum number of tokens of a text; longer ones are cut.
     pooling : str
-        Which tokens of the last layer make a text's vector.
+        Tokens of the last layer that make a text's vector.
     precision : str
-        Of matrix products.
+        Precision of matrix products.
     device : str, optional
         cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     sentences : path or iterable of str, optional
-        For CEAT: one a line, or a table.  [default: those of the test part]
+        Sentences for CEAT: one per line, or a table.  [default: those of the test set]
     column : str, optional
-        Of that table.  [default: text, or sentence, or the only one]
+        Column of the ``sentences`` table.  [default: text, or sentence, or the only one]
     draws : int
-        Of CEAT.
+        Number of samples that CEAT draws.
     shares : path or mapping, optional
-        Share of women in each class: .json, .csv or .tsv.  [default: of the training part]
+        Share of women in each class: .json, .csv or .tsv.  [default: that of the training set]
     share_column : str, optional
-        Of that table, where it has several.
+        Column of the ``shares`` table, if it has several.
     balanced_probe : bool
-        Probe on as many women as men of each class only.
+        Probe on equally many women and men of each class.
     baselines : bool
-        Probe the encoder as it came, and with random weights.
+        Probe the encoder before fine-tuning too, and with random weights.
     holm : bool
-        Correct tests for their number.
+        Correct p-values for the number of tests (Holm).
     text : str, optional
-        Of the texts, where its name is not usual.
+        Column of the texts, if its name is not a usual one.
     label : str, optional
-        Of the occupations.
+        Column of the occupations.
     gender : str, optional
-        Of the genders.
+        Column of the genders.
     female : str, optional
-        That says female.  [default: F, female, …]
+        Value that means female.  [default: F, female, …]
     split : str, optional
-        Of train, dev and test.
+        Column of train, dev and test.
     name : str, optional
-        Of people's names, which scrubbing removes.
+        Column of people's names, which scrubbing removes.
     skip_bad : bool
         Drop and count rows that cannot be used.
     limit : int, optional
-        So many biographies, for a trial.
+        Number of biographies to use, for a trial.
     keep_models : bool
-        Write the fine-tuned encoders to the folder, too.
+        Save the fine-tuned encoders in the folder, too.
     jobs : int, optional
-        Processes at a time.  [default: 1; on a cluster all workers]
+        Number of processes.  [default: 1; on a cluster all workers]
     backend : str
-        Here (loky), or the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
+        Where to run: here (loky), or on the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
 
     Returns
     -------
     Report
-        The rows of every strategy and seed, before and after retraining, and those over seeds and
-        over runs.
+        The rows of every strategy and seed, before and after retraining, and summaries over seeds
+        and over runs.
 
     Raises
     ------
     WordbiasError
-        If data, encoder or folder cannot be used, the folder is of another study, or an argument
-        would do nothing.
+        If data, encoder or folder cannot be used, the folder belongs to another study, or an
+        argument would do nothing.
 
     Notes
     -----
-    Without ``output`` nothing is kept, so that an interrupted call begins again.
+    Without ``output`` nothing is stored, and an interrupted call cannot be resumed.
 
     References
     ----------
@@ -198,38 +195,41 @@ def bios(
     """
     if model is None:
         raise WordbiasError(
-            "which encoder? name its folder, or its name on the hub, with --model; none is "
-            "fetched unasked (Orgad et al. 2022 take roberta-base)"
+            "no encoder: give a folder, or a name on the hub, with --model; there is no default "
+            "(Orgad et al. 2022 use roberta-base)"
         )
     if share_column is not None and shares is None:
         raise WordbiasError("--share-column names a column of --shares; give that file too")
     if column is not None and path_of(sentences) is None:
         raise WordbiasError("--column names a column of --sentences; give that file too")
     order = seeds_of(seeds)
-    _check_settings(max_tokens, draws)
-    _check_files(output, plot, keep_models, data=data, sentences=sentences, shares=shares)
+    numbers = {"--max-tokens": (max_tokens, 3), "--draws": (draws, 2)}
+    _check_early(numbers, output, plot, keep_models, data=data, sentences=sentences, shares=shares)
     columns = {"text": text, "label": label, "gender": gender, "split": split, "name": name}
     people = _people(data, {**columns, "female": female}, skip_bad, limit)
     need("torch", extra="contextual", purpose="The occupation experiment")
-    from wordbias.biographies.encoding import Reading
+    from wordbias.biographies.encoding import EncodingSettings
     from wordbias.biographies.experiment import run
-    from wordbias.biographies.plan import Plan
+    from wordbias.biographies.plan import FROZEN, HEAD, WHOLE, Plan
 
     recipe = (FROZEN if frozen else WHOLE).with_changes(
         epochs=epochs, rate=rate, batch=batch, every=every
     )
     retraining = (FROZEN if frozen else HEAD).with_changes(epochs=retrain_epochs, rate=retrain_rate)
-    with _folder(output) as folder, in_folder(model) as encoder:
+    kept = (
+        tempfile.TemporaryDirectory(prefix="wordbias-") if output is None else nullcontext(output)
+    )
+    with kept as folder, in_folder(model) as encoder:
         plan = Plan(
             people,
             encoder,
-            folder,
+            Path(folder),
             tuple(strategies),
             tuple(order),
             frozen,
             recipe.as_published() if as_published else recipe,
             retraining.as_published() if as_published else retraining,
-            Reading(max_tokens, pooling, precision == "bfloat16", device),
+            EncodingSettings(max_tokens, pooling, precision == "bfloat16", device),
             baselines,
             draws=draws,
             balanced_probe=balanced_probe,
@@ -266,30 +266,28 @@ def bios(
         "women": women_by_class(people),
         "dropped": people.dropped,
     }
+    summary = Summary.of(rows, correct=holm)
     return Report(
         inputs={"biographies": facts, "model": {"path": called}},
-        rows=[*rows, *summary_rows(rows, correct=holm)],
-        tables=tables(rows, frozen=frozen, correct=holm),
+        rows=[*rows, *summary.rows()],
+        tables=tables(summary, frozen=frozen),
         heading=heading(people, called),
-        closing=[*closing(rows), *([] if figure is None else [f"Drawn: {figure}."])],
+        closing=[*closing(summary), *([] if figure is None else [f"Drawn: {figure}."])],
         seed=order[0],
     )
 
 
-def _check_settings(max_tokens: int, draws: int) -> None:
-    """Refuse what the command line does not take either."""
-    for option, given, least in (("--max-tokens", max_tokens, 3), ("--draws", draws, 2)):
-        if given < least:
-            raise UsageError(f"{option}: expected {least} or more, got {given}")
-
-
-def _check_files(
+def _check_early(
+    numbers: Mapping[str, tuple[int, int]],
     output: str | os.PathLike[str] | None,
     plot: str | os.PathLike[str] | None,
     keep_models: bool,
     **read: object,
 ) -> None:
-    """Refuse early what would fail after the work."""
+    """Refuse numbers below their least, and files that could not be written after the work."""
+    for option, (given, least) in numbers.items():
+        if given < least:
+            raise UsageError(f"{option}: expected {least} or more, got {given}")
     figure = path_of(plot)
     if figure is not None:
         from wordbias.pages.plots import check_plot
@@ -298,7 +296,7 @@ def _check_files(
     files = {f"--{name}": path_of(file) for name, file in read.items()}
     refuse_same({"--plot": figure, "-o": path_of(output)}, files)
     if output is not None:
-        check_growing(output)
+        check_output_folder(output)
     elif keep_models:
         raise UsageError("--keep-models writes to --output; name a folder")
 
@@ -309,12 +307,12 @@ def _people(
     skip_bad: bool,
     limit: int | None,
 ) -> Biographies:
-    """Read the biographies, or make up some; draw some of them if there is a limit."""
+    """Read the biographies, or make up some; draw a sample of them if there is a limit."""
     if isinstance(data, Biographies) or data is None:
         if any(columns.values()):
             raise WordbiasError(
-                "columns are of a file: give one with --data, or leave them out for synthetic "
-                "biographies"
+                "options for columns need a file: give one with --data, or leave them out for "
+                "synthetic biographies"
             )
         found = data or synthetic()
     elif isinstance(data, (str, os.PathLike)):
@@ -324,19 +322,4 @@ def _people(
     else:
         kind = type(data).__name__
         raise WordbiasError(f"--data: expected a file, a pandas frame or Biographies, found {kind}")
-    if limit is None:
-        return found
-    need("torch", extra="contextual", purpose="The occupation experiment")
-    from wordbias.biographies.plan import drawn
-
-    return drawn(found, limit)
-
-
-@contextmanager
-def _folder(output: str | os.PathLike[str] | None) -> Iterator[Path]:
-    """Yield the folder of results, without one a temporary one."""
-    if output is not None:
-        yield Path(output)
-        return
-    with tempfile.TemporaryDirectory(prefix="wordbias-") as made:
-        yield Path(made)
+    return found if limit is None else sample(found, limit)

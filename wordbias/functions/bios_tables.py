@@ -1,4 +1,4 @@
-"""The occupation experiment as tables for people, and lines above and below them."""
+"""Tables of the occupation experiment, and the lines above and below them."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from wordbias.biographies.summary import (
     Association,
     Cell,
     Summary,
-    reading,
+    conclusions,
     too_few,
 )
 from wordbias.rendering import Table, how_many
-from wordbias.results import Row, number
+from wordbias.results import number
 from wordbias.statistics import EXACT_PAIRS
 
 _PAPER = "as Orgad et al. 2022"
@@ -45,7 +45,7 @@ _SHORT = (ACCURATE, *(metric for metric in GAPS if metric in (*REPRESENTATIVE, G
 
 
 def heading(bios: Biographies, model: str) -> list[str]:
-    """Say what was measured on what."""
+    """Return the line above the tables: the data and the encoder."""
     shares = women_by_class(bios)
     women = bios.counts()[:, 0].sum() / max(1, len(bios))
     listed = [
@@ -59,22 +59,13 @@ def heading(bios: Biographies, model: str) -> list[str]:
 
 
 def women_by_class(bios: Biographies) -> dict[str, float]:
-    """Return the share of women in each class that anybody is of; `--limit` can leave one empty."""
+    """Return the share of women in each class that is not empty; `--limit` can leave one empty."""
     shares = zip(bios.classes, bios.shares().tolist(), strict=True)
     return {name: share for name, share in shares if not math.isnan(share)}
 
 
-def tables(rows: Sequence[Row], *, frozen: bool = False, correct: bool = False) -> list[Table]:
-    """Arrange the rows of all jobs (of `wordbias.biographies.experiment`).
-
-    Parameters
-    ----------
-    frozen
-        Whether the encoder was left as it is.
-    correct
-        Correct tests for their number (Holm).
-    """
-    found = Summary.of(rows, correct=correct)
+def tables(found: Summary, *, frozen: bool = False) -> list[Table]:
+    """Return all tables of an experiment, with the encoder `frozen` or fine-tuned."""
     shown = [_vectors_table(found)]
     if found.runs.has(BEFORE):
         shown += _representative_tables(found)
@@ -87,18 +78,18 @@ def tables(rows: Sequence[Row], *, frozen: bool = False, correct: bool = False) 
     return shown
 
 
-def closing(rows: Sequence[Row]) -> list[str]:
-    """Say what the figures mean: whether compression predicts what retraining restores."""
+def closing(found: Summary) -> list[str]:
+    """Return the lines below the tables: conclusions, and what the figures mean."""
     conventions = (
-        "Gaps are F − M on as many women as men of each class; 0 is fair. S: absolute sum over "
-        "classes; P: Pearson's r of the gap with the share of women. Compression: 1 where nothing "
-        "can be read off the vectors, in bits; the more, the more of the gender shows."
+        "Gaps are F − M on equally many women and men of each class; 0 is fair. S: sum of "
+        "absolute gaps over classes; P: Pearson's r of the gap with the share of women. "
+        "Compression, in bits: 1 if gender cannot be read off the vectors; higher: more easily."
     )
-    return [*reading(Summary.of(rows)), conventions]
+    return [*conclusions(found), conventions]
 
 
 def _vectors_table(found: Summary) -> Table:
-    """Draw a line for each encoder: how much of the gender shows in its vectors."""
+    """Return a line for each encoder: how much of the gender is in its vectors."""
     runs = found.runs
     subjects = [*runs.baselines, *runs.strategies]
     cells = [
@@ -106,16 +97,16 @@ def _vectors_table(found: Summary) -> Table:
         for name in subjects
     ]
     shown = [found.cell(metric, name, REPRESENTATION) for metric in OF_VECTORS for name in subjects]
-    about = "class known: compression within classes, of as many women as men each. "
+    about = "class known: compression within classes, of equally many women and men each. "
     known = spread(runs.every(KNOWING_CLASS, REPRESENTATION, subjects)).mean
     if known is not None:
-        about += f"Whoever knows nothing but the class compresses to {known:.3f}. "
+        about += f"Knowing only the class gives a compression of {known:.3f}. "
     columns = ["encoder", *_HEADS]
     return Table("Gender in the vectors", columns, cells, about + _note_of(found, shown))
 
 
 def _representative_tables(found: Summary) -> list[Table]:
-    """Arrange the metrics of Table 1a, before and after retraining."""
+    """Return the metrics of Table 1a, before and after retraining."""
     lines = [(metric, REPRESENTATION, metric.title) for metric in (COMPRESSED, CEAT)]
     for metric in _SHORT:
         lines += [
@@ -126,7 +117,7 @@ def _representative_tables(found: Summary) -> list[Table]:
 
 
 def _stage_tables(found: Summary, stage: str, *, frozen: bool) -> list[Table]:
-    """Arrange all metrics of one stage: Tables 3, 4 or 5."""
+    """Return all metrics of one stage: Tables 3, 4 or 5."""
     if frozen and stage == AFTER:
         title = "Frozen encoder, last layer retrained on the original data"
     elif frozen:
@@ -140,7 +131,7 @@ def _stage_tables(found: Summary, stage: str, *, frozen: bool) -> list[Table]:
 
 
 def _original_tables(found: Summary) -> list[Table]:
-    """Arrange what models do with texts that their strategy did not rewrite."""
+    """Return the metrics of models of rewritten texts, also on the original texts."""
     lines = [
         (metric, REPRESENTATION, metric.title)
         for metric in (COMPRESSED, COMPRESSED_WITHIN)
@@ -155,14 +146,14 @@ def _original_tables(found: Summary) -> list[Table]:
     columns = [
         (f"{name}: {said}", name, view)
         for name in found.runs.rewritten()
-        for said, view in (("rewritten texts", OWN), ("texts as they were", ORIGINAL))
+        for said, view in (("rewritten texts", OWN), ("original texts", ORIGINAL))
     ]
-    title = "Models of rewritten texts, on such and on texts as they were"
+    title = "Models trained on rewritten texts, tested on rewritten and on original texts"
     return _by_strategy(found, title, lines, columns)
 
 
 def _association_tables(found: Summary) -> list[Table]:
-    """Arrange squared correlations: over all runs, as Table 2, and within each strategy.
+    """Return squared correlations: over all runs, as Table 2, and within each strategy.
 
     Where none is defined there is no table; `wordbias.biographies.summary` says why.
     """
@@ -201,7 +192,7 @@ def _over_all(found: Summary, x: Metric) -> Table:
     counts = sorted({one.n for one in made.values() if one.r is not None})
     ends = " to ".join(str(n) for n in dict.fromkeys(counts[:1] + counts[-1:]))
     n = f"n = {ends} runs. " * bool(counts)
-    warning = "Runs of one strategy are alike: p, which takes each for a draw of its own, is too "
+    warning = "Runs of one strategy are similar, but p takes them as independent: it is too "
     return Table(
         f"{x.title} and extrinsic bias over all runs ({_PAPER}, Table 2)",
         ["", *heads],
@@ -235,9 +226,9 @@ def _by_strategy(
     lines: Sequence[tuple[Metric, str, str]],
     columns: Sequence[tuple[str, str, str]] = (),
 ) -> list[Table]:
-    """Draw a line for each metric and a column for each strategy, in tables that fit.
+    """Return tables of metrics by strategy that fit the width.
 
-    Lines of which nothing is defined are left out, and named below.
+    Metrics of which nothing is defined are left out, and named below.
     """
     columns = columns or [(name, name, OWN) for name in found.runs.strategies]
     made = [
@@ -286,7 +277,7 @@ def _drawn(cell: Cell) -> str:
 
 
 def _note_of(found: Summary, cells: Sequence[Cell]) -> str:
-    """Say what the cells are: over how many seeds, what a star means, what is undefined why."""
+    """Return a note: the number of seeds, what a star means, and what is undefined."""
     seeds = len(found.runs.seeds)
     parts = [f"Mean ± sd (n − 1) over {seeds} seeds." if seeds > 1 else "One seed."]
     tests = [cell.test for cell in cells if cell.test is not None]
@@ -299,7 +290,7 @@ def _note_of(found: Summary, cells: Sequence[Cell]) -> str:
         parts.append(f"No stars: {too_few(max(test.n for test in tests))}.")
     fewer = sorted({cell.metric.title for cell in cells if 0 < cell.spread.n < seeds})
     if fewer:
-        parts.append(f"Of fewer seeds: {', '.join(fewer)}.")
+        parts.append(f"From fewer seeds: {', '.join(fewer)}.")
     parts.append(_reasons((cell.metric, cell.reason) for cell in cells if cell.reason))
     return " ".join(parts).strip()
 

@@ -13,15 +13,15 @@ from wordbias.text_files import parse_size
 def cache(*, clear: bool = False, limit: int | str | None = None) -> Report:
     """List, limit or clear the cache of parsed vectors.
 
-    Text vectors are parsed once and memory-mapped afterwards. Least recently used entries make
-    room for new ones. The folder is $WORDBIAS_CACHE, or the user's own for caches.
+    Text vectors are parsed once and memory-mapped afterwards. When the cache is full, the least
+    recently used entries are removed. The folder is $WORDBIAS_CACHE, or the user's cache folder.
 
     Parameters
     ----------
     clear : bool
-        Remove everything.
+        Remove all entries.
     limit : int of bytes, or size such as "5GB", optional
-        Largest size, now and from now on.
+        Maximum size of the cache, now and in later calls.
 
     Returns
     -------
@@ -46,8 +46,8 @@ def cache(*, clear: bool = False, limit: int | str | None = None) -> Report:
         removed += kept.set_limit(size)
     entries = kept.entries()
     total = sum(entry.size for entry in entries)
-    room = f"{total / 1e6:,.1f} of {kept.limit() / 1e6:,.0f} MB"
-    heading = [f"{how_many(len(entries), 'entry', 'entries')}, {room}"]
+    size_of_all = f"{total / 1e6:,.1f} of {kept.limit() / 1e6:,.0f} MB"
+    heading = [f"{how_many(len(entries), 'entry', 'entries')}, {size_of_all}"]
     if removed:
         freed = sum(entry.size for entry in removed)
         gone = how_many(len(removed), "entry", "entries")

@@ -11,19 +11,13 @@ from typing import Any, cast
 from wordbias.calls import note, public
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.files import check_writable, refuse_same
-from wordbias.functions.encode import beside_modules
+from wordbias.functions.encode import notes_on_modules
 from wordbias.functions.inputs import path_of
 from wordbias.functions.tables import p_value
 from wordbias.pretrained import ModelLike
 from wordbias.probes.ceat.association import DRAWS, Variance
-from wordbias.probes.ceat.contexts import (
-    AS_PUBLISHED,
-    Reading,
-    check_words,
-    encode_contexts,
-    swapped,
-)
-from wordbias.probes.ceat.measure import Settings
+from wordbias.probes.ceat.contexts import AS_PUBLISHED, ContextSettings, encode_contexts
+from wordbias.probes.ceat.measure import Settings, check_words, swapped
 from wordbias.probes.ceat.measure import ceat as measured
 from wordbias.probes.ceat.sentences import (
     PER_WORD,
@@ -50,17 +44,17 @@ from wordbias.wordlists.queries import Query, QueryLike, as_queries
 QueriesLike = os.PathLike[str] | QueryLike | Sequence[QueryLike]
 """A file; numbers or names of queries; queries with their words."""
 FEW = 10
-"""Sentences of a word below which tables name it."""
+"""Number of sentences below which tables name a word."""
 _SHOWN = 12
 _MEDIUM, _LARGE = 0.5, 0.8
 _P_SHRINKS = (
-    "p is no test of significance: its standard error, se, falls as 1/√draws, so that with draws "
-    "enough any effect but 0 has p near 0 (or, one-sided and negative, near 1). Read the interval "
-    "over sentences, which does not shrink."
+    "p is not a test of significance: its standard error, se, falls as 1/√draws, so that with "
+    "enough draws any effect but 0 has p near 0 (or, one-sided and negative, near 1). Read the "
+    "interval over sentences, which does not shrink."
 )
 _CONVENTION = (
-    "Effect sizes as of WEAT: neutral 0; positive: X goes with A, Y with B; beyond ±0.5 medium, "
-    "beyond ±0.8 large. The interval is that of a bootstrap over the distinct sentences of every "
+    "Effect sizes as in WEAT: neutral 0; positive: X is associated with A, Y with B; beyond ±0.5 "
+    "medium, beyond ±0.8 large. The interval is a bootstrap over the distinct sentences of every "
     "word; the words are fixed."
 )
 
@@ -89,69 +83,69 @@ def ceat(
     save: str | os.PathLike[str] | None = None,
     seed: int = 0,
 ) -> Report:
-    """Test which of two sets of words is nearer to which of two others, in context.
+    """Test associations between two sets of words and two others, in context.
 
-    CEAT (Guo and Caliskan 2021): many times one sentence is drawn for every word, WEAT computed on
-    the words' vectors in them, and the effect sizes combined by a random-effects model. MODEL is an
-    encoder, a folder or a name on the hub, and needs ``sentences``. VECTORS is what ``save`` or
-    `wordbias encode --word-column word` wrote.
+    CEAT (Guo and Caliskan 2021) computes WEAT many times, each time on the words' vectors in one
+    randomly drawn sentence per word, and combines the effect sizes by a random-effects model. MODEL
+    is an encoder, a folder or a name on the hub, and needs ``sentences``. VECTORS is a file that
+    ``save`` or `wordbias encode --word-column word` wrote.
 
-    A word stands alone, never inside another; written with a capital (Bill) it is found only so,
-    without one (bill) in any case. Equal sentences count once.
+    Only whole words are found. A word with a capital (Bill) is found only in this form, one without
+    (bill) in upper and lower case. Equal sentences count once.
 
     Parameters
     ----------
     model : folder, name, (model, tokenizer), SentenceTransformer, Representations or their file
         An encoder, or vectors of words in context with a column ``word``.
     sentences : path, sequence of str, mapping or frame of columns, optional
-        One a line, or a table; with a MODEL.
+        Sentences, one per line, or a table; for a MODEL.
     column : str, optional
-        Of the table.  [default: text, or sentence, or the only one]
+        Column of the table.  [default: text, or sentence, or the only one]
     stimuli : str, path, Query, {"targets": {name: words, …}, "attributes": …} or several
-        Numbers or names of WEAT's, or a TOML or JSON file of your own.
+        Numbers or names of WEAT's queries, or a TOML or JSON file of your own.
     draws : int
-        Samples of one sentence a word.
+        Number of samples, each of one sentence per word.
     layers : int, sequence of int or str, optional
-        all, last, or numbers such as 0,3,6.  [default: last of a MODEL, all of VECTORS]
+        Layers: all, last, or numbers such as 0,3,6.  [default: last of a MODEL, all of VECTORS]
     variance : str, optional
-        Of one draw's effect size.  [default: standard-error]
+        Variance of one sample's effect size.  [default: standard-error]
     per_word : int, optional
-        Sentences of a word.  [default: 1,000]
+        Maximum number of sentences per word.  [default: 1,000]
     min_sentences : int
-        Leave out words with fewer.
+        Minimum number of sentences; words with fewer are left out.
     subword : str, optional
-        Of a word's tokens.  [default: mean]
+        How a word's tokens give its vector.  [default: mean]
     special_tokens : bool, optional
-        Let the model see [CLS], [SEP].  [default: yes]
+        Add [CLS] and [SEP] to the model's input.  [default: yes]
     window : bool, optional
-        Cut sentences to the words around, as released.  [default: no]
+        Cut sentences to a window around the word, as the released code does.  [default: no]
     as_published : bool
-        All as the released code: variance, last sub-word, no special tokens, window.
+        Do as the released code does: variance, last sub-word, no special tokens, window.
     swap_roles : bool
         Exchange targets and attributes.
     max_length : int, optional
-        Tokens that a text is cut to.
+        Maximum number of tokens of a text; longer ones are cut.
     device : str, optional
         cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     precision : str, optional
-        What the model computes in.  [default: float32]
+        Precision of the model.  [default: float32]
     random_init : int, optional
-        Untrained weights, as a baseline.
+        Use random weights of this seed, as a baseline.
     save : path, optional
-        Keep the words' vectors (safetensors).
+        File for the words' vectors (safetensors).
     seed : int
-        Of everything random.
+        Seed of everything random.
 
     Returns
     -------
     Report
         A row for each query and layer: the combined effect size, its interval over sentences
-        (``low``, ``high``), and how the draws spread.
+        (``low``, ``high``), and the spread of the samples.
 
     Raises
     ------
     WordbiasError
-        If no query has enough words with sentences, or a file or an argument is of no use.
+        If no query has enough words with sentences, or a file or an argument cannot be used.
 
     References
     ----------
@@ -191,14 +185,14 @@ def ceat(
     path = path_of(model)
     notes: list[str] = []
     if isinstance(model, Representations) or (path is not None and Path(path).is_file()):
-        found = _saved(model if isinstance(model, Representations) else str(path), given)
+        found = _open_vectors(model if isinstance(model, Representations) else str(path), given)
         about = {"path": path} if path is not None else {}
         inputs = {"vectors": {**about, "texts": len(found), "dim": found.dim, **found.about}}
         chosen = which_layers(layers, found.layers)
     elif sentences is None:
         raise WordbiasError(
-            f"{path or 'the model'}: is no file, and a model needs sentences to read words in: "
-            "--sentences FILE"
+            f"{path or 'the model'}: is not a file of vectors, and a model needs sentences to "
+            "find words in: --sentences FILE"
         )
     else:
         file = path_of(sentences)
@@ -208,15 +202,15 @@ def ceat(
             refuse_same({"--save": save}, {"--sentences": file, "--stimuli": path_of(stimuli)})
         read = _find(queries, path_of(stimuli), sentences, column, per_word, min_sentences, seed)
         encoder = Encoder.load(model, device=device, precision=precision, random_init=random_init)
-        usual = AS_PUBLISHED if as_published else Reading()
+        default = AS_PUBLISHED if as_published else ContextSettings()
         encoded = encode_contexts(
             encoder,
             read,
-            Reading(
+            ContextSettings(
                 which_layers(layers, range(encoder.layers + 1), "last"),
-                usual.subword if subword is None else subword,
-                usual.special_tokens if special_tokens is None else special_tokens,
-                usual.window if window is None else window,
+                default.subword if subword is None else subword,
+                default.special_tokens if special_tokens is None else special_tokens,
+                default.window if window is None else window,
                 max_length,
             ),
         )
@@ -224,7 +218,7 @@ def ceat(
         chosen = found.layers
         if save is not None:
             found.save(save)
-        notes += [*encoder.notes, *beside_modules(encoder, found.about["modules"])]
+        notes += [*encoder.notes, *notes_on_modules(encoder, found.about["modules"])]
         notes += _left_out(read, encoded.lost, encoded.truncated, file or "sentences")
         for line in notes:
             note(line, reported=True)
@@ -239,7 +233,7 @@ def ceat(
         if save is None:
             raise
         raise Interrupted(
-            f"the words' vectors are kept; go on with: wordbias ceat {save}"
+            f"the words' vectors are saved; resume with: wordbias ceat {save}"
         ) from None
     tables = [_effects_table(found.name, rows, [*map(swapped, queries)] if swap_roles else queries)]
     if any(row.value is not None for row in rows):
@@ -259,18 +253,18 @@ def ceat(
 
 
 def _queries(stimuli: QueriesLike) -> tuple[Query, ...]:
-    """Return the queries of a file or of WEAT, or make queries of the words that are given."""
+    """Return the queries of a file or of WEAT, or queries of given words."""
     if isinstance(stimuli, (str, os.PathLike)):
         return choose_stimuli(os.fspath(stimuli))
     several = [stimuli] if isinstance(stimuli, (int, Query, Mapping)) else list(stimuli)
     return tuple(query for one in several for query in as_queries(one))
 
 
-def _saved(source: Representations | str, given: Sequence[str]) -> Representations:
+def _open_vectors(source: Representations | str, given: Sequence[str]) -> Representations:
     """Return vectors of words in context, as they are or from their file."""
     if given:
         what = f"{source}: is a file of vectors" if isinstance(source, str) else repr(source)
-        raise WordbiasError(f"{what}; {', '.join(given)} goes with a model")
+        raise WordbiasError(f"{what}; {', '.join(given)} is only for a model")
     if isinstance(source, Representations):
         return source
     if not is_representations(source):
@@ -307,41 +301,47 @@ def _find(
 
 
 def _left_out(sentences: Sentences, lost: int, truncated: int, name: str) -> list[str]:
-    """Say which words no sentence has, and what was cut."""
+    """Return notes on words without sentences, and on sentences that were cut."""
     absent = sum(not found for found in sentences.contexts.values())
-    said = []
+    notes = []
     if absent:
-        said.append(f"{name}: no sentence has {absent} of {len(sentences.contexts)} words")
+        notes.append(f"{name}: no sentence has {absent} of {len(sentences.contexts)} words")
     if lost:
-        said.append(
+        notes.append(
             f"{how_many(lost, 'context')} left out: the word was cut off with the end of a "
             "sentence too long for the model"
         )
     if truncated:
-        said.append(f"{how_many(truncated, 'sentence')} cut behind the word")
-    return said
+        notes.append(f"{how_many(truncated, 'sentence')} cut behind the word")
+    return notes
+
+
+# tables
 
 
 def _effects_table(subject: str, rows: Sequence[Row], queries: Sequence[Query]) -> Table:
-    """One line a query and layer: combined effect, its interval, words and sentences."""
-    words = {query.name: _words(query) for query in queries}
+    """Return a table of combined effects, intervals, words and sentences by query and layer."""
+    words = {}
+    for query in queries:
+        x, y, a, b = query.names
+        words[query.name] = f"{x}/{y} × {a}/{b}"
     heads = ["X/Y × A/B", "effect", "95 %, sentences", "", "words", "sentences"]
     cells = [_effect_cells(row, words[row.details["set"]]) for row in rows]
     title = f"CEAT of {subject}{_one_layer(rows)}: combined effect sizes"
-    return _with_places(rows, Table(title, heads, cells, _reasons(rows)))
+    return _with_query_and_layer(rows, Table(title, heads, cells, _reasons(rows)))
 
 
 def _draws_table(rows: Sequence[Row]) -> Table:
-    """One line a query and layer: how the draws spread, and what their number makes of p."""
+    """Return a table of the spread of the draws, and of p, by query and layer."""
     measured = [row for row in rows if row.value is not None]
     heads = ["draws", "mean", "sd", "middle 95 %", "above 0", "se", "p, one-sided", "two-sided"]
     cells = [_draw_cells(row.details) for row in measured]
     title = f"The draws{_one_layer(rows)}, and p of the random-effects model"
-    return _with_places(measured, Table(title, heads, cells, _P_SHRINKS))
+    return _with_query_and_layer(measured, Table(title, heads, cells, _P_SHRINKS))
 
 
 def _words_lines(rows: Sequence[Row]) -> list[str]:
-    """Name for every query measured the words that are missing or have few sentences."""
+    """Return a line for each query on the words that are missing or have few sentences."""
     first: dict[str, Row] = {}
     for row in rows:
         first.setdefault(row.details["set"], row)
@@ -355,17 +355,17 @@ def _few_words(about: Mapping[str, Any]) -> str:
     none = [word for word in missing if word not in left_out]
     few = {word: count for word, count in kept.items() if count < FEW}
     parts = [f"no sentence has {_listed(none)}"] * bool(none)
-    parts += [f"left out, too few have {_counted(left_out)}"] * bool(left_out)
+    parts += [f"left out, with too few sentences: {_counted(left_out)}"] * bool(left_out)
     parts += [f"fewer than {FEW} sentences have {_counted(few)}"] * bool(few)
     if single := about.get("single"):
         noun = "word has" if single == 1 else "words have"
         narrow = "" if about.get("low") is None else ": the interval is too narrow"
-        parts.append(f"{single} {noun} one, of whose spread nothing is known{narrow}")
+        parts.append(f"{single} {noun} only one sentence, whose spread is unknown{narrow}")
     return "; ".join(parts)
 
 
-def _with_places(rows: Sequence[Row], table: Table) -> Table:
-    """Put before each line its stimuli, and its layer where there are several."""
+def _with_query_and_layer(rows: Sequence[Row], table: Table) -> Table:
+    """Add columns for the stimuli, and for the layer where there are several."""
     columns, places = ["stimuli"], [[row.details["set"]] for row in rows]
     if not _one_layer(rows):
         columns.append("layer")
@@ -382,24 +382,24 @@ def _one_layer(rows: Sequence[Row]) -> str:
 
 
 def _reasons(rows: Sequence[Row]) -> str:
-    """Say each reason once, and of what stimuli and layers it is."""
+    """Return each reason once, with its stimuli and layers."""
     found: dict[str, dict[str, list[str]]] = {}
     for row in rows:
         if reason := _reason(row):
             places = found.setdefault(reason, {}).setdefault(row.details["set"], [])
             places.append(str(row.details["layer"]))
-    return ". ".join(
-        f"{'; '.join(_where(name, layers) for name, layers in places.items())}: {reason}"
-        for reason, places in found.items()
-    )
-
-
-def _where(name: str, layers: Sequence[str]) -> str:
-    return f"{name}, layer{'s' * (len(layers) > 1)} {', '.join(layers)}"
+    lines = []
+    for reason, of_reason in found.items():
+        where = "; ".join(
+            f"{name}, layer{'s' * (len(layers) > 1)} {', '.join(layers)}"
+            for name, layers in of_reason.items()
+        )
+        lines.append(f"{where}: {reason}")
+    return ". ".join(lines)
 
 
 def _reason(row: Row) -> str:
-    """Say why there is no value, without the remedy, or why no interval."""
+    """Return why there is no value, without the remedy, or why there is no interval."""
     if row.value is None:
         return str(row.details["reason"]).partition("; ")[0]
     why = str(row.details.get("interval_reason", ""))
@@ -428,8 +428,7 @@ def _draw_cells(about: Mapping[str, Any]) -> list[str]:
         f"{number(about['draws_low'], 2)} … {number(about['draws_high'], 2)}",
         f"{100 * about['draws_above_0']:.1f} %",
         number(about["random_effects_se"], 4),
-        _p(about["p"]),
-        _p(about["p_two_sided"]),
+        *(p_value(p) if p else "< 1e-300" for p in (about["p"], about["p_two_sided"])),
     ]
 
 
@@ -437,11 +436,6 @@ def _size(effect: float | None) -> str:
     if effect is None or abs(effect) <= _MEDIUM:
         return ""
     return "large" if abs(effect) > _LARGE else "medium"
-
-
-def _words(query: Query) -> str:
-    x, y, a, b = query.names
-    return f"{x}/{y} × {a}/{b}"
 
 
 def _counted(counts: Mapping[str, int]) -> str:
@@ -453,7 +447,3 @@ def _counted(counts: Mapping[str, int]) -> str:
 def _listed(words: Sequence[str]) -> str:
     more = [f"and {len(words) - _SHOWN} more"] * (len(words) > _SHOWN)
     return ", ".join([*words[:_SHOWN], *more])
-
-
-def _p(p: float) -> str:
-    return p_value(p) if p else "< 1e-300"

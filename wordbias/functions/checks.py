@@ -9,12 +9,12 @@ from wordbias.errors import UsageError, WordbiasError
 
 
 def path_named(option: str, given: object) -> str:
-    """Return a path or name, where nothing else will do.
+    """Return a path or name, and refuse anything else.
 
     Raises
     ------
     WordbiasError
-        Naming the option, which is written as it is typed.
+        If it is something else; the message names the option as it is typed.
     """
     if isinstance(given, (str, os.PathLike)):
         return os.fspath(given)
@@ -22,12 +22,12 @@ def path_named(option: str, given: object) -> str:
 
 
 def check_choice(option: str, value: str | None, known: Sequence[str]) -> None:
-    """Refuse what is none of the known values; None is none given.
+    """Refuse a value that is not one of the known ones; None means not given.
 
     Raises
     ------
     UsageError
-        Naming the option, which is written as it is typed, and the values.
+        If it is another value; the message names the option as it is typed, and the values.
     """
     if value is not None and value not in known:
         raise UsageError(f"{option}: expected one of {', '.join(known)}, got {value!r}")
@@ -36,17 +36,17 @@ def check_choice(option: str, value: str | None, known: Sequence[str]) -> None:
 def check_number(
     option: str, value: float | None, low: float, high: float = float("inf"), *, above: bool = False
 ) -> None:
-    """Refuse a number outside of its range, and what is no number; None is none given.
+    """Refuse a number outside its range, and nan; None means not given.
 
     Parameters
     ----------
     above
-        The lowest value itself is outside.
+        Exclude the lowest value itself.
 
     Raises
     ------
     UsageError
-        Naming the option, which is written as it is typed, and the range.
+        If it is outside; the message names the option as it is typed, and the range.
     """
     if value is None or (low < value <= high) or (value == low and not above):
         return

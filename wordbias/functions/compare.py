@@ -1,4 +1,4 @@
-"""How the measures of many embeddings correlate."""
+"""Correlations between the measures of many embeddings."""
 
 from __future__ import annotations
 
@@ -10,27 +10,25 @@ from pathlib import Path
 from typing import Any, cast
 
 from wordbias.calls import note, public
+from wordbias.comparison import (
+    Comparison,
+    Correlation,
+    Correlations,
+    constants,
+    correlations,
+    joined,
+)
 from wordbias.embedding import EmbeddingLike
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import refuse_same
-from wordbias.functions.inputs import Reading, about, named_apart, open_subject, path_of
+from wordbias.functions.inputs import Reading, about, distinctly_named, open_subject, path_of
 from wordbias.functions.report import report_of
 from wordbias.measures.measure import panel_rows
 from wordbias.measures.panel import make_panels
 from wordbias.pages.plots import SYMBOLS, check_plot, save_comparison
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
-from wordbias.rows import (
-    Comparison,
-    Correlation,
-    Correlations,
-    Source,
-    constants,
-    correlations,
-    joined,
-    read_source,
-    source_of,
-)
+from wordbias.rows import Source, read_source, source_of
 from wordbias.wordlists import Attribute, GroupsLike
 from wordbias.workers import Workers
 
@@ -65,40 +63,41 @@ def compare(
     Parameters
     ----------
     *rows : Report, path, or with ``measure`` an embedding
-        Results of three embeddings or more; in Python also reports, and what has one.
+        Results of three embeddings or more; in Python also reports, and objects with a report.
     method : str
-        Kind of correlation.
+        Correlation coefficient.
     only : str or sequence of str
-        Compare only these measures, separated by commas.
+        Measures to compare, separated by commas.  [default: all]
     plot : path, optional
         Draw the matrix and the scatter of one pair: .png, .pdf or .svg.
     x : str, optional
-        Measure of the scatter.  [default: of the pair with the largest |r|]
+        Measure on the x axis of the scatter.  [default: from the pair with the largest |r|]
     y : str, optional
-        Measure of the scatter.  [default: of the pair with the largest |r|]
+        Measure on the y axis of the scatter.  [default: from the pair with the largest |r|]
     measure : bool
         ``rows`` are embeddings: measure them first.
     original : path, fetched name or object, optional
-        With ``measure``: the embedding before debiasing.
+        With ``measure``: embedding before debiasing.
     groups : name, path or mapping, optional
-        gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+        Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
     skip_bad : bool
         Drop and count rows that cannot be used.
     allow_pickle : bool
         Open gensim .kv files, which are pickles and can run any code.
     cache : bool
-        Keep parsed text to be memory-mapped the next time.
+        Cache parsed text; later calls memory-map it.
     jobs : int, optional
-        Processes at a time.  [default: 1; on a cluster all workers]
+        Number of processes.  [default: 1; on a cluster all workers]
     backend : str
-        Here (loky), or the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
+        Where to run: here (loky), or on the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
     seed : int
-        Of everything random.
+        Seed of everything random.
 
     Returns
     -------
     Report
-        A row for each pair of measures: r, n and the two-sided p; before them what was measured.
+        A row for each pair of measures: r, n and the two-sided p; before them the rows of
+        ``measure``.
 
     Raises
     ------
@@ -165,7 +164,7 @@ def compare(
 
 
 def _one_by_one(rows: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return what is compared, which may stand in one list."""
+    """Return the inputs, which may be given as one list."""
     if len(rows) == 1 and isinstance(rows[0], (list, tuple)):
         rows = tuple(rows[0])
     if not rows:
@@ -182,7 +181,7 @@ def _measured(
     seed: int,
 ) -> tuple[list[Row], Inputs]:
     """Take the classic measures of embeddings, as `wordbias.measure` does."""
-    subjects = named_apart([open_subject(one, reading) for one in embeddings])
+    subjects = distinctly_named([open_subject(one, reading) for one in embeddings])
     before = None if original is None else open_subject(original, reading)
     panels = make_panels(
         [subject.embedding for subject in subjects],
@@ -219,7 +218,7 @@ def _read(rows: Sequence[object]) -> tuple[list[Source], Inputs]:
 
 
 def _varying(table: Comparison, axes: Sequence[str]) -> tuple[Comparison, list[str]]:
-    """Leave out measures that are constant, which nobody chose by name, and say so."""
+    """Leave out constant measures that were not chosen by name, with a note."""
     same = {name: text for name, text in constants(table).items() if name not in axes}
     notes = [f"{text}: left out, as nothing correlates with a constant" for text in same.values()]
     for line in notes:
@@ -248,7 +247,7 @@ def _row(pair: Correlation, method: str) -> Row:
 
 
 def _about_pair(pair: Correlation, found: Correlations, *, chosen: bool, drawn: str | None) -> str:
-    """Say how strong the pair is that was chosen by its two measures, or is the strongest."""
+    """Describe the pair chosen by its two measures, or the one with the largest correlation."""
     symbol = SYMBOLS[found.method]
     what = "Chosen pair" if chosen else f"Largest |{symbol}|"
     p = "p < 0.001" if pair.p is not None and pair.p < 0.001 else f"p = {number(pair.p, 3)}"
@@ -260,7 +259,7 @@ def _about_pair(pair: Correlation, found: Correlations, *, chosen: bool, drawn: 
 
 
 def _table(found: Correlations, table: Comparison) -> Table:
-    """Arrange the upper triangle: in one piece with names, on a narrow terminal numbered."""
+    """Arrange the upper triangle: one table with names, or numbered ones on a narrow terminal."""
     names = found.measures
     whole = _matrix(found, names, range(len(names)))
     return Table(

@@ -1,4 +1,4 @@
-"""Vectors of any format written in any other."""
+"""Conversion of vectors between formats."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ def convert(
     ``source`` is GloVe or word2vec text, word2vec binary, fastText .bin, gensim .kv or safetensors,
     recognised by its content, perhaps inside .gz, .bz2, .xz or .zip (ARCHIVE.zip::MEMBER).
     ``target``'s suffix chooses the format: .txt text, with a header if ``source`` has one, .vec
-    word2vec text, .bin word2vec binary, .kv gensim, .safetensors; any other means the format of
-    ``source``. Another .gz, .bz2, .xz or .zip behind it compresses text and binary.
+    word2vec text, .bin word2vec binary, .kv gensim, .safetensors; any other suffix keeps the format
+    of ``source``. A further suffix .gz, .bz2, .xz or .zip compresses text and binary formats.
 
     Parameters
     ----------
     source : path, fetched name, Embedding, KeyedVectors or (words, vectors)
-        What is converted.
+        The vectors to convert.
     target : path
         The file to write.
     to : str, optional
-        Format to write.  [default: what ``target``'s suffix says]
+        Format to write.  [default: by ``target``'s suffix]
     skip_bad : bool
         Drop and count rows that cannot be used.
     allow_pickle : bool
         Open gensim .kv files, which are pickles and can run any code.
     cache : bool
-        Keep parsed text to be memory-mapped the next time.
+        Cache parsed text; later calls memory-map it.
 
     Returns
     -------
     Embedding
-        The vectors; where they went from file to file they are loaded from ``target`` when they
-        are first looked at.
+        The vectors; if they were converted from file to file, they are loaded from ``target`` on
+        first use.
 
     Raises
     ------

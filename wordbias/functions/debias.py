@@ -1,4 +1,4 @@
-"""Any debiasing method, or several in order: fitted, applied, measured, written."""
+"""Debiasing with any method, or several in order: fit, apply, measure, write."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from wordbias.measures.measure import FAMILIES, check_families, panel_rows
 from wordbias.measures.panel import make_panels
 from wordbias.measures.registry import names_families
 from wordbias.measures.sembias import SemBias
-from wordbias.methods.effect import REMOVED, about_removal, effect
+from wordbias.methods.diagnosis import REMOVED, about_removal
+from wordbias.methods.effect import effect
 from wordbias.methods.fitted import Chain, Fitted, Reach
 from wordbias.methods.methods import (
     fit_chain,
@@ -95,34 +96,34 @@ def debias(
     cache: bool = True,
     seed: int = 0,
 ) -> Embedding:
-    """Debias ``embedding`` with ``methods``, one or several with commas between, write the result.
+    """Debias ``embedding`` with ``methods``, one or several separated by commas; write the result.
 
-    Several are applied in order, each fitted on what the one before left. Without ``embedding``
-    the sample that comes with wordbias is used. gender-preserving needs the
-    extra torch.
+    Several methods are applied in order, each fitted on the result of the one before. Without
+    ``embedding`` the sample that comes with wordbias is used. gender-preserving needs the extra
+    torch.
 
     Parameters
     ----------
     embedding : path, fetched name, Embedding, KeyedVectors or (words, vectors), optional
-        What is debiased; the sample that comes with wordbias where none is given.
+        The embedding to debias; by default the sample that comes with wordbias.
     methods : str or list of str
-        Names of methods, in the order in which they are applied; `wordbias.methods.METHODS` says
-        what they do. A setting goes to every method that takes it, and is the method's own default
-        where it is None.
+        Names of methods, in the order in which they are applied; `wordbias.methods.METHODS`
+        describes them. A setting goes to every method that takes it; None means the method's own
+        default.
     output : path, optional
-        Write the debiased vectors, in the format of its suffix, else of ``embedding``.
+        File for the debiased vectors, in the format of its suffix, else that of ``embedding``.
     save_transform : path, optional
-        Write what was fitted, for wordbias apply.
+        File for the fitted methods, which wordbias apply reads.
     measure : bool
-        Measure before and after.
+        Measure bias before and after.
     only : str or list of str, optional
         With ``measure``: some of {measures}.  [default: all but {others}]
     sembias : path or fetched name, optional
-        With ``measure``: the SemBias test set.
+        With ``measure``: SemBias test set.
     chance : bool
-        Put beside each value what axes give that do not mean the attribute.
+        Give the chance level of each value: along axes unrelated to the attribute.
     dims : int, optional
-        misp, mhd, multi-hard: components of the subspace.
+        misp, mhd, multi-hard: number of components of the subspace.
     center : bool, optional
         misp, mhd: centre the differences.
     weights : str or list of float, optional
@@ -134,17 +135,17 @@ def debias(
     sets : path or WordSets, optional
         multi-hard: TOML file with sets of words.
     means : bool, optional
-        multi-hard: span what the groups' means differ in.
+        multi-hard: use the differences of the groups' means.
     candidates : int, optional
-        double-hard: frequency components to try.
+        double-hard: number of frequency components to try.
     classes : int, optional
-        inlp, leace: as many as groups, or one more.
+        inlp, leace: number of classes, as many as groups or one more (neutral words).
     per_class : int, optional
-        inlp, leace: words of each class.
+        inlp, leace: number of words of each class.
     iterations : int, optional
-        inlp, ran: rounds at most.
+        inlp, ran: maximum number of rounds.
     classifier : {"svm", "logistic"}, optional
-        inlp: what finds the directions.
+        inlp: classifier that finds the directions.
     alpha : float, optional
         half-sibling: strength of the ridge penalty.
     concept : path or list of str, optional
@@ -156,41 +157,41 @@ def debias(
     neutral : path or list of str, optional
         gender-preserving: FILE with neutral words.
     pretrain_epochs : int, optional
-        gender-preserving: of the autoencoder alone.
+        gender-preserving: number of epochs of the autoencoder, without the classifiers.
     epochs : int, optional
-        gender-preserving: with the classifiers.
+        gender-preserving: number of epochs with the classifiers.
     device : str, optional
         gender-preserving: cpu, cuda or mps.
     checkpoint : path, optional
         gender-preserving: FILE to resume an interrupted training from.
     drop_last : bool, optional
-        gn-glove: take w_g off, not only set it to 0.
+        gn-glove: remove w_g instead of setting it to 0.
     check : bool, optional
-        gn-glove: make sure that the last coordinate is w_g.
+        gn-glove: check that the last coordinate is w_g.
     as_published : bool, optional
-        As the paper, or its released code, bugs and all; METHOD:as-published sets one alone.
+        Follow the paper, or its released code with its bugs; METHOD:as-published does so for one
+        method.
     groups : name, path or mapping, optional
-        gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+        Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
     vocab : path or sequence of str, optional
-        Words to average over, one a line.
+        Words to average over, one per line.
     strict_vocab : bool
-        Gonen and Goldberg's stricter word filter.
+        Use the stricter word filter of Gonen and Goldberg.
     skip_bad : bool
         Drop and count rows that cannot be used.
     allow_pickle : bool
         Open gensim .kv files, which are pickles and can run any code.
     cache : bool
-        Keep parsed text to be memory-mapped the next time.
+        Cache parsed text; later calls memory-map it.
     seed : int
-        Of everything random.
+        Seed of everything random.
 
     Returns
     -------
     Embedding
-        The debiased vectors of all words, shape ``(n, d)``, of gn-glove perhaps ``(n, d - 1)``; its
-        ``report`` says what fitting found, how many words were changed and what was measured. Of a
-        file that was streamed to ``output`` they are loaded from there when they are first looked
-        at.
+        The debiased vectors of all words, shape ``(n, d)``, ``(n, d - 1)`` if gn-glove removes w_g;
+        its ``report`` says what fitting found, how many words were changed and what was measured.
+        If a file was streamed to ``output``, they are loaded from there on first use.
 
     Raises
     ------
@@ -281,9 +282,9 @@ def debias(
             save_chain(transform, chain, Origin.of(before, subject.info.words, sha256))
 
     reached = subject.write_words(chain, done, save)
-    closing = [] if measure else ["--measure takes the measures before and after."]
+    closing = [] if measure else ["--measure measures bias before and after."]
     if transform is not None:
-        closing.append(f"Fitted: {transform}; wordbias apply {transform} FILE -o OUT.")
+        closing.append(f"Fitted: {transform}; to apply it: wordbias apply {transform} FILE -o OUT.")
     of_sets = names == ["multi-hard"] and groups is None
     report = Report(
         inputs={before.name: subject.info.to_dict()},
@@ -319,8 +320,8 @@ def fitted_report(
     fitted, embedding
         The method, and the embedding before it.
     attribute
-        The groups. Of two, bias is measured before and after, over the frequent neutral words; of
-        more, and where the vectors have fewer values afterwards, it is not.
+        The groups. For two groups bias is measured before and after, over the frequent neutral
+        words; for more, or if the vectors lose a dimension, it is not.
     """
     subject = open_subject(embedding, Reading())
     listed = set() if attribute is None else listed_words(attribute)
@@ -356,7 +357,7 @@ def _names(methods: str | Sequence[str]) -> list[str]:
 
 
 def _refuse_given(of_measuring: Mapping[str, object]) -> None:
-    """Refuse options that are for measuring."""
+    """Refuse options that only ``--measure`` uses."""
     for name, value in of_measuring.items():
         if value is not None and value is not False:
             raise UsageError(f"--{name} is for --measure, which is not given")
@@ -367,7 +368,7 @@ def _option(setting: str) -> str:
 
 
 def _removed(chain: Chain) -> list[str]:
-    """Say which share of the groups' difference MISP and MHD removed."""
+    """Return the share of the groups' difference that MISP and MHD removed, in words."""
     rows = [(part.name, row) for part in chain.parts for row in part.found]
     return [
         f"{name}: {said[:1].lower()}{said[1:]}"
@@ -378,7 +379,7 @@ def _removed(chain: Chain) -> list[str]:
 
 
 def reach_rows(chain: Chain, reached: Sequence[Reach], done: Embedding) -> list[Row]:
-    """How many words each method of a chain changed, and how many it left alone."""
+    """Return the number of words that each method of a chain changed, and that it left out."""
     return [
         Row(
             done.name,
@@ -396,24 +397,24 @@ def reach_rows(chain: Chain, reached: Sequence[Reach], done: Embedding) -> list[
 
 
 def reach_table(chain: Chain, reached: Sequence[Reach]) -> Table:
-    """One line a method."""
+    """Make a line for each method."""
     cells = [
         [part.name, f"{reach.mapped:,}", f"{reach.replaced:,}", f"{reach.outside:,}"]
         for part, reach in zip(chain.parts, reached, strict=True)
     ]
-    columns = ["", "mapped", "own vectors", "left alone"]
+    columns = ["", "mapped", "replaced", "left out"]
     return Table("Words", columns, cells, _lengths(chain))
 
 
 def _lengths(chain: Chain) -> str:
-    """Say where words that are left alone are brought to length one all the same."""
+    """Say whether words that a method leaves out are normalised to length one all the same."""
     if any(part.exempt_steps for part in chain.parts):
-        return "Every vector is brought to length one, those of words left alone too."
+        return "Every vector is normalised to length one, those of words left out too."
     return ""
 
 
 def found_tables(fitted: Fitted) -> list[Table]:
-    """One table a kind of row that fitting found; the first is titled with the settings."""
+    """Make a table for each kind of row that fitting found; the first names the settings."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in (row for row in fitted.found if row.measure != REMOVED):
         keys = [key for key in row.details if key not in _CONVENTIONS]
@@ -427,7 +428,7 @@ def found_tables(fitted: Fitted) -> list[Table]:
 
 
 def _found_table(title: str, keys: Sequence[str], rows: Sequence[Row]) -> Table:
-    """One line a row; what all of them say alike stands below."""
+    """Make a line for each row; details that are the same in all are noted below."""
     first = rows[0].details
     alike = {
         key for key in keys if len(rows) > 1 and all(r.details[key] == first[key] for r in rows)
@@ -455,7 +456,7 @@ def _title(fitted: Fitted) -> str:
 
 
 def _says_title(fitted: Fitted, key: str) -> bool:
-    """Whether all rows only repeat a setting, which the title has."""
+    """Say whether all rows only repeat a setting, which the title has."""
     values = (row.details[key] for row in fitted.found if key in row.details)
     return key in fitted.settings and all(value == fitted.settings[key] for value in values)
 

@@ -14,7 +14,7 @@ from wordbias.formats.files import refuse_same
 from wordbias.functions.inputs import path_of
 from wordbias.pretrained import ModelLike
 from wordbias.probes.encoder import Encoder
-from wordbias.probes.encoding import BATCH_TOKENS, Settings, Work
+from wordbias.probes.encoding import BATCH_TOKENS, EncodingJob, Settings
 from wordbias.probes.representations import (
     Layers,
     Representations,
@@ -22,8 +22,8 @@ from wordbias.probes.representations import (
     provenance,
     which_layers,
 )
+from wordbias.probes.resume import check_target, encode_to
 from wordbias.probes.texts import DISTINCT, Choice, Texts, TextsLike, load_texts
-from wordbias.probes.unfinished import check_target, encode_to
 from wordbias.rendering import Table, how_many
 from wordbias.resources import located
 from wordbias.results import Report, Row, number
@@ -54,70 +54,70 @@ def encode(
 ) -> Representations:
     """Write the vectors of the texts in ``texts``, from any or all layers of the encoder ``model``.
 
-    ``model`` is a folder or a name on the hub. ``texts`` is plain text, one text a line, or has
+    ``model`` is a folder or a name on the hub. ``texts`` is plain text, one text per line, or has
     columns (.tsv, .csv, .jsonl), compressed or not; other columns are kept as labels. By default a
-    vector is that of the first token, which is what a classifier on top of an encoder reads and
-    what Orgad et al. (2022) probe; in layer 0 it is the same for every text. Of a causal model,
-    such as GPT-2 or Llama, it is that of the last token. A sentence-transformers ``model`` decides
-    itself: its pooling, length, prompt, and behind the last layer its other modules. After an
-    interruption the same command goes on where it stopped.
+    text's vector is that of its first token, which a classifier on top of an encoder reads and
+    which Orgad et al. (2022) probe; in layer 0 it is the same for every text. For a causal model,
+    such as GPT-2 or Llama, it is that of the last token. A sentence-transformers ``model`` uses its
+    own pooling, length and prompt, and its other modules after the last layer. The same command
+    resumes an interrupted one.
 
     Parameters
     ----------
     model : folder, name on the hub, (model, tokenizer), pipeline or SentenceTransformer
-        The encoder. A loaded model is used as it is; of one with a head, its body.
+        The encoder. A loaded model is used as it is; of a model with a head, only its encoder.
     texts : path, sequence of str, mapping or frame of columns
         The texts.
     output : path, optional
         File to write (safetensors).
     layers : int, sequence of int or str, optional
-        all, last, or numbers such as 0,3,6; 0 is the input embeddings.  [default: all, or the
-        last where ``model``'s own modules give its vectors another length]
+        Layers: all, last, or numbers such as 0,3,6; 0 is the input embeddings.  [default: all, or
+        the last if ``model``'s own modules give its vectors another length]
     pooling : str, optional
-        Which tokens a vector is the mean of.  [default: as a sentence-transformers ``model`` says,
-        else first, last of a causal model; word where words are named]
+        Tokens whose mean is the vector.  [default: as a sentence-transformers ``model`` says, else
+        first, for a causal model last; word if words are named]
     subword : str
-        With words: of its tokens.
+        With words: how a word's tokens give its vector.
     special_tokens : str, optional
-        [CLS], [SEP]: seen by the model, counted in the mean as well, or none.  [default: seen;
-        counted where a sentence-transformers ``model`` is followed]
+        Special tokens [CLS], [SEP]: seen by the model, counted in the mean as well, or none.
+        [default: seen; counted for a sentence-transformers ``model``]
     word_column : str, optional
-        Column of the word that is meant.
+        Column of the word to encode in its text.
     span_columns : two str, optional
-        Columns of the word's first character, from 0, and of the one behind it.
+        Columns of the word's first character, from 0, and of the one after its last.
     text_column : str, optional
         Name or number of the texts' column.
     keep : sequence of str, optional
-        Columns to keep as labels.  [default: those of at most 1,000 values]
+        Columns to keep as labels.  [default: those with at most 1,000 values]
     where : mapping of str to str or sequence of str, optional
-        Only such rows; repeatable.
+        Use only rows with this value; may be repeated.
     limit : int, optional
-        Only so many rows.
+        Maximum number of rows.
     skip_bad : bool
         Drop and count rows that cannot be used.
     max_length : int, optional
-        Tokens that a text is cut to.
+        Maximum number of tokens of a text; longer ones are cut.
     device : str, optional
         cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     precision : str, optional
-        What the model computes in.  [default: float32]
+        Precision of the model.  [default: float32]
     random_init : int, optional
-        Untrained weights, as a baseline.
+        Use random weights of this seed, as a baseline.
     batch_tokens : int
-        Tokens in a batch.
+        Batch size, in tokens.
 
     Returns
     -------
     Representations
         Vectors of shape ``(L, n, d)``, those of a layer as ``reps[layer]``, shape ``(n, d)``, and
-        the kept columns; mapped from ``output`` where that is given, else in memory. Its
+        the kept columns; memory-mapped from ``output`` if that is given, else in memory. Its
         ``report`` says how fast the texts were encoded, and how.
 
     Raises
     ------
     WordbiasError
-        If the model cannot be loaded, a text cannot be used, or the output is there already and is
-        of something else.
+        If the model cannot be loaded, a text cannot be used, or the output exists already and holds
+        something else.
 
     References
     ----------
@@ -135,7 +135,7 @@ def encode(
     if span_columns is not None and (len(span_columns) != 2 or word_column is not None):
         raise UsageError("--span-columns takes two columns, and no --word-column beside it")
     if pooling not in (None, "word") and by_word:
-        raise UsageError(f"--pooling={pooling} is of whole texts; name no words")
+        raise UsageError(f"--pooling={pooling} is for whole texts; name no words")
     if pooling == "word" and not by_word:
         raise UsageError("--pooling=word needs --word-column or --span-columns")
     file = path_of(texts)
@@ -164,25 +164,25 @@ def encode(
         special_tokens,
         max_length,
     )
-    work = Work.of(encoder, given.texts, given.spans, settings)
-    if lost := work.lost():
+    job = EncodingJob.of(encoder, given.texts, given.spans, settings)
+    if lost := job.lost():
         given = given.without({i: f"its word {why}" for i, why in lost.items()}, skip_bad)
-        work = Work.of(encoder, given.texts, given.spans, settings)
-    for said in _cautions(given, work):
-        note(said)
-    about = provenance(work, Path(given.name).name, given.sha256())
+        job = EncodingJob.of(encoder, given.texts, given.spans, settings)
+    for line in _notes(given, job):
+        note(line)
+    about = provenance(job, Path(given.name).name, given.sha256())
     if output is None:
         start = time.perf_counter()
-        vectors = work.vectors(batch_tokens)
-        encoded, before, seconds = len(work.order), 0, time.perf_counter() - start
+        vectors = job.vectors(batch_tokens)
+        encoded, before, seconds = len(job.order), 0, time.perf_counter() - start
         found = Representations(
-            vectors, work.settings.layers or (), given.columns, about, Path(encoder.name).name
+            vectors, job.settings.layers or (), given.columns, about, Path(encoder.name).name
         )
     else:
         try:
-            done = encode_to(output, work, given.columns, about, batch_tokens=batch_tokens)
+            done = encode_to(output, job, given.columns, about, batch_tokens=batch_tokens)
         except KeyboardInterrupt:
-            raise Interrupted("the same command goes on where it stopped") from None
+            raise Interrupted("the same command resumes where it stopped") from None
         encoded, before, seconds = done.encoded, done.before, done.seconds
         found = load_representations(output)
     row = Row(
@@ -191,10 +191,10 @@ def encode(
         encoded / seconds if encoded else None,
         {
             "n": len(given),
-            "distinct": len(work.order),
-            **work.settings.to_dict(),
-            "dim": work.shape[-1],
-            "truncated": work.truncated,
+            "distinct": len(job.order),
+            **job.settings.to_dict(),
+            "dim": job.shape[-1],
+            "truncated": job.truncated,
             "dropped": given.dropped,
             "columns": {name: len(column.values) for name, column in given.columns.items()},
             "encoded": encoded,
@@ -223,47 +223,47 @@ def encode(
     return replace(found, report=report)
 
 
-def _cautions(texts: Texts, work: Work) -> list[str]:
-    """Say what was left out, dropped or cut, and where vectors are not what one may expect."""
-    said = []
+def _notes(texts: Texts, job: EncodingJob) -> list[str]:
+    """Note what was left out, dropped or cut, and where vectors differ from what one may expect."""
+    notes = []
     if texts.left_out:
-        said.append(
+        notes.append(
             f"{texts.name}: not kept, for they have more than {DISTINCT:,} values: "
             f"{', '.join(texts.left_out)}; --keep names what to keep"
         )
     if texts.dropped:
-        said.append(f"{how_many(texts.dropped, 'row')} dropped, the first: {texts.problem}")
-    said += [*work.encoder.notes, *_pooled_otherwise(work.encoder, work.settings)]
-    if work.truncated:
-        said.append(
-            f"cut to {work.settings.max_length} tokens: {work.truncated} of "
+        notes.append(f"{how_many(texts.dropped, 'row')} dropped, the first: {texts.problem}")
+    notes += [*job.encoder.notes, *_pooling_notes(job.encoder, job.settings)]
+    if job.truncated:
+        notes.append(
+            f"cut to {job.settings.max_length} tokens: {job.truncated} of "
             f"{how_many(len(texts), 'text')}"
         )
-    return said
+    return notes
 
 
-def _pooled_otherwise(encoder: Encoder, settings: Settings) -> list[str]:
-    """Say in what a vector is not what a sentence-transformers folder makes of a text."""
+def _pooling_notes(encoder: Encoder, settings: Settings) -> list[str]:
+    """Note where a vector is not the one that a sentence-transformers folder describes."""
     if settings.pooling == "word":
-        return beside_modules(encoder, settings.modules)
+        return notes_on_modules(encoder, settings.modules)
     if encoder.sentence is None or settings.modules:
         return []
     prompt = encoder.sentence.prompt
     without = f" and its prompt {prompt!r} is left out" if prompt else ""
     return [
         f"{encoder.name}: is a sentence-transformers model with "
-        f"{' → '.join(encoder.sentence.names)}; as asked, its vectors are pooled otherwise "
+        f"{' → '.join(encoder.sentence.names)}; its vectors are pooled in another way, as chosen "
         f"({settings.pooling}, special tokens {settings.special_tokens}){without}, so they are not "
         "those of its own encode"
     ]
 
 
-def beside_modules(encoder: Encoder, followed: Sequence[str]) -> list[str]:
-    """Say where the vectors of words do not go through a folder's modules, which do not fit."""
+def notes_on_modules(encoder: Encoder, followed: Sequence[str]) -> list[str]:
+    """Note where the vectors of words do not go through a folder's modules, which do not fit."""
     if encoder.sentence is None or not encoder.sentence.steps or followed:
         return []
     return [
-        f"{encoder.name}: words do not go through the modules behind its last layer "
+        f"{encoder.name}: words do not go through the modules after its last layer "
         f"({' → '.join(encoder.sentence.names)}), which take vectors of another length"
     ]
 
@@ -286,19 +286,19 @@ def _table(row: Row) -> Table:
     columns = ["texts", "layers", "dim", "pooling", "tokens ≤", "cut", "seconds", "texts/s"]
     followed = ""
     if about["modules"]:
-        prompt = f", behind the prompt {about['prompt']!r}" if about["prompt"] else ""
+        prompt = f", after the prompt {about['prompt']!r}" if about["prompt"] else ""
         followed = f"As its folder says: {' → '.join(about['modules'])}{prompt}. "
     kept = ", ".join(f"{name} ({count})" for name, count in about["columns"].items())
-    said = f"{about['distinct']:,} distinct texts; columns kept (values): {kept or 'none'}."
-    return Table(f"Representations by {row.subject}", columns, [cells], followed + said)
+    counts = f"{about['distinct']:,} distinct texts; columns kept (values): {kept or 'none'}."
+    return Table(f"Representations by {row.subject}", columns, [cells], followed + counts)
 
 
 def _closing(row: Row) -> str:
-    """Say what is in the file, and whether it was before."""
+    """Return the line on the file that was written, or was complete before."""
     about = row.details
     if about["file"] is None:
-        return "Nothing written; -o FILE keeps the vectors."
+        return "Nothing written; -o FILE writes the vectors."
     if row.value is None:
-        return f"{about['file']} holds just this already; nothing was encoded."
-    before = f", {about['before']:,} of the distinct texts before" if about["before"] else ""
+        return f"{about['file']} is complete already; nothing was encoded."
+    before = f", {about['before']:,} distinct texts by an earlier call" if about["before"] else ""
     return f"Written: {about['file']}{before}."

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from wordbias.calls import is_given, path_of, public
 from wordbias.errors import UsageError
-from wordbias.outcomes.confusion import Confusion, listed, load_shares, shares_for, shares_of
-from wordbias.outcomes.measure import (
+from wordbias.outcomes.confusion import Confusion, listed
+from wordbias.outcomes.fairness import (
     ACCURACY,
     ALL,
     CORRELATION,
@@ -22,8 +22,18 @@ from wordbias.outcomes.measure import (
     SUM,
     fairness_rows,
 )
-from wordbias.outcomes.metrics import LabelledFrame, Settings, load_costs
-from wordbias.outcomes.predictions import Columns, Examples, is_table, load_columns
+from wordbias.outcomes.inputs import (
+    Columns,
+    Examples,
+    LabelledFrame,
+    is_table,
+    load_columns,
+    load_costs,
+    load_shares,
+    shares_for,
+    shares_of,
+)
+from wordbias.outcomes.metrics import Settings
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
 from wordbias.statistics import SAMPLES
@@ -60,10 +70,10 @@ def fairness(
     skip_bad: bool = False,
     seed: int = 0,
 ) -> Report:
-    """Measure whether a classifier serves groups, such as women and men, alike.
+    """Measure whether a classifier treats groups, such as women and men, alike.
 
     ``predictions`` is a file of any classifier, .csv, .tsv, .jsonl (compressed or not) or .parquet,
-    one example a row: its gold class, what was predicted, and the group of the person. The
+    one example per row: the gold class, the predicted class and the group of the person. The
     measures are those of Orgad et al. (2022): gaps of TPR, FPR, precision and F1 in each class,
     their sum S and their correlation P with the share of women, and independence, separation and
     sufficiency.
@@ -74,39 +84,39 @@ def fairness(
         The examples; or the gold class of each, and then ``predicted`` and ``group`` are the
         prediction and the group of each.
     predicted : str, or array-like of shape (n,)
-        Of the prediction.
+        Column of the prediction.
     group : str, or array-like of shape (n,)
-        Of the person's group.
+        Column of the person's group.
     label : str
         Column of the gold class.
     groups : sequence of str, optional
         Groups to compare: the first minus the second.  [default: all, sorted]
     train : path, frame, or labels and groups, optional
-        Training data, for the shares; the same two columns.
+        Training data to take the shares from; gold class and group in the same columns.
     shares : path or mapping, optional
         Share of the first group in each class.
     share_column : str, optional
-        With ``shares``, if it has several.
+        Column of the ``shares`` table, if it has several.
     distance : str, optional
-        Of sufficiency.  [default: total-variation; positions as published]
+        Distance for sufficiency.  [default: total-variation; positions as published]
     costs : path, frame or array-like of shape (classes, classes), optional
-        Of taking one class for another: a square table.
+        Costs of predicting one class for another: a square table.
     as_published : bool
-        Precision TP/N, and |D(F) − D(M)| for a sum, as the released code.
+        Compute as the released code does: precision TP/N, and |D(F) − D(M)| in place of a sum.
     classes : bool
-        Show every class by itself, too.
+        Show each class as well.
     draws : int
-        Bootstrap samples; 0 for no intervals.
+        Number of bootstrap samples; 0 for no intervals.
     skip_bad : bool
         Drop and count rows that cannot be used.
     seed : int
-        Of everything random.
+        Seed of everything random.
 
     Returns
     -------
     Report
         Accuracy, the sum and the correlation of each gap with that of each class, and the three
-        divergences, with intervals; beside each sum what a classifier has that treats the groups
+        divergences, with intervals; beside each sum that of a classifier that treats the groups
         alike.
 
     Raises
@@ -159,7 +169,7 @@ def fairness(
             inputs["shares"] = {"path": path}
         if beside:
             names_beside = listed(beside)
-            notes.append(f"{source}: names that are no class of the predictions: {names_beside}")
+            notes.append(f"{source}: names that are not a class of the predictions: {names_beside}")
 
     square = None if costs is None else load_costs(costs, confusion.classes)
     settings = Settings(as_published, distance, square, draws=draws, seed=seed)
@@ -207,11 +217,11 @@ def _examples(
     if isinstance(predicted, str) or isinstance(group, str):
         instead = "; --groups names those to compare" if groups is not None else ""
         raise UsageError(
-            "of the gold classes given themselves --predicted and --group are the prediction and "
-            f"the group of each{instead}"
+            "with an array of gold classes, --predicted and --group are arrays too: the "
+            f"prediction and the group of each{instead}"
         )
     if is_given("label"):
-        raise UsageError("--label names a column, and the gold classes are given themselves")
+        raise UsageError("--label names a column, but the gold classes are an array")
     of = {"label": cast("ArrayLike", predictions), "predicted": predicted, "group": group}
     return list(of), of
 
@@ -267,7 +277,7 @@ def sums_table(found: Mapping[tuple[str, str], Row], groups: Sequence[str]) -> T
         f"{', '.join(dict.fromkeys(named))}, {sign} undefined: {reason}."
         for (sign, reason), named in undefined.items()
     ]
-    about = f"S: absolute sum. P: Pearson's r with the share of {groups[0]}. 0 is fair."
+    about = f"S: sum of absolute gaps. P: Pearson's r with the share of {groups[0]}. 0 is fair."
     columns = ["", "S", "95 %", "alike", "p", "P", "95 %"]
     return Table("Gaps and distances", columns, cells, " ".join([about, *reasons]))
 
@@ -303,7 +313,7 @@ def _ends(row: Row, digits: int) -> str:
 
 
 def _closing(confusion: Confusion, settings: Settings, source: str) -> list[str]:
-    """Say what the numbers mean."""
+    """Explain the numbers."""
     signed = len(confusion.groups) == 2
     gaps = " − ".join(confusion.groups) if signed else "the largest − the smallest of the groups"
     precision = "TP/N, as published" if settings.as_published else "TP/(TP+FP)"
@@ -316,17 +326,17 @@ def _closing(confusion: Confusion, settings: Settings, source: str) -> list[str]
         f"Gaps are {gaps}; precision is {precision}. Shares for P are of {source}. "
         "Independence and separation are KL divergences in nats; sufficiency is "
         f"{_DISTANCES[settings.distance_name]}; separation and sufficiency are {how}.",
-        "alike: S of a classifier that treats the groups alike, with the classes each group has; "
-        "p: how often that is as large. By chance a sum is above 0; the 95 % intervals allow for "
-        "that (basic bootstrap) and may lie below S.",
+        "alike: S of a classifier that treats the groups alike, with the classes that each group "
+        "has (chance level); p: how often its S is as large. By chance a sum is above 0; the 95 % "
+        "intervals allow for that (basic bootstrap) and may lie below S.",
     ]
     if source == EVALUATED and signed and not settings.as_published:
-        lines.append("P is meant with the shares of the training data: --train FILE, or --shares.")
+        lines.append("P should use the shares of the training data: --train FILE, or --shares.")
     return lines
 
 
 def _notes(confusion: Confusion, read: Columns) -> list[str]:
-    """Say what was left out or is empty."""
+    """Return notes on what was left out or is empty."""
     notes = []
     if read.dropped:
         notes.append(f"{how_many(read.dropped, 'row')} dropped, the first: {read.problem}")

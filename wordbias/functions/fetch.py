@@ -1,4 +1,4 @@
-"""Published data, downloaded once and known by name afterwards."""
+"""Download of published data, which commands then take by name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wordbias.calls import public
 from wordbias.errors import WordbiasError
 from wordbias.functions.inputs import Written
 from wordbias.rendering import Table
-from wordbias.resources import Fetched, Resource, folder, located, state
+from wordbias.resources import Fetched, Resource, available, folder, located
 from wordbias.resources.catalogue import UNKNOWN
 from wordbias.resources.fetching import expected_hash
 from wordbias.resources.storage import place
@@ -40,28 +40,28 @@ def fetch(
 ) -> Written | SeveralWritten | Report:
     """Download published vectors, test sets and word lists, or list what there is.
 
-    What is fetched is known by its name to every command that takes such a file. An interrupted
-    download goes on from where it was; nothing is in place before it is whole and verified. The
-    folder is $WORDBIAS_DATA, or the user's own for data.
+    Every command that takes such a file then takes its name. An interrupted download is resumed; a
+    file is only there when it is complete and verified. The folder is $WORDBIAS_DATA, or the user's
+    data folder.
 
     Parameters
     ----------
     *names : str
-        What is fetched, by its name in the catalogue; none lists the catalogue.
+        Names in the catalogue; without any, the catalogue is listed.
     about : bool
-        Show what is known of each name; fetch nothing.
+        Show what is known about each name; download nothing.
     where : bool
-        Print the path of each name; fetch nothing.
+        Print the path of each name; download nothing.
     mirror : str, optional
-        Stands in for https://HOST in every URL.  [default: $WORDBIAS_MIRROR]
+        Mirror to use instead of https://HOST in every URL.  [default: $WORDBIAS_MIRROR]
     source : path, optional
-        Take files that were downloaded by other means, and verify them.
+        Folder of files that you downloaded yourself; they are verified.
     again : bool
-        Fetch also what is there.
+        Download again what is already there.
     keep : bool
-        Keep archives, to take other files out of them later.
+        Keep archives, to extract other files from them later.
     timeout : float
-        Seconds without an answer before giving up.
+        Timeout in seconds without an answer.
 
     Returns
     -------
@@ -84,11 +84,11 @@ def fetch(
     """
     chosen = resources.choose(names)
     if (about or where) and not names:
-        raise WordbiasError(f"--{'about' if about else 'where'}: name what you ask for")
+        raise WordbiasError(f"--{'about' if about else 'where'}: give a name")
     if source is not None and not names:
-        raise WordbiasError(f"--from={source}: name what to take from there")
+        raise WordbiasError(f"--from={source}: give the names to take from there")
     if about and where:
-        raise WordbiasError("--about and --where answer two questions; ask one at a time")
+        raise WordbiasError("choose one of --about and --where")
     if source is not None and not os.path.isdir(source):
         raise WordbiasError(f"--from={source}: there is no such folder")
     if not timeout > 0:
@@ -103,16 +103,16 @@ def fetch(
         chosen = list(resources.catalogue().values())
         return Report(rows=_rows(chosen), tables=[_catalogue_table(chosen)], closing=[_LICENCES])
     mirror = os.environ.get("WORDBIAS_MIRROR", "") if mirror is None else mirror
-    ways = resources.Ways(mirror, os.fspath(source or ""), again, keep, timeout)
-    done = list(resources.fetch(chosen, ways))
+    options = resources.FetchOptions(mirror, os.fspath(source or ""), again, keep, timeout)
+    done = list(resources.fetch(chosen, options))
     rows = _rows(chosen)  # after fetching: they say what is there
     report = Report(rows=rows, tables=[_fetched_table(done)], closing=[_LICENCES])
     return _written([str(place(resource)) for resource in chosen], report)
 
 
 _LICENCES = (
-    "The licences are those that the sources state; whether yours is a use they allow is for you "
-    "to judge. --about NAME shows URL, hash and citation."
+    "The licences are those that the sources state; check yourself whether they allow your use. "
+    "--about NAME shows URL, hash and citation."
 )
 
 
@@ -122,12 +122,12 @@ def _written(paths: Sequence[str], report: Report) -> Written | SeveralWritten:
 
 
 def _rows(chosen: Sequence[Resource]) -> list[Row]:
-    """Return a row a resource: the size of its download and everything that is known of it."""
+    """Return a row for each resource: the size of its download and all that is known about it."""
     return [Row(one.name, "download-bytes", one.size, _known(one)) for one in chosen]
 
 
 def _known(resource: Resource) -> dict[str, Any]:
-    record = state(resource)
+    record = available(resource)
     return {
         **({} if resource.size else {"reason": "the size is not known before the download"}),
         "title": resource.title,
@@ -145,7 +145,7 @@ def _known(resource: Resource) -> dict[str, Any]:
 
 
 def _facts(resource: Resource) -> list[str]:
-    """Say what is known of a resource, one fact a line."""
+    """Say what is known about a resource, one fact per line."""
     known = _known(resource)
     facts = [f"{resource.name}: {resource.title}", f"size: {_size(resource.size)}"]
     for key in ("url", "member", "hash", "licence", "citation", "note", "path", "fetched",
@@ -157,27 +157,27 @@ def _facts(resource: Resource) -> list[str]:
 
 
 def _catalogue_table(chosen: Sequence[Resource]) -> Table:
-    """Show everything there is, and which of it is there."""
+    """Show the catalogue, and what of it has been fetched."""
     cells = [
         [one.name, one.title, _size(one.size), _hash(one), _short(one.licence), _there(one)]
         for one in chosen
     ]
     return Table(
-        f"What can be fetched into {folder()}",
-        ["name", "what", "size", "hash", "licence", "there"],
+        f"Available data, to be fetched into {folder()}",
+        ["name", "title", "size", "hash", "licence", "fetched"],
         cells,
-        "Sizes are of the download, which the members of one archive share; ? is unknown. A "
-        "download must have its hash where that is known. Where none is, the first download "
-        "pins it: its own hash is recorded, and every later one must have it (own).",
+        "Sizes are those of the download, which the members of one archive share; ? is unknown. A "
+        "download must have its hash if that is known. If not, the hash of the first download is "
+        "recorded, and every later one must have it (own).",
     )
 
 
 def _fetched_table(done: Sequence[Fetched]) -> Table:
-    """Say what this call fetched, and what was there before."""
+    """Show what this call fetched, and what was already there."""
     cells = [
         [
             found.resource.name,
-            "fetched" if found.new else "was there",
+            "fetched" if found.new else "already there",
             _size(sum(found.record.files.values())),
             found.record.sha256[0][:12] + "…",
             _short(found.resource.licence),
@@ -194,7 +194,7 @@ def _fetched_table(done: Sequence[Fetched]) -> Table:
 
 
 def _hash(resource: Resource) -> str:
-    """Say by what the next download is checked."""
+    """Return what the next download is checked against."""
     if resource.how:
         return ""
     if resource.hash:
@@ -203,11 +203,11 @@ def _hash(resource: Resource) -> str:
 
 
 def _there(resource: Resource) -> str:
-    return "by hand" if resource.how else "yes" if state(resource) else "–"
+    return "by hand" if resource.how else "yes" if available(resource) else "–"
 
 
 def _short(licence: str) -> str:
-    """Cut what stands behind a licence's name."""
+    """Return the name of a licence only."""
     return re.split(r" \(|;", licence)[0]
 
 

@@ -1,4 +1,4 @@
-"""A classification head on an encoder, trained: inference, or what sentence comes next."""
+"""Fine-tuning of an encoder for natural language inference or next-sentence prediction."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from wordbias.calls import public
-from wordbias.contextual.fine_tuning.pairs import TASKS, load_labelled
 from wordbias.contextual.fine_tuning.train import HEAD_ONLY, WHOLE
+from wordbias.contextual.labelled_pairs import TASKS, load_labelled
 from wordbias.errors import need
 from wordbias.functions.checks import check_choice, check_number, path_named
 from wordbias.functions.inputs import Written
@@ -44,52 +44,53 @@ def fine_tune(
     precision: str = PRECISIONS[0],
     seed: int = 0,
 ) -> Written:
-    """Train ``model``, an encoder of Hugging Face, to tell what follows: from it, or after it.
+    """Train a classification head on ``model``, a Hugging Face encoder: NLI or next sentence.
 
-    For nli pairs are SNLI's own jsonl, or tabbed text of label, premise and hypothesis. For nsp
-    they are tabbed text of is_next or not_next, first and second sentence, or made from running
-    text, one sentence a line and a blank line between documents. AdamW with warm-up and gradient
-    clipping; the state that is best on dev is kept. A head for the same task is trained on, BERT
-    gets its own for the next sentence, others a new classifier. The folder is for transformers
-    alone to load; training.json in it says how it came about. A log lies beside it. After an
-    interruption the same command goes on from the last look at dev; a finished model is not trained
-    again. On several GPUs start it with
-    accelerate or torchrun; each process then reads a batch of its own at every step.
+    For nli, pairs are SNLI's own jsonl, or tab-separated label, premise and hypothesis. For nsp,
+    they are tab-separated is_next or not_next, first and second sentence, or made from running
+    text, one sentence per line and a blank line between documents. Training uses AdamW with warm-up
+    and gradient clipping, and keeps the weights that are best on dev. A head for the same task is
+    trained further; otherwise BERT gets its own head for the next sentence, others a new
+    classifier. The folder can be loaded with transformers, without wordbias; training.json in it
+    says how it was trained, and a log is written beside the folder. The same command resumes an
+    interrupted training from the checkpoint of the last evaluation on dev; a finished model is not
+    trained again. On several GPUs start it with accelerate or torchrun; each process then reads its
+    own batch at every step.
 
     Parameters
     ----------
     model : path, name on the hub, or (model, tokenizer)
-        What is trained; it is left as it is.
+        Encoder to train; the original is not changed.
     task : str
-        Inference, next sentence.
+        Task: inference or next sentence.
     train : path, fetched name, or for nli a frame or rows of label, premise and hypothesis
-        Pairs to train on.
+        Training pairs.
     dev : path, fetched name, frame or rows
-        Pairs that choose the best.
+        Dev pairs, on which the best weights are chosen.
     output : path
         Folder for the model.
     head_only : bool
-        Leave the encoder as it is, which is quick.
+        Freeze the encoder, which is quick.
     limit : int, optional
-        Of the pairs to train on: the first ones.
+        Number of training pairs to use, the first ones.
     epochs : int, optional
-        [default: 3; 10 with ``head_only``]
+        Number of epochs.  [default: 3; 10 with ``head_only``]
     batch : int, optional
-        Pairs in a batch.  [default: 32]
+        Batch size, in pairs.  [default: 32]
     rate : float, optional
         Highest learning rate.  [default: 2e-5; 1e-3 with ``head_only``]
     warmup : float, optional
-        Share of steps it rises.  [default: .06]
+        Share of steps in which the learning rate rises.  [default: .06]
     decay : float, optional
         Weight decay of matrices.  [default: .01]
     every : int, optional
-        Steps between looks at dev and checkpoints.  [default: 1000]
+        Steps between evaluations on dev, each with a checkpoint.  [default: 1000]
     device : str, optional
         cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     precision : str
-        Of matrix products.
+        Precision of matrix products.
     seed : int
-        Of everything random.
+        Seed of everything random.
 
     Returns
     -------
@@ -100,7 +101,7 @@ def fine_tune(
     Raises
     ------
     WordbiasError
-        If the folder is there already and holds no such model, another call is writing it, or the
+        If the folder exists already and holds no such model, another call is writing it, or the
         pairs or the model cannot be used.
 
     Examples
@@ -116,15 +117,14 @@ def fine_tune(
     check_number("--rate", rate, 0, above=True)
     check_number("--warmup", warmup, 0, 1)
     need("torch", extra="contextual", purpose=_PURPOSE)
-    from wordbias.contextual.fine_tuning import distributed
-    from wordbias.contextual.fine_tuning import fine_tune as running
-    from wordbias.contextual.fine_tuning import fine_tune as storing
+    from wordbias.contextual.fine_tuning import fine_tune as tuning
+    from wordbias.contextual.fine_tuning.distributed import launched
 
-    count, rank = distributed.launched()
+    count, rank = launched()
     if rank:
         set_quiet(True)
     folder = os.fspath(output)
-    storing.check_folder(folder)
+    tuning.check_folder(folder)
     data = load_labelled(task, _pairs("--train", train, task), seed).head(limit)
     judged = load_labelled(task, _pairs("--dev", dev, task), seed)
     recipe = (HEAD_ONLY if head_only else WHOLE).with_changes(
@@ -137,8 +137,8 @@ def fine_tune(
         seed=seed,
         half=is_half(precision),
     )
-    before = storing.is_finished(folder)
-    tuned, headed = running.run(task, model, data, judged, recipe, folder, device)
+    before = tuning.is_finished(folder)
+    tuned, headed = tuning.fine_tune(task, model, data, judged, recipe, folder, device)
     low, high = wilson(tuned.accuracy, len(judged))
     row = Row(
         Path(folder).name,
@@ -169,7 +169,7 @@ def fine_tune(
             f"{len(judged):,}. Recipe: {settings}.{together}"
         ],
         closing=[
-            f"{folder} was finished before; nothing was trained."
+            f"{folder} was already finished; nothing was trained."
             if before
             else f"Written: {folder}."
         ],
@@ -184,7 +184,7 @@ def _pairs(option: str, given: PairsLike, task: str) -> PairsLike:
 
 
 def tells() -> bool:
-    """Say whether this is the first of the processes that train together, which alone prints."""
+    """Return whether this is the first of the processes that train together, which prints."""
     from wordbias.contextual.fine_tuning.distributed import launched
 
     return launched()[1] == 0
@@ -196,9 +196,9 @@ def _table(row: Row, chance: float) -> Table:
     best = f"{about['round']} of {about['rounds']}"
     cells = [[row.subject, number(row.value), interval, number(chance), best]]
     return Table(
-        "Accuracy on dev, of the best state",
-        ["model", "accuracy", "95 %", "the commonest label", "best at look"],
+        "Accuracy on dev, of the best weights",
+        ["model", "accuracy", "95 %", "commonest label", "best evaluation"],
         cells,
-        "Higher is better; worth something above the share of the commonest label, which is what "
-        "always saying that one reaches. Looks at dev: see --every.",
+        "Higher is better; compare it with the share of the commonest label, the accuracy of "
+        "always predicting that one. Evaluations on dev: see --every.",
     )

@@ -1,4 +1,4 @@
-"""Embeddings as functions take them: a file, a fetched name, an object or the sample."""
+"""Embeddings as arguments: a file, a fetched name, an object or the sample."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from wordbias.calls import current, note
 from wordbias.calls import path_of as path_of  # noqa: PLC0414
 from wordbias.data import sample_path
 from wordbias.devices import blas_threads
-from wordbias.embedding import Embedding, EmbeddingLike, as_embedding, is_words_and_vectors, later
+from wordbias.embedding import Embedding, EmbeddingLike, as_embedding, is_words_and_vectors, lazy
 from wordbias.errors import WordbiasError
 from wordbias.formats import (
     FileInfo,
@@ -45,13 +45,13 @@ from wordbias.resources import located
 from wordbias.results import Report
 
 EmbeddingsLike = EmbeddingLike | Sequence[EmbeddingLike] | Mapping[str, EmbeddingLike] | None
-"""One embedding or several, perhaps by the name that results call them; none is the sample."""
+"""One embedding or several, also as a mapping from their names in results; none is the sample."""
 Facts = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How a file is to be read."""
+    """Settings for reading a file."""
 
     cache: bool = True
     skip_bad: bool = False
@@ -105,23 +105,23 @@ class Subject:
     def made(
         self, transform: Transform, report: Report, done: Embedding | None = None
     ) -> Embedding:
-        """Return what a function made: loaded or computed when it is first looked at.
+        """Return the embedding that a function made: loaded or computed on first use.
 
         Parameters
         ----------
         done
-            What the transform made of the embedding in memory, if that is known: all there is
-            where nothing was streamed.
+            The transformed embedding in memory, if that is known: all of it if nothing was
+            streamed.
         """
         shape = self.info.words, width_after(transform, self.info.dim)
         name = f"{self.embedding.name}.{transform.name}" if done is None else done.name
         if self.output is not None and self.file is not None:
             make = partial(Embedding.load, self.output, cache=self.reading.cache)
-            return later(make, name, shape, report)
+            return lazy(make, name, shape, report)
         if done is not None:
             return done.with_report(report)
         make = partial(transformed, self.embedding, transform)
-        return later(make, name, shape, report)
+        return lazy(make, name, shape, report)
 
     def written(self) -> str:
         """Say what was written."""
@@ -130,12 +130,12 @@ class Subject:
         return f"Written: {self.output} ({self.kind})"
 
     def keep(self, words: Sequence[str]) -> None:
-        """Let go of what is not needed any more of a file that is read again when it is written.
+        """Drop the words that are no longer needed; a streamed file is read again for writing.
 
         Parameters
         ----------
         words
-            Those that are still needed, in the order that is most useful.
+            Words that are still needed, in the order that is most useful.
         """
         if self.file is not None:
             self.embedding = self.embedding.subset(words)
@@ -162,9 +162,9 @@ class Subject:
         Parameters
         ----------
         chain
-            What is applied.
+            The methods to apply.
         done
-            What it made of the embedding in memory, which may be a part of the file.
+            The debiased embedding in memory, which may be a part of the file.
         finish
             Called with the hash of the input when all that can fail has been done but for this;
             if it fails, the output is not written.
@@ -223,7 +223,7 @@ class Subject:
 
 
 class _Named(str):
-    """A path, or the name of what was fetched, with what results are to call it."""
+    """A path, or the name of fetched vectors, with the name for results."""
 
     def __new__(cls, path: str, name: str) -> _Named:
         made = super().__new__(cls, path)
@@ -244,7 +244,7 @@ def open_subject(
     whole: bool = False,
     as_it_is: bool = False,
 ) -> Subject:
-    """Open what a function works on.
+    """Open the embedding that a function works on.
 
     With an output in a row format a file is streamed: this first pass picks the first `head`
     words and the `wanted` ones, and neither reads nor fills the cache.
@@ -255,9 +255,9 @@ def open_subject(
         A path, the name of fetched vectors, or an object with words and vectors; None means the
         sample.
     kind
-        Format to write, by default what the suffix of `output` says.
+        Format to write, by default by the suffix of `output`.
     whole
-        Load every word, for a fit that looks at them all.
+        Load every word, for a fit that needs them all.
     as_it_is
         Nothing will be changed: safetensors are streamed as well, unless the cache has the file.
     """
@@ -295,7 +295,7 @@ def open_subject(
 
 
 def _held(embedding: Embedding, reading: Reading, output: str | None, kind: Kind | None) -> Subject:
-    """Take an embedding that is in memory; its words are all there."""
+    """Open an embedding that is in memory."""
     to = kind or output_format(output or "", None)
     if output is not None:
         check_output(output, to)
@@ -348,7 +348,7 @@ def _holds_embeddings(given: Mapping[str, Any]) -> TypeGuard[Mapping[str, Embedd
 
 
 def names_of(given: str | Sequence[str] | None) -> list[str]:
-    """Return names, each once, that are listed or written with commas between."""
+    """Return names, each once, that are listed or separated by commas."""
     listed = given.split(",") if isinstance(given, str) else given or ()
     return list(dict.fromkeys(name.strip() for name in listed if name.strip()))
 
@@ -376,13 +376,13 @@ def by_name(subjects: Sequence[Subject]) -> dict[str, Subject]:
 
 
 def unused(name: str, known: Collection[str]) -> str:
-    """Return a name, with a number behind it where it is known already."""
+    """Return a name, with a number after it if it is known already."""
     others = (f"{name} ({i})" for i in count(2))
     return name if name not in known else next(one for one in others if one not in known)
 
 
-def named_apart(subjects: Sequence[Subject]) -> list[Subject]:
-    """Return the subjects, their embeddings named as `by_name` names them."""
+def distinctly_named(subjects: Sequence[Subject]) -> list[Subject]:
+    """Return the subjects, with embeddings named as in `by_name`."""
     return [
         replace(subject, embedding=subject.embedding.renamed(name))
         for name, subject in by_name(subjects).items()

@@ -1,4 +1,4 @@
-"""Vectors with a label for each, as a probe takes them: files, arrays, representations, words."""
+"""Vectors with labels as arguments of `probe`: files, arrays, representations, embeddings."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ VectorsLike = EmbeddingLike | Representations | NDArray[Any]
 """Representations, an array of shape ``(n, d)`` or ``(L, n, d)``, an embedding, or their file."""
 ManyVectorsLike = VectorsLike | Sequence[VectorsLike] | Mapping[str, VectorsLike] | None
 CellsLike = str | os.PathLike[str] | Column | Iterable[object]
-"""A column's name, a file with a line an example, or a value for each example."""
+"""A column's name, a file with one line for each example, or a value for each example."""
 
 _NAMED = 5
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """Vectors and labels that fit together, and what else is known of them.
+    """Vectors and labels, with the other columns of the examples.
 
     Attributes
     ----------
     examples
-        What is probed.
+        Vectors and labels.
     columns
-        What is known of each example, by name.
+        Columns of the examples, by name.
     described
-        What they are, for people.
+        Description for people.
     info
-        The same for machines.
+        Description for machines.
     """
 
     examples: Examples
@@ -61,24 +61,24 @@ class Labelled:
 
     @property
     def notes(self) -> list[str]:
-        """Say which classes occur once."""
+        """Note on the classes that occur once, if there are any."""
         rare = [] if "random" in self.info else self.examples.rare()
         if not rare:
             return []
         said = ", ".join(f"{name:.40}" for name in rare[:_NAMED])
         return [
-            f"{self.examples.name}: of {len(self.examples.classes)} classes so many occur once: "
-            f"{len(rare)} ({said}{' …' * (len(rare) > _NAMED)}); no probe is both taught and "
+            f"{self.examples.name}: {len(rare)} of {len(self.examples.classes)} classes occur "
+            f"only once ({said}{' …' * (len(rare) > _NAMED)}); a probe cannot be both trained and "
             "tested on them"
         ]
 
     @property
     def one_layer(self) -> bool:
-        """Whether there is no layer to tell from others."""
+        """True if the vectors have no layers."""
         return len(self.examples.layers) == 1 and "layers" not in self.info
 
     def column(self, option: str, given: CellsLike) -> Column:
-        """Return the column, the lines of the file or the values that an option gives."""
+        """Return the values of an option: a column, the lines of a file, or given values."""
         name, count = self.examples.name, len(self.examples)
         found = _column(option, given, name, self.columns)
         if len(found.codes) != count:
@@ -90,11 +90,11 @@ class Labelled:
         return found
 
     def codes(self, option: str, given: CellsLike | None) -> NDArray[np.intp] | None:
-        """Return a code for each example of what an option gives."""
+        """Return the values of an option as a code for each example."""
         return None if given is None else self.column(option, given).codes.astype(np.intp)
 
     def places(self, option: str, given: CellsLike) -> NDArray[np.intp]:
-        """Return the examples for which ``COLUMN=VALUE`` or a mask holds: some of them, not all."""
+        """Return the places of examples by ``COLUMN=VALUE`` or a mask: some of them, not all."""
         spec = path_of(given)
         if spec is None:
             mask = np.asarray(list(given) if isinstance(given, Iterable) else given)
@@ -123,12 +123,12 @@ class Labelled:
         like = replace(e, vectors=random_vectors(e.vectors, seed), name=name)
         described = f"normal vectors of the same shape and scale, seed {seed}"
         info = {"random": True, "like": e.name, "seed": seed}
-        info |= {key: self.info[key] for key in ("layers",) if key in self.info}
+        info |= {"layers": self.info["layers"]} if "layers" in self.info else {}
         return Labelled(like, self.columns, described, info)
 
 
 def several_of(vectors: ManyVectorsLike) -> list[tuple[str | None, VectorsLike | None]]:
-    """Return what is probed, each once, with the name that it was given."""
+    """Return one or several inputs as a list, each once, with its name if it has one."""
     if isinstance(vectors, Mapping) and not _is_embedding(vectors):
         named = cast("Mapping[str, VectorsLike]", vectors)
         return [(str(name), one) for name, one in named.items()]
@@ -143,7 +143,7 @@ def several_of(vectors: ManyVectorsLike) -> list[tuple[str | None, VectorsLike |
 
 
 def _is_embedding(given: Mapping[str, object]) -> bool:
-    """Say whether a mapping is one embedding, of words to vectors, rather than several inputs."""
+    """Return whether a mapping is one embedding, of words to vectors, and not several inputs."""
     first = next(iter(given.values()), None)
     if not isinstance(first, (np.ndarray, list, tuple)) or is_words_and_vectors(first):
         return False
@@ -164,17 +164,17 @@ def open_labelled(
     Parameters
     ----------
     source
-        A file is recognised by its content; None means the sample.
+        Vectors or a file, which is recognised by its content; None is the sample.
     name
-        What results call it.
+        Name in results.
     labels
-        File, column or values; of an embedding its words' labels, or a file with them.
+        File, column or values; for an embedding the labels of words, or a file with them.
     names
-        Label first names by gender, which an embedding's words are by default.
+        Label first names by gender, the default for an embedding.
     layers
-        Which; all by default.
+        Layers to probe; all by default.
     array
-        Name of the array where a file holds several.
+        Name of the array, if a file holds several.
     """
     path = path_of(source)
     path = None if path is None else located(path)
@@ -191,7 +191,7 @@ def open_labelled(
         embedding = cast("EmbeddingLike | None", source)
         if embedding is not None and path is None:
             embedding = as_embedding(embedding)
-        return _words(embedding, name, reading, labels, names)
+        return _open_words(embedding, name, reading, labels, names)
     what = path or found.name
     if names:
         raise UsageError(f"--names is for embeddings; {what} holds no words")
@@ -200,16 +200,16 @@ def open_labelled(
     if labels is None:
         known = ", ".join(found.columns) or "none"
         raise WordbiasError(
-            f"{what}: which labels? give --labels FILE (one a line) or --labels COLUMN; its "
-            f"columns: {known}"
+            f"{what}: no labels given: name them with --labels FILE (one per line) or --labels "
+            f"COLUMN; its columns: {known}"
         )
     column = _column("--labels", labels, found.name, found.columns)
     _refuse_blank(what, labels, column)
     chosen = which_layers(layers, found.layers)
     places = [found.place(layer) for layer in chosen]
-    near = places == list(range(places[0], places[-1] + 1))  # then they are a view
-    taken = found.vectors[places[0] : places[-1] + 1] if near else found.vectors[places]
-    examples = Examples.of(taken, column, layers=chosen, name=name or found.name)
+    in_order = places == list(range(places[0], places[-1] + 1))  # then they are a view
+    vectors = found.vectors[places[0] : places[-1] + 1] if in_order else found.vectors[places]
+    examples = Examples.of(vectors, column, layers=chosen, name=name or found.name)
     info: dict[str, Any] = {}
     if path is not None:
         info = {"path": path, "sha256": sha256_of(path)}
@@ -222,7 +222,7 @@ def open_labelled(
     return Labelled(examples, found.columns, f"{where}{shape}{many}", info)
 
 
-def _words(
+def _open_words(
     source: EmbeddingLike | None,
     name: str | None,
     reading: Reading,
@@ -246,7 +246,7 @@ def _words(
         what = "the sample" if source is None else str(path_of(source) or source)
         raise WordbiasError(
             f"{what}: holds words, whose --labels is a file of words and labels with a tab between "
-            f"them; {file!r} is none (texts are made vectors with: wordbias encode)"
+            f"them; {file!r} is not (vectors of texts are made with: wordbias encode)"
         )
     subject = open_subject(source, reading, wanted=wanted or ())
     embedding = subject.embedding if name is None else subject.embedding.renamed(name)
@@ -278,14 +278,14 @@ def _words(
 def _column(
     option: str, given: CellsLike | Mapping[str, str], name: str, columns: Mapping[str, Column]
 ) -> Column:
-    """Return the column, the lines of the file or the values that an option gives.
+    """Return the values of an option: a column, the lines of a file, or given values.
 
     Parameters
     ----------
     name
-        What messages call the vectors.
+        Name of the vectors in messages.
     columns
-        Theirs.
+        Columns of the vectors.
     """
     spec = path_of(given)
     if spec is not None and spec in columns:
@@ -314,7 +314,7 @@ def _column(
 
 
 def _refuse_blank(what: str, labels: object, column: Column) -> None:
-    """Refuse to take what has no label for a class of its own."""
+    """Refuse examples without a label, which would be a class of their own."""
     blank = [not value.strip() for value in column.values]
     count = int(np.array(blank)[column.codes].sum()) if any(blank) else 0
     if count and path_of(labels) is not None:
@@ -329,7 +329,7 @@ def _refuse_blank(what: str, labels: object, column: Column) -> None:
 
 
 def with_names(inputs: Sequence[Labelled]) -> list[Labelled]:
-    """Name inputs as results do: by their paths where two have one name, else by numbers."""
+    """Name inputs: those of equal names by their paths, or by numbers if they have none."""
     names = [one.examples.name for one in inputs]
     found = []
     for i, one in enumerate(inputs, 1):

@@ -35,7 +35,7 @@ def lists(
     lists: str | os.PathLike[str] | Templates | None = None,
     groups: GroupsLike | None = None,
 ) -> Report:
-    """Show the word lists: what is in them, how many, from where.
+    """Show the word lists: their words, sizes and sources.
 
     With ``lists`` the verbs, objects, people and occupations are read from a folder in the layout
     of Dev et al. (2020): nouns/objects/*, nouns/people/*, verbs/*_verbs.
@@ -43,9 +43,9 @@ def lists(
     Parameters
     ----------
     lists : path, fetched name or Templates, optional
-        Folder of the published one-word-a-line lists.
+        Folder of the published lists, one word per line.
     groups : name, path or mapping, optional
-        Built-in name, or TOML file with groups of words.
+        Groups of words: built-in name, or TOML file.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def lists(
     Raises
     ------
     WordbiasError
-        If a file or folder cannot be read, or is not as described.
+        If a file or folder cannot be read, or does not have this layout.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def lists(
                 [[row.measure, str(row.value), str(row.details["first"])] for row in found],
             ),
             Table(
-                "Test sets these lists give",
+                "Test sets made from these lists",
                 ["set", "pairs", "made of"],
                 [
                     [row.details["set"], f"{row.value:,}", _SETS[row.details["set"]]]
@@ -88,7 +88,7 @@ def lists(
             ),
             Table(
                 "Attributes, for --groups NAME",
-                ["name", "what"],
+                ["name", "description"],
                 [list(item) for item in ATTRIBUTES.items()],
             ),
         ],
@@ -96,7 +96,7 @@ def lists(
 
 
 def templates_of(lists: str | os.PathLike[str] | Templates | None) -> Templates:
-    """Return the words of sentences: of a folder, of the name of a fetched one, or ours."""
+    """Return the words of sentences: from a folder, a fetched one by name, or the built-in ones."""
     if isinstance(lists, Templates):
         return lists
     if lists is not None and not isinstance(lists, (str, os.PathLike)):
@@ -119,7 +119,7 @@ def _attribute_rows(attribute: Attribute | WordGroups) -> list[Row]:
     for label, listed in sets.items():
         found.append(_row(attribute.name, label, ["/".join(words) for words in listed]))
     found.append(_row(attribute.name, "specific words", sorted(attribute.specific)))
-    # whom sentences are about, by kind of word
+    # subjects of sentences, by kind of word
     return found + [
         _row(attribute.name, f"{kind} for sentences: {group}", words)
         for kind, by_group in attribute.subjects.items()

@@ -21,14 +21,14 @@ def load(
     ----------
     source : path, fetched name, KeyedVectors, (words, vectors), mapping or frame, optional
         GloVe or word2vec text, word2vec binary, fastText, gensim .kv or safetensors, recognised by
-        its content, perhaps inside .gz, .bz2, .xz or .zip (``archive.zip::member``); or the name
-        of vectors that `fetch` downloaded. The sample that comes with wordbias where none is given.
+        its content, perhaps inside .gz, .bz2, .xz or .zip (``archive.zip::member``); or the name of
+        vectors that `fetch` downloaded. By default the sample that comes with wordbias.
     skip_bad : bool
         Drop and count rows that cannot be used.
     allow_pickle : bool
         Open gensim .kv files, which are pickles and can run any code.
     cache : bool
-        Keep parsed text to be memory-mapped the next time.
+        Cache parsed text; later calls memory-map it.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def load(
     Raises
     ------
     WordbiasError
-        With the line, word or shape, if the file cannot be used.
+        If the file cannot be used; the message names the line, word or shape.
 
     Examples
     --------

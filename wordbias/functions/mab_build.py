@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 
 from wordbias.calls import public
-from wordbias.formats.files import check_writable
-from wordbias.formats.tables import growing
+from wordbias.formats.files import check_writable, output_folder
 from wordbias.functions.inputs import Written
 from wordbias.functions.lists import templates_of
 from wordbias.nli.test_sets import SETS, build, marked_sets
@@ -27,7 +26,7 @@ def mab_build(
     lists: str | os.PathLike[str] | Templates | None = None,
     as_published: bool = False,
 ) -> Written:
-    """Write test sets whose every right inference is neutral, one CSV file a set, into a folder.
+    """Write test sets of marked attribute bias, in which neutral is always right, as CSV files.
 
     The sets, built from the word lists in a fixed order:
       explicit       A person VERB a/an OBJECT . → A man, woman, …, He, She        15,744 pairs
@@ -37,24 +36,25 @@ def mab_build(
       parity         The doctor … → The man, The woman (Dawkins et al. 2024)       10,824
 
     With ``groups`` the hypotheses are about its two groups, "A Christian man bought a hat ." or
-    "Tamika bought a hat .", in files named after it; of the marked sets those it has words for.
+    "Tamika bought a hat .". The files are named after it; only sets that it has words for are
+    written.
 
     The columns are id, pair type, premise_filler_word, hypothesis_filler_word, template_type,
-    premise and hypothesis. Predictions of any system for these pairs: wordbias mab-eval
+    premise and hypothesis. To evaluate predictions of any system for these pairs: wordbias mab-eval
     --predictions.
 
     Parameters
     ----------
     set : str
-        Which; all are the three of Dawkins (2021): explicit, occupations and names.
+        Test set; all means the three of Dawkins (2021): explicit, occupations and names.
     output : path
-        Folder for the files, one a set.
+        Folder for the files, one per set.
     groups : name, path or mapping, optional
-        gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+        Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
     lists : path, fetched name or Templates, optional
-        Word lists as Dev et al. (2020) publish theirs.
+        Word lists in the layout of Dev et al. (2020).
     as_published : bool
-        Articles by the first letter alone, as in the published sets: a SUV.
+        Choose "a" or "an" by the first letter only, as the published sets do: a SUV.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def mab_build(
         build(name, templates, attribute=attribute, as_published=as_published)
         for name in (marked_sets(attribute) if set == ALL else [set])
     ]
-    with growing(output) as folder:
+    with output_folder(output) as folder:
         names = [[*test.groups, test.name] if attribute else [test.name] for test in tests]
         files = [folder / f"{'-'.join(parts)}.csv" for parts in names]
         for file in files:

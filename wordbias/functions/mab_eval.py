@@ -63,71 +63,71 @@ def mab_eval(
 ) -> Report:
     """Measure marked attribute bias (Dawkins 2021): a person entails he, but not she.
 
-    The premise is "A person bought a hat .", the hypothesis "He bought a hat ." or "A woman
-    bought a hat .", and neutral is always right. What is judged is an NLI model that was trained
-    on ``embedding`` (wordbias nli-train), the predictions of another system for the pairs that
-    wordbias mab-build writes, or a Hugging Face model. Without any of them it is the model that
-    comes with wordbias, on the sample. With ``groups`` the hypotheses are about two other
-    groups of people, in whatever words it has for them: ``set`` names where it has only names.
+    The premise is "A person bought a hat .", the hypothesis "He bought a hat ." or "A woman bought
+    a hat .", and neutral is always right. This evaluates an NLI model that was trained on
+    ``embedding`` (wordbias nli-train), the predictions of another system for the pairs that
+    wordbias mab-build writes, or a Hugging Face model; by default the model that comes with
+    wordbias, on the sample. With ``groups`` the hypotheses are about two other groups of people; if
+    it has only names of people, the test set is ``set`` names.
 
     Parameters
     ----------
     embedding : path, fetched name, Embedding, KeyedVectors or (words, vectors), optional
-        What the model reads; the sample that comes with wordbias where none is given.
+        The embedding that the model reads; by default the sample that comes with wordbias.
     model : path or wordbias.nli.files.Model, optional
-        What nli-train wrote.  [default: trained on the sample]
+        Model that nli-train wrote.  [default: one trained on the sample]
     predictions : path, pandas frame or array, optional
-        Judge the predictions of any other system.
+        Evaluate the predictions of any other system.
     hf : str, (model, tokenizer) or pipeline, optional
-        Judge a Hugging Face model: a folder or a hub name.
+        Evaluate a Hugging Face model: a folder or a hub name.
     labels : sequence of str, optional
         With ``hf``: order of its outputs, neutral,entailment,contradiction.
     device : str, optional
         With ``hf``: cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     set : str, optional
-        Whom the hypotheses are about.  [default: explicit]
+        Test set.  [default: explicit]
     groups : name, path or mapping, optional
-        gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+        Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
     lists : path or wordbias.wordlists.Templates, optional
-        Word lists as Dev et al. (2020) publish theirs.
+        Word lists in the layout of Dev et al. (2020).
     as_published : bool
-        Articles by the first letter alone, as in the published sets: a SUV.
+        Choose "a" or "an" by the first letter only, as the published sets do: a SUV.
     words : bool
-        Show every word by itself, too.
+        Show each word as well.
     draws : int
-        Partitions of the permutation test over words.
+        Number of partitions of the permutation test over words.
     strict : bool
-        p as published: share of d* > d, which can be 0.
+        Compute p as published: share of d* > d, which can be 0.
     skip_bad : bool
         Drop and count rows that cannot be used.
     allow_pickle : bool
         Open gensim .kv files, which are pickles and can run any code.
     cache : bool
-        Keep parsed text to be memory-mapped the next time.
+        Cache parsed text; later calls memory-map it.
     seed : int
-        Of everything random.
+        Seed of everything random.
 
     Returns
     -------
     Report
         For each kind of word (``setting``: nouns, pronouns, …) the mean (N, E, C) of each
-        ``group``, the distance d between them with its p, and the error E, with intervals that
-        draw the premises again; with ``words`` the same of each ``word``.
+        ``group``, the distance d between them with its p, and the error E, with bootstrap intervals
+        over premises; with ``words`` the same of each ``word``.
 
     Raises
     ------
     UsageError
-        If two systems are to be judged, or an argument would do nothing.
+        If two systems are given, or an argument would do nothing.
     WordbiasError
         If a file or object cannot be used, predictions are missing, or the embedding lacks words
         that the sets ask about.
 
     Notes
     -----
-    Predictions in a frame have the columns of a file: premise, hypothesis, and one each that
-    begins with neutral, entail and contradict. An array of shape ``(n, 3)`` has (N, E, C) of the
-    pairs in the order in which ``wordbias mab-build`` writes them, one set after the other. A
-    Hugging Face model that is loaded computes where it is, unless a device is named.
+    Predictions in a frame have the columns of a file: premise, hypothesis, and one each that begins
+    with neutral, entail and contradict. An array of shape ``(n, 3)`` has (N, E, C) of the pairs in
+    the order in which ``wordbias mab-build`` writes them, one set after the other. A loaded Hugging
+    Face model computes on its own device, unless one is named.
 
     References
     ----------
@@ -290,9 +290,9 @@ def _marked_table(rows: Sequence[Row]) -> Table:
         "Mean probabilities of neutral, entailment and contradiction, by group",
         ["", *probability_columns(groups), "d", "E", "p"],
         cells,
-        f"{first}: {groups[0]}, {second}: {groups[1]}. The right ones are 1, 0, 0. "
+        f"{first}: {groups[0]}, {second}: {groups[1]}. The right answer is 1, 0, 0. "
         f"d = ‖{first} − {second}‖; E = mean distance of {first} and {second} from the right "
-        f"ones{_about_p(rows)}.",
+        f"answer{_about_p(rows)}.",
     )
 
 
@@ -329,7 +329,7 @@ def _bias_table(rows: Sequence[Row]) -> Table:
         "Marked attribute bias: 0 is none, lower is better",
         ["", "value", "95 %", "pairs"],
         cells,
-        "The intervals draw the premises again; the words are fixed.",
+        "The intervals are a bootstrap over premises; the words are fixed.",
     )
 
 

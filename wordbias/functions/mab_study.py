@@ -8,8 +8,7 @@ from pathlib import Path
 
 from wordbias.calls import note, public
 from wordbias.errors import need
-from wordbias.formats.files import check_writable, replacing
-from wordbias.formats.tables import check_growing
+from wordbias.formats.files import check_output_folder, check_writable, replacing
 from wordbias.functions.checks import seeds_of
 from wordbias.functions.inputs import (
     EmbeddingsLike,
@@ -73,62 +72,62 @@ def mab_study(
     allow_pickle: bool = False,
     cache: bool = True,
 ) -> Report:
-    """Repeat the study of Dawkins (2021) on ``embeddings``, the first being the original.
+    """Repeat the study of Dawkins (2021) on ``embeddings``, of which the first is the original.
 
     For each embedding and seed an NLI model is trained and its marked attribute bias measured
     (Tables 1, 2, 4); each embedding's classic measures are taken (Table 6), with ``sets`` its
     quality too (Table 3); and E of the gendered nouns is correlated with every measure (Table 5).
-    With ``groups`` measures and test sets are about its two groups. What was done stays in the
-    folder: the same call goes on after an interruption, and a call with more embeddings does only
+    With ``groups`` measures and test sets are about its two groups. Results are stored in the
+    folder: the same call resumes an interrupted one, and a call with more embeddings computes only
     what is new.
 
     Parameters
     ----------
     embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several
-        What is compared, of one dimension.
+        The embeddings to compare, all of one dimension.
     train : path, list of (label, premise, hypothesis) or pandas frame
-        Pairs to train on: jsonl or tabbed.
+        Training pairs: jsonl or tab-separated.
     dev : path, list of (label, premise, hypothesis) or pandas frame
-        Pairs that choose the best epoch.
+        Dev pairs, on which the best epoch is chosen.
     test : path, list of (label, premise, hypothesis) or pandas frame, optional
-        Pairs to test the best epoch on.
+        Test pairs, for the best epoch.
     output : path
         Folder of models, rows and study.json.
     seeds : int or sequence of int
-        One model each.
+        Random seeds; one model is trained for each.
     recipe : str
-        Settings to start from; other options change one.
+        Recipe of settings; other options overrule it.
     epochs : int, optional
-        At most.  [default: the recipe's]
+        Maximum number of epochs.  [default: the recipe's]
     permute_weights : bool
         Add MISP of the first embedding with the 23 wrong weightings of appendix C.
     only : sequence of str, optional
-        Measures: some of {measures}.  [default: all but {others}]
+        Families of measures, some of {measures}.  [default: all but {others}]
     center : bool
-        Centre the differences, as the paper's one-sided PCA does; their mean drops out.
+        Centre the differences, as the paper's one-sided PCA does; this removes their mean.
     as_published : bool
-        The settings of the paper: of the measures, as in wordbias measure, and of MISP in
+        Use the settings of the paper, for the measures as in wordbias measure, and for MISP in
         ``permute_weights``.
     groups : name, path or mapping, optional
-        gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+        Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
     sembias : path or fetched name, optional
-        The SemBias test set, which is not ours to ship.
+        The SemBias test set, which wordbias may not distribute.
     sets : path, fetched name, or several
-        Folder or file of sets to test the vectors' quality.
+        Folder or file of test sets for the vectors' quality.
     device : str, optional
         cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     precision : str
-        Of matrix products.
+        Precision of matrix products.
     jobs : int, optional
-        Models at a time on a CPU.  [default: --threads; on a cluster all workers]
+        Number of models trained at once on a CPU.  [default: --threads; on a cluster all workers]
     backend : str
-        Here (loky), or the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
+        Where to run: here (loky), or on the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
     skip_bad : bool
         Drop and count rows that cannot be used.
     allow_pickle : bool
         Open gensim .kv files, which are pickles and can run any code.
     cache : bool
-        Keep parsed text to be memory-mapped the next time.
+        Cache parsed text; later calls memory-map it.
 
     Returns
     -------
@@ -141,7 +140,7 @@ def mab_study(
     ------
     WordbiasError
         If torch is missing, a file or a setting cannot be used, no marked set can be scored with
-        any embedding, or the folder holds models or measures that were made otherwise.
+        any embedding, or the folder holds models or measures made with other settings.
 
     References
     ----------
@@ -159,7 +158,7 @@ def mab_study(
     ... )  # doctest: +SKIP
     """
     folder = Path(output)
-    check_growing(folder)
+    check_output_folder(folder)
     if folder.is_dir():
         check_writable(folder / _STORED)
     half = is_half(precision)
@@ -237,8 +236,8 @@ def _errors_table(rows: Sequence[Row]) -> Table:
         f"Accuracy, and marked attribute bias of the {first[1]} (± spread over seeds)",
         ["", *shown],
         cells,
-        "Accuracy on dev and test: higher is better. E: how far mean probabilities are from "
-        "neutral, which is always right; d: how far those of both groups are apart. Both are 0 "
+        "Accuracy on dev and test: higher is better. E: distance of the mean probabilities from "
+        "neutral, which is always right; d: distance between those of both groups. Both are 0 "
         "without bias, and lower is better.",
     )
 

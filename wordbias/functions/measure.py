@@ -15,7 +15,7 @@ from wordbias.measures.measure import panel_rows
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.registry import BY_KEY, STANDARD, TAKEN, names_families
 from wordbias.measures.sembias import SemBias
-from wordbias.methods.effect import fit_cautions
+from wordbias.methods.diagnosis import subspace_cautions
 from wordbias.resources import located
 from wordbias.results import Report, Row
 from wordbias.wordlists import Attribute, GroupsLike, resolve, wordlist
@@ -52,56 +52,57 @@ def measure(
 
     MIDB, direct bias, clustering, recoverability, SemBias and GIPE, averaged over the frequent
     neutral words that all embeddings have. A debiased embedding is compared with its ``original``,
-    from which the labels of clustering and recoverability and the proximities of GIPE are taken.
-    GIPE takes longest, for it looks for neighbours in the whole vocabulary: about a minute for
-    400,000 words. Leave it out with ``only``.
+    which gives the labels of clustering and recoverability and the proximities of GIPE. GIPE takes
+    longest, as it searches neighbours in the whole vocabulary: about a minute for 400,000 words.
+    Use ``only`` to leave it out.
 
     Parameters
     ----------
     embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several
-        What is measured; the sample that comes with wordbias where none is given.
+        The embeddings to measure; by default the sample that comes with wordbias.
     only : sequence of str, optional
-        Some of {measures}.  [default: all but {others}]
+        Families of measures, some of {measures}.  [default: all but {others}]
     original : path, fetched name or object, optional
-        The embedding before debiasing.  [default: the same]
+        The embedding before debiasing.  [default: the embedding itself]
     direction : str
-        What clustering, recoverability, SemBias and GIPE run along: she-he (or axis: the
-        attribute's first pair), pca, names, means or FILE.
+        Direction of clustering, recoverability, SemBias and GIPE: she-he (or axis: the attribute's
+        first pair), pca, names, means or FILE.
     sembias : path or fetched name, optional
-        The SemBias test set, which is not ours to ship.
+        The SemBias test set, which wordbias may not distribute.
     words : sequence of str, optional
-        Answer for single words: nurse,doctor.
+        Single words to measure: nurse,doctor.
     extremes : int, optional
-        The N words that lean most to each side.
+        Number of words to show that lean most to each side.
     dims : int
-        Of MIDB.
+        Number of components of MIDB.
     center : bool
-        Centre the differences, as the paper's one-sided PCA does; their mean drops out.
+        Centre the differences, as the paper's one-sided PCA does; this removes their mean.
     as_published : bool
-        The settings of the paper: ``center``, ``isolated_zero``, and the most biased words by
+        Use the settings of the paper: ``center``, ``isolated_zero``, and the most biased words by
         projection, not cosine.
     isolated_zero : bool
-        GIPE as in the published code: words that are nobody's neighbour have weight 0, not 1.
+        Compute GIPE as the published code does: words that are no other word's neighbour get weight
+        0, not 1.
     chance : bool
-        Put beside each value what axes give that do not mean the attribute.
+        Give the chance level of each value: along axes unrelated to the attribute.
     groups : name, path or mapping, optional
-        gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+        Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
     vocab : path or sequence of str, optional
-        Words to average over, one a line.
+        Words to average over, one per line.
     strict_vocab : bool
-        Gonen and Goldberg's stricter word filter.
+        Use the stricter word filter of Gonen and Goldberg.
     skip_bad : bool
         Drop and count rows that cannot be used.
     allow_pickle : bool
         Open gensim .kv files, which are pickles and can run any code.
     cache : bool
-        Keep parsed text to be memory-mapped the next time.
+        Cache parsed text; later calls memory-map it.
     jobs : int, optional
-        Processes at a time.  [default: 1; on a cluster all workers]
+        Number of processes.  [default: 1; on a cluster all workers]
     backend : str
-        Here (loky), or the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
+        Where to run: here (loky), or on the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
     seed : int
-        Of everything random.
+        Seed of everything random.
 
     Returns
     -------
@@ -168,7 +169,7 @@ def measure(
 def _refuse_unused(
     families: Sequence[str], single: bool, direction: str, extremes: int | None
 ) -> None:
-    """Refuse arguments that would do nothing with the measures that are asked for."""
+    """Refuse arguments that would do nothing with the chosen measures."""
     options = dict.fromkeys(name for key in TAKEN for name in BY_KEY[key].options)
     uses = {name: [key for key in TAKEN if name in BY_KEY[key].options] for name in options}
     along = direction == "names" and not set(families).isdisjoint(uses["direction"])
@@ -183,28 +184,28 @@ def _refuse_unused(
         users = f"{', '.join(first)} and {last}" if first else last
         asked = ", ".join(sorted(families)) or "single words"
         option = f"--{name.replace('_', '-')}"
-        raise UsageError(f"{option} is for {users}, and only {asked} is asked for")
+        raise UsageError(f"{option} is for {users}, but only {asked} is measured")
 
 
 def _word_rows(panel: Panel, words: Sequence[str] | None, extremes: int | None) -> list[Row]:
-    """Measure the single words that are named, and those that lean most."""
+    """Measure single words: those that are named, and those that lean most."""
     chosen: list[str] = []
     if words is not None:
         found = resolve(list(words), panel.embedding, f"{panel.embedding.name}: --words")
-        chosen += found.at_least(1, "give words it has").found
+        chosen += found.at_least(1, "give words that it has").found
         if found.missing:
-            note(f"{panel.embedding.name} has not: {', '.join(found.missing)}")
+            note(f"{panel.embedding.name} does not have: {', '.join(found.missing)}")
     if extremes is not None:
         chosen += leaning_words(panel, extremes)
     return word_rows(panel, list(dict.fromkeys(chosen)))
 
 
 def _notes(panels: Sequence[Panel]) -> list[str]:
-    """Say of each subspace that MIDB is measured along what a reader must know."""
+    """Return the cautions about each subspace along which MIDB is measured."""
     said = [
         (panel.embedding.name, caution)
         for panel in panels
-        for caution in fit_cautions(
+        for caution in subspace_cautions(
             panel.embedding,
             panel.attribute,
             dims=panel.dims,
@@ -221,8 +222,8 @@ def _about_chance(rows: Sequence[Row]) -> list[str]:
     if all("chance" in row.details for row in known):
         return []
     return [
-        "MIDB has no chance level here: so few words can hardly be dealt into other groups of the "
-        "same sizes; give at least 4 words of each"
+        "MIDB has no chance level here: there are too few words to form other groups of the same "
+        "sizes; give at least 4 words of each"
     ]
 
 

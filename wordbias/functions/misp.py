@@ -1,4 +1,4 @@
-"""MISP, whole: measure along the subspace, remove it softly, write the result."""
+"""MISP: measure bias along the subspace, remove it softly, write the result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wordbias.errors import UsageError
 from wordbias.formats.files import refuse_same
 from wordbias.functions.inputs import Reading, Subject, open_subject, path_of
 from wordbias.functions.tables import components_table, effect_table, moved_line
-from wordbias.methods.effect import Settings, Study, chance_levels, study
+from wordbias.methods.effect import Study, chance_levels, study
 from wordbias.methods.words import listed_words
 from wordbias.results import Report
 from wordbias.vocabulary import SIZE, choose_vocabulary
@@ -45,43 +45,43 @@ def misp(
     Parameters
     ----------
     embedding : path, fetched name, Embedding, KeyedVectors or (words, vectors), optional
-        What is debiased; the sample that comes with wordbias where none is given.
+        The embedding to debias; by default the sample that comes with wordbias.
     output : path, optional
-        Write the debiased vectors, in the format of its suffix, else of ``embedding``.
+        File for the debiased vectors, in the format of its suffix, else that of ``embedding``.
     dims : int
-        Components of the subspace.
+        Number of components of the subspace.
     center : bool
-        Centre the differences, as the paper's one-sided PCA does; their mean drops out.
+        Centre the differences, as the paper's one-sided PCA does; this removes their mean.
     as_published : bool
-        The settings of the paper: ``center``.
+        Use the settings of the paper: ``center``.
     hard : bool
-        Project the components out whole (MHD).
+        Remove the components completely (MHD).
     weights : str
         How much of each component to remove: its share of the variance, numbers 0.5,0.3,… or the
         shares in another order, perm:2134.
     chance : bool
-        Put beside each value what axes give that do not mean the attribute.
+        Give the chance level of each value: along axes unrelated to the attribute.
     groups : name, path or mapping, optional
-        gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+        Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
     vocab : path or sequence of str, optional
-        Words to average over, one a line.
+        Words to average over, one per line.
     strict_vocab : bool
-        Gonen and Goldberg's stricter word filter.
+        Use the stricter word filter of Gonen and Goldberg.
     skip_bad : bool
         Drop and count rows that cannot be used.
     allow_pickle : bool
         Open gensim .kv files, which are pickles and can run any code.
     cache : bool
-        Keep parsed text to be memory-mapped the next time.
+        Cache parsed text; later calls memory-map it.
     seed : int
-        Of everything random.
+        Seed of everything random.
 
     Returns
     -------
     Embedding
         The debiased vectors of all words, shape ``(n, d)``; its ``report`` says what was measured
-        before and after. Of a file that was streamed to ``output`` they are loaded from there when
-        they are first looked at.
+        before and after. If a file was streamed to ``output``, they are loaded from there on first
+        use.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def misp(
     True
     """
     if hard and weights != "variance":
-        raise UsageError("--hard removes the components whole; it takes no --weights")
+        raise UsageError("--hard removes the components completely; it takes no --weights")
     output = path_of(output)
     refuse_same({"-o": output}, {"--groups": path_of(groups), "--vocab": path_of(vocab)})
     attribute = Attribute.load(groups)
@@ -110,13 +110,25 @@ def misp(
     )
     before = subject.embedding
     vocabulary = choose_vocabulary([before], attribute, given, strict=strict_vocab)
-    settings = Settings(dims, center or as_published, hard, weights, chance, seed)
-    levels = chance_levels(before, vocabulary, attribute, settings)
+    center = center or as_published
+    levels = None
+    if chance:
+        levels = chance_levels(before, vocabulary, attribute, dims=dims, center=center, seed=seed)
     subject.keep([*vocabulary, *sorted(listed_words(attribute))])
-    found = study(subject.embedding, vocabulary, attribute, settings, levels)
+    found = study(
+        subject.embedding,
+        vocabulary,
+        attribute,
+        dims=dims,
+        center=center,
+        hard=hard,
+        weights=weights,
+        seed=seed,
+        chance=levels,
+    )
     subject.write(found.projection)
     report = Report(
-        inputs={found.subject: subject.info.to_dict()},
+        inputs={before.name: subject.info.to_dict()},
         rows=found.rows,
         tables=[
             components_table(found, attribute),
@@ -125,7 +137,7 @@ def misp(
         heading=_heading(subject, attribute, found, given),
         closing=[moved_line(found.measured), subject.written()],
         seed=seed,
-        notes=found.warnings,
+        notes=found.diagnosis.cautions(),
     )
     return subject.made(found.projection, report)
 
@@ -136,7 +148,7 @@ def _heading(
     method = "MHD (hard projection)" if found.projection.hard else "MISP"
     counts = " + ".join(
         f"{len(group.found)} of {len(group.asked)} {name}"
-        for name, group in zip(attribute.groups, found.groups, strict=True)
+        for name, group in zip(attribute.groups, found.diagnosis.groups, strict=True)
     )
     over = f"{len(found.vocabulary):,} neutral words"
     if given is not None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.calls import public
+from wordbias.contextual.labelled_pairs import LabelledPairs, load_inferences
 from wordbias.contextual.nli_fairness import (
     DROP,
     PARITIES,
@@ -20,11 +21,10 @@ from wordbias.contextual.nli_fairness import (
     occupation_records,
     snli_row,
 )
-from wordbias.contextual.sentence_pairs import TextPairs, load_text_pairs
 from wordbias.embedding import EmbeddingLike
 from wordbias.errors import UsageError
 from wordbias.formats.files import check_writable, refuse_same, replacing
-from wordbias.functions.encoders import AdapterLike, open_adapter
+from wordbias.functions.adapters import AdapterLike, open_adapter
 from wordbias.functions.inputs import Reading, names_of, path_of
 from wordbias.functions.lists import templates_of
 from wordbias.functions.nli_models import File, open_nli_model, open_pairs
@@ -32,7 +32,7 @@ from wordbias.nli.files import Model
 from wordbias.nli.hugging_face import Classifier
 from wordbias.nli.pairs import PairsLike, load_pairs, pairs_name
 from wordbias.nli.scoring import accuracy, notes_on_missing_words, notes_on_vectors, score_set
-from wordbias.nli.test_sets import TestSet, build
+from wordbias.nli.test_sets import Pair, TestSet, build
 from wordbias.pretrained import ModelLike
 from wordbias.rendering import Table, as_csv
 from wordbias.results import Report, Row, number
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 
 _SNLI = "snli-accuracy"
 _Run = tuple[str, NDArray[np.float32], tuple[float, int] | None]
-"""A setting, the probabilities of the set's pairs, and the accuracy on how many of SNLI's."""
+"""A setting, the probabilities of the test set, and accuracy and number of the SNLI pairs."""
 
 
-class _Judged(NamedTuple):
-    """What is judged, and its runs: as it is, and under each setting of an adapter."""
+class _Evaluated(NamedTuple):
+    """A model and its runs: unmodified, and with each setting of an adapter."""
 
     subject: str
     described: str
@@ -84,63 +84,63 @@ def nli_fairness(
 
     The premise is "The doctor bought a hat.", the hypothesis "The man bought a hat." or "The woman
     …", for 164 occupations and 33 templates: 10,824 pairs, all of them neutral. Accuracy is the
-    share predicted so, parity the share of occupations whose prediction does not depend on gender,
-    and fairness η their product. With ``groups`` two other groups of people stand in the
-    hypotheses: "The Christian person …".
+    share predicted neutral, parity the share of occupations whose prediction does not depend on
+    gender, and fairness η their product. With ``groups`` the hypotheses are about two other groups
+    of people: "The Christian person …".
 
     ``model`` is a Hugging Face model with three labels (a folder, or a name on the hub), or a file
-    that wordbias nli-train wrote, with its ``embedding``. Without ``model`` it is the one that
-    comes with wordbias, on the sample.
+    that wordbias nli-train wrote, with its ``embedding``. By default it is the model that comes
+    with wordbias, on the sample.
 
     Parameters
     ----------
     model : path, hub name, (model, tokenizer), pipeline or wordbias.nli.files.Model, optional
-        What is measured; the model that comes with wordbias where none is given.
+        The model to measure; by default the one that comes with wordbias.
     snli : path, list of (label, premise, hypothesis) or pandas frame, optional
-        Labelled pairs: accuracy beside.
+        Labelled pairs, to measure accuracy as well.
     embedding : path, fetched name, Embedding, KeyedVectors or (words, vectors), optional
-        Of a ``model`` that nli-train wrote.
+        Embedding for a ``model`` that nli-train wrote.
     labels : sequence of str, optional
-        Order of the NLI model's outputs, neutral,entailment,contradiction, where it does not say.
+        Order of the NLI model's outputs, neutral,entailment,contradiction, if it does not say.
     device : str, optional
         cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     adapter : path or Adapter, optional
-        What wordbias project wrote: measured beside.
+        Adapter that wordbias project wrote; the model is measured with it as well.
     setting : str, or several
-        Of the adapter, such as L11-11101; repeat it for more.
+        Setting of the adapter, such as L11-11101; may be repeated.
     force : bool
-        Use an adapter that another model was fitted on.
+        Use the adapter even if it was fitted on another model.
     parity : str
-        Of η: labels of the mean over templates agree, or of every template.
+        Parity in η: labels must agree in the mean over templates, or in every template.
     base_snli : float, optional
-        SNLI accuracy before debiasing.  [default: of ``model`` without adapter]
+        SNLI accuracy before debiasing.  [default: that of ``model`` without adapter]
     drop : float
-        SNLI accuracy that a viable model may lose.
+        Largest loss of SNLI accuracy of a viable model.
     relative : bool
-        Take ``drop`` as a share of the base's accuracy.
+        Take ``drop`` as a share of the accuracy before debiasing.
     groups : name, path or mapping, optional
-        gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+        Groups to compare: gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
     lists : path or wordbias.wordlists.Templates, optional
-        Word lists as Dev et al. (2020) publish theirs.
+        Word lists in the layout of Dev et al. (2020).
     as_published : bool
-        Articles by the first letter alone, as in the published sets: a SUV.
+        Choose "a" or "an" by the first letter only, as the published sets do: a SUV.
     output : path, optional
-        Every occupation by itself.
+        File for the results of each occupation.
     skip_bad : bool
         Drop and count rows that cannot be used.
     allow_pickle : bool
         Open gensim .kv files, which are pickles and can run any code.
     cache : bool
-        Keep parsed text to be memory-mapped the next time.
+        Cache parsed text; later calls memory-map it.
     seed : int
-        Of everything random.
+        Seed of everything random.
 
     Returns
     -------
     Report
-        For the model as it is and for each ``setting`` of the adapter the accuracy, both kinds of
-        parity and η, with intervals that draw the occupations again; with ``snli`` the accuracy
-        on its pairs, and whether the setting is ``viable``.
+        For the unmodified model and for each ``setting`` of the adapter the accuracy, both kinds of
+        parity and η, with bootstrap intervals over occupations; with ``snli`` the accuracy on its
+        pairs, and whether the setting is ``viable``.
 
     Raises
     ------
@@ -186,45 +186,45 @@ def nli_fairness(
     )
     if is_ours:
         reading = Reading(cache, skip_bad, allow_pickle)
-        judged = _ours(cast("File | Model | None", model), embedding, reading, snli, test)
+        result = _ours(cast("File | Model | None", model), embedding, reading, snli, test)
     else:
-        texts = None if snli is None else load_text_pairs(open_pairs(snli))  # refused sooner
+        texts = None if snli is None else load_inferences(open_pairs(snli))  # refused sooner
         classifier = Classifier.load(
             cast("ModelLike", model), labels=names_of(labels) or None, device=device
         )
         file = path_of(adapter) or "adapter"
-        judged = _hugging_face(classifier, texts, test, fitted, settings, file, force)
-    rows, records = _measured(judged, test, parity, Viability(base_snli, drop, relative), seed)
+        result = _hugging_face(classifier, texts, test, fitted, settings, file, force)
+    rows, records = _measured(result, test, parity, Viability(base_snli, drop, relative), seed)
     if output is not None:
         with replacing(output) as stream:
             stream.write(as_csv(records).encode())
     words = " and ".join(filler.word for filler in test.hypotheses)
     return Report(
-        inputs=judged.inputs,
+        inputs=result.inputs,
         rows=rows,
         tables=[_table(rows, parity, drop, relative)],
         heading=[
-            f"NLI fairness of {judged.described}: {len(test):,} pairs about {words}, all neutral."
+            f"NLI fairness of {result.described}: {len(test):,} pairs about {words}, all neutral."
         ],
         closing=[f"Written: {output}."] if output is not None else [],
         seed=seed,
-        notes=judged.notes,
+        notes=result.notes,
     )
 
 
 def _measured(
-    judged: _Judged, test: TestSet, parity: Parity, viability: Viability, seed: int
+    result: _Evaluated, test: TestSet, parity: Parity, viability: Viability, seed: int
 ) -> tuple[list[Row], list[dict[str, Any]]]:
-    """Return rows, and records of every occupation, of all runs; the first one is the base."""
+    """Return rows, and records of every occupation, of all runs; the first run is the base."""
     rows: list[Row] = []
     records: list[dict[str, Any]] = []
-    for setting, found, right in judged.runs:
+    for setting, found, right in result.runs:
         rows += fairness_rows(
-            test, found, judged.subject, parity=parity, setting=setting, seed=seed
+            test, found, result.subject, parity=parity, setting=setting, seed=seed
         )
         records += [{"setting": setting, **one} for one in occupation_records(test, found)]
         if right is not None:
-            rows.append(snli_row(*right, judged.subject, setting=setting, viability=viability))
+            rows.append(snli_row(*right, result.subject, setting=setting, viability=viability))
             if viability.base is None:
                 viability = viability._replace(base=right[0])
     return rows, records
@@ -236,8 +236,8 @@ def _ours(
     reading: Reading,
     snli: PairsLike | None,
     test: TestSet,
-) -> _Judged:
-    """Run decomposable attention on an embedding."""
+) -> _Evaluated:
+    """Evaluate decomposable attention on an embedding."""
     ours = open_nli_model(given, embedding, reading)
     model, read = ours.model, ours.embedding
     inputs: dict[str, dict[str, Any]] = {
@@ -251,28 +251,34 @@ def _ours(
     scored = score_set(model, read, test)
     right = None if pairs is None else (accuracy(model, read, pairs), len(pairs))
     notes = [*notes_on_vectors(model, read), *notes_on_missing_words([scored], read)]
-    return _Judged(read.name, ours.described(), inputs, [("", scored.probabilities, right)], notes)
+    return _Evaluated(
+        read.name, ours.described(), inputs, [("", scored.probabilities, right)], notes
+    )
 
 
 def _hugging_face(
     classifier: Classifier,
-    snli: TextPairs | None,
+    snli: LabelledPairs | None,
     test: TestSet,
     adapter: Adapter | None,
     settings: Sequence[str],
     file: str,
     force: bool,
-) -> _Judged:
-    """Run a model of transformers, as it is and under each setting."""
+) -> _Evaluated:
+    """Evaluate a Hugging Face model, unmodified and with each setting."""
     name = classifier.name
     about = {"path": name, "labels": classifier.labels(), "device": classifier.device}
-    inputs = {"model": about} | ({} if snli is None else {"snli": snli.to_dict()})
+    inputs = {"model": about} | ({} if snli is None else {"snli": snli.source()})
 
     def run(setting: str) -> _Run:
         found = classifier.score_set(test)
         if snli is None:
             return setting, found, None
-        return setting, found, (classifier.accuracy(snli.pairs, snli.labels), len(snli))
+        return (
+            setting,
+            found,
+            (classifier.accuracy([Pair(*pair) for pair in snli.pairs], snli.labels), len(snli)),
+        )
 
     def runs() -> Iterator[_Run]:
         yield run("")
@@ -285,15 +291,15 @@ def _hugging_face(
                     found = run(setting)
                 yield found
 
-    return _Judged(Path(name).name, f"the Hugging Face model {name}", inputs, runs())
+    return _Evaluated(Path(name).name, f"the Hugging Face model {name}", inputs, runs())
 
 
 def _table(rows: Sequence[Row], parity: str, drop: float, relative: bool) -> Table:
-    """One line a setting."""
+    """Return the table with one line a setting."""
     cells = []
     for setting in dict.fromkeys(row.details["setting"] for row in rows):
         found = {_key(row): row for row in rows if row.details["setting"] == setting}
-        line = [setting or "as it is"]
+        line = [setting or "unmodified"]
         line += [_with_interval(found[key]) for key in found if key != _SNLI]
         if snli := found.get(_SNLI):
             viable = snli.details.get("viable")
@@ -308,13 +314,13 @@ def _table(rows: Sequence[Row], parity: str, drop: float, relative: bool) -> Tab
         rows[0].subject,
         ["", *heads, *(["SNLI"] if has_snli else [])],
         cells,
-        f"1 is best. η = accuracy · parity ({parity}). 95 % intervals draw the occupations "
-        f"again.{viability}",
+        f"1 is best. η = accuracy · parity ({parity}). 95 % intervals: bootstrap over "
+        f"occupations.{viability}",
     )
 
 
 def _key(row: Row) -> str:
-    """Both kinds of parity have one name."""
+    """Return the key of a row; both kinds of parity are one measure."""
     return f"{row.measure} {row.details['parity']}" if row.measure == "nli-parity" else row.measure
 
 

@@ -60,56 +60,56 @@ def nli_train(
 ) -> Written:
     """Train decomposable attention (Parikh et al. 2016) on ``embeddings``, one model for each seed.
 
-    Pairs are SNLI's own jsonl, or tabbed text of label, premise and hypothesis, compressed or not.
-    The vectors are brought to length one and stay as they are; the epoch that is best on dev is
-    kept. A log of every epoch lies beside the model. After an interruption the same command goes
-    on from the last whole epoch; a finished model is not trained again. Without ``embeddings`` the
-    sample that comes with wordbias is used.
+    Pairs are SNLI's own jsonl, or tab-separated label, premise and hypothesis, compressed or not.
+    The vectors are normalised to length one and are not trained; the weights of the epoch that is
+    best on dev are kept. A log of every epoch is written beside the model. The same command resumes
+    an interrupted training from the checkpoint of the last whole epoch; a finished model is not
+    trained again. Without ``embeddings`` the sample that comes with wordbias is used.
 
     Parameters
     ----------
     embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several
-        What the models read; the sample that comes with wordbias where none is given.
+        The embeddings that the models read; by default the sample that comes with wordbias.
     train : path, list of (label, premise, hypothesis) or pandas frame
-        Pairs to train on: jsonl or tabbed.
+        Training pairs: jsonl or tab-separated.
     dev : path, list of (label, premise, hypothesis) or pandas frame
-        Pairs that choose the best epoch.
+        Dev pairs, on which the best epoch is chosen.
     test : path, list of (label, premise, hypothesis) or pandas frame, optional
-        Pairs to test the best epoch on.
+        Test pairs, for the best epoch.
     output : path
-        The model; a folder for several, which are called NAME.seedS.safetensors.
+        File for the model; for several a folder, with files NAME.seedS.safetensors.
     seeds : int or sequence of int
-        One model each.
+        Random seeds; one model is trained for each.
     recipe : str
-        Settings to start from; other options change one.
+        Recipe of settings; other options overrule it.
     epochs : int, optional
-        At most.  [default: the recipe's]
+        Maximum number of epochs.  [default: the recipe's]
     batch : int, optional
-        Pairs in a batch.
+        Batch size, in pairs.
     rate : float, optional
         Learning rate.
     dropout : float, optional
-        Rate, in steps of 1/256.
+        Dropout rate, in steps of 1/256.
     hidden : int, optional
-        Hidden units.
+        Number of hidden units.
     no_intra : bool
-        Without intra-sentence attention.
+        Leave out intra-sentence attention.
     patience : int, optional
-        Stop after so many epochs without a better one.
+        Early stopping: number of epochs without improvement on dev.
     device : str, optional
         cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     precision : str
-        Of matrix products.
+        Precision of matrix products.
     jobs : int, optional
-        Models at a time on a CPU.  [default: --threads; on a cluster all workers]
+        Number of models trained at once on a CPU.  [default: --threads; on a cluster all workers]
     backend : str
-        Here (loky), or the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
+        Where to run: here (loky), or on the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
     skip_bad : bool
         Drop and count rows that cannot be used.
     allow_pickle : bool
         Open gensim .kv files, which are pickles and can run any code.
     cache : bool
-        Keep parsed text to be memory-mapped the next time.
+        Cache parsed text; later calls memory-map it.
 
     Returns
     -------
@@ -122,7 +122,7 @@ def nli_train(
     ------
     WordbiasError
         If torch is missing, a file or a setting cannot be used, or the output holds a model that
-        was trained otherwise.
+        was trained with other settings.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""How easily a label is read off vectors: MDL online codes, or the accuracy of a probe."""
+"""Probing: how easily a label is read off vectors, by MDL online codes or probing accuracy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from wordbias.functions.labelled_vectors import (
     with_names,
 )
 from wordbias.probes.accuracy import probe_accuracy
-from wordbias.probes.online import codes_apart
+from wordbias.probes.jobs import Recipe
+from wordbias.probes.mdl import online_codes_in_processes
 from wordbias.probes.representations import Layers
 from wordbias.probes.rows import (
     ACCURACY,
@@ -33,7 +34,6 @@ from wordbias.probes.rows import (
     accuracy_rows,
     code_rows,
 )
-from wordbias.probes.schedule import Recipe
 from wordbias.rendering import Table
 from wordbias.results import Report, Row, number
 from wordbias.workers import Workers
@@ -76,65 +76,66 @@ def probe(
 
     ``vectors`` are files of encode, .npy, .npz or safetensors arrays with ``labels``, or embeddings
     in any format, whose first names are probed for gender unless ``labels`` names a file of words
-    and labels, with a tab between them. Several files stand side by side, such as those of an
-    encoder and of the same one with random weights. Without ``vectors`` the sample that comes with
-    wordbias is probed, beside random vectors.
+    and labels, with a tab between them. Several files are compared, such as those of an encoder and
+    of the same one with random weights. Without ``vectors`` the sample that comes with wordbias is
+    probed, and random vectors.
 
     Parameters
     ----------
     vectors : Representations, array (n, d) or (L, n, d), embedding, path, or several, also by name
-        What is probed.
+        The vectors to probe.
     labels : str, path, sequence or, for words, mapping, optional
-        One label a line, or a column.
+        Labels: a file with one per line, or a column.
     names : bool
-        Gender of first names, as for words by default.
+        Probe first names for gender, the default for words.
     mdl : bool
-        Online code, or plain probing.  [default: mdl]
+        Measure MDL by an online code, or only accuracy.  [default: mdl]
     probe : str
-        What learns.
+        Kind of probe.
     fractions : str or sequence of float, optional
-        Where blocks of ``mdl`` end: published, voita, or percentages 2,10,100.  [default:
+        Ends of the blocks of ``mdl``: published, voita, or percentages 2,10,100.  [default:
         published]
     seeds : int or sequence of int
-        Each with an order and first weights of its own.
+        Random seeds; each gives another order and other initial weights.
     layers : int, sequence of int or str, optional
-        last, or such as 0,6,12.  [default: all]
+        Layers: last, or numbers such as 0,6,12.  [default: all]
     array : str, optional
-        Name of the array, where a file holds several.
+        Name of the array, if a file holds several.
     groups : str, path or sequence, optional
-        Groups arrive one by one, and none is split.
+        Groups of examples, which blocks do not split.
     types : str, path or sequence, optional
-        What gets one label each in the control task.
+        Types of examples; in the control task each type gets one random label.
     control : bool
-        Random labels too.  [default: yes]
+        Probe random labels too, as a control.  [default: yes]
     random : bool, optional
-        Random vectors too.  [default: only without arguments]
+        Probe random vectors too.  [default: only without arguments]
     dev : str or sequence of bool, optional
-        External dev set, as published; not sent.
+        External dev set, as published; not part of the code.
     split : str, path or sequence, optional
-        train, dev and test, for plain probing.
+        Split into train, dev and test, for accuracy without MDL.
     epochs : int
-        At most.
+        Maximum number of epochs.
     batch : int
-        Examples in a batch.
+        Batch size, in examples.
     rate : float
         Learning rate.
     as_published : bool
-        Last weights, as in the released code. Both compressions are always printed.
+        Use the last weights, not the best, as the released code does. Both compressions are always
+        printed.
     device : str, optional
         Of an MLP probe: cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     plot : path, optional
-        Draw bits along the data: .png, .pdf or .svg.
+        Draw the code length over the data: .png, .pdf or .svg.
     jobs : int, optional
-        Processes at a time.  [default: 1; on a cluster all workers]
+        Number of processes.  [default: 1; on a cluster all workers]
     backend : str
-        Here (loky), or the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
+        Where to run: here (loky), or on the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
     skip_bad : bool
         Drop and count rows that cannot be used.
     allow_pickle : bool
         Open gensim .kv files, which are pickles and can run any code.
     cache : bool
-        Keep parsed text to be memory-mapped the next time.
+        Cache parsed text; later calls memory-map it.
 
     Returns
     -------
@@ -164,11 +165,8 @@ def probe(
     >>> report["compression"][0].value > 2
     True
     """
-    _refuse_unused(
-        mdl,
-        {"fractions": fractions, "groups": groups, "dev": dev, "plot": plot, "jobs": jobs},
-        split,
-    )
+    of_codes = {"fractions": fractions, "groups": groups, "dev": dev, "plot": plot, "jobs": jobs}
+    _refuse_unused(mdl, of_codes, split)
     if probe == "linear" and device not in (None, "cpu"):
         raise UsageError(
             f"--device={device} is for --probe=mlp; a linear probe is trained on the cpu"
@@ -193,7 +191,7 @@ def probe(
     rows: list[Row] = []
     for one in inputs:
         if mdl:
-            codes = codes_apart(
+            codes = online_codes_in_processes(
                 one.examples,
                 Workers(jobs, backend),
                 seeds=order,
@@ -243,7 +241,7 @@ def _refuse_unused(mdl: bool, of_codes: Mapping[str, object], split: object) -> 
 
 
 def _shares(fractions: str | Sequence[float] | None) -> str | Sequence[float]:
-    """Return a name, or where blocks end as shares, which may be given as percentages."""
+    """Return the ends of blocks as a name or as shares, which may be given as percentages."""
     if fractions is None or isinstance(fractions, str):
         return fractions or "published"
     found = [float(one) for one in fractions]
@@ -261,29 +259,19 @@ def _picture(report: Report, ax: Axes | None) -> Axes:
 
 _SHOWN = 8
 _ACCURACY_CLOSING = (
-    "Neutral is the majority; lower is better where labels should not be readable. Control: random "
-    "labels, learned by heart if at all; selectivity = accuracy − that on the control (Hewitt and "
-    "Liang 2019)."
+    "Neutral is the majority; lower is better if labels should not be readable. Control: random "
+    "labels, which a probe can only memorise; selectivity = accuracy − that on the control (Hewitt "
+    "and Liang 2019)."
 )
-_HEADS = ("vectors", "layer")
 _Line = tuple[str, str]
 _Found = dict[tuple[str, str | None], Row]
 
 
 def _code_table(rows: Sequence[Row]) -> Table:
-    """One line a layer: compression in bits, as published, and what it is made of."""
-    columns = [
-        *_HEADS,
-        "compression",
-        "published",
-        "kbit",
-        "uniform",
-        "accuracy",
-        "control",
-        "selectivity",
-    ]
+    """Return a table of compression in bits, as published, and its parts, a line for each layer."""
+    columns = ["compression", "published", "kbit", "uniform", "accuracy", "control", "selectivity"]
     cells = [_code_cells(line, found) for line, found in _lines(rows).items()]
-    return _without_empty(Table("MDL online code", columns, cells, _about(rows)))
+    return _table("MDL online code", columns, cells, rows)
 
 
 def _code_cells(line: _Line, found: _Found) -> list[str]:
@@ -292,7 +280,7 @@ def _code_cells(line: _Line, found: _Found) -> list[str]:
         *line,
         _with_sd(found[COMPRESSION, TASK]),
         number(found[PUBLISHED, TASK].value, 3),
-        *(_kbit(found[measure, TASK]) for measure in (CODELENGTH, UNIFORM)),
+        *(number((found[measure, TASK].value or 0) / 1000, 3) for measure in (CODELENGTH, UNIFORM)),
         _share(found[ACCURACY, TASK]),
         "" if control is None else _with_sd(control),
         "" if control is None else _share(found[SELECTIVITY, None]),
@@ -300,10 +288,10 @@ def _code_cells(line: _Line, found: _Found) -> list[str]:
 
 
 def _accuracy_table(rows: Sequence[Row]) -> Table:
-    """One line a layer: accuracy on held-out examples beside the majority and a control."""
-    columns = [*_HEADS, "accuracy", "95 %", "majority", "control", "selectivity"]
+    """Return a table of accuracy, beside the majority and a control, a line for each layer."""
+    columns = ["accuracy", "95 %", "majority", "control", "selectivity"]
     cells = [_accuracy_cells(line, found) for line, found in _lines(rows).items()]
-    return _without_empty(Table("Probing accuracy", columns, cells, _about(rows)))
+    return _table("Probing accuracy", columns, cells, rows)
 
 
 def _accuracy_cells(line: _Line, found: _Found) -> list[str]:
@@ -319,7 +307,7 @@ def _accuracy_cells(line: _Line, found: _Found) -> list[str]:
 
 
 def _lines(rows: Sequence[Row]) -> dict[_Line, _Found]:
-    """Sort rows by what was probed and by layer."""
+    """Group rows by input and layer."""
     found: dict[_Line, _Found] = {}
     for row in rows:
         layer = row.details.get("layer")
@@ -328,19 +316,18 @@ def _lines(rows: Sequence[Row]) -> dict[_Line, _Found]:
     return found
 
 
-def _about(rows: Sequence[Row]) -> str:
+def _table(title: str, columns: list[str], cells: list[list[str]], rows: Sequence[Row]) -> Table:
+    """Return a table without empty columns, with a note on the seeds."""
+    columns = ["vectors", "layer", *columns]
+    kept = [i for i in range(len(columns)) if any(line[i] for line in cells)]
     seeds = rows[0].details["seeds"]
-    if len(seeds) == 1:
-        return f"Seed {seeds[0]}."
-    return f"Mean ± standard deviation over {len(seeds)} seeds."
-
-
-def _without_empty(table: Table) -> Table:
-    """Leave out columns in which no line says anything."""
-    kept = [i for i in range(len(table.columns)) if any(line[i] for line in table.cells)]
-    cells = [[line[i] for i in kept] for line in table.cells]
-    columns = [table.columns[i] for i in kept]
-    return Table(table.title, columns, cells, table.note)
+    about = f"Mean ± standard deviation over {len(seeds)} seeds."
+    return Table(
+        title,
+        [columns[i] for i in kept],
+        [[line[i] for i in kept] for line in cells],
+        f"Seed {seeds[0]}." if len(seeds) == 1 else about,
+    )
 
 
 def _with_sd(row: Row) -> str:
@@ -352,26 +339,22 @@ def _share(row: Row) -> str:
     return f"{row.value or 0:z.3f}"
 
 
-def _kbit(row: Row) -> str:
-    return number((row.value or 0) / 1000, 3)
-
-
 def _code_closing(rows: Sequence[Row], external: bool, last: bool) -> list[str]:
-    """Say what the numbers mean: neutral, direction, and the conversion of the published one."""
+    """Explain the numbers: neutral, direction, and the conversion of the published one."""
     row = next(row for row in rows if row.measure == PUBLISHED)
     f1, neutral = row.details["first_share"], row.details["neutral"]
     lines = [
         "Compression = uniform / online codelength, in bits. 1 = the labels cannot be read off the "
-        "vectors; higher = more easily; lower is better where they should not be. Learning labels "
-        "by heart costs bits, so a probe that finds nothing reads somewhat less than 1, as the "
-        "control does: the same vectors with random labels.",
-        "As published: cross-entropy in nats added to bits, so that finding nothing reads "
+        "vectors; higher = more easily; lower is better if they should not be. Memorising labels "
+        "costs bits, so a probe that finds nothing gives slightly less than 1, as does the "
+        "control: the same vectors with random labels.",
+        "As published: cross-entropy in nats added to bits, so that finding nothing gives "
         f"{neutral:.2f}. Converted: 1 / (f + (1/c − f) / ln 2), f = {f1:.4g}, the first block.",
     ]
     if external:
         lines.append(
-            "The probes were watched on an external dev set, as published; that is no "
-            "code, as a receiver does not have that set."
+            "The best weights were chosen on an external dev set, as published; that is not a "
+            "valid code, as a receiver does not have that set."
         )
     if last:
         lines.append("--as-published: the last weights of each probe were used, not its best.")
@@ -379,7 +362,7 @@ def _code_closing(rows: Sequence[Row], external: bool, last: bool) -> list[str]:
 
 
 def _heading(inputs: Sequence[Labelled], probe: str) -> list[str]:
-    """Say what each input is, and what classes are told apart by what."""
+    """Return a line on each input, and on the classes and the probe."""
     lines = [f"{one.examples.name}: {one.described}." for one in inputs]
     for found in dict.fromkeys(one.examples.classes for one in inputs):
         shown = ", ".join(f"{name:.40}" for name in found[:_SHOWN])

@@ -1,4 +1,4 @@
-"""Subspaces fitted inside an encoder: an adapter, and the model with a setting in its weights."""
+"""Subspaces inside an encoder: an adapter, and the model with a setting folded into its weights."""
 
 from __future__ import annotations
 
@@ -61,53 +61,55 @@ def project(
     """Fit the gender subspaces of an encoder at the sites of Dawkins et al. (2024).
 
     ``model`` is a folder or a name on the hub: BERT, RoBERTa, ELECTRA, DistilBERT, DeBERTa-v2,
-    MPNet or ALBERT, with its head if it has one. Sentences in a female and a male version pass
-    through it once; the components of their differences become an adapter, a small file that other
-    commands take with ``--adapter`` and ``setting``. Fit one for each model: they do not transfer.
+    MPNet or ALBERT, with its head if it has one. Sentences in a female and a male version are
+    encoded once; the components of their differences become an adapter, a small file that other
+    commands take with ``--adapter`` and ``setting``. Fit one for each model: adapters do not
+    transfer.
 
     Parameters
     ----------
     model : path, name on the hub, (model, tokenizer) or SentenceTransformer
-        What the subspaces are fitted in; it is left as it is.
+        Encoder in which the subspaces are fitted; it is not changed.
     output : path, optional
-        Where to write the adapter.
+        File for the adapter.
     pairs : path or sequence of (str, str), optional
-        Pairs of sentences to fit on: TOML, or lines with a tab.
+        Pairs of sentences to fit on: TOML, or tab-separated lines.
     sites : str or sequence of str, optional
-        Such as cls@-1,tokens@3,attention@3.  [default: the four published ones]
+        Sites, such as cls@-1,tokens@3,attention@3.  [default: the four published ones]
     tokens : str
-        At tokens and attention: the mean of all aligned tokens, of those that differ, or CLS.
+        At the sites tokens and attention: mean of all aligned tokens, of those that differ, or CLS.
     dims : int
-        Components to keep.
+        Number of components to fit.
     one_sided : bool
-        Centre the differences; loses the mean gender shift.
+        Centre the differences; this loses the mean gender shift.
     unit : bool
         Fit on vectors of length one, as SENT-Debias does.
     sent_debias : path or iterable of str, optional
-        Fit that baseline too, on a text.
+        Text to fit the SENT-Debias baseline on.
     limit : int
-        With ``sent_debias``: pairs of sentences to draw from the text.
+        With ``sent_debias``: number of sentence pairs to draw from the text.
     groups : name, path or mapping, optional
-        With ``sent_debias``: whose pairs of words are swapped.  [default: gender]
+        With ``sent_debias``: groups whose pairs of words are swapped.  [default: gender]
     head : str, optional
-        Which head to load.  [default: the one that the model has]
+        Head to load.  [default: the one that the model has]
     setting : str, optional
-        What the adapter removes by default, and ``export`` folds in: L11-11101, sent-debias.
+        Setting that the adapter removes by default, and ``export`` folds in: L11-11101,
+        sent-debias.
     export : path, optional
-        Write the model with a setting folded in.
+        Folder for the model with the setting folded into its weights.
     batch : int
-        Sentences at a time.
+        Batch size, in sentences.
     device : str, optional
         cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     seed : int
-        Of everything random.
+        Seed of everything random.
 
     Returns
     -------
     Adapter
-        ``adapter.on(model)`` removes the subspaces for a block, ``adapter.fold(model)`` in the
-        weights of a copy, ``adapter.save(path)`` writes it; its ``report`` has a row for each
-        share of variance, and how steady each first component is.
+        ``adapter.on(model)`` removes the subspaces within a ``with`` block, ``adapter.fold(model)``
+        in the weights of a copy, ``adapter.save(path)`` writes it; its ``report`` has a row for
+        each share of variance, and how stable each first component is.
 
     Raises
     ------
@@ -178,15 +180,15 @@ def _check_usage(
     export: str | None,
     output: str | None,
 ) -> None:
-    """Refuse what contradicts itself or would do nothing."""
+    """Refuse arguments that contradict each other or would do nothing."""
     if groups is not None and sent_debias is None:
         raise UsageError("--groups goes with --sent-debias")
     in_shell = current().note is not None
     dropped = in_shell and setting is not None and output is None and export is None
     if dropped or (export is not None and setting is None):
         raise UsageError(
-            "--setting and --export go together: what to fold in, and where to; or name with -o an "
-            "adapter whose setting it is"
+            "--setting and --export go together: a setting, and the folder of the model with it; "
+            "or use -o to write an adapter with that setting"
         )
     if setting == SENT_DEBIAS and sent_debias is None:
         raise UsageError("--setting=sent-debias needs --sent-debias TEXT")
@@ -227,7 +229,7 @@ def _exported(target: Target, adapter: Adapter, export: str, output: str | None)
 
 
 def _notes(target: Target, adapter: Adapter, one_sided: bool) -> list[str]:
-    """Say which site is missing, and which pairs some sites, or all, went without."""
+    """Say which site is missing, and which pairs were left out at some sites, or at all."""
     notes = [ONE_SIDED] if one_sided else []
     if not target.sentence:
         notes.insert(
@@ -241,12 +243,12 @@ def _notes(target: Target, adapter: Adapter, one_sided: bool) -> list[str]:
     if uneven and adapter.facts["tokens"] != "cls":
         a, b = uneven[0]["tokens"]
         notes.append(
-            f"left out where tokens are compared, for they do not align: {len(uneven)} of {pairs}, "
+            f"left out where tokens are compared, as they do not align: {len(uneven)} of {pairs}, "
             f"the first: {' / '.join(uneven[0]['pair'])}, {a} and {b} tokens"
         )
     if same:
         notes.append(
-            f"left out, for they are the same tokens to the tokenizer: {len(same)} of {pairs}, "
+            f"left out, as they have the same tokens: {len(same)} of {pairs}, "
             f"the first: {' / '.join(same[0]['pair'])}"
         )
     return notes

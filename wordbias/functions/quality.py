@@ -1,4 +1,4 @@
-"""Quality of embeddings, to see what debiasing cost: word similarity and analogies."""
+"""Quality of embeddings, which debiasing may reduce: word similarity and analogies."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _NO_SETS = (
 Places = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 """A folder of test sets, a file, the name of what was fetched, or several of these."""
 _BESIDE = 2
-"""Embeddings in a table."""
+"""Number of embeddings in a table."""
 _NAME = 24
-"""Characters of a name in the head of a column."""
+"""Maximum length of a name in the head of a column."""
 
 
 @public
@@ -54,33 +54,33 @@ def quality(
 ) -> Report:
     """Measure how good each embedding is at word similarity and analogies.
 
-    Similarity is Spearman's correlation with people's scores; of analogies the share answered
-    over the whole vocabulary. The test sets are not part of wordbias: wordbias fetch gets them, and
-    ``sets`` takes their names, too. Without ``embeddings`` the sample that comes with wordbias is
-    used; it is small, look at its coverage.
+    Similarity is Spearman's correlation with human scores; for analogies it is the share answered
+    right, over the whole vocabulary. The test sets are not part of wordbias: wordbias fetch gets
+    them, and ``sets`` takes their names, too. Without ``embeddings`` the sample that comes with
+    wordbias is used; it is small, so check its coverage.
 
     Parameters
     ----------
     embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several
-        What is measured; the sample that comes with wordbias where none is given.
+        The embeddings to measure; by default the sample that comes with wordbias.
     sets : path or fetched name, or several
-        Folder of test sets, or one file; may be repeated.
+        Test sets: a folder or one file; may be repeated.
     oov : {"skip", "mean"}
-        Leave out what has unknown words, or use the mean vector as published code does.
+        Leave out items with unknown words, or use the mean vector as published code does.
     method : {"add", "mul"}
-        How to answer analogies: 3CosAdd or 3CosMul.
+        Method to answer analogies: 3CosAdd or 3CosMul.
     standardise : bool
         Delete punctuation in analogies first, as published code does: city's, citys.
     only : str or list of str, optional
-        Names of the sets to use, with commas: men,google.
+        Names of the sets to use, separated by commas: men,google.
     skip_bad : bool
         Drop and count rows that cannot be used.
     allow_pickle : bool
         Open gensim .kv files, which are pickles and can run any code.
     cache : bool
-        Keep parsed text to be memory-mapped the next time.
+        Cache parsed text; later calls memory-map it.
     seed : int
-        Of everything random.
+        Seed of everything random.
 
     Returns
     -------
@@ -112,7 +112,7 @@ def quality(
         raise WordbiasError(f"{twice}: given twice; give each embedding once")
     names = names_of(only)
     if only is not None and not names:
-        raise WordbiasError("--only: expected names of sets with commas between them, found none")
+        raise WordbiasError("--only: expected names of sets, separated by commas, found none")
     tested = word_tasks.find_sets(*map(located, places_of(sets)), only=names)
     settings = word_tasks.Settings(oov, method, standardise, seed)
     rows: list[Row] = []
@@ -129,7 +129,7 @@ def quality(
 
 
 def places_of(sets: Places) -> list[str]:
-    """Return where test sets are, as a list."""
+    """Return the paths or names of test sets as a list."""
     return [os.fspath(one) for one in ([sets] if isinstance(sets, (str, os.PathLike)) else sets)]
 
 
@@ -141,7 +141,7 @@ def _source(name: str, subject: Subject) -> str:
 
 
 def quality_tables(rows: Sequence[Row]) -> list[Table]:
-    """One line a set, one pair of columns an embedding, few embeddings a table."""
+    """Make a line for each set, two columns for each embedding, two embeddings per table."""
     subjects = list(dict.fromkeys(row.subject for row in rows))
     parts = [subjects[i : i + _BESIDE] for i in range(0, len(subjects), _BESIDE)]
     return [_table(rows, part) for part in parts]
@@ -167,8 +167,8 @@ def _note(rows: Sequence[Row]) -> str:
             reasons.setdefault(row.details["reason"], {})[row.details["set"]] = None
     return " ".join(
         [
-            "Similarity: Spearman's ρ (95 % over pairs). Analogies: share answered. Higher is",
-            "better. Coverage: pairs or questions all of whose words are known; the others are",
+            "Similarity: Spearman's ρ (95 % over pairs). Analogies: share answered right. Higher",
+            "is better. Coverage: pairs or questions with only known words; the others are",
             f"{kept}{f'; analogies answered by {answered}' if setting else ''}.",
             *(f"{', '.join(sets)} {reason}." for reason, sets in reasons.items()),
         ]

@@ -1,4 +1,4 @@
-"""The page of saved rows, and of reports."""
+"""Pages of saved rows and of reports."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Page(Report):
     Attributes
     ----------
     documents
-        What the page shows, and holds; by default this report alone.
+        The results that the page shows and contains; by default only this report.
     """
 
     documents: Sequence[Document] = ()
@@ -63,17 +63,17 @@ class Page(Report):
 def report(
     *rows: str | os.PathLike[str] | Report, output: str | os.PathLike[str] | None = None
 ) -> Page:
-    """Write the page of what any command saved in ``rows``.
+    """Write a page of the results in ``rows``, which any command may have saved.
 
     ``rows`` are files that commands printed with --format json, jsonl or csv, or pages of audit and
-    report, which hold their data. Measures that the page has no picture for get a plain table.
+    report, which contain their data. Measures that the page has no picture for get a plain table.
 
     Parameters
     ----------
     *rows : Report or path
-        What is shown; in Python also reports, and what has one.
+        Results to show; in Python also reports, and objects with a report.
     output : path, optional
-        File to write, a page (.html) or the same without pictures (.md).
+        File to write: a page (.html), or the same without pictures (.md).
 
     Returns
     -------
@@ -127,7 +127,7 @@ def report(
 
 
 def report_of(value: object) -> Report | None:
-    """Return a report, or the one of what a function made; None of anything else."""
+    """Return a report, or that of an object with a report; None for anything else."""
     found = value if isinstance(value, Report) else getattr(value, "report", None)
     return found if isinstance(found, Report) else None
 
@@ -135,13 +135,13 @@ def report_of(value: object) -> Report | None:
 def check_output(
     output: str | os.PathLike[str] | None, known: Sequence[str], read: Iterable[str | None]
 ) -> str:
-    """Return the format of a page: what the shell was told, or what the file's name says.
+    """Return the format of a page, by ``--format`` or the file's suffix.
 
     Raises
     ------
     WordbiasError
-        Before anything is measured: if the name asks for another format, such as PDF, the file
-        cannot be written, or it is one of those that are read.
+        Before anything is measured: if the suffix is that of another format, such as PDF, the file
+        cannot be written, or it is an input.
     """
     if output is not None:
         target = os.fspath(output)
@@ -154,5 +154,5 @@ def check_output(
         return "html"
     if suffix[1:] not in known:
         names = " or ".join(f".{name}" for name in known)
-        raise WordbiasError(f"{output}: no page is written as {suffix}; name it {names}")
+        raise WordbiasError(f"{output}: a page cannot be written as {suffix}; name it {names}")
     return suffix[1:]

@@ -1,4 +1,4 @@
-"""Texts rewritten: scrubbed, balanced, swapped or anonymised, in a file or in memory."""
+"""Rewriting of texts, in a file or in memory: scrub, balance, swap, anonymise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wordbias.formats.files import check_writable, refuse_same
 from wordbias.formats.tables import kind_of
 from wordbias.outcomes.anonymise import PERSONS, Anonymiser, GivenSpans, SpacyFinder
 from wordbias.outcomes.balance import Balance, Balanced, balance
-from wordbias.outcomes.records import HeldRecords, Record, RecordFile, as_cell
+from wordbias.outcomes.records import Record, RecordFile, RecordsInMemory, as_cell
 from wordbias.outcomes.rewrite import (
     AugmentStage,
     Stage,
@@ -52,15 +52,15 @@ if TYPE_CHECKING:
     Texts: TypeAlias = str | os.PathLike[str] | Sequence[str] | pandas.Series | pandas.DataFrame
 
 METHODS = {
-    "scrub": "Mask gendered words, and on request names (De-Arteaga et al. 2019).",
-    "extra-scrub": "Mask the words that still say the group, round by round (Orgad et al. 2022).",
-    "subsample": "In every class as many of each group as of the smallest.",
-    "oversample": "In every class as many of each group as of the largest.",
-    "swap": "She becomes he, his becomes her or hers (Zhao et al. 2018).",
-    "anonymise": "Ann Hayes becomes ANON_0 (Zhao et al. 2018).",
+    "scrub": "Mask gendered words, and optionally names (De-Arteaga et al. 2019).",
+    "extra-scrub": "Mask words that still reveal the group, in rounds (Orgad et al. 2022).",
+    "subsample": "Drop rows until each class has as many of each group as of the smallest.",
+    "oversample": "Repeat rows until each class has as many of each group as of the largest.",
+    "swap": "Swap genders: she becomes he, his becomes her or hers (Zhao et al. 2018).",
+    "anonymise": "Replace names: Ann Hayes becomes ANON_0 (Zhao et al. 2018).",
 }
 _BALANCING: Mapping[str, Balance] = {"subsample": "subsample", "oversample": "oversample"}
-_SPEAKS_OF_TEXT = ("scrub", "swap", "anonymise", "extra-scrub")
+_CHANGES_TEXT = ("scrub", "swap", "anonymise", "extra-scrub")
 _OF_METHODS: Mapping[str, tuple[str, ...]] = {
     "groups": ("scrub", "swap"),
     "as_published": ("scrub",),
@@ -82,7 +82,7 @@ _OF_METHODS: Mapping[str, tuple[str, ...]] = {
     "spacy": ("anonymise",),
     "entities": ("anonymise",),
 }
-"""Methods that an argument is for."""
+"""Methods that use an argument."""
 _MOST = 10
 _SHOWN = 1_000
 
@@ -96,11 +96,11 @@ class Rewritten:
     Attributes
     ----------
     report
-        What was changed.
+        The numbers of changes.
     path
-        The file that was written; None if none was. What takes a path takes the whole object.
+        The file that was written, or None. The whole object can be used as a path.
     column
-        That of the texts.
+        Column of the texts.
     """
 
     report: Report = field(repr=False)
@@ -114,7 +114,7 @@ class Rewritten:
         return f"<Rewritten: {how_many(len(self), 'text')}{path}>"
 
     def _repr_html_(self) -> str:
-        """Show in a notebook what was changed."""
+        """Show the changes in a notebook."""
         return f"{as_paragraph(repr(self))}\n{self.report._repr_html_()}"
 
     def __fspath__(self) -> str:
@@ -127,7 +127,7 @@ class Rewritten:
 
     @cached_property
     def texts(self) -> list[str] | pandas.Series:
-        """The rewritten texts; of a series or a frame a series."""
+        """Return the rewritten texts; a series if the data are a series or a frame."""
         texts = [record[self.column] for record in self._made]
         if not hasattr(self._data, "iloc"):
             return texts
@@ -138,7 +138,7 @@ class Rewritten:
 
     @cached_property
     def frame(self) -> pandas.DataFrame:
-        """The rewritten rows as a frame of pandas; of a frame with all its columns."""
+        """Return the rewritten rows as a pandas frame, with all columns of the data."""
         if not hasattr(self._data, "columns"):
             frames = need("pandas", extra="parquet", purpose="A frame")
             if hasattr(self._data, "iloc"):
@@ -193,78 +193,78 @@ def rewrite(
     skip_bad: bool = False,
     seed: int = 0,
 ) -> Rewritten:
-    """Rewrite the texts in ``data`` by ``methods``, one or several with commas between, in order.
+    """Rewrite the texts in ``data`` by ``methods``, one or several separated by commas, in order.
 
-    ``data`` is plain text, one text a line, or has columns (.tsv, .csv, .jsonl), compressed or not,
-    of any size. The output has the same form, and all that is not rewritten is as it was.
+    ``data`` is plain text, one text per line, or has columns (.tsv, .csv, .jsonl), compressed or
+    not, of any size. The output has the same format, and the rest of it is unchanged.
 
     Parameters
     ----------
     methods : str or sequence of str
         Some of scrub, extra-scrub, subsample, oversample, swap, anonymise.
     data : path, sequence or series of str, or frame
-        The texts; what needs columns takes a file or a frame.
+        The texts; methods that need columns take a file or a frame.
     output : path, optional
-        File to write, compressed as its suffix says.
+        File to write, compressed by its suffix.
     text_column : str, optional
-        Of the texts.  [default: text, sentence]
+        Column of the texts.  [default: text, sentence]
     where : mapping of column to value or values, optional
-        Rewrite only such rows, the others pass; repeatable.
+        Rewrite only rows with this value, pass on the others; may be repeated.
     mask : str
-        scrub: the mask.
+        scrub, extra-scrub: mask that replaces a word.
     as_published : bool
-        scrub: the eleven words of De-Arteaga et al.
+        scrub: mask only the eleven words of De-Arteaga et al.
     words : path or sequence of str, optional
-        scrub: further words, one a line.
+        scrub: file of further words, one per line.
     names_column : str or sequence of str, optional
-        scrub: columns of the person's names.
+        scrub: columns with the person's names.
     first_names : bool
-        scrub: 1,250 first names of anybody, too.
+        scrub: mask 1,250 first names too.
     label : str, optional
-        subsample, oversample: classes to balance within.
+        subsample, oversample: column of the classes to balance within.
     group : str, optional
-        subsample, oversample, extra-scrub: of the group.
+        subsample, oversample, extra-scrub: column of the group.
     within : str, optional
-        extra-scrub: for each of its values apart.
+        extra-scrub: column within each of whose values words are found.
     rounds : int
-        extra-scrub: at most so many.
+        extra-scrub: maximum number of rounds.
     words_per_round : int
-        extra-scrub: words of each group.
+        extra-scrub: number of words of each group per round.
     splits : int
-        extra-scrub: random splits a round.
+        extra-scrub: number of random splits per round.
     until : float, optional
-        extra-scrub: stop at this accuracy.  [default: chance]
+        extra-scrub: accuracy at which to stop.  [default: chance level]
     swap_names : bool
-        swap: first names too, by frequency.
+        swap: swap first names too, by frequency.
     keep_original : bool
-        swap: all rows, then all swapped ones.
+        swap: write all rows, then all swapped ones.
     swap_values : mapping of column to a mapping of values, optional
-        swap: A becomes B and B becomes A in swapped rows.
+        swap: exchange the values A and B of a column in swapped rows.
     spans : str or sequence of str, optional
-        anonymise: a column with a list of spans, or two with start and end.
+        anonymise: column with a list of spans, or two columns with start and end.
     spacy : str or spaCy pipeline, optional
         anonymise: find names with spaCy.
     entities : str or sequence of str, optional
-        anonymise: of what kind.  [default: PERSON,PER]
+        anonymise: kinds of names.  [default: PERSON,PER]
     groups : name, path or mapping, optional
-        gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
+        scrub, swap: groups, as gender, gender-de, age, religion:A,B, ethnicity:A,B, or a TOML file.
     shuffle : bool
         Write the rows in random order.
     skip_bad : bool
         Drop and count rows that cannot be used.
     seed : int
-        Of everything random.
+        Seed of everything random.
 
     Returns
     -------
     Rewritten
-        Its ``texts`` are as the data: a list, or a series; its ``frame`` has the other columns,
-        too. With ``output`` a file is never in memory as a whole, until they are looked at.
+        Its ``texts`` are a list, or a series if the data are; its ``frame`` has the other columns,
+        too. With ``output`` a file is never in memory as a whole, unless these are used.
 
     Raises
     ------
     WordbiasError
-        If the data cannot be read, a method is not known or lacks what it needs, or an argument is
+        If the data cannot be read, a method is not known or lacks an argument, or an argument is
         for none of the methods.
 
     References
@@ -349,7 +349,7 @@ def rewrite(
     read, written, records = _run(file, stages, target, seed if shuffle else None)
     subject, path = file.path.name, path_of(data)
     nothing = [] if path is None else ["Nothing written; -o FILE writes the result."]
-    moved = ["columns of spans are kept, and speak of the text as it was"] if places else []
+    moved = ["columns of spans are kept; they refer to the original text"] if places else []
     report = Report(
         inputs={subject: {"path": path or "memory", "rows": read, "text": file.text}},
         rows=[
@@ -375,17 +375,17 @@ def rewrite(
 def _so_far(
     file: RecordFile, stages: Sequence[Stage], tallies: Sequence[Tally], where: Where
 ) -> Iterator[Record]:
-    """Yield the records that are asked for, as the methods before leave them."""
+    """Yield the selected records, as rewritten by the methods before."""
     yield from (record for record in through(stages, file) if record.has(where))
     for tally in tallies:
         if tally.method not in _BALANCING:
-            tally.forget()
+            tally.reset()
 
 
 def _run(
     file: RecordFile, stages: Sequence[Stage], output: str | None, shuffle: int | None
 ) -> tuple[int, int, list[Record] | None]:
-    """Write the result, or keep it; return how many records were read and made."""
+    """Write the result, or return it; return also the numbers of records read and made."""
     read = 0
 
     def counted(records: Iterator[Record]) -> Iterator[Record]:
@@ -403,7 +403,7 @@ def _run(
 
 
 def _chosen(methods: Names) -> list[str]:
-    """Return the methods, and see that their order makes sense."""
+    """Return the methods, and check their order."""
     names = list(_several(methods))
     said = methods if isinstance(methods, str) else ",".join(names)
     for name in names or [said]:
@@ -413,7 +413,7 @@ def _chosen(methods: Names) -> list[str]:
             raise WordbiasError(f"{said}: one method of a kind is enough; leave one out")
     for name in _BALANCING:
         if name in names[1:]:
-            raise WordbiasError(f"{said}: {name} decides by the rows as they are; put it first")
+            raise WordbiasError(f"{said}: {name} counts the original rows; put it first")
     return names
 
 
@@ -424,7 +424,7 @@ def _several(given: Names | None) -> tuple[str, ...]:
 
 
 def _values(given: object) -> tuple[str, ...]:
-    """Return one value or several as the cells of a column have them."""
+    """Return one value or several as texts, like the cells of a column."""
     several = given if isinstance(given, (list, tuple, set, frozenset)) else [given]
     return tuple(map(str, several))
 
@@ -444,7 +444,7 @@ def _refuse_lacking(
     spans: Sequence[str],
     spacy: object,
 ) -> None:
-    """Refuse methods without what they need, and such as would move the spans in a text."""
+    """Refuse methods that lack an argument, or that would move the spans in a text."""
     for method in chosen:
         if method in _BALANCING and label is None:
             raise UsageError(f"{method} needs --label COLUMN")
@@ -465,23 +465,23 @@ def _refuse_lacking(
 
 
 def _check_output(output: str, data: str | None, read: Mapping[str, str | None]) -> None:
-    """Refuse early an output that cannot be written, or would be of another form than the input."""
+    """Refuse early an output that cannot be written, or of another format than the input."""
     if data is None:
-        raise UsageError("--output is what becomes of a file; of texts in memory take .texts")
+        raise UsageError("--output is for files; for texts in memory use .texts")
     refuse_same({"the output": output}, {"DATA": data, **read})
     check_writable(output)
     kinds = kind_of(Path(data)), kind_of(Path(output))
     if kinds[0] != kinds[1]:
         raise WordbiasError(
             f"{output}: would be {kinds[1]}, but {data} is {kinds[0]}, and rewriting keeps the "
-            "form; give both the same suffix"
+            "format; give both the same suffix"
         )
 
 
 def _opened(data: Texts, text: str | None, columns: Sequence[str], skip_bad: bool) -> RecordFile:
     path = path_of(data)
     if path is None:
-        return HeldRecords.of(data, text=text, columns=columns, skip_bad=skip_bad)
+        return RecordsInMemory.of(data, text=text, columns=columns, skip_bad=skip_bad)
     return RecordFile.open(path, text=text, columns=columns, skip_bad=skip_bad)
 
 
@@ -530,7 +530,7 @@ def _tally_table(title: str, tallies: Iterable[Tally]) -> Table:
         ]
         for tally in tallies
     ]
-    return Table(title, ["", "rows", "changed", "words", "rows more"], cells)
+    return Table(title, ["", "rows", "changed", "words", "rows added"], cells)
 
 
 def _balance_table(balanced: Balanced) -> Table:
@@ -549,7 +549,7 @@ def _words_table(tally: Tally) -> Table:
     rest = len(tally.words) - len(most)
     note = f"And {rest:,} more." if rest else ""
     cells = [[word, f"{count:,}"] for word, count in most]
-    return Table(f"What {tally.method} changed most often", ["", "times"], cells, note)
+    return Table(f"Words that {tally.method} changed most often", ["", "times"], cells, note)
 
 
 def _rounds_table(found: Found, value: str) -> Table:
@@ -564,11 +564,11 @@ def _rounds_table(found: Found, value: str) -> Table:
             cells.append([*measured, "", ""])
     where = f"within {value}" if value else "over all texts"
     return Table(
-        f"Words that say the group, {where}: {how_many(found.n, 'text')}",
-        ["round", "accuracy", "group", "words taken out"],
+        f"Words that reveal the group, {where}: {how_many(found.n, 'text')}",
+        ["round", "accuracy", "group", "words masked"],
         cells,
         "Balanced accuracy of a logistic regression on held-out texts before the words of its "
-        f"round are taken out; neutral {number(1 / len(found.groups), 2)}, lower is better. "
+        f"round are masked; neutral {number(1 / len(found.groups), 2)}, lower is better. "
         f"Stopped: {found.stopped}.",
     )
 
@@ -583,6 +583,6 @@ def _notes(file: RecordFile, balanced: Balanced | None, tallies: Sequence[Tally]
         yield f"{shown}; such a class {effect}"
     for tally in tallies:
         if not tally.rows:
-            yield f"{tally.method}: there is no row that is asked for"
-        elif tally.method in _SPEAKS_OF_TEXT and not tally.words:
+            yield f"{tally.method}: no row was selected"
+        elif tally.method in _CHANGES_TEXT and not tally.words:
             yield f"{tally.method}: nothing was found to change"

@@ -1,4 +1,4 @@
-"""Settings of the whole process, which the command line has as options of every command."""
+"""Settings of the whole process: the options that every command has."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ def set_config(
     longest_line: str | int | None = None,
     quiet: bool | None = None,
 ) -> dict[str, int | bool]:
-    """Set what every later call of this process uses; what is left out stays as it is.
+    """Set options of all later calls in this process; options left out do not change.
 
     Parameters
     ----------
     threads : int, optional
-        Threads to use.  [at the start: what the machine allows]
+        Number of threads.  [at the start: what the machine allows]
     longest_line : str or int, optional
         Longest line of a table, a text or JSON lines, in bytes or as 500MB.  [at the start: 64MB]
     quiet : bool, optional
-        Show no progress bars.  [at the start: shown where somebody can see them]
+        Show no progress bars.  [at the start: shown on a terminal]
 
     Returns
     -------
@@ -36,7 +36,7 @@ def set_config(
     Raises
     ------
     WordbiasError
-        If a size has no unit, or a number is none.
+        If a size has no unit, or a value is not a number.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Which sentences a model prefers: StereoSet, its enhanced triples, and CrowS-Pairs."""
+"""Preferences of a model between sentences: StereoSet, enhanced StereoSet and CrowS-Pairs."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import Any
 
 from wordbias.calls import public
 from wordbias.contextual.adapters import Adapter, load_adapter
-from wordbias.contextual.stereoset.evaluate import Data, DataLike, Found, Judge, load_data
+from wordbias.contextual.stereoset.crows_pairs import CrowsPairs
+from wordbias.contextual.stereoset.evaluate import Data, DataLike, Found, Scorer, load_data
 from wordbias.contextual.stereoset.gsss import Gsss
-from wordbias.contextual.stereoset.published import KINDS, CrowsPairs, StereoSet
 from wordbias.contextual.stereoset.repair import Repaired
 from wordbias.contextual.stereoset.repair import repair as repair_swaps
 from wordbias.contextual.stereoset.scores import SHARE, Rounding, Settings, extremes
+from wordbias.contextual.stereoset.stereoset import KINDS, StereoSet
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import check_writable, refuse_same, replacing
+from wordbias.functions.adapters import AdapterLike, open_adapter
 from wordbias.functions.checks import check_number
-from wordbias.functions.encoders import AdapterLike, open_adapter
 from wordbias.functions.inputs import path_of
 from wordbias.pretrained import ModelLike
 from wordbias.rendering import Table, as_csv, how_many
@@ -54,14 +55,14 @@ def stereoset(
 ) -> Report:
     """Measure which sentences ``model`` prefers: stereotypes or their opposites.
 
-    On enhanced StereoSet (Dawkins et al. 2024): Strength S of stereotypes, beside which every
-    triple has one with the genders swapped, Distance D between the genders, and the stereotype
-    score SS. On StereoSet (Nadeem et al. 2021): ss, lms and icat, between sentences and within. On
+    On enhanced StereoSet (Dawkins et al. 2024), in which every triple also has a version with
+    swapped genders: Strength S of stereotypes, Distance D between the genders, and the stereotype
+    score SS. On StereoSet (Nadeem et al. 2021): ss, lms and icat, between and within sentences. On
     CrowS-Pairs (Nangia et al. 2020): how often the more stereotyping sentence is likelier.
 
-    What fills a blank of StereoSet is scored by the mean logarithm of its sub-words' probabilities,
-    split as the sentence is. With ``as_published`` it is the mean of the probabilities, of the
-    first word without signs, split by itself: for RoBERTa without the space before it.
+    A term that fills a blank of StereoSet is scored by the mean log-probability of its sub-words,
+    tokenised within the sentence. With ``as_published`` it is scored by the mean probability of the
+    first word without punctuation, tokenised separately: for RoBERTa without the space before it.
 
     ``model`` is a folder or a name on the hub. Pairs of sentences need a head for next-sentence
     prediction or a classifier with two labels, single sentences a masked-language head.
@@ -69,38 +70,38 @@ def stereoset(
     Parameters
     ----------
     model : path, name on the hub, or (model, tokenizer)
-        What is measured; one that is loaded has one head.
+        The model to measure; a loaded model has only one head.
     data : path, fetched name, frame, or what was read of one
         Enhanced StereoSet (CSV), StereoSet (JSON) or CrowS-Pairs (CSV).
     adapter : path or Adapter, optional
-        What wordbias project wrote: measured beside.
+        Adapter that wordbias project wrote; the model is measured with it as well.
     setting : str or sequence of str, optional
-        Of the adapter, such as L11-11101; repeat it for more.
+        Setting of the adapter, such as L11-11101; may be repeated.
     force : bool
-        Use an adapter that another model was fitted on.
+        Use the adapter even if it was fitted on another model.
     share : float
-        Of the triples that are most extreme: S and D are means of these.
+        Share of the triples, the most extreme ones, of which S and D are means.
     rounding : str
-        Of that share to a whole number of triples.
+        Rounding of that share to a number of triples.
     absolute : bool
         Take |s| for S: bias in either direction.
     repair : bool
-        Measure repaired swaps beside the published ones.
+        Measure repaired swaps as well as the published ones.
     as_published : bool
-        Fill blanks, count ties and average over terms as the data's own code does.
+        Fill blanks, count ties and average over terms as the code published with the data does.
     next_label : str, optional
-        Output of ``model`` that means: is next.
+        Name of the output of ``model`` that means: is next.
     device : str, optional
         cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     output : path, optional
-        Every triple or pair with its scores.
+        File for the scores of each triple or pair.
     seed : int
-        Of everything random.
+        Seed of everything random.
 
     Returns
     -------
     Report
-        A row for each measure, part of the data and setting: ``low`` and ``high`` are an interval
+        A row for each measure, part of the data and setting; ``low`` and ``high`` are an interval
         over triples or pairs.
 
     Raises
@@ -133,27 +134,27 @@ def stereoset(
     if isinstance(read, Gsss):
         extremes(len(read.triples), share, rounding)
     repaired = repair_swaps(read) if repair and isinstance(read, Gsss) else None
-    judge = Judge.load(model, read, next_label=next_label, device=device)
-    found, missing = _judged(judge, read, repaired, settings, fitted, names, force)
+    scorer = Scorer.load(model, read, next_label=next_label, device=device)
+    found, missing = _measured(scorer, read, repaired, settings, fitted, names, force)
     if target is not None:
         with replacing(target) as stream:
             stream.write(as_csv(found.records).encode())
     return Report(
-        inputs=_about(judge, read, adapter, as_published),
+        inputs=_about(scorer, read, adapter, as_published),
         rows=found.rows,
         tables=[
             _table([row for row in found.rows if row.subject == subject], as_published)
             for subject in dict.fromkeys(row.subject for row in found.rows)
         ],
-        heading=[f"{judge.name} on {_described(read)}."],
+        heading=[f"{scorer.name} on {_described(read)}."],
         closing=[] if target is None else [f"Written: {target}."],
         seed=seed,
-        notes=[*judge.missing, *_notes(read, repaired, judge.masked is not None), *missing],
+        notes=[*scorer.missing, *_notes(read, repaired, scorer.masked is not None), *missing],
     )
 
 
-def _judged(
-    judge: Judge,
+def _measured(
+    scorer: Scorer,
     data: Data,
     repaired: Repaired | None,
     settings: Settings,
@@ -161,22 +162,22 @@ def _judged(
     names: Sequence[str],
     force: bool,
 ) -> tuple[Found, list[str]]:
-    """Measure the model as it is and with each setting; return also which heads were left out."""
+    """Measure the model unmodified and with each setting; return also the missing heads."""
     runs: list[tuple[str, list[Any]]] = [("", [])]
-    head = judge.following or judge.masked
+    head = scorer.next_sentence or scorer.masked
     if adapter is not None and head is not None:
         adapter = load_adapter(head.model, adapter, force=force)
         runs += [(name, adapter.interventions(name)) for name in names]
     done, missing = Found([], []), list[str]()
     before: Sequence[Mapping[str, object]] = []
     for name, interventions in runs:
-        subject = f"{judge.name} {name}" if name else judge.name
-        reached = judge.reached(interventions)
-        with reached.intervened(interventions):
-            found = reached.judge(data, subject, settings, repaired)
+        subject = f"{scorer.name} {name}" if name else scorer.name
+        reachable = scorer.with_sites(interventions)
+        with reachable.applied(interventions):
+            found = reachable.measure(data, subject, settings, repaired)
         if name and all(record in before for record in found.records):
             raise WordbiasError(
-                f"{judge.name}: the setting {name} changes no score, for nothing that is scored "
+                f"{scorer.name}: the setting {name} changes no score, for nothing that is scored "
                 "reads what it changes (a masked word is not read off the last layer's CLS token); "
                 "settings that would: sites such as tokens@L, attention@L and, below the last "
                 "layer, cls@L"
@@ -184,26 +185,26 @@ def _judged(
         before = before or found.records
         done.rows.extend(found.rows)
         done.records.extend({"model": subject, **record} for record in found.records)
-        missing += [f"{name}: {reason}" for reason in reached.missing]
+        missing += [f"{name}: {reason}" for reason in reachable.missing]
     return done, missing
 
 
 def _about(
-    judge: Judge, data: Data, adapter: AdapterLike | None, as_published: bool
+    scorer: Scorer, data: Data, adapter: AdapterLike | None, as_published: bool
 ) -> dict[str, dict[str, object]]:
-    """Return what the report says of the model and of the data."""
-    heads = [one for one in (judge.following, judge.masked) if one is not None]
+    """Return the inputs of the report: the model and the data."""
+    heads = [one for one in (scorer.next_sentence, scorer.masked) if one is not None]
     model: dict[str, object] = {
-        "path": judge.name,
+        "path": scorer.name,
         "heads": [type(one.model).__name__ for one in heads],
         "device": heads[0].device,
     }
-    if judge.following is not None:
-        model["is next"] = judge.following.place
+    if scorer.next_sentence is not None:
+        model["is next"] = scorer.next_sentence.place
     if adapter is not None:
         model["adapter"] = path_of(adapter) or repr(adapter)
     read: dict[str, object] = {"path": data.path, "sha256": data.sha256}
-    if isinstance(data, StereoSet) and judge.masked is not None and data.several_blanks:
+    if isinstance(data, StereoSet) and scorer.masked is not None and data.several_blanks:
         read["taken as published" if as_published else "left out"] = data.several_blanks
     return {"model": model, "data": read}
 
@@ -219,16 +220,16 @@ def _described(data: Data) -> str:
 
 
 def _notes(data: Data, repaired: Repaired | None, blanks: bool) -> list[str]:
-    """Say what a reader must know of swaps; and where blanks are scored, of items with several."""
+    """Return notes on swaps and, if blanks are scored, on items with several blanks."""
     if isinstance(data, StereoSet) and blanks and data.several_blanks:
         names = data.several_blanks
-        said = (
+        several = (
             f"{len(names)} of {how_many(len(data.items['intrasentence']), 'item')} within "
             f"sentences have more than one blank ({', '.join(names)})"
         )
         if data.as_published:
-            return [f"{said}; the word of the last one is taken, as StereoSet's loader does"]
-        return [f"{said} and are left out; --as-published takes them"]
+            return [f"{several}; the word of the last one is taken, as StereoSet's loader does"]
+        return [f"{several} and are left out; --as-published takes them"]
     if not isinstance(data, Gsss):
         return []
     notes = []
@@ -239,7 +240,7 @@ def _notes(data: Data, repaired: Repaired | None, blanks: bool) -> list[str]:
     if altered := data.altered_unrelated():
         notes.append(
             f"{len(altered)} unrelated sentences are not the same after the swap, though the paper "
-            "says they are; D takes them as they are"
+            "says they are; D uses them unchanged"
         )
     if same := data.unswapped():
         notes.append(f"nothing is swapped in the triples {', '.join(same)}: their s is 0")
@@ -247,7 +248,7 @@ def _notes(data: Data, repaired: Repaired | None, blanks: bool) -> list[str]:
 
 
 def _table(rows: Sequence[Row], as_published: bool) -> Table:
-    """Arrange the rows of one model, by what they measure."""
+    """Return the table of one model."""
     if rows[0].measure == "crows":
         return Table(
             rows[0].subject,
@@ -256,7 +257,7 @@ def _table(rows: Sequence[Row], as_published: bool) -> Table:
                 [row.details["subset"], str(row.details["n"]), number(row.value), _interval(row)]
                 for row in rows
             ],
-            "No preference is .5; the intervals draw the pairs again.",
+            "No preference is .5; the intervals are a bootstrap over pairs.",
         )
     if "task" not in rows[0].details:
         return _gsss_table(rows)
@@ -274,12 +275,12 @@ def _table(rows: Sequence[Row], as_published: bool) -> Table:
         rows[0].subject,
         ["task", "about", "n", "ss (.5 is none)", "lms (1 is best)", "icat (1 is best)"],
         cells,
-        f"Means over {average}; 95 % intervals draw the triples again.",
+        f"Means over {average}; 95 % intervals: bootstrap over triples.",
     )
 
 
 def _gsss_table(rows: Sequence[Row]) -> Table:
-    """One line a measure and subset, the published swaps beside the repaired ones."""
+    """Return one line a measure and subset, the published swaps beside the repaired ones."""
     versions = list(dict.fromkeys(row.details["version"] for row in rows))
     found = {(row.measure, row.details["subset"], row.details["version"]): row for row in rows}
     subsets = list(dict.fromkeys(row.details["subset"] for row in rows))
@@ -299,8 +300,8 @@ def _gsss_table(rows: Sequence[Row]) -> Table:
         ["", "n", "no bias", *(head for version in versions for head in (version, "95 %"))],
         cells,
         f"S and D are means of the {s['share']:.0%} of triples {by} and of largest d. A mean of "
-        "the most extreme is above 0 by chance alone, and so is its interval: read S beside S of "
-        "the opposite, which has the labels exchanged. The intervals draw the triples again.",
+        "the most extreme is above 0 by chance, and so is its interval: compare S with S of the "
+        "opposite, which has the labels exchanged. The intervals are a bootstrap over triples.",
     )
 
 

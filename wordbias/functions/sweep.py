@@ -1,4 +1,4 @@
-"""All settings of an encoder, their bias and their fairness: Tables 5 to 7 of the paper."""
+"""The sweep: bias and fairness of an encoder under all settings, Tables 5 to 7 of the paper."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 
 from wordbias.calls import public
 from wordbias.contextual.fitting import TOKENS, Recipe
+from wordbias.contextual.labelled_pairs import load_inferences
 from wordbias.contextual.nli_fairness import DROP, Parity, Viability, is_viable
 from wordbias.contextual.sent_debias import LIMIT, TextLike, fit_with_baseline
-from wordbias.contextual.sentence_pairs import SentencePairsLike, load_text_pairs
+from wordbias.contextual.sentence_pairs import SentencePairsLike
 from wordbias.contextual.stereoset.evaluate import DataLike, load_data
 from wordbias.contextual.stereoset.gsss import Gsss, load_gsss
 from wordbias.contextual.stereoset.repair import repair as repair_swaps
@@ -49,9 +50,9 @@ from wordbias.workers import Workers
 _LEVELS = {"SENT": "sentence", "L12": "layer 12", "L11": "layer 11", "attn": "+ attention"}
 _PUBLISHED_BASE = (0.3069, 0.7052, 0.8889)
 _UNINFORMATIVE = 0.7
-"""SNLI accuracy below which an NLI model is no good."""
-_PARTS = ("next-sentence", "inference")
-"""What the models of a sweep are called."""
+"""SNLI accuracy below which the effect of a setting on an NLI model says little."""
+_MODELS = ("next-sentence", "inference")
+"""Names of the two models of a sweep."""
 
 
 @public
@@ -86,11 +87,12 @@ def sweep(
 ) -> Report:
     """Measure bias and fairness under all 74 projections of Dawkins et al. (2024), their Table 7.
 
-    ``model`` says whether a sentence is next (see stereoset), that of ``nli`` whether one follows
-    from another (see nli-fairness); both are folders, or names on the hub. Subspaces are fitted on
-    each, both unmodified, as wordbias project does. All settings together cost little more than one
-    pass of each model over its data: layers below the lowest intervention are run once, the last
-    one for its first token alone. After an interruption the same call, with ``output``, goes on.
+    ``model`` predicts whether a sentence is next (see stereoset), the model of ``nli`` whether one
+    follows from another (see nli-fairness); both are folders, or names on the hub. Subspaces are
+    fitted on each unmodified model, as wordbias project does. All settings together take little
+    more time than one pass of each model over its data: layers below the lowest intervention are
+    run once, the last one only for its first token. With ``output``, the same call resumes an
+    interrupted one.
 
     Parameters
     ----------
@@ -103,49 +105,49 @@ def sweep(
     snli : path, fetched name, frame or sequence of (label, premise, hypothesis), optional
         Labelled pairs: jsonl or TSV.
     table : path, optional
-        Summarise a table of all settings.
+        Table of all settings to summarise.
     pairs : path or sequence of (str, str), optional
-        Pairs of sentences to fit on: TOML, or lines with a tab.
+        Pairs of sentences to fit on: TOML, or tab-separated lines.
     tokens : str
-        At tokens and attention: the mean of all aligned tokens, of those that differ, or CLS.
+        At the sites tokens and attention: mean of all aligned tokens, of those that differ, or CLS.
     sent_debias : path or sequence of str, optional
-        Fit that baseline too, on a text.
+        Text to fit the SENT-Debias baseline on.
     limit : int
-        With ``sent_debias``: pairs of sentences to draw from the text.
+        With ``sent_debias``: number of sentence pairs to draw from the text.
     groups : name, path or mapping, optional
-        With ``sent_debias``: whose pairs of words are swapped.  [default: gender]
+        With ``sent_debias``: groups whose pairs of words are swapped.  [default: gender]
     next_label : str, optional
-        Output of ``model`` that means: is next.
+        Name of the output of ``model`` that means: is next.
     labels : sequence of str, optional
-        Order of the NLI model's outputs, neutral,entailment,contradiction, where it does not say.
+        Order of the NLI model's outputs, neutral,entailment,contradiction, if it does not say.
     share : float
-        Of the triples that are most extreme: S and D are means of these.
+        Share of the triples, the most extreme ones, of which S and D are means.
     rounding : str
-        Of that share to a whole number of triples.
+        Rounding of that share to a number of triples.
     repair : bool
-        Measure repaired swaps beside the published ones.
+        Measure repaired swaps as well as the published ones.
     parity : str
-        Of η: labels of the mean over templates agree, or of every template.
+        Parity in η: labels must agree in the mean over templates, or in every template.
     drop : float
-        SNLI accuracy that a viable model may lose.
+        Largest loss of SNLI accuracy of a viable model.
     relative : bool
-        Take ``drop`` as a share of the base's accuracy.
+        Take ``drop`` as a share of the accuracy before debiasing.
     lists : path, optional
-        Word lists as Dev et al. (2020) publish theirs.
+        Word lists in the layout of Dev et al. (2020).
     as_published : bool
-        Articles by the first letter alone, as in the published sets: a SUV.
+        Choose "a" or "an" by the first letter only, as the published sets do: a SUV.
     output : path, optional
-        Table 7; beside it lies what is half done.
+        File for Table 7; partial results are stored beside it.
     plot : path, optional
         Draw η against S: .png, .pdf or .svg.
     device : str, optional
         cpu, cuda or mps.  [default: the first of cuda, mps, cpu that is there]
     jobs : int, optional
-        Processes at a time.  [default: 1; on a cluster all workers]
+        Number of processes.  [default: 1; on a cluster all workers]
     backend : str
-        Here (loky), or the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
+        Where to run: here (loky), or on the cluster of DASK_SCHEDULER_ADDRESS or RAY_ADDRESS.
     seed : int
-        Of everything random.
+        Seed of everything random.
 
     Returns
     -------
@@ -171,7 +173,7 @@ def sweep(
     needed = {"MODEL": model, "--stereoset": stereoset, "--nli": nli, "--snli": snli}
     missing = [name for name, value in needed.items() if value is None]
     if table is not None and len(missing) < len(needed):
-        raise UsageError("--table summarises what is measured; give it alone")
+        raise UsageError("--table summarises existing results; give no other input")
     if table is None and missing:
         raise UsageError(f"missing {', '.join(missing)} (or --table CSV)")
     if groups is not None and sent_debias is None:
@@ -180,21 +182,13 @@ def sweep(
     check_number("--limit", limit, 2)
     check_number("--share", share, 0, 1, above=True)
     check_number("--drop", drop, 0, 1)
-    target, drawn = path_of(output), path_of(plot)
-    _check_files(
-        target,
-        drawn,
-        {
-            "--stereoset": path_of(stereoset),
-            "--snli": path_of(snli),
-            "--table": path_of(table),
-            "--pairs": path_of(pairs),
-            "--sent-debias": path_of(sent_debias),
-            "--groups": path_of(groups),
-        },
-    )
-    parts = {name: None if table is not None else _part(target, name) for name in _PARTS}
-    with _resumed(target, parts):
+    target, figure = path_of(output), path_of(plot)
+    read: dict[str, object] = {"--stereoset": stereoset, "--snli": snli, "--table": table}
+    read |= {"--pairs": pairs, "--sent-debias": sent_debias, "--groups": groups}
+    _check_files(target, figure, read)
+    resumable = target is not None and table is None
+    checkpoints = {name: Path(f"{target}.{name}.part") if resumable else None for name in _MODELS}
+    with _locked(target, checkpoints):
         if model is None or nli is None or stereoset is None or snli is None:
             subject = path_named("--table", table)
             heading = f"The sweep in {subject}."
@@ -217,35 +211,36 @@ def sweep(
             if repair:
                 versions["repaired"] = repair_swaps(gsss).gsss
             test = build("parity", Templates.load(words), as_published=as_published)
-            labelled = load_text_pairs(open_pairs(snli))
-            meant = (next_label,) if next_label else ()
+            labelled = load_inferences(open_pairs(snli))
+            labels_next = (next_label,) if next_label else ()
             sources = {
-                "next-sentence": run.Source("next sentence", model, meant, device),
-                "inference": run.Source("inference", nli, tuple(labels or ()), device),
+                "next-sentence": run.ModelSource("next sentence", model, labels_next, device),
+                "inference": run.ModelSource("inference", nli, tuple(labels or ()), device),
             }
-            judges = {name: source.load() for name, source in sources.items()}
+            loaded = {name: source.load() for name, source in sources.items()}
             text = sent_debias
             if not (text is None or isinstance(text, (str, os.PathLike))):
                 text = list(text)  # for both models
             fitted = {
                 name: fit_with_baseline(
-                    judge.model,
-                    judge.tokenizer,
+                    one.model,
+                    one.tokenizer,
                     Recipe(tokens, seed=seed),
                     pairs=pairs,
                     text=text,
                     groups=groups,
                     limit=limit,
-                    name=judge.name,
+                    name=one.name,
                 )
-                for name, judge in judges.items()
+                for name, one in loaded.items()
             }
-            following, inferring = (
-                study.Part(sources[n], judges[n], fitted[n], parts[n]) for n in _PARTS
-            )
+            swept = {
+                name: study.SweptModel(sources[name], loaded[name], fitted[name], checkpoints[name])
+                for name in _MODELS
+            }
             entries, rows = study.sweep(
-                following,
-                inferring,
+                swept["next-sentence"],
+                swept["inference"],
                 versions,
                 test,
                 labelled,
@@ -254,11 +249,11 @@ def sweep(
                 viability=Viability(None, drop, relative),
                 workers=Workers(jobs, backend),
             )
-            inputs = {n: study.facts(judges[n], fitted[n]) for n in _PARTS}
+            inputs = {name: one.to_dict() for name, one in swept.items()}
             inputs["stereoset"] = {
                 "path": gsss.path, "sha256": gsss.sha256, "triples": len(gsss.triples)
             }  # fmt: skip
-            inputs["snli"] = labelled.to_dict()
+            inputs["snli"] = labelled.source()
         notes = _remarks(entries, drop, relative)
         if table is None and sent_debias is None:
             notes.append("without SENT-Debias: it needs a text, --sent-debias TEXT")
@@ -268,44 +263,41 @@ def sweep(
             closing.append(_correlation_line(summaries[-1]))
         except WordbiasError as error:
             notes.append(str(error))
-        _write(entries, target, drawn, drop, relative)
-        for part in filter(None, parts.values()):
-            part.unlink(missing_ok=True)  # an interrupted call goes on from it; this one is stored
+        _write(entries, target, figure, drop, relative)
+        for checkpoint in filter(None, checkpoints.values()):
+            checkpoint.unlink(missing_ok=True)
     return Report(
         inputs=inputs,
         rows=[*rows, *summaries],
         tables=tables,
         heading=[heading],
-        closing=[*closing, *(f"Written: {path}." for path in (target, drawn) if path)],
+        closing=[*closing, *(f"Written: {path}." for path in (target, figure) if path)],
         seed=seed,
         notes=notes,
     )
 
 
-def _check_files(output: str | None, plot: str | None, read: Mapping[str, str | None]) -> None:
-    """Refuse early what cannot be written, or would be written over what is read."""
+def _check_files(output: str | None, plot: str | None, read: Mapping[str, object]) -> None:
+    """Refuse files that cannot be written, or that are also read."""
     if plot is not None:
         from wordbias.pages.plots import check_plot
 
         check_plot(plot)
     if output is not None:
         check_writable(output)
-    refuse_same({"-o": output, "--plot": plot}, read)
-
-
-def _part(output: str | None, name: str) -> Path | None:
-    """Return where the half-done outputs of a model are kept."""
-    return None if output is None else Path(f"{output}.{name}.part")
+    refuse_same(
+        {"-o": output, "--plot": plot}, {name: path_of(given) for name, given in read.items()}
+    )
 
 
 @contextmanager
-def _resumed(output: str | None, parts: Mapping[str, Path | None]) -> Iterator[None]:
-    """Keep other processes from the output, and say where an interrupted call goes on from.
+def _locked(output: str | None, checkpoints: Mapping[str, Path | None]) -> Iterator[None]:
+    """Lock the output, and name the checkpoints in the message of an interruption.
 
     Raises
     ------
     WordbiasError
-        If another process is measuring into the same output.
+        If another process has locked the same output.
     """
     with nullcontext() if output is None else locked(output):
         try:
@@ -313,10 +305,10 @@ def _resumed(output: str | None, parts: Mapping[str, Path | None]) -> Iterator[N
         except Interrupted:
             raise
         except KeyboardInterrupt:
-            kept = [part.name for part in parts.values() if part is not None and part.exists()]
-            if not kept:
+            written = [path.name for path in checkpoints.values() if path and path.exists()]
+            if not written:
                 raise
-            raise Interrupted(f"the same call goes on from {' and '.join(kept)}") from None
+            raise Interrupted(f"the same call goes on from {' and '.join(written)}") from None
 
 
 def _gsss(source: DataLike) -> Gsss:
@@ -330,7 +322,7 @@ def _gsss(source: DataLike) -> Gsss:
 def _write(
     entries: Sequence[Entry], output: str | None, plot: str | None, drop: float, relative: bool
 ) -> None:
-    """Draw the picture, and write the table."""
+    """Draw the figure, and write the table."""
     if plot is not None:
         from wordbias.pages.figures import save_strength_fairness
 
@@ -341,27 +333,27 @@ def _write(
 
 
 def _remarks(entries: Sequence[Entry], drop: float, relative: bool) -> list[str]:
-    """Say what a reader of the table must know: misprints, and a model that is no good."""
-    said = [
+    """Return notes on a table: misprints, and an NLI model of low accuracy."""
+    notes = [
         f"{one.name}: the table says η = {one.printed:.4f}, parity · accuracy is {one.fairness:.4f}"
         for one in misprints(entries)
     ]
     base = [one for one in entries if one.level == BASE]
     if base and (base[0].strength, base[0].distance, base[0].snli) == _PUBLISHED_BASE:
-        said += differences(best_by_level(entries, drop, relative=relative))
+        notes += differences(best_by_level(entries, drop, relative=relative))
     if base and base[0].snli < _UNINFORMATIVE:
-        said.append(
+        notes.append(
             f"the NLI model reaches {base[0].snli:.3f} on SNLI as it is, less than "
             f"{_UNINFORMATIVE:g}: what a setting does to it says little"
         )
-    return said
+    return notes
 
 
 def _summary(
     entries: Sequence[Entry], subject: str, drop: float, relative: bool
 ) -> tuple[list[Table], list[Row], list[str]]:
     """Return Tables 7, 5 and 6, Table 5 as rows, and a sentence about attention."""
-    tables, rows, said = [_table7(entries, drop, relative)], list[Row](), list[str]()
+    tables, rows, lines = [_table7(entries, drop, relative)], list[Row](), list[str]()
     if any(one.level == BASE for one in entries):
         best = best_by_level(entries, drop, relative=relative)
         tables.append(_best_table(best))
@@ -369,33 +361,33 @@ def _summary(
     tables.append(_weighting_table(weighting(entries)))
     found = attention(entries)
     if found.pairs:
-        said.append(
+        lines.append(
             f"With attention S is lower in {found.improved} of {found.pairs} settings of layer 11."
         )
-    return tables, rows, said
+    return tables, rows, lines
 
 
 def _table7(entries: Sequence[Entry], drop: float, relative: bool) -> Table:
-    """One line a model."""
+    """Return Table 7, one line a model."""
     base = next((one.snli for one in entries if one.level == BASE), None)
     cells = []
     for one in entries:
         values = (one.strength, one.distance, one.parity, one.accuracy, one.fairness, one.snli)
         viable = base is None or is_viable(one.snli, base, drop, relative=relative)
         cells.append([one.name, *map(number, values), "yes" if viable else "no"])
-    limit = f"{drop:.0%} of what the base reaches" if relative else f"{100 * drop:g} points"
+    limit = f"{drop:.0%} of the base's accuracy" if relative else f"{100 * drop:g} points"
     return Table(
         "All settings (Dawkins et al. 2024, Table 7)",
         ["model", "S", "D", "parity", "accuracy", "η", "SNLI", "viable"],
         cells,
         "Layers are counted from the end: L12 is the last. Digits are n11 c11 n12 c12 np, without "
-        "those of layers that are left alone. Lower is better for S and D, higher for the others; "
+        "those of unchanged layers. Lower is better for S and D, higher for the others; "
         f"η = parity · accuracy. Viable: loses at most {limit} on SNLI.",
     )
 
 
 def _best_table(found: Sequence[Best]) -> Table:
-    """One line a level."""
+    """Return Table 5, one line a level."""
 
     def cell(value: float, one: Entry) -> str:
         return f"{number(value)} ({','.join(map(str, one.numbers))})"
@@ -440,7 +432,7 @@ def _best_rows(found: Sequence[Best], subject: str) -> list[Row]:
 
 
 def _weighting_table(found: Sequence[Weighting]) -> Table:
-    """One line a level: what weighting the sentence's projection does to SNLI."""
+    """Return Table 6, one line a level: SNLI accuracy without and with a soft projection."""
     cells = [
         [
             "all" if one.level == ALL else _LEVELS[one.level],
@@ -464,5 +456,5 @@ def _correlation_line(rho: Row) -> str:
     about = rho.details
     return (
         f"Spearman's ρ of S and η over {about['n']} models: {number(rho.value, 3)} (p = "
-        f"{about['p']:.3f}; 95 % of models drawn again: {about['low']:.2f} … {about['high']:.2f})."
+        f"{about['p']:.3f}; 95 % bootstrap over models: {about['low']:.2f} … {about['high']:.2f})."
     )

@@ -1,4 +1,4 @@
-"""Rows arranged as tables for people."""
+"""Tables of rows for people."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from wordbias.measures.chance import DRAWS, key_of, with_chance
 from wordbias.measures.family import Values
 from wordbias.measures.registry import FAMILY_OF, short_title, staged_title
+from wordbias.methods.diagnosis import removed_shares
 from wordbias.methods.effect import Effect, Study
 from wordbias.rendering import Table
 from wordbias.results import Row, number
@@ -16,8 +17,8 @@ from wordbias.wordlists import Attribute
 
 
 def components_table(study: Study, attribute: Attribute) -> Table:
-    """One line a component."""
-    found = study.diagnosis
+    """Make a line for each component."""
+    found, shares = study.diagnosis.components, removed_shares(study.projection)
     columns = [
         "",
         "weight a",
@@ -35,9 +36,9 @@ def components_table(study: Study, attribute: Attribute) -> Table:
             "–" if found.cos_direction is None else f"{found.cos_direction[i]:.3f}",
             f"{found.stability[i]:.3f}",
         ]
-        for i, (weight, removed) in enumerate(zip(found.weights, study.removed, strict=True))
+        for i, (weight, removed) in enumerate(zip(found.weights, shares, strict=True))
     ]
-    kind = "centred" if study.settings.center else "not centred"
+    kind = "centred" if study.diagnosis.center else "not centred"
     first, second = attribute.groups
     return Table(
         f"Components ({kind})",
@@ -52,16 +53,16 @@ def _by_chance(study: Study) -> str:
     shares = study.chance.get(("difference-in-span", ""))
     if shares is None:
         return ""
-    return f", and {np.nanmean(shares):.1%} inside those of groups that do not differ"
+    return f", by chance {np.nanmean(shares):.1%} (groups that do not differ)"
 
 
 def axis_name(attribute: Attribute) -> str:
-    """Name the difference that direct bias is measured along."""
+    """Return the name of the difference that direct bias is measured along."""
     return " − ".join(attribute.direction) if attribute.direction else "no axis"
 
 
 def effect_table(measured: Effect, attribute: Attribute | None, chance: Values) -> Table:
-    """One line a measure: before, after along the same directions, after along refitted ones."""
+    """Make a line for each measure: before; after, along the same and along refitted directions."""
     by_key = {
         (row.measure, row.details.get("stage"), row.details.get("reference")): row
         for row in with_chance(measured.rows, chance)
@@ -82,13 +83,13 @@ def effect_table(measured: Effect, attribute: Attribute | None, chance: Values) 
         columns.remove("chance")
         cells = [[*line[:-2], line[-1]] for line in cells]
     firsts = [row for row in measured.rows if row.details.get("stage") == "before"]
-    note = "after: along what was fitted before; refitted: along the result's own"
+    note = "after: along the directions fitted before; refitted: along those of the result"
     notes = [note, *chance_notes(with_chance(firsts, chance)), *dict.fromkeys(reasons)]
     return Table("Bias and change", columns, cells, "; ".join(notes))
 
 
 def measures_tables(rows: list[Row]) -> list[Table]:
-    """One line a measure and setting, one column an embedding, three a table."""
+    """Make a line for each measure and setting, a column for each embedding, three per table."""
     subjects = list(dict.fromkeys(row.subject for row in rows))
     return [
         _measures_table([row for row in rows if row.subject in subjects[start : start + 3]])
@@ -113,7 +114,7 @@ def _measures_table(rows: list[Row]) -> Table:
             line.insert(-1, _chance([found.get((key, subject)) for subject in subjects]))
     return Table(
         "Bias, with the 95 % interval over words"
-        + ("" if len(subjects) == 1 else " (± half of it)"),
+        + ("" if len(subjects) == 1 else " (± half its width)"),
         columns,
         cells,
         "; ".join(dict.fromkeys([*chance_notes(rows), *reasons])),
@@ -126,7 +127,7 @@ def _label(row: Row) -> str:
 
 
 def _chance(across: Sequence[Row | None]) -> str:
-    """Show the chance level of a line where all its values have the same; a range in brackets."""
+    """Show the chance level of a line, if all its values share one, with its range in brackets."""
     keys = ("chance", "chance_low", "chance_high")
     found = {tuple(r.details[key] for key in keys) for r in across if r and "chance" in r.details}
     if len(found) != 1:
@@ -136,7 +137,7 @@ def _chance(across: Sequence[Row | None]) -> str:
 
 
 def chance_notes(rows: Sequence[Row]) -> list[str]:
-    """Say what the chance levels are, and which values lie beyond them."""
+    """Explain the chance levels, and name the values beyond them."""
     known = [row for row in rows if "chance" in row.details]
     if not known:
         return []
@@ -151,8 +152,8 @@ def chance_notes(rows: Sequence[Row]) -> list[str]:
     fewer = [f"{family.key} {family.draws}" for family in families if family.draws]
     drawn = f"{DRAWS} axes" + (f" ({', '.join(fewer)})" if fewer else "")
     return [
-        f"chance: along {drawn} that do not mean the attribute, their mean and range; "
-        f"beyond all of them: {what}"
+        f"chance: mean and range along {drawn} unrelated to the attribute; "
+        f"beyond that range: {what}"
     ]
 
 
@@ -170,7 +171,7 @@ def p_value(p: float | None) -> str:
 
 
 def words_tables(rows: list[Row], attribute: Attribute) -> list[Table]:
-    """One table an embedding: one line a word, one column a measure."""
+    """Make a table for each embedding: a line for each word, a column for each measure."""
     subjects = dict.fromkeys(row.subject for row in rows)
     return [_words_table([r for r in rows if r.subject == one], attribute) for one in subjects]
 
@@ -195,8 +196,8 @@ def _about_lean(row: Row, attribute: Attribute) -> str:
     mean = number(row.details["mean"], 3)
     low, high = (number(end, 3) for end in row.details["middle"])
     return (
-        f"Lean: MIDB less {mean}, its mean over the neutral words. The middle 95% of these lie "
-        f"between {low} and {high}; beyond, a lean towards {first} or {second} is claimed."
+        f"Lean: MIDB minus {mean}, its mean over the neutral words. The middle 95% of these lie "
+        f"between {low} and {high}; only words outside lean towards {first} or {second}."
     )
 
 
@@ -215,7 +216,7 @@ def _with_half_width(row: Row | None) -> str:
 
 
 def _ideal(row: Row) -> str:
-    """Say which value would be neutral; all values are better the nearer to it."""
+    """Return the neutral value, to which nearer is better, or the better direction."""
     neutral = row.details.get("neutral")
     return str(row.details.get("better", "")) if neutral is None else f"{neutral:g}"
 

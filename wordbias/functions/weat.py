@@ -1,4 +1,4 @@
-"""WEAT and five measures that take the same words: which of two sets is nearer to which others."""
+"""WEAT and five measures on the same words: associations between two sets and two others."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from wordbias.wordlists import GroupsLike, Query, group_queries, load_attribute,
 from wordbias.wordlists.queries import QueryLike, SetsLike, as_queries
 
 _MARK = "*"
-"""Stands in the lines with a small p whose interval includes 0."""
+"""Mark of lines with a small p whose interval includes 0."""
 _CLOSING = (
-    "The 95 % intervals draw the words of all sets again, the attribute words too, which p takes "
-    "as given. "
+    "The 95 % intervals are a bootstrap over the words of all sets, the attribute words too, which "
+    "p takes as fixed. "
 )
-_UNCORRECTED = "p is not corrected for the number of queries; --holm does."
-_HOLM = "p Holm is corrected for the number of tests of an embedding, however they depend."
+_UNCORRECTED = "p is not corrected for the number of queries; --holm corrects it."
+_HOLM = "p Holm is corrected for the number of tests of an embedding, even if they are dependent."
 
 
 @public
@@ -53,43 +53,43 @@ def weat(
     cache: bool = True,
     seed: int = 0,
 ) -> Report:
-    """Test which of two sets of words is nearer to which of two others.
+    """Test associations between two sets of words and two others.
 
-    WEAT (Caliskan et al. 2017) with its ten queries or your own, and five measures that take the
-    same words. Without ``embeddings`` the sample that comes with wordbias is used.
+    WEAT (Caliskan et al. 2017) with its ten queries or your own, and five measures on the same
+    words. Without ``embeddings`` the sample that comes with wordbias is used.
 
     Parameters
     ----------
     embeddings : path, fetched name, Embedding, KeyedVectors, (words, vectors), or several
-        What is measured; the sample that comes with wordbias where none is given.
+        The embeddings to measure; by default the sample that comes with wordbias.
     query : str, list of str, Query or mapping
-        Names or numbers, 1,6-8, or all.
+        Queries: names or numbers, 1,6-8, or all.
     queries : path, optional
-        TOML or WEFE's JSON with sets of words.
+        File with sets of words: TOML, or WEFE's JSON.
     targets : str, list of str, or mapping from two names to words, optional
         Names of two sets of words, X,Y, for a query of your own.
     attributes : str, list of str, or mapping from two names to words, optional
         Names of two sets of words, A,B.
     groups : name, path or mapping, optional
-        Take every two groups of it as X,Y: age, religion, …, or a TOML file.
+        Groups, every two of which are taken as X,Y: age, religion, …, or a TOML file.
     measures : str or list of str
-        Some of weat,rnd,rnsb,mac,ect,ripa.
+        Measures, some of weat,rnd,rnsb,mac,ect,ripa.
     ddof : int
-        Of the standard deviation: 1 as Caliskan et al., 0 as WEFE.
+        Delta degrees of freedom of the standard deviation: 1 as Caliskan et al., 0 as WEFE.
     two_sided : bool
-        Two-sided p-value.
+        Compute a two-sided p-value.
     holm : bool
-        Correct p for the number of tests as well.
+        Give p corrected for the number of tests as well (Holm).
     samples : int
-        Partitions to draw where there are too many to count.
+        Number of partitions to draw if there are too many to count.
     skip_bad : bool
         Drop and count rows that cannot be used.
     allow_pickle : bool
         Open gensim .kv files, which are pickles and can run any code.
     cache : bool
-        Keep parsed text to be memory-mapped the next time.
+        Cache parsed text; later calls memory-map it.
     seed : int
-        Of everything random.
+        Seed of everything random.
 
     Returns
     -------
@@ -104,9 +104,9 @@ def weat(
 
     Notes
     -----
-    A query with words of its own is a mapping, in which each two sets are words by name, a pair of
-    lists, or names of sets that come with wordbias or stand in ``queries``; ``name`` and ``about``
-    may be given, too.
+    A query of your own is a mapping with ``targets`` and ``attributes``: each a mapping from two
+    names to words, a pair of lists, or names of two sets that come with wordbias or are in
+    ``queries``. ``name`` and ``about`` are optional.
 
     References
     ----------
@@ -190,16 +190,16 @@ def _associations_table(
     *,
     by_group: bool,
 ) -> Table:
-    """One line a value, and below it what the numbers mean and which words are missing.
+    """Make a line for each value, and a note on the numbers and the missing words.
 
     Parameters
     ----------
     subject
         The embedding.
     rows, queries, settings
-        What was measured, and how.
+        The rows, their queries and settings.
     by_group
-        The rows are of groups, many of which stand in several lines: those name them themselves.
+        Whether the rows compare groups; the lines then name the groups.
     """
     corrected = any("p_holm" in row.details for row in rows)
     targets = {query.name: "/".join(query.names[:2]) for query in queries}
@@ -239,7 +239,7 @@ def _notes(rows: Sequence[Row], settings: Settings, by_group: bool) -> list[str]
 
 
 def _listed(named: Iterable[tuple[str | None, Row]]) -> list[str]:
-    """Name what queries are about, each with its queries."""
+    """Return the subjects of queries, each with its queries."""
     found: dict[str, dict[str, None]] = {}
     for name, row in named:
         if name:
@@ -248,7 +248,7 @@ def _listed(named: Iterable[tuple[str | None, Row]]) -> list[str]:
 
 
 def _missing(rows: Sequence[Row], by_group: bool) -> list[str]:
-    """Name the missing words, query by query; of groups, which are in several, group by group."""
+    """Return the missing words by query, or by group if groups are compared."""
     lists: dict[str, list[str]] = {}
     for row in rows:
         for name, words in row.details.get("missing", {}).items():
@@ -258,7 +258,7 @@ def _missing(rows: Sequence[Row], by_group: bool) -> list[str]:
 
 
 def _about(row: Row, targets: Mapping[str, str], by_group: bool) -> list[str]:
-    """Say what was measured; of groups, those at once by the name of the one, and two by both."""
+    """Return query or groups, measure and words of a line."""
     name, words = row.details["set"], row.details.get("words", "")
     if not by_group:
         return [name, row.measure, words or targets[name]]

@@ -1,4 +1,4 @@
-"""A coreference system on WinoBias: whether it goes by the stereotype."""
+"""Scores of a coreference system on WinoBias: whether it follows stereotypes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from wordbias.calls import path_of, public
 from wordbias.formats.files import check_writable, compressing, refuse_same, replacing
 from wordbias.functions.fairness import accuracy_table, sums_table
-from wordbias.outcomes.confusion import load_shares
+from wordbias.outcomes.inputs import load_shares
 from wordbias.outcomes.metrics import Settings
 from wordbias.outcomes.winobias import (
     ANTI,
@@ -55,44 +55,46 @@ def winobias(
     mask: str = "[MASK]",
     seed: int = 0,
 ) -> Report:
-    """Score a coreference system on WinoBias (Zhao et al. 2018): whether a nurse has to be she.
+    """Score a coreference system on WinoBias (Zhao et al. 2018): whether a nurse must be she.
 
     ``folder`` has the eight files of WinoBias, pro_stereotyped_type1.txt.dev and so on. Any system
-    will do: ``sentences`` writes what it has to read, one {"sentence": …, "tokens": […]} a line,
-    and ``clusters`` reads what it found, {"sentence": …, "clusters": [[[0, 8], [17, 20]], …]} a
-    line, or one JSON object of clusters by sentence. Reported are CoNLL F1 of pro- and
-    anti-stereotyped sentences, and group fairness of the professions that pronouns are taken for.
-    ``masked`` writes the sentences for a probe of an encoder.
+    can be scored: ``sentences`` writes its input, one {"sentence": …, "tokens": […]} per line, and
+    ``clusters`` reads its output, {"sentence": …, "clusters": [[[0, 8], [17, 20]], …]} per line, or
+    one JSON object of clusters by sentence. The report has CoNLL F1 of pro- and anti-stereotyped
+    sentences, and group fairness of the professions to which pronouns are resolved. ``masked``
+    writes the sentences for a probe of an encoder.
 
     Parameters
     ----------
     folder : path or fetched name
-        Where the sentences are.
+        The folder of the sentences.
     clusters : path, or mapping of sentence to clusters, optional
-        What a system found: .json or .jsonl.
+        Output of a system: .json or .jsonl.
     spans : str
-        What its spans count; tokens are those that ``sentences`` writes.
+        Unit of its spans; tokens are those that ``sentences`` writes.
     inclusive : bool
-        Spans name their last place, not the one behind.
+        Spans end at their last place, not at the one after it.
     shares : path, or mapping of profession to share, optional
-        Women in each profession.  [default: occupational_female_precentage.json in ``folder``]
+        Share of women in each profession.  [default: occupational_female_precentage.json in
+        ``folder``]
     as_published : bool
-        Precision TP/N, differences for sums, no answer left out of separation.
+        Compute as the released code does: precision TP/N, differences in place of sums, undecided
+        sentences left out of separation.
     draws : int
-        Bootstrap samples; 0 for no intervals.
+        Number of bootstrap samples; 0 for no intervals.
     sentences : path, optional
         Write the sentences for a system: .jsonl.
     masked : path, optional
-        Write them masked, for encode and probe: .tsv.
+        Write masked sentences for encode and probe: .tsv.
     mask : str
         With ``masked``: the encoder's mask token.
     seed : int
-        Of everything random.
+        Seed of everything random.
 
     Returns
     -------
     Report
-        Without ``clusters`` it has no rows, and says what sentences there are.
+        Without ``clusters`` it has no rows, only a table of the sentences.
 
     Raises
     ------
@@ -149,7 +151,7 @@ def winobias(
         lines = [COLUMNS, *masked_rows(read, mask)]
         _write_text(masked, "".join("\t".join(line) + "\n" for line in lines))
         closing.append(
-            f"Written: {masked}, {len(lines) - 1:,} professions in sentences; go on with "
+            f"Written: {masked}, {len(lines) - 1:,} professions in sentences; next: "
             "wordbias encode --span-columns start,end and wordbias probe --labels gender "
             "--groups profession."
         )
@@ -176,7 +178,7 @@ def _rows(
     settings: Settings,
     shares: str | os.PathLike[str] | Mapping[str, float] | None,
 ) -> list[Row]:
-    """Score what a system found: coreference, and the professions as classes."""
+    """Score the output of a system: coreference, and the professions as classes."""
     given = "the sentences" if shares is None else "the shares given"
     return [
         *f1_rows(read, found.clusters, found.path, draws=settings.draws, seed=settings.seed),
@@ -197,7 +199,7 @@ def _write_text(path: str | os.PathLike[str], text: str) -> None:
 
 
 def _sentences_table(sentences: Sequence[Sentence]) -> Table:
-    """Draw a line for each file: how many sentences, and about whom."""
+    """Draw a line for each file: its number of sentences, by gender."""
     found: dict[tuple[str, str, str], Counter[str]] = {}
     for one in sentences:
         key = (one.stereotype, f"type {one.kind}", one.split)
@@ -241,19 +243,20 @@ def _f1_table(rows: Sequence[Row]) -> Table:
         "CoNLL F1, percent",
         ["", "pro", "anti", "pro − anti", "95 %", "pairs"],
         cells,
-        "Mean of MUC, B³ and CEAFφ4; pro − anti is 0 for a system that does not go by stereotypes.",
+        "Mean of MUC, B³ and CEAFφ4; pro − anti is 0 for a system that ignores stereotypes.",
     )
 
 
 def _closing(rows: Sequence[Row], as_published: bool) -> list[str]:
-    """Say what the numbers mean."""
+    """Explain the numbers."""
     (undecided,) = (row for row in rows if row.measure == UNDECIDED)
     shares = next(row.details["shares_from"] for row in rows if "shares_from" in row.details)
     how = "|D(F) − D(M)|, as published" if as_published else "sums over both genders"
-    left = "left out of separation" if as_published else "an outcome of its own"
+    left = "left out of separation" if as_published else "counted as an outcome of its own"
     return [
-        f"As classification: whom the pronoun is clustered with; F − M by pronoun. In "
-        f"{undecided.value or 0:.1%} of sentences that is no profession or several: {left}. "
+        f"As classification: the profession clustered with the pronoun; F − M by pronoun. In "
+        f"{undecided.value or 0:.1%} of sentences there is none, or several: {left}. "
         f"Separation and sufficiency are {how}. Shares for P are of {shares}.",
-        "alike: S of a system that treats she and he alike; p: how often that is as large.",
+        "alike: S of a system that treats she and he alike (chance level); p: how often its S is "
+        "as large.",
     ]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.arrays import at_length_one
+from wordbias.arrays import normalise
 from wordbias.devices import blas_threads
 from wordbias.measures.chance import Null, blocks_of_original, group_vectors
 from wordbias.measures.family import Key
@@ -77,7 +77,7 @@ def chance_of_means(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
     fits = [null.directions for null in nulls]
     sums = {name: np.zeros(len(nulls)) for name in (*MIDB, *DIRECT)}
     for block in blocks_of_original(panel):
-        for name, values in values_along(block, at_length_one(block), fits).items():
+        for name, values in values_along(block, normalise(block), fits).items():
             sums[name] += values.sum(axis=0)
     n = len(panel.vocabulary)
     found = {(name, ""): of_mean(name, total / n) for name, total in sums.items()}

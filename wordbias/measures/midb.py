@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from wordbias.arrays import at_length_one, blocks, unit
+from wordbias.arrays import blocks, normalise, unit
 from wordbias.devices import blas_threads
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
@@ -377,7 +377,7 @@ def values_along(x: Float, on_unit: Float, fits: Sequence[BiasDirections]) -> di
 def values_of_words(vectors: NDArray[np.float32], fitted: BiasDirections) -> dict[str, Float]:
     """Measure words along one fit, shape ``(n,)`` for each measure; see `values_along`."""
     parts = [
-        values_along(x, at_length_one(x).astype(np.float32).astype(float), [fitted])
+        values_along(x, normalise(x).astype(np.float32).astype(float), [fitted])
         for x in blocks(vectors, _ROWS)
     ]
     return {

@@ -1,6 +1,6 @@
-"""The part of the table of measures that is taken of models and of what they predict.
+"""The part of the table of measures that is about models and their predictions.
 
-Commands of their own take these; see `wordbias.measures.registry`, which is the whole table.
+They have commands of their own; see `wordbias.measures.registry` for the whole table.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ _COMPRESSION = Measure(
     scale="> 0",
     neutral=1,
     better="lower",
-    caution="that gender is not there: a larger probe, or more examples, may read it",
+    caution="that gender is not there: a larger probe, or more examples, may find it",
 )
 _STRENGTH = Measure(
     name="strength",
     title="strength S",
-    asks="do predictions change when genders are swapped? Of the most extreme tenth",
+    asks="do predictions change when genders are swapped? (in the most extreme tenth)",
     scale="−2 … 2",
     neutral=0,
     better="lower",
-    caution="that few triples are biased: nine tenths of them are not looked at",
+    caution="that few triples are biased: nine tenths of them are not used",
 )
 _SS = Measure(
     name="ss",
@@ -42,8 +42,8 @@ _TPR = Measure(
     name="tpr-gap",
     title="gap of TPR",
     asks=(
-        "do the groups differ in what the classifier gets right? Of each class, and the sum of "
-        "absolute gaps"
+        "do the groups differ in what the classifier gets right? (for each class, and as the sum "
+        "of absolute gaps)"
     ),
     scale="−1 … 1, sums ≥ 0",
     neutral=0,
@@ -53,11 +53,11 @@ _TPR = Measure(
 _INDEPENDENCE = Measure(
     name="independence",
     title="independence",
-    asks="are the groups given other classes?",
+    asks="do the groups get different predictions?",
     scale="≥ 0",
     neutral=0,
     better="lower",
-    caution="that the right ones are given: a perfect classifier has more if classes differ",
+    caution="that predictions are right: a perfect classifier has more if true classes differ",
 )
 
 OF_MODELS = (
@@ -88,13 +88,13 @@ OF_MODELS = (
                 scale="0 … 1",
                 neutral=1,
                 better="higher",
-                caution="that the answers are right: they may be wrong alike",
+                caution="that the answers are right: they may be equally wrong",
             ),
         ),
         area=INFERENCE,
         section=False,
         asks="Does an NLI model take a doctor to be a man, and a nurse to be a woman?",
-        limits="The pairs are made of templates, and of occupations in one language.",
+        limits="The pairs are made from templates, with occupations in one language.",
         method="Premises about occupations, hypotheses about men and women; η = accuracy × parity.",
         source="Dawkins et al. (2024), section 3.",
         main="nli-fairness",
@@ -108,7 +108,7 @@ OF_MODELS = (
                 _COMPRESSION,
                 name="compression-as-published",
                 title="compression, as published",
-                asks="the same with a first block in bits among nats",
+                asks="the same, with the first block in bits and the others in nats",
                 neutral="above 1, by the share of the first block",
             ),
             replace(
@@ -130,30 +130,30 @@ OF_MODELS = (
             Measure(
                 name="probe-accuracy",
                 title="accuracy of the probe",
-                asks="how often does a probe say the right label?",
+                asks="how often does a probe predict the right label?",
                 scale="0 … 1",
                 neutral="the share of the largest class",
                 better="lower",
-                caution="that it takes no effort to be read: accuracy does not say how much",
+                caution="that it is easy to read: accuracy does not measure the effort",
             ),
             Measure(
                 name="selectivity",
                 title="selectivity",
-                asks="how much more than random labels are read?",
+                asks="how much better are labels predicted than random ones?",
                 scale="any",
                 neutral=0,
                 better="lower",
-                caution="that nothing is read: only that noise is read as well",
+                caution="that nothing is read: only that random labels are read as well",
             ),
         ),
         area=ENCODERS,
         section=False,
         asks="How many bits does a message of labels take once the vectors are known?",
         limits=(
-            "Compression rises with anything that goes with the labels; the comparison is the "
-            "untrained encoder, not 1."
+            "Compression rises with anything correlated with the labels; compare it with the "
+            "untrained encoder, not with 1."
         ),
-        method="Online codes of a probe over growing blocks; a control with random labels beside.",
+        method="Online codes of a probe over growing blocks; random labels as a control.",
         source="Voita and Titov (2020); control: Hewitt and Liang (2019); Orgad et al. (2022).",
         main="compression",
     ),
@@ -173,9 +173,9 @@ OF_MODELS = (
         ),
         area=ENCODERS,
         section=False,
-        asks="Are words of two sets, each in a sentence, differently near to those of two others?",
-        limits="The sentences are those that were given; other sentences, other vectors.",
-        method="Effect sizes of draws of one sentence a word, combined by a random-effects model.",
+        asks="Are words of two sets, each in a sentence, associated differently with two others?",
+        limits="The value depends on the sentences: other sentences give other vectors.",
+        method="Effect sizes of samples, one sentence a word, combined by a random-effects model.",
         source="Guo and Caliskan (2021).",
         main="ceat",
     ),
@@ -194,8 +194,8 @@ OF_MODELS = (
                 _STRENGTH,
                 name="opposite-strength",
                 title="strength of the opposite stereotypes",
-                asks="S with the labels exchanged: what chance alone would give as well",
-                caution="no bias, by itself: S is read against it",
+                asks="S with the labels exchanged: about what chance would give",
+                caution="no bias, by itself: compare S with it",
             ),
             replace(
                 _STRENGTH,
@@ -210,10 +210,10 @@ OF_MODELS = (
                 _SS,
                 name="lms",
                 title="language score",
-                asks="how often is a sentence that means something preferred?",
+                asks="how often is a meaningful sentence preferred?",
                 neutral=1,
                 better="higher",
-                caution="that the model is of use elsewhere",
+                caution="that the model is useful elsewhere",
             ),
             replace(
                 _SS,
@@ -235,8 +235,8 @@ OF_MODELS = (
         section=False,
         asks="Does a model find stereotypes likelier than their opposites?",
         limits=(
-            "A mean of the most extreme is above 0 by chance: S is read beside that of the "
-            "opposite stereotypes."
+            "A mean of the most extreme is above 0 by chance: compare S with that of the opposite "
+            "stereotypes."
         ),
         method=(
             "Probabilities that a sentence is next, or of masked words; S and D are means over the "
@@ -250,7 +250,7 @@ OF_MODELS = (
     ),
     Family(
         key="fairness",
-        title="Group fairness: is a classifier as good to all?",
+        title="Group fairness: does a classifier treat groups alike?",
         measures=(
             _TPR,
             replace(_TPR, name="fpr-gap", title="gap of FPR"),
@@ -261,14 +261,14 @@ OF_MODELS = (
                 _INDEPENDENCE,
                 name="separation",
                 title="separation",
-                asks="are the groups, within a class, given other classes?",
+                asks="do the groups, within a true class, get different predictions?",
                 caution="that predictions mean the same for both groups",
             ),
             replace(
                 _INDEPENDENCE,
                 name="sufficiency",
                 title="sufficiency",
-                asks="does a prediction mean another class for one group than for the other?",
+                asks="does a prediction mean different true classes for the groups?",
                 caution="that both groups’ errors are alike",
             ),
             Measure(
@@ -284,9 +284,9 @@ OF_MODELS = (
         section=False,
         asks="Is a classifier right as often, and wrong in the same way, about both groups?",
         limits=(
-            "Sums are above 0 by chance, the more so the more classes and the fewer examples: "
-            "beside each stands what a classifier would get that treats the groups alike. No two "
-            "of independence, separation and sufficiency hold at once in general."
+            "Sums are above 0 by chance, more so with more classes and fewer examples: compare "
+            "each with the sum of a classifier that treats the groups alike. No two of "
+            "independence, separation and sufficiency hold at once in general."
         ),
         method="Rates of each class by group, and divergences of distributions between the groups.",
         source="Orgad et al. (2022), section 2.1.",
@@ -307,7 +307,7 @@ OF_MODELS = (
             Measure(
                 name="conll-f1-diff",
                 title="difference of CoNLL F1",
-                asks="how much better where they go with the stereotype?",
+                asks="how much better with the stereotype than against it?",
                 scale="−100 … 100",
                 neutral=0,
                 better="neutral",
@@ -316,7 +316,7 @@ OF_MODELS = (
             Measure(
                 name="undecided",
                 title="share undecided",
-                asks="in which share is the pronoun with no profession, or several?",
+                asks="in what share is the pronoun linked to no profession, or to several?",
                 scale="0 … 1",
                 neutral=0,
                 better="lower",
@@ -326,7 +326,7 @@ OF_MODELS = (
         area=CLASSIFIERS,
         section=False,
         asks="Does a system find out that “she” is the doctor as well as that “he” is?",
-        limits="The sentences are made, two professions in each.",
+        limits="The sentences are constructed, with two professions in each.",
         method="CoNLL F1 of sentences for and against the stereotype; pronouns taken as classes.",
         source="Zhao et al. (2018), “Gender Bias in Coreference Resolution”.",
         main="conll-f1-diff",

@@ -1,9 +1,10 @@
-"""The table of measures: what there is to say about each, in one place.
+"""The table of measures: all facts about each, in one place.
 
-The families that ``--only`` knows, what an audit takes, the order and the texts of a report, the
-titles of tables, the neutral value and the better way in rows, and the tables of `docs/measures.md`
-come from `FAMILIES`. A new measure of embeddings is a module that takes it and an entry here; what
-commands of their own measure of models and classifiers is in `wordbias.measures.of_models`.
+The families that ``--only`` and an audit take, the order and the texts of a report, the titles of
+tables, the neutral value and the better direction in rows, and the tables of `docs/measures.md`
+come from `FAMILIES`. A new measure of embeddings is a module that computes it and an entry here;
+measures of models and classifiers, which have commands of their own, are in
+`wordbias.measures.of_models`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, TypeVar
 from wordbias.measures.family import Family, Measure, Taken
 from wordbias.measures.of_models import INFERENCE, OF_MODELS
 
-# how families are taken: what computes is imported when it is needed
+# how families are computed: modules are imported when they are needed
 
 
 def _means() -> Taken:
@@ -75,21 +76,21 @@ _MIDB = Measure(
     title="MIDB, signed mean",
     short="MIDB",
     staged="MIDB (signed mean)",
-    asks="on which side of the weighed gender subspace do neutral words lie, on average?",
+    asks="on which side of the weighted gender subspace do neutral words lie, on average?",
     scale="any",
     neutral=0.0,
     better="neutral",
-    caution="that words lie near it: those on both sides cancel",
+    caution="that words lie near it: words on both sides cancel",
 )
 _MIDB_ABS = Measure(
     name="midb-abs",
     title="MIDB, mean of |·|",
     short="MIDB (mean of |·|)",
-    asks="how far from it do they lie?",
+    asks="how far out do they lie, on either side?",
     scale="≥ 0",
     neutral=0.0,
     better="lower",
-    caution="that gender cannot be found elsewhere: other directions are not looked at",
+    caution="that gender cannot be found elsewhere: other directions are not measured",
 )
 _DIRECT = Measure(
     name="direct-bias",
@@ -117,7 +118,7 @@ _LINEAR_SVM = Measure(
     name="recoverability-linear-svm",
     title="linear SVM",
     short="recoverability, linear SVM",
-    asks="can a classifier learn which words were female?",
+    asks="can a classifier predict which words were female?",
     scale="0 … 1",
     neutral=0.5,
     better="lower",
@@ -137,8 +138,8 @@ _DEFINITION = Measure(
 _RND = Measure(
     name="rnd",
     title="RND",
-    number="distance to X less distance to Y",
-    asks="are words, in their distance, nearer to Y than to X?",
+    number="distance to X minus distance to Y",
+    asks="are words nearer to Y than to X, by distance?",
     scale="any",
     neutral=0.0,
     better="neutral",
@@ -163,7 +164,7 @@ FAMILIES = (
             Measure(
                 name="lean",
                 title="lean",
-                asks="to which group does a word lean: its MIDB less the mean of neutral words",
+                asks="to which group does a word lean: its MIDB minus the mean of neutral words",
                 scale="any",
                 neutral=0.0,
                 better="neutral",
@@ -174,10 +175,10 @@ FAMILIES = (
         area=VECTORS,
         section=False,
         asks="To which group does a word lean, more than nearly all neutral words do?",
-        limits="A single word has no interval: its vector is what it is.",
+        limits="A single word has no interval: its vector is fixed.",
         method=(
-            "MIDB of the word, or in an audit its cosine with the axis, less the mean of that over "
-            "the neutral words; claimed outside the middle 95 % of these."
+            "MIDB of the word, or in an audit its cosine with the axis, minus the mean over the "
+            "neutral words; a lean is reported only outside the middle 95 % of these."
         ),
         source="After Bolukbasi et al. (2016), section 5.1.",
         main="lean",
@@ -226,14 +227,13 @@ FAMILIES = (
         area=VECTORS,
         asks=(
             "How much do neutral words lean along the main directions in which the words of the "
-            "two groups, by default first names of women and men, differ, each weighed by the "
+            "two groups, by default first names of women and men, differ, each weighted by the "
             "variance that it explains?"
         ),
         limits=(
-            "MIDB is measured along directions of the very kind that MISP attenuates: that it "
-            "falls after MISP is by construction and shows nothing about bias elsewhere. The "
-            "values grow with the length of the vectors and compare between embeddings only on "
-            "unit length."
+            "MIDB is measured along the kind of directions that MISP attenuates: it falls after "
+            "MISP by construction, which shows nothing about bias elsewhere. The values grow with "
+            "the length of the vectors; between embeddings compare only those on unit length."
         ),
         method=(
             "MIDB(x) = Σ aᵢ⟨gᵢ, x⟩ over the principal components gᵢ of all pairwise differences "
@@ -272,8 +272,8 @@ FAMILIES = (
             "he?"
         ),
         limits=(
-            "One axis sees what lies along it. Words can keep all their associations with each "
-            "other and still be far from it."
+            "It measures only what lies along one axis. Words can keep all their associations "
+            "with each other and still be far from it."
         ),
         method=(
             "Mean of |cos(w, g)| over neutral words, g = she − he or the first principal component "
@@ -290,7 +290,7 @@ FAMILIES = (
     ),
     Family(
         key="clustering",
-        title="Clustering: do biased words stay together?",
+        title="Clustering: do biased words form clusters?",
         measures=(
             _CLUSTERING,
             replace(
@@ -303,12 +303,12 @@ FAMILIES = (
         ),
         area=VECTORS,
         asks=(
-            "Does k-means, asked for two clusters, find the two sides again on which the most "
-            "biased words were before?"
+            "Does k-means with two clusters find the two sides on which the most biased words "
+            "were before?"
         ),
         limits=(
-            "It looks at the most biased words alone, the extreme of the vocabulary. A share of 1 "
-            "has an interval without width, as no resampling of these words can differ."
+            "It uses only the most biased words, the extreme of the vocabulary. A share of 1 has "
+            "an interval of zero width, as no resampling of these words can differ."
         ),
         method=(
             "The words that lean most along the axis in the original, half of each side; accuracy "
@@ -323,7 +323,7 @@ FAMILIES = (
     ),
     Family(
         key="recoverability",
-        title="Recoverability: can a classifier tell the sides apart?",
+        title="Recoverability: can a classifier predict the sides?",
         measures=(
             _LINEAR_SVM,
             replace(
@@ -347,12 +347,12 @@ FAMILIES = (
         ),
         area=VECTORS,
         asks=(
-            "Can a classifier that saw a fifth of the most biased words tell on which side the "
-            "others were before?"
+            "Can a classifier trained on a fifth of the most biased words predict on which side "
+            "the others were before?"
         ),
         limits=(
             "A value of 0.5 for these classifiers is no proof that no classifier could. The "
-            "interval draws the tested words again, and a share of 1 has one without width; the "
+            "interval is a bootstrap over the test words, of zero width for a share of 1; the "
             "classifier is trained once."
         ),
         method="Accuracy on the words not trained on, balanced.",
@@ -388,7 +388,7 @@ FAMILIES = (
         ),
         area=VECTORS,
         asks="Of four pairs of words, does the one that means gender come first, or a stereotype?",
-        limits="The questions use 20 stereotypical pairs; what is not among them is not asked.",
+        limits="The questions use 20 stereotypical pairs; other stereotypes are not tested.",
         method="440 questions, cosine with he − she.",
         source="Zhao et al. (2018), “Learning Gender-Neutral Word Embeddings”, section 4.",
         main="sembias-stereotype",
@@ -402,15 +402,12 @@ FAMILIES = (
     ),
     Family(
         key="gipe",
-        title="GIPE: are words near each other for the groups’ sake?",
+        title="GIPE: are words near each other because of the groups?",
         measures=(
             Measure(
                 name="gipe",
                 title="GIPE",
-                asks=(
-                    "what share of words’ neighbours is near them for the sake of gender, by more "
-                    "than θ?"
-                ),
+                asks=("what share of words’ neighbours is near because of gender, by more than θ?"),
                 scale="0 … 1",
                 neutral=0.0,
                 better="lower",
@@ -424,9 +421,9 @@ FAMILIES = (
             "the same way?"
         ),
         limits=(
-            "It depends on the threshold θ and on the words among which neighbours are looked for. "
-            "Values of embeddings with different vocabularies do not compare. An audit looks among "
-            "the 50,000 most frequent words, wordbias measure among all."
+            "It depends on the threshold θ and on the words among which neighbours are searched. "
+            "Values of embeddings with different vocabularies are not comparable. An audit "
+            "searches the 50,000 most frequent words, wordbias measure all words."
         ),
         method=(
             "Weighted share of the 100 nearest neighbours whose indirect bias β, taken in the "
@@ -442,7 +439,7 @@ FAMILIES = (
     ),
     Family(
         key="weat",
-        title="WEAT: which words are nearer to which",
+        title="WEAT: associations between sets of words",
         measures=(
             Measure(
                 name="weat",
@@ -460,18 +457,18 @@ FAMILIES = (
         ),
         area=VECTORS,
         asks=(
-            "Are two sets of words, such as career and family, differently near to two others, "
-            "such as names of men and women?"
+            "Are two sets of words, such as career and family, associated differently with two "
+            "others, such as names of men and women?"
         ),
         limits=(
             "Each query is about its own few words. The p-values are not corrected for the number "
-            "of queries. Controls, such as flowers and insects, are about no people: they show "
-            "that the test works at all, and what debiasing left alone."
+            "of queries. Controls, such as flowers and insects, are not about people: they show "
+            "that the test works at all, and what debiasing did not change."
         ),
         method=(
             "Effect size d of the difference in mean cosine, with the sample standard deviation; p "
             "is the share of partitions of both sets with at least that difference, of all or of "
-            "random ones; the interval draws all words again, the attribute words too."
+            "random ones; the interval is a bootstrap over all words, the attribute words too."
         ),
         source=(
             "Caliskan, Bryson and Narayanan (2017), “Semantics derived automatically from language "
@@ -485,14 +482,14 @@ FAMILIES = (
     ),
     Family(
         key="associations",
-        title="Associations: the same queries, asked otherwise",
+        title="Associations: other measures of the same queries",
         measures=(
             _RND,
             Measure(
                 name="rnsb",
                 title="RNSB",
                 number="KL divergence of being like B from uniform",
-                asks="do some words sound more negative than others to a classifier of A and B?",
+                asks="does a classifier of A and B predict some words as more negative?",
                 scale="≥ 0",
                 neutral=0.0,
                 better="lower",
@@ -512,11 +509,11 @@ FAMILIES = (
                 name="ect",
                 title="ECT",
                 number="do X and Y rank the words alike",
-                asks="do the means of X and Y have the words near in the same order?",
+                asks="do the means of X and Y rank the words in the same order of similarity?",
                 scale="−1 … 1",
                 neutral=1.0,
                 better="higher",
-                caution="no bias: what moves all words alike is not seen",
+                caution="no bias: a shift of all words alike is not detected",
             ),
             replace(
                 _RND,
@@ -528,8 +525,8 @@ FAMILIES = (
         ),
         area=VECTORS,
         section=False,
-        asks="What do other tests say of the sets of words of WEAT?",
-        limits="Each is about the few words of its query, and takes some of its four sets.",
+        asks="What do other tests find for the sets of words of WEAT?",
+        limits="Each is about the few words of its query, and uses some of its four sets.",
         method=(
             "RND: mean difference of the distances to both groups’ means. RNSB: divergence from "
             "uniform of the probabilities of being negative. MAC: mean cosine distance. ECT: "
@@ -553,7 +550,7 @@ FAMILIES = (
                 scale="≥ 0",
                 neutral=0.0,
                 better="lower",
-                caution="that what was kept was worth keeping",
+                caution="that what was preserved is useful",
             ),
             Measure(
                 name="neighbours-preserved",
@@ -563,7 +560,7 @@ FAMILIES = (
                 scale="0 … 1",
                 neutral=1.0,
                 better="higher",
-                caution="that what was kept was worth keeping",
+                caution="that what was preserved is useful",
             ),
             Measure(
                 name="difference-in-span",
@@ -589,13 +586,13 @@ FAMILIES = (
         kind="change",
         asks="How far did the vectors move, and do words keep their neighbours?",
         limits=(
-            "Small changes are no fault and no merit: they say how much was touched, not whether "
+            "Small changes are neither good nor bad: they show how much was changed, not whether "
             "it was the right thing."
         ),
         method=(
             "Means over neutral words; neighbours by cosine, of words drawn at random. The share "
-            "of ‖Δ‖² of the groups’ means that lies in the components is what MISP can reach at "
-            "all;"
+            "of ‖Δ‖² of the groups’ means that lies in the components is all that MISP can "
+            "remove;"
         ),
         source="components as in Dawkins (2021), section 5.",
         main="neighbours-preserved",
@@ -622,7 +619,7 @@ FAMILIES = (
                 scale="0 … √2",
                 neutral=0,
                 better="lower",
-                caution="that single pairs are right: means cancel",
+                caution="that single pairs are right: errors can cancel in means",
             ),
             Measure(
                 name="mab-error-per-pair",
@@ -631,7 +628,7 @@ FAMILIES = (
                 scale="0 … √2",
                 neutral=0,
                 better="lower",
-                caution="that other sentences are answered so",
+                caution="that other sentences get the same answers",
             ),
             _MAB_MEAN,
             replace(
@@ -657,13 +654,13 @@ FAMILIES = (
         ),
         limits=(
             "This is one small model on template sentences. After debiasing it reads vectors that "
-            "it was not trained on: what debiasing does to a model is measured with one trained "
-            "anew (wordbias nli-train)."
+            "it was not trained on: to measure the effect of debiasing on a model, train a new one "
+            "(wordbias nli-train)."
         ),
         method=(
             "d = ‖M − F‖ of both groups’ mean probabilities of neutral, entailment and "
-            "contradiction; E is their mean distance from (1, 0, 0). The intervals draw the "
-            "premises again."
+            "contradiction; E is their mean distance from (1, 0, 0). The intervals are a bootstrap "
+            "over premises."
         ),
         source="Dawkins (2021), section 2.",
         main="mab-distance",
@@ -701,13 +698,13 @@ FAMILIES = (
         asks="Do the vectors still rank pairs of words as people do, and answer analogies?",
         limits=(
             "The sets are small and of general words; words unknown to the embedding are left out, "
-            "and the value is one of the words that remain."
+            "and the value is for the words that remain."
         ),
         method=(
-            "Spearman’s correlation of cosine with people’s scores; analogies by 3CosAdd or "
-            "3CosMul over the whole vocabulary."
+            "Spearman’s correlation of cosine with human scores; analogies by 3CosAdd or 3CosMul "
+            "over the whole vocabulary."
         ),
-        source="For the sets see their papers.",
+        source="For the sets, see their papers.",
         main="similarity",
         common=True,
         needs="similarity and analogies (--sets=men)",
@@ -716,7 +713,7 @@ FAMILIES = (
     *OF_MODELS,
 )
 
-# what follows from it
+# derived tables
 
 BY_KEY: Mapping[str, Family] = {family.key: family for family in FAMILIES}
 FAMILY_OF: Mapping[str, Family] = {
@@ -730,42 +727,42 @@ LISTED = tuple(one.name for family in SECTIONS for one in family.measures if one
 TAKEN = tuple(family.key for family in FAMILIES if family.taken is not None)
 """The families that ``--only`` takes."""
 STANDARD = tuple(family.key for family in FAMILIES if family.standard)
-"""The families that are taken where none is named."""
+"""The families that are taken by default."""
 
 F = TypeVar("F", bound=Callable[..., object])
 
 
 def ideal(measure: str) -> dict[str, Any]:
-    """Return what rows of a measure say of its neutral value and of what is better."""
+    """Return the keys of a measure's rows about its neutral value and what is better."""
     return MEASURES[measure].ideal
 
 
 def variant_of(measure: str, details: Mapping[str, Any]) -> str:
-    """Return what tells a row from others of its measure: its set or, of GIPE, its setting."""
+    """Return the variant of a row within its measure: its set or, for GIPE, its setting."""
     known = MEASURES.get(measure)
     return str(details.get("set" if known is None else known.variant) or "")
 
 
 def measure_title(measure: str) -> str:
-    """Name a measure for people; an unknown one by its own name."""
+    """Return a measure's name for people; an unknown measure keeps its own name."""
     known = MEASURES.get(measure)
     return known.title if known else measure
 
 
 def short_title(measure: str) -> str:
-    """Name a measure in a table of several families."""
+    """Return a measure's name in a table of several families."""
     known = MEASURES.get(measure)
     return known.short or known.title if known else measure
 
 
 def staged_title(measure: str, *, axis: str, k: str) -> str:
-    """Name a measure in a table of before and after, with the axis and the setting."""
+    """Return a measure's name in a table of before and after, with the axis and the setting."""
     known = MEASURES.get(measure)
     return known.staged.format(axis=axis, k=k) if known and known.staged else short_title(measure)
 
 
 def full_title(measure: str) -> str:
-    """Name a measure together with its family, where its own name does not say which that is."""
+    """Return a measure's name with its family, unless the name includes it."""
     family, named = FAMILY_OF.get(measure), measure_title(measure)
     if family is None or family.short.lower().split()[0] in named.lower():
         return named
@@ -773,7 +770,7 @@ def full_title(measure: str) -> str:
 
 
 def meaning(measure: str) -> str:
-    """Say what the number of a measure is, where it is neutral and which way is better."""
+    """Describe the number of a measure, its neutral value and the better direction."""
     one = MEASURES[measure]
     said = [f"neutral {one.neutral:g}"] if isinstance(one.neutral, (int, float)) else []
     said += [f"{one.better} is better"] if one.better in ("lower", "higher") else []

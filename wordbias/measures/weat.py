@@ -61,7 +61,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from wordbias.arrays import at_length_one
+from wordbias.arrays import normalise
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.midb import UNDEFINED_BELOW
@@ -286,7 +286,7 @@ def _unit(vectors: ArrayLike) -> Array:
     v = np.asarray(vectors, np.float64)
     if v.ndim != 2 or not len(v):
         raise WordbiasError(f"expected vectors of shape (n, d), n ≥ 1, got {v.shape}")
-    return at_length_one(v)
+    return normalise(v)
 
 
 def relation(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:

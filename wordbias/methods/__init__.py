@@ -1,4 +1,4 @@
-"""Debiasing methods, one a module: ``fit(embedding, …)`` returns what was fitted, frozen.
+"""Methods of debiasing, one a module, whose ``fit(embedding, …)`` returns a frozen fitted method.
 
 ``debias(embedding, "hard,misp")`` fits and applies several in order.
 """
@@ -36,7 +36,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import the module of a method when it is asked for."""
+    """Import the module of a method on first use."""
     if name in _MODULES:
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

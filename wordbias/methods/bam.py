@@ -15,31 +15,12 @@ from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.transform import Linear
-from wordbias.methods.words import Float, Pairs, as_attribute, as_embedding, pair_vectors
+from wordbias.methods.words import Float, Pairs, as_attribute, check_embedding, pair_vectors
 from wordbias.rendering import how_many
 from wordbias.results import Row
 from wordbias.wordlists import Attribute
 
 _TURNED = float(np.sqrt(np.finfo(float).eps))
-
-
-class Alignment(NamedTuple):
-    """An orthogonal map, and how much of it the pairs determine.
-
-    Attributes
-    ----------
-    W
-        Shape ``(d, d)``, orthogonal, multiplied from the right.
-    rank
-        Dimensions in which the pairs determine it.
-    turned
-        Dimensions of the rest in which two choices are equally near the identity; 0 but for
-        vectors made by hand.
-    """
-
-    W: Float
-    rank: int
-    turned: int = 0
 
 
 @blas_threads(1)
@@ -60,11 +41,11 @@ def fit(
     Parameters
     ----------
     embedding
-        Where the vectors come from, with their lengths.
+        Vectors to fit to, with their lengths.
     attribute
-        Its definitional and equalising pairs; by default gender.
+        Definitional and equalising pairs; by default gender.
     as_published
-        As the released code does: every first word with every second one, and ``W = V^T`` instead
+        As in the released code: every first word with every second one, and ``W = V^T`` instead
         of ``U V^T``. That is no minimiser, and no function of the data either: flip the signs of a
         pair of singular vectors, which leaves ``U V^T`` as it is, and a row of ``V^T`` changes its
         sign. And ``A^T B`` of all combinations has rank 1 (it is the product of two sums), so that
@@ -77,9 +58,10 @@ def fit(
 
     Notes
     -----
-    ``W`` may be a reflection: a direction that it turns round is gone from the mean.
+    ``W`` may be a reflection: a direction that it reverses vanishes from the mean.
     """
-    embedding, attribute = as_embedding(embedding), as_attribute(attribute)
+    check_embedding(embedding)
+    attribute = as_attribute(attribute)
     listed = (*attribute.pairs, *attribute.equalise)
     pairs = pair_vectors(embedding, attribute, listed, "bam")
     found = align_as_published(pairs) if as_published else align(pairs.first, pairs.second)
@@ -90,6 +72,25 @@ def fit(
         settings={"as_published": as_published},
         warnings=_remarks(found, embedding.dim, as_published),
     )
+
+
+class Alignment(NamedTuple):
+    """Orthogonal map, and the share of it that the pairs determine.
+
+    Attributes
+    ----------
+    W
+        Shape ``(d, d)``, orthogonal, multiplied from the right.
+    rank
+        Number of dimensions in which the pairs determine it.
+    turned
+        Number of other dimensions in which two choices are equally near the identity; above 0 only
+        for artificial vectors.
+    """
+
+    W: Float
+    rank: int
+    turned: int = 0
 
 
 def align(first: ArrayLike, second: ArrayLike) -> Alignment:
@@ -103,8 +104,8 @@ def align(first: ArrayLike, second: ArrayLike) -> Alignment:
               \|W - I\|_F^2 = c - 2\,\mathrm{tr}(Z\, V_\perp^\top U_\perp)
 
     The trace is largest, and ``W`` nearest to the identity, where ``Z`` is the orthogonal polar
-    factor of ``U_⊥^T V_⊥``. Such a ``W`` depends on no choice of singular vectors, and leaves alone
-    what is orthogonal to all pairs. A full SVD would fill the complement arbitrarily, and `d`
+    factor of ``U_⊥^T V_⊥``. Such a ``W`` depends on no choice of singular vectors, and keeps
+    whatever is orthogonal to all pairs. A full SVD would fill the complement arbitrarily, and `d`
     exceeds the number of pairs as a rule. With ``r = d`` this is
     `scipy.linalg.orthogonal_procrustes`.
 
@@ -135,21 +136,18 @@ def align(first: ArrayLike, second: ArrayLike) -> Alignment:
 
 def align_as_published(pairs: Pairs) -> Alignment:
     """Return ``V^T`` of all combinations of the pairs' words, as the released code does."""
-    every = list(product(*(_places(pairs, side) for side in (0, 1))))
+    first, second = (list(words) for words in zip(*pairs.words, strict=True))
+    # the first place of every distinct word
+    places = ([words.index(word) for word in dict.fromkeys(words)] for words in (first, second))
+    every = list(product(*places))
     A = np.array([pairs.first[i] for i, _ in every])
     B = np.array([pairs.second[j] for _, j in every])
     _, s, Vt = np.linalg.svd(A.astype(float).T @ B)
     return Alignment(Vt, int((s > _noise(A, B)).sum()))
 
 
-def _places(pairs: Pairs, side: int) -> list[int]:
-    """Find where each word of a side stands first."""
-    words = [pair[side] for pair in pairs.words]
-    return sorted({word: words.index(word) for word in words}.values())
-
-
 def _noise(first: ArrayLike, second: ArrayLike) -> float:
-    """Bound what rounding, of the vectors and in the sums, does to a singular value of A^T B."""
+    """Bound the effect of rounding, of vectors and of sums, on a singular value of A^T B."""
     A, B = matrix(first), matrix(second)
     types = (np.asarray(x).dtype for x in (first, second))
     given = max(np.finfo(dtype if dtype.kind == "f" else float).eps for dtype in types)
@@ -159,10 +157,10 @@ def _noise(first: ArrayLike, second: ArrayLike) -> float:
 def _rows(name: str, pairs: Pairs, found: Alignment) -> tuple[Row, Row]:
     A, B = matrix(pairs.first), matrix(pairs.second)
     before, after = (float(np.linalg.norm(A @ W - B)) for W in (np.eye(A.shape[1]), found.W))
-    said = {"n": len(pairs.words), "rank": found.rank, "neutral": 0.0, "better": "lower"}
+    common = {"n": len(pairs.words), "rank": found.rank, "neutral": 0.0, "better": "lower"}
     return (
-        Row(name, "procrustes-error", before, {"stage": "before", **said}),
-        Row(name, "procrustes-error", after, {"stage": "after", "ratio": after / before, **said}),
+        Row(name, "procrustes-error", before, {"stage": "before", **common}),
+        Row(name, "procrustes-error", after, {"stage": "after", "ratio": after / before, **common}),
     )
 
 

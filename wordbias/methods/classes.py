@@ -1,14 +1,8 @@
 r"""Labelled words for a learned subspace: those that lean most to each group, and neutral ones.
 
-Whoever learns a subspace needs words of known class. As Ravfogel et al. (2020, section 6.1) do it,
-the embedding labels them itself: by their cosine with the attribute's axis (she − he), or, where
-there are more groups or no axis, with what tells a group's mean from the others (see
-`wordbias.methods.classes`).
-
-How far words lean to each group, and which lean most: along the axis, or to the groups' means.
-
-Two groups with an axis (she − he) are told apart along it. Groups without one, and more than two,
-are told apart by their means: a word leans to group `j` by its cosine with
+A classifier needs words of known class. As Ravfogel et al. (2020, section 6.1) do it, the embedding
+labels them itself: two groups with an axis (she − he) by the cosine with that axis; groups without
+one, and more than two, by their means. There a word leans to group `j` by its cosine with
 
 .. math:: \bar x_j - \tfrac1k \sum_i \bar x_i
 
@@ -34,122 +28,35 @@ from wordbias.subspace import Subspace
 from wordbias.vocabulary import neutral_vocabulary
 from wordbias.wordlists import Attribute, WordGroups
 
-Matrix = NDArray[np.float64]
-
-
-def leans(
-    embedding: Embedding, attribute: Attribute | WordGroups, vectors: NDArray[np.float32]
-) -> Matrix:
-    """Return the cosine of every vector with the axis of each group, shape ``(n, k)``.
-
-    Parameters
-    ----------
-    embedding
-        Where the axis comes from.
-    attribute
-        The groups.
-    vectors
-        Shape ``(n, d)``.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no axis here: its words are missing, or the groups do not differ.
-    """
-    if isinstance(attribute, Attribute) and (attribute.direction or not all(attribute.members)):
-        first = projections(vectors, _axis(embedding, attribute))
-        return np.stack([first, -first], axis=1)
-    along = [Subspace.from_direction(row) for row in _from_the_mean(embedding, attribute)]
-    return np.stack([projections(vectors, one) for one in along], axis=1)
-
-
-def most_leaning(lean: Matrix, count: int) -> NDArray[np.intp]:
-    """Choose the `count` words that lean most to each group, and to no other more.
-
-    Parameters
-    ----------
-    lean
-        Shape ``(n, k)``.
-
-    Returns
-    -------
-    ndarray
-        Places of words, group by group, shape ``(k, count)``.
-
-    Raises
-    ------
-    WordbiasError
-        If fewer lean to a group.
-    """
-    k = lean.shape[1]
-    if k == 2:
-        return most_biased((lean[:, 0] - lean[:, 1]) / 2, count).rows.reshape(2, count)
-    nearest = np.where(lean.max(1) > 0, lean.argmax(1), -1)
-    sizes = np.bincount(nearest[nearest >= 0], minlength=k)
-    if sizes.min() < count:
-        raise WordbiasError(
-            f"{count} words a group asked for, but only {', '.join(map(str, sizes))} words lean to "
-            "the groups; ask for fewer, or give a larger vocabulary"
-        )
-    order = [np.argsort(-np.where(nearest == j, lean[:, j], -2), kind="stable") for j in range(k)]
-    return np.stack([places[:count] for places in order])
-
-
-def _from_the_mean(embedding: Embedding, attribute: Attribute | WordGroups) -> Matrix:
-    vectors = group_vectors(embedding, attribute)
-    means = np.stack([x.mean(0, np.float64) for x in vectors])
-    away: Matrix = means - means.mean(0)
-    length, size = np.linalg.norm(away, axis=1), np.linalg.norm(means, axis=1).mean()
-    least = int(length.argmin())
-    if not (length[least] > UNDEFINED_BELOW * size):
-        raise WordbiasError(
-            f"{embedding.name}: the mean of group {attribute.groups[least]} lies "
-            f"{length[least]:.2g} from that of all groups of {attribute.name}, whose means have a "
-            f"length of {size:.2g}: too near to tell words apart; give groups that differ"
-        )
-    return away
-
-
-def _axis(embedding: Embedding, attribute: Attribute) -> Subspace:
-    vector, reason = axis(embedding, attribute)
-    if vector is None or not np.isfinite(vector).all():
-        raise WordbiasError(
-            f"{embedding.name}: words are labelled by the axis of {attribute.name}, which is "
-            f"{reason or 'not finite'}; give direction = [FIRST, SECOND] in the attribute's file, "
-            "two words of opposite groups that the vectors have and tell apart"
-        )
-    return Subspace.from_direction(vector)
-
-
 CANDIDATES = 150_000
-"""Words, from the most frequent on, that are considered."""
+"""Number of the most frequent words that are candidates."""
 PER_CLASS = 7500
 SHARE = 0.05
-"""Of all candidates, what a class has at most by default: 7,500 of 150,000."""
+"""Largest share of the candidates in one class by default: 7,500 of 150,000."""
 NEUTRAL_BELOW = 0.03
 HELD_OUT = 0.3
 FEWEST = 10
 NEUTRAL = "neutral"
-
+Matrix = NDArray[np.float64]
 Integers = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
 class LabelledWords:
-    """Words with their classes, split into those to learn from, to stop by, and to test on.
+    """Words with their classes, split into training, development and test words.
 
     Attributes
     ----------
     words
         `n` words, class by class.
     rows
-        Their row numbers in the embedding, shape ``(n,)``.
+        Row numbers of the words in the embedding, shape ``(n,)``.
     labels
-        The class of each, a place in `classes`, shape ``(n,)``.
+        Class of each word, an index into `classes`, shape ``(n,)``.
     classes
         The attribute's groups, and ``"neutral"`` where there is one class more.
     train, dev, test
-        Places in `words`, ascending: 49, 21 and 30 % of every class.
+        Indices into `words`, ascending: 49, 21 and 30 % of every class.
     """
 
     words: tuple[str, ...]
@@ -168,12 +75,12 @@ class LabelledWords:
 
     @property
     def learned(self) -> Integers:
-        """Places of all words that are not held out: train and dev together."""
+        """Indices of all words that are not held out: train and dev together."""
         return np.sort(np.concatenate([self.train, self.dev]))
 
     @property
     def per_class(self) -> int:
-        """Words of each class."""
+        """Number of words in each class."""
         return len(self.words) // len(self.classes)
 
     def vectors(self, embedding: Embedding) -> NDArray[np.float64]:
@@ -195,7 +102,7 @@ def labelled_words(
     Parameters
     ----------
     embedding
-        Whose words they are; the most frequent first. Candidates are the first 150,000, filtered
+        Vectors of the words, the most frequent first. Candidates are the first 150,000, filtered
         as in `neutral_vocabulary` with ``strict=True``. Words that carry the attribute by
         definition stay among them, as published.
     attribute
@@ -207,10 +114,10 @@ def labelled_words(
         drops the repeated ones, so that its third class is the smallest. By default
         `default_classes`.
     per_class
-        Words of each class; by default 5 % of the candidates, 7,500 at most, which is what the
+        Number of words in each class; by default 5 % of the candidates, 7,500 at most, as the
         paper takes of 150,000.
     seed
-        Of the neutral words and of the split.
+        Seed of the choice of neutral words and of the split.
 
     Raises
     ------
@@ -240,22 +147,9 @@ def labelled_words(
 
 
 def default_classes(attribute: Attribute | WordGroups) -> int:
-    """Return 3 for two groups, neutral words as well, as published; for more, their number."""
+    """Return 3 for two groups, with neutral words, as published; else the number of groups."""
     k = len(attribute.groups)
     return 3 if k == 2 else k
-
-
-def split(labels: Integers, rng: np.random.Generator) -> tuple[Integers, Integers, Integers]:
-    """Split places class by class: 30 % to test, of the others 30 % to dev, the rest to train."""
-    parts: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
-    for label in np.unique(labels):
-        places = rng.permutation(np.flatnonzero(labels == label))
-        test = int(np.ceil(HELD_OUT * len(places)))
-        dev = test + int(np.ceil(HELD_OUT * (len(places) - test)))
-        for part, found in zip(parts, np.split(places, [test, dev]), strict=True):
-            part.append(found)
-    test_places, dev_places, train_places = (np.sort(np.concatenate(part)) for part in parts)
-    return train_places, dev_places, test_places
 
 
 def _candidates(embedding: Embedding) -> tuple[list[str], Integers]:
@@ -274,7 +168,7 @@ def _candidates(embedding: Embedding) -> tuple[list[str], Integers]:
 def _chosen(
     lean: NDArray[np.float64], neutral: bool, count: int, rng: np.random.Generator, what: str
 ) -> Integers:
-    """Find the places of all words, class by class."""
+    """Return the indices of all chosen words, class by class."""
     if count < FEWEST:
         raise WordbiasError(
             f"{what}: {count} words a class are too few to learn from, at least {FEWEST} are "
@@ -296,3 +190,106 @@ def _chosen(
             f"{lean.shape[1]} classes, or give a larger vocabulary"
         )
     return np.concatenate([leaning, np.sort(rng.choice(near, count, replace=False))])
+
+
+def split(labels: Integers, rng: np.random.Generator) -> tuple[Integers, Integers, Integers]:
+    """Split indices into train, dev and test: 30 % of every class to test, 30 % of the rest to dev.
+
+    Returns them in the order train, dev, test.
+    """
+    parts: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
+    for label in np.unique(labels):
+        places = rng.permutation(np.flatnonzero(labels == label))
+        test = int(np.ceil(HELD_OUT * len(places)))
+        dev = test + int(np.ceil(HELD_OUT * (len(places) - test)))
+        for part, found in zip(parts, np.split(places, [test, dev]), strict=True):
+            part.append(found)
+    test_places, dev_places, train_places = (np.sort(np.concatenate(part)) for part in parts)
+    return train_places, dev_places, test_places
+
+
+# how far words lean to each group
+
+
+def leans(
+    embedding: Embedding, attribute: Attribute | WordGroups, vectors: NDArray[np.float32]
+) -> Matrix:
+    """Return the cosine of every vector with the axis of each group, shape ``(n, k)``.
+
+    Parameters
+    ----------
+    embedding
+        Embedding that defines the axes.
+    attribute
+        The groups.
+    vectors
+        Shape ``(n, d)``.
+
+    Raises
+    ------
+    WordbiasError
+        If the axis is undefined: its words are missing, or the groups do not differ.
+    """
+    if isinstance(attribute, Attribute) and (attribute.direction or not all(attribute.members)):
+        first = projections(vectors, _axis(embedding, attribute))
+        return np.stack([first, -first], axis=1)
+    along = [Subspace.from_direction(row) for row in _from_the_mean(embedding, attribute)]
+    return np.stack([projections(vectors, one) for one in along], axis=1)
+
+
+def _axis(embedding: Embedding, attribute: Attribute) -> Subspace:
+    vector, reason = axis(embedding, attribute)
+    if vector is None or not np.isfinite(vector).all():
+        raise WordbiasError(
+            f"{embedding.name}: words are labelled by the axis of {attribute.name}, which is "
+            f"{reason or 'not finite'}; give direction = [FIRST, SECOND] in the attribute's file, "
+            "two words of opposite groups that the vectors have and tell apart"
+        )
+    return Subspace.from_direction(vector)
+
+
+def _from_the_mean(embedding: Embedding, attribute: Attribute | WordGroups) -> Matrix:
+    vectors = group_vectors(embedding, attribute)
+    means = np.stack([x.mean(0, np.float64) for x in vectors])
+    away: Matrix = means - means.mean(0)
+    length, size = np.linalg.norm(away, axis=1), np.linalg.norm(means, axis=1).mean()
+    least = int(length.argmin())
+    if not (length[least] > UNDEFINED_BELOW * size):
+        raise WordbiasError(
+            f"{embedding.name}: the mean of group {attribute.groups[least]} lies "
+            f"{length[least]:.2g} from that of all groups of {attribute.name}, whose means have a "
+            f"length of {size:.2g}: too near to tell words apart; give groups that differ"
+        )
+    return away
+
+
+def most_leaning(lean: Matrix, count: int) -> NDArray[np.intp]:
+    """Choose the `count` words that lean most to each group, and to no other more.
+
+    Parameters
+    ----------
+    lean
+        Cosines with the axis of each group, shape ``(n, k)``.
+
+    Returns
+    -------
+    ndarray
+        Indices of words, group by group, shape ``(k, count)``.
+
+    Raises
+    ------
+    WordbiasError
+        If fewer lean to a group.
+    """
+    k = lean.shape[1]
+    if k == 2:
+        return most_biased((lean[:, 0] - lean[:, 1]) / 2, count).rows.reshape(2, count)
+    nearest = np.where(lean.max(1) > 0, lean.argmax(1), -1)
+    sizes = np.bincount(nearest[nearest >= 0], minlength=k)
+    if sizes.min() < count:
+        raise WordbiasError(
+            f"{count} words a group asked for, but only {', '.join(map(str, sizes))} words lean to "
+            "the groups; ask for fewer, or give a larger vocabulary"
+        )
+    order = [np.argsort(-np.where(nearest == j, lean[:, j], -2), kind="stable") for j in range(k)]
+    return np.stack([places[:count] for places in order])

@@ -1,7 +1,4 @@
-"""Double-hard debiasing: a frequency component goes first (Wang et al. 2020).
-
-2-means without chance: one start, from the first principal component.
-"""
+"""Double-hard debiasing: a frequency component goes first (Wang et al. 2020)."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ from wordbias.methods.words import (
     Moments,
     Pairs,
     as_attribute,
-    as_embedding,
+    check_embedding,
     moments,
     pair_vectors,
 )
@@ -34,49 +31,11 @@ from wordbias.subspace import Subspace, orient
 from wordbias.vocabulary import choose_vocabulary
 from wordbias.wordlists import Attribute
 
-_ROUNDS = 300
-
-
-def two_means(x: Float) -> NDArray[np.bool_]:
-    """Split vectors, shape ``(n, d)``, into two clusters; returns the members of one, ``(n,)``.
-
-    Lloyd's algorithm, from the split by the sign of the first principal component: that is where
-    the relaxed problem has its optimum (Ding and He 2004, theorem 2.2). Deterministic.
-    """
-    x = x - x.mean(0)
-    inside: NDArray[np.bool_] = x @ np.linalg.eigh(x.T @ x)[1][:, -1] > 0
-    for _ in range(_ROUNDS):
-        size = int(inside.sum())
-        if size in (0, len(x)):  # all vectors are equal
-            break
-        total = inside @ x
-        a, b = total / size, -total / (len(x) - size)
-        nearer = x @ (a - b) > (a - b) @ (a + b) / 2
-        if (nearer == inside).all():
-            break
-        inside = nearer
-    return inside
-
-
 MEASURE = "clustering-accuracy"
 FEWEST = 50
-"""Words a side below which accuracies of candidates are chance: their deviation is 0.05 there."""
-_LEAST = 3  # what is left without a component and the direction
-
-
-class Leaning(NamedTuple):
-    """Vectors of the words that lean most, ``(n, d)``, and which lean to the first group."""
-
-    vectors: Float32
-    labels: NDArray[np.bool_]
-
-
-class Candidate(NamedTuple):
-    """A component to remove, the direction that is left, and how well its words still cluster."""
-
-    component: Subspace
-    direction: Subspace
-    accuracy: float
+"""Words a side below which accuracies of candidates are chance (standard deviation 0.05)."""
+_LEAST = 3  # components: one and the direction are removed, one must be left
+_ROUNDS = 300
 
 
 @blas_threads(1)
@@ -96,21 +55,21 @@ def fit(
               \hat w = w' - \langle g_k, w' \rangle g_k
 
     where ``g_k`` is the first principal component of the definitional pairs *after* ``p_k`` is
-    gone. The candidate is chosen after which 2-means finds least of the groups of the most biased
-    words; of equals the first. Every word is mapped: there are no exempt words, no equalised
+    gone. The candidate is chosen after which 2-means recovers the groups of the most biased words
+    least; of equals the first. Every word is mapped: there are no exempt words, no equalised
     pairs, and lengths stay as they come out.
 
     Parameters
     ----------
     embedding
-        Where the vectors come from; all of them, for the components and their mean.
+        Vectors to fit to; all of them give the components and their mean.
     attribute
-        Its definitional pairs and its axis; by default gender.
+        Definitional pairs and axis; by default gender.
     candidates
-        Components to try, from the first on; in what is found they are counted from 0.
+        Number of components to try, from the first on; the rows count them from 0.
     per_side
-        Words of each side to cluster, fewer where fewer lean to a side, but not below `FEWEST`
-        unless asked for.
+        Number of words of each side to cluster; fewer where fewer lean to a side, but at least
+        `FEWEST` unless a smaller number is given.
 
     Raises
     ------
@@ -120,24 +79,22 @@ def fit(
 
     Notes
     -----
-    As in the released code, ``p_k`` is taken off the vector itself, not off the centred one. Two
-    things differ. Lean is the cosine with the axis, as everywhere here; there it is the difference
-    of the cosines with the axis' two words. And `two_means` has one start, which is no random one:
-    on real vectors a single random start misjudges a candidate by a tenth and changes the choice,
-    and many of them agree with this one.
+    As in the released code, ``p_k`` is subtracted from the vector itself, not from the centred one.
+    Two things differ. Bias of a word is its cosine with the axis, as everywhere here; there it is
+    the difference of the cosines with the axis' two words. And `two_means` has one start, which is
+    not random: on real vectors a single random start misjudges a candidate by a tenth and changes
+    the choice, and many random starts agree with this one.
     """
-    embedding, attribute = as_embedding(embedding), as_attribute(attribute)
+    check_embedding(embedding)
+    attribute = as_attribute(attribute)
     pairs = pair_vectors(embedding, attribute, attribute.pairs, "double-hard")
     whole = moments(embedding)
     components = _components(embedding, whole, candidates)
     leaning = _leaning(embedding, attribute, per_side)
-
-    def work(component: Subspace) -> Candidate:
-        return tried(component, pairs, leaning)
-
-    outcomes = list(ordered_map(work, components))
+    outcomes = list(ordered_map(lambda one: try_component(one, pairs, leaning), components))
     best = min(range(len(outcomes)), key=lambda k: outcomes[k].accuracy)
-    chosen = outcomes[best]
+    chosen, used = outcomes[best], len(leaning.labels) // 2
+    note = f"candidates were compared on {used} words a side, for no more lean to one"
     return Fitted(
         "double-hard",
         (
@@ -147,43 +104,15 @@ def fit(
         ),
         found=_rows(embedding.name, outcomes, best, len(leaning.labels)),
         settings={"candidates": candidates, "per_side": per_side},
-        warnings=_remarks(len(leaning.labels) // 2, per_side),
+        warnings=() if used == per_side else (note,),
     )
 
 
-def tried(component: Subspace, pairs: Pairs, leaning: Leaning) -> Candidate:
-    """Remove a component, then the direction that the pairs have left, and cluster.
+class Leaning(NamedTuple):
+    """Vectors of the most biased words, ``(n, d)``, and whether they lean to the first group."""
 
-    The mean is left out: it drops out of differences, and clusters do not see it.
-    """
-    first, second, x = (
-        component.remove(part.astype(float), hard=True)
-        for part in (pairs.first, pairs.second, leaning.vectors)
-    )
-    g = Subspace.from_pairs(first, second)
-    found = two_means(g.remove(x, hard=True))
-    cells = np.bincount(2 * leaning.labels + found, minlength=4).reshape(2, 2)
-    return Candidate(component, g, float(accuracy(cells)))
-
-
-def _components(embedding: Embedding, whole: Moments, candidates: int) -> list[Subspace]:
-    variance, vectors = np.linalg.eigh(whole.covariance)
-    variance, vectors = variance[::-1], vectors[:, ::-1]
-    # what rounding makes of vectors that do not vary
-    noise = embedding.dim * np.finfo(float).eps * (variance[0] + whole.mean @ whole.mean)
-    rank = int((variance > noise).sum())
-    if rank < _LEAST:
-        raise WordbiasError(
-            f"{embedding.name} varies along {rank} components; double-hard needs at least {_LEAST}"
-        )
-    if not 1 <= candidates <= rank:
-        raise WordbiasError(
-            f"{candidates} candidates asked for, but {embedding.name} varies along {rank} "
-            f"components; ask for 1 to {rank} (--candidates)"
-        )
-    basis = orient(vectors.T[:candidates], whole.mean)
-    shares = variance / variance.sum()
-    return [Subspace.from_direction(p, share) for p, share in zip(basis, shares, strict=False)]
+    vectors: Float32
+    labels: NDArray[np.bool_]
 
 
 def _leaning(embedding: Embedding, attribute: Attribute, per_side: int) -> Leaning:
@@ -202,15 +131,73 @@ def _leaning(embedding: Embedding, attribute: Attribute, per_side: int) -> Leani
     return Leaning(vectors[chosen.rows], chosen.labels)
 
 
+def _components(embedding: Embedding, whole: Moments, candidates: int) -> list[Subspace]:
+    variance, vectors = np.linalg.eigh(whole.covariance)
+    variance, vectors = variance[::-1], vectors[:, ::-1]
+    # variance that rounding gives vectors that do not vary
+    noise = embedding.dim * np.finfo(float).eps * (variance[0] + whole.mean @ whole.mean)
+    rank = int((variance > noise).sum())
+    if rank < _LEAST:
+        raise WordbiasError(
+            f"{embedding.name} varies along {rank} components; double-hard needs at least {_LEAST}"
+        )
+    if not 1 <= candidates <= rank:
+        raise WordbiasError(
+            f"{candidates} candidates asked for, but {embedding.name} varies along {rank} "
+            f"components; ask for 1 to {rank} (--candidates)"
+        )
+    basis = orient(vectors.T[:candidates], whole.mean)
+    shares = variance / variance.sum()
+    return [Subspace.from_direction(p, share) for p, share in zip(basis, shares, strict=False)]
+
+
+class Candidate(NamedTuple):
+    """Component to remove, direction that is left, and clustering accuracy without both."""
+
+    component: Subspace
+    direction: Subspace
+    accuracy: float
+
+
+def try_component(component: Subspace, pairs: Pairs, leaning: Leaning) -> Candidate:
+    """Remove a component, then the direction that the pairs have left, and cluster.
+
+    The mean is not subtracted: neither differences nor clusters depend on it.
+    """
+    first, second, x = (
+        component.remove(part.astype(float), hard=True)
+        for part in (pairs.first, pairs.second, leaning.vectors)
+    )
+    g = Subspace.from_pairs(first, second)
+    found = two_means(g.remove(x, hard=True))
+    cells = np.bincount(2 * leaning.labels + found, minlength=4).reshape(2, 2)
+    return Candidate(component, g, float(accuracy(cells)))
+
+
+def two_means(x: Float) -> NDArray[np.bool_]:
+    """Split vectors, shape ``(n, d)``, into two clusters; return the members of one, ``(n,)``.
+
+    Lloyd's algorithm from one start, the split by the sign of the first principal component, where
+    the relaxed problem has its optimum (Ding and He 2004, theorem 2.2). Deterministic.
+    """
+    x = x - x.mean(0)
+    inside: NDArray[np.bool_] = x @ np.linalg.eigh(x.T @ x)[1][:, -1] > 0
+    for _ in range(_ROUNDS):
+        size = int(inside.sum())
+        if size in (0, len(x)):  # all vectors are equal
+            break
+        total = inside @ x
+        a, b = total / size, -total / (len(x) - size)
+        nearer = x @ (a - b) > (a - b) @ (a + b) / 2
+        if (nearer == inside).all():
+            break
+        inside = nearer
+    return inside
+
+
 def _rows(subject: str, outcomes: Sequence[Candidate], best: int, words: int) -> tuple[Row, ...]:
-    said = {"n": words, "neutral": 0.5, "better": "lower"}
+    common = {"n": words, "neutral": 0.5, "better": "lower"}
     return tuple(
-        Row(subject, MEASURE, one.accuracy, {"candidate": k, "chosen": k == best, **said})
+        Row(subject, MEASURE, one.accuracy, {"candidate": k, "chosen": k == best, **common})
         for k, one in enumerate(outcomes)
     )
-
-
-def _remarks(per_side: int, asked: int) -> tuple[str, ...]:
-    if per_side == asked:
-        return ()
-    return (f"candidates were compared on {per_side} words a side, for no more lean to one",)

@@ -1,11 +1,8 @@
-"""A fitted method with what it knows of words: whom it leaves alone, whom it gives a new vector.
-
-Vectors made sure to be finite, or the word named whose vector is not.
-"""
+"""Fitted methods and chains of them, which know the words that are exempt or get new vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,31 +10,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.arrays import ROWS, blocks, frozen
+from wordbias.arrays import frozen
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError, on_a_line
 from wordbias.methods.transform import Projection, Step, transform_rows
 from wordbias.results import Row
 
 Float32 = NDArray[np.float32]
-
 _HOMOGENEOUS = {"projection", "normalise", "linear", "graded-rotation", "last-coordinate"}
-
-
-class Reach(NamedTuple):
-    """How many words a method changed by its rows' map, gave a new vector, and left alone."""
-
-    mapped: int
-    replaced: int
-    outside: int
-
-    def __add__(self, other: Any) -> Reach:
-        return Reach(*(a + b for a, b in zip(self, other, strict=True)))
+"""Kinds of steps that map vectors of one direction to vectors of one direction."""
 
 
 @dataclass(frozen=True, eq=False)
 class Replaced:
-    """Words and the vectors they get, shape ``(n, d)``."""
+    """Words with their new vectors, shape ``(n, d)``."""
 
     words: Sequence[str] = ()
     vectors: Any = field(default_factory=lambda: np.zeros((0, 0)))
@@ -61,26 +47,26 @@ class Replaced:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A fitted method.
+    """Fitted method.
 
     Parameters
     ----------
     name
-        What the method is called.
+        Name of the method.
     steps
-        The map of rows, in order. A method without steps only replaces.
+        Map of rows, in order. A method without steps only replaces.
     exempt
-        Words, as the vocabulary spells them, that the steps leave alone.
+        Words, as the vocabulary spells them, that the steps do not change.
     exempt_steps
-        What is done to them all the same, such as bringing them to length one.
+        Steps for exempt words, such as bringing them to length one.
     replaced
         Words that get vectors of their own, whatever the steps; exempt words may be among them.
     found
-        What fitting found out: accuracies, losses, candidates.
+        Results of fitting: accuracies, losses, candidates.
     settings
-        The arguments of the fit, as JSON can hold them.
+        Arguments of the fit, as JSON can hold them.
     warnings
-        What a reader must know of this fit.
+        Sentences on the limits of this fit.
     """
 
     name: str
@@ -93,9 +79,9 @@ class Fitted:
     warnings: tuple[str, ...] = ()
 
     def __call__(self, x: Any) -> Any:
-        """Map rows as those of words within reach, or an `Embedding` word by word."""
+        """Map rows as those of words that are not exempt, or an `Embedding` word by word."""
         if isinstance(x, Embedding):
-            return self._embedding(x)
+            return self._debiased(x)
         for step in self.steps:
             x = step(x)
         return x
@@ -124,22 +110,27 @@ class Fitted:
 
     @property
     def by_length(self) -> bool:
-        """Whether longer vectors are mapped to anything but longer ones."""
+        """Whether the result depends on the lengths of vectors, not only on their directions."""
         kinds = {step.kind for step in self.steps}
         lengths = bool(self.replaced.words) and "normalise" not in kinds
         return lengths or not kinds <= _HOMOGENEOUS
 
+    @property
+    def centred(self) -> bool | None:
+        """Whether it was fitted to centred differences; None for a method without differences."""
+        return self.settings.get("center")
+
     def reach(self, words: Sequence[str]) -> Reach:
-        """Count the words that are mapped, replaced and left alone."""
+        """Count the words that are mapped, replaced and left unchanged."""
         replaced = sum(word in self.replaced.index for word in words) if self.replaced.words else 0
         if not self.steps:
             return Reach(0, replaced, len(words) - replaced)
-        alone = self.exempt.difference(self.replaced.index)
-        outside = sum(word in alone for word in words) if alone else 0
+        exempt = self.exempt.difference(self.replaced.index)
+        outside = sum(word in exempt for word in words) if exempt else 0
         return Reach(len(words) - replaced - outside, replaced, outside)
 
-    def _embedding(self, embedding: Embedding) -> Embedding:
-        """Transform an embedding, which is known to name each word once, by look-up."""
+    def _debiased(self, embedding: Embedding) -> Embedding:
+        """Transform an embedding; its words are unique, so that each is looked up once."""
         out = transform_rows(self, embedding.vectors)
         if self.by_word:
             exempt, replaced = (
@@ -157,38 +148,29 @@ class Fitted:
         replaced: list[int],
     ) -> None:
         if exempt:
-            alone: Any = x[exempt]
+            kept: Any = x[exempt]
             for step in self.exempt_steps:
-                alone = step(alone)
-            out[exempt] = alone
+                kept = step(kept)
+            out[exempt] = kept
         if replaced:
             index = self.replaced.index
             out[replaced] = self.replaced.vectors[[index[words[i]] for i in replaced]]
 
-    @property
-    def centred(self) -> bool | None:
-        """Whether the differences that it was fitted to were centred; None where it has none."""
-        return self.settings.get("center")
 
+class Reach(NamedTuple):
+    """Number of words that a method mapped, replaced by a new vector, and left unchanged."""
 
-def refuse_mixed_centring(found: Collection[bool | None]) -> None:
-    """Refuse methods of which some were fitted to centred differences and some were not.
+    mapped: int
+    replaced: int
+    outside: int
 
-    Raises
-    ------
-    WordbiasError
-        If both kinds are among them.
-    """
-    if {True, False} <= set(found):
-        raise WordbiasError(
-            "one method has centred differences (--center, as-published) and another has not: they "
-            "remove different things under one name; give both the same"
-        )
+    def __add__(self, other: Any) -> Reach:
+        return Reach(*(a + b for a, b in zip(self, other, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """Fitted methods, applied one after the other; a bare projection is made one."""
+    """Fitted methods, applied one after the other; a bare projection becomes a method."""
 
     parts: tuple[Fitted, ...]
 
@@ -207,7 +189,7 @@ class Chain:
         return on_a_line(f"<Chain {', '.join(map(repr, self.parts))}>")
 
     def __call__(self, x: Any) -> Any:
-        """Apply all to rows or to an `Embedding`."""
+        """Apply all methods to rows or to an `Embedding`."""
         for part in self.parts:
             x = part(x)
         return x
@@ -220,39 +202,18 @@ class Chain:
 
     @property
     def by_length(self) -> bool:
-        """Whether one of them is."""
+        """Whether the result of one of them depends on the lengths of vectors."""
         return any(part.by_length for part in self.parts)
 
     def reach(self, words: Sequence[str]) -> list[Reach]:
-        """Count, for each method, the words that are mapped, replaced and left alone."""
+        """Count the words that each method maps, replaces and leaves unchanged."""
         return [part.reach(words) for part in self.parts]
 
 
-def refuse_infinite(embedding: Embedding, words: Sequence[str], x: NDArray[Any]) -> None:
-    """Refuse rows, one a word, that are not finite.
-
-    Raises
-    ------
-    WordbiasError
-        If a value is not finite; the message names the word.
-    """
-    finite = np.isfinite(x).all(axis=1)
-    if not finite.all():
+def refuse_mixed_centring(centred: Collection[bool | None]) -> None:
+    """Refuse methods of which some were fitted to centred differences and some were not."""
+    if {True, False} <= set(centred):
         raise WordbiasError(
-            f"{embedding.name}: the vector of {words[int(finite.argmin())]!r} is not finite; "
-            "leave the word out"
+            "one method has centred differences (--center, as-published) and another has not: they "
+            "remove different things under one name; give both the same"
         )
-
-
-def finite_vectors(embedding: Embedding, words: Sequence[str]) -> NDArray[np.float32]:
-    """Return vectors of words that are all here and finite, shape ``(len(words), d)``."""
-    x = embedding.take(words)
-    refuse_infinite(embedding, words, x)
-    return x
-
-
-def finite_blocks(embedding: Embedding) -> Iterator[NDArray[np.float64]]:
-    """Yield consecutive rows, all finite, as float64."""
-    for start, x in zip(range(0, len(embedding), ROWS), blocks(embedding.vectors), strict=True):
-        refuse_infinite(embedding, embedding.words[start : start + ROWS], x)
-        yield x

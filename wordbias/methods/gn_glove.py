@@ -1,9 +1,9 @@
-r"""GN-GloVe vectors, split into what is neutral and what is gendered (Zhao et al. 2018).
+"""GN-GloVe vectors, split into a neutral and a gendered part (Zhao et al. 2018).
 
 GN-GloVe is trained so that the last coordinate holds the groups' difference,
-:math:`w = (w_a, w_g)`, and :math:`w_a`, all coordinates but the last, is the debiased vector. The
-vectors are trained elsewhere; here published ones are split. Of vectors trained in any other way
-the last coordinate is like all others, and without it nothing is debiased: that is refused.
+:math:`w = (w_a, w_g)`, and :math:`w_a`, all coordinates but the last, is the debiased vector. This
+module splits vectors that were trained elsewhere. In other vectors the last coordinate has no
+special meaning, and removing it debiases nothing: they are refused.
 """
 
 from __future__ import annotations
@@ -18,30 +18,81 @@ from numpy.typing import NDArray
 
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.methods.fitted import Fitted, finite_blocks
+from wordbias.methods.fitted import Fitted
 from wordbias.methods.transform import Rows, check_width
-from wordbias.methods.words import as_attribute, as_embedding
+from wordbias.methods.words import as_attribute, check_embedding, finite_blocks
 from wordbias.results import Row
 from wordbias.vocabulary import SIZE
 from wordbias.wordlists import Attribute, resolve_pairs
 
 SEPARATION = 0.9
-"""Area under the ROC curve from which on a coordinate counts as the groups' own."""
+"""Area under the ROC curve from which on a coordinate counts as gendered."""
 _FEWEST = 8  # pairs; a coordinate without any meaning passes with 8 once in 200 times
-
 _MEASURE = "separation-auc"
+
+
+def fit(
+    embedding: Embedding,
+    attribute: Attribute | str | Path | None = None,
+    *,
+    drop_last: bool = False,
+    check: bool = True,
+) -> Fitted:
+    """Fit the removal of w_g from GN-GloVe vectors.
+
+    Parameters
+    ----------
+    embedding
+        GN-GloVe vectors.
+    attribute
+        Definitional and equalising pairs, which should differ in the last coordinate; by default
+        gender.
+    drop_last
+        Drop the last coordinate, so that a vector has one value less, as w_a in the paper; by
+        default it is set to zero, which gives the same lengths and cosines.
+    check
+        Check that the last coordinate tells the pairs' words apart.
+
+    Raises
+    ------
+    WordbiasError
+        If there is one coordinate only, or a value is not finite; if checked, also if fewer than
+        eight pairs are found or the last coordinate does not tell them apart.
+    """
+    check_embedding(embedding)
+    attribute = as_attribute(attribute)
+    step = LastCoordinate(drop_last, embedding.dim)
+    share = gendered_share(embedding)
+    rows = [*_group_rows(embedding, attribute), share]
+    if check:
+        _refuse_ordinary(embedding.name, rows[0])
+    return Fitted(
+        "gn-glove",
+        (step,),
+        found=tuple(rows),
+        settings={"drop_last": drop_last, "check": check},
+        warnings=() if check else ("whether these are GN-GloVe vectors was not checked",),
+    )
+
+
+def split(embedding: Embedding) -> tuple[Embedding, NDArray[np.float32]]:
+    """Split w into w_a, an embedding with one dimension less, and w_g, shape ``(n,)``."""
+    check_embedding(embedding)
+    neutral = LastCoordinate(True, embedding.dim)(embedding.vectors)
+    gendered: NDArray[np.float32] = embedding.vectors[:, -1].copy()
+    return embedding.with_vectors(neutral, f"{embedding.name}.w_a"), gendered
 
 
 @dataclass(frozen=True)
 class LastCoordinate:
-    """Removal of the last of `d` coordinates: set to zero, or dropped.
+    """Removal of the last of `d` coordinates, which is set to zero or dropped.
 
     Parameters
     ----------
     drop
-        Drop it, ``(…, d)`` to ``(…, d − 1)``, or else set it to zero.
+        Drop it, ``(…, d)`` to ``(…, d − 1)``; otherwise set it to zero.
     d
-        Values of a row.
+        Number of values in a row.
 
     Raises
     ------
@@ -61,7 +112,7 @@ class LastCoordinate:
             )
 
     def __call__(self, x: Rows) -> Rows:
-        """Remove it."""
+        """Remove the last coordinate of rows ``(…, d)``."""
         check_width(x, self.d)
         neutral = (x[..., :-1] if self.drop else x).copy()
         if not self.drop:
@@ -69,78 +120,8 @@ class LastCoordinate:
         return neutral
 
 
-def fit(
-    embedding: Embedding,
-    attribute: Attribute | str | Path | None = None,
-    *,
-    drop_last: bool = False,
-    check: bool = True,
-) -> Fitted:
-    """Fit the removal of w_g from GN-GloVe vectors.
-
-    Parameters
-    ----------
-    embedding
-        GN-GloVe vectors.
-    attribute
-        Its definitional and equalising pairs should differ in the last coordinate; by default
-        gender.
-    drop_last
-        Take the last coordinate off, so that a vector has one value less, as w_a in the paper; by
-        default it is set to zero, which gives the same lengths and cosines.
-    check
-        Make sure that the last coordinate tells the pairs' words apart.
-
-    Raises
-    ------
-    WordbiasError
-        If there is one coordinate only, or a value is not finite; if checked, also if fewer than
-        eight pairs are found or the last coordinate does not tell them apart.
-    """
-    embedding, attribute = as_embedding(embedding), as_attribute(attribute)
-    step = LastCoordinate(drop_last, embedding.dim)
-    share = gendered_share(embedding)
-    rows = [*_group_rows(embedding, attribute), share]
-    if check:
-        _refuse_ordinary(embedding.name, rows[0])
-    return Fitted(
-        "gn-glove",
-        (step,),
-        found=tuple(rows),
-        settings={"drop_last": drop_last, "check": check},
-        warnings=() if check else ("whether these are GN-GloVe vectors was not checked",),
-    )
-
-
-def split(embedding: Embedding) -> tuple[Embedding, NDArray[np.float32]]:
-    """Split w into w_a, an embedding of one value less, and w_g, shape ``(n,)``."""
-    embedding = as_embedding(embedding)
-    neutral = LastCoordinate(True, embedding.dim)(embedding.vectors)
-    gendered: NDArray[np.float32] = embedding.vectors[:, -1].copy()
-    return embedding.with_vectors(neutral, f"{embedding.name}.w_a"), gendered
-
-
-def separation(first: NDArray[Any], second: NDArray[Any]) -> float:
-    r"""Area under the ROC curve, :math:`P(a > b) + P(a = b) / 2`, or one minus it if that is more.
-
-    Parameters
-    ----------
-    first, second
-        Values of two groups, shapes ``(n,)`` and ``(m,)``.
-
-    Returns
-    -------
-    float
-        1 where a threshold tells the groups apart, whichever is above it; .5 where nothing does.
-    """
-    above = first[:, None] > second
-    equal = first[:, None] == second
-    area = float(above.mean() + equal.mean() / 2)
-    return max(area, 1 - area)
-
-
 def gendered_share(embedding: Embedding) -> Row:
-    """Share of the squared length of the most frequent words that is in the last coordinate.
+    """Share of the last coordinate in the squared length of the most frequent words.
 
     Raises
     ------
@@ -158,22 +139,41 @@ def gendered_share(embedding: Embedding) -> Row:
 
 
 def _group_rows(embedding: Embedding, attribute: Attribute) -> Iterator[Row]:
-    """Say how well the last coordinate tells the groups apart, and its mean in each."""
+    """Yield how well the last coordinate separates the groups, and its mean in each."""
     pairs = resolve_pairs([*attribute.pairs, *attribute.equalise], embedding)
-    said: dict[str, Any] = {"neutral": 0.5, "n": len(pairs.found)}
+    details: dict[str, Any] = {"neutral": 0.5, "n": len(pairs.found)}
     if len(pairs.found) < _FEWEST:
         reason = (
             f"undefined: {len(pairs.found)} of the {len(pairs.asked)} pairs of {attribute.name} "
             f"found, at least {_FEWEST} needed"
         )
-        yield Row(embedding.name, _MEASURE, None, {**said, "reason": reason})
+        yield Row(embedding.name, _MEASURE, None, {**details, "reason": reason})
         return
     words = [list(dict.fromkeys(words)) for words in zip(*pairs.found, strict=True)]
     first, second = (embedding.take(group)[:, -1].astype(float) for group in words)
-    yield Row(embedding.name, _MEASURE, separation(first, second), said)
+    yield Row(embedding.name, _MEASURE, separation(first, second), details)
     for group, values in zip(attribute.groups, (first, second), strict=True):
         about = {"group": group, "n": len(values)}
         yield Row(embedding.name, "gendered-coordinate", float(values.mean()), about)
+
+
+def separation(first: NDArray[Any], second: NDArray[Any]) -> float:
+    r"""Area under the ROC curve, :math:`P(a > b) + P(a = b) / 2`, or one minus it if that is more.
+
+    Parameters
+    ----------
+    first, second
+        Values of two groups, shapes ``(n,)`` and ``(m,)``.
+
+    Returns
+    -------
+    float
+        1 if a threshold separates the groups, whichever is above it; .5 by chance.
+    """
+    above = first[:, None] > second
+    equal = first[:, None] == second
+    area = float(above.mean() + equal.mean() / 2)
+    return max(area, 1 - area)
 
 
 def _refuse_ordinary(name: str, row: Row) -> None:

@@ -1,4 +1,4 @@
-"""Half-sibling regression: what specific words predict is subtracted (Yang and Feng 2020)."""
+"""Half-sibling regression: subtraction of what specific words predict (Yang and Feng 2020)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from wordbias.arrays import matrix, rounding
 from wordbias.devices import blas_threads
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.methods.fitted import Fitted, finite_vectors
+from wordbias.methods.fitted import Fitted
 from wordbias.methods.transform import Projection
-from wordbias.methods.words import as_attribute, as_embedding, spellings
+from wordbias.methods.words import as_attribute, check_embedding, finite_vectors, spellings
 from wordbias.results import Row
 from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute
@@ -39,13 +39,13 @@ def fit(
     Parameters
     ----------
     embedding
-        Where the vectors come from.
+        Vectors to fit to.
     attribute
-        Its specific words, in every capitalisation the embedding has, are ``G``; they themselves
-        stay as they are. By default gender.
+        Specific words, which in every capitalisation that the embedding has are ``G`` and are not
+        changed. By default gender.
     alpha
-        Ridge penalty; 60 in the released code, for vectors as they are (longer vectors make it
-        weaker).
+        Ridge penalty; 60 in the released code, for vectors that are not normalised. It is weaker
+        the longer the vectors are.
 
     Raises
     ------
@@ -55,10 +55,11 @@ def fit(
 
     Notes
     -----
-    The released code, like WEFE's, does not centre: no intercept. They hold a matrix of ``m`` times
-    as many weights as there are words; here it is one soft projection, see `regression`.
+    Like the released code and WEFE's this has no intercept: vectors are not centred. Theirs hold a
+    matrix of ``m`` weights for every word; here it is one soft projection, see `regression`.
     """
-    embedding, attribute = as_embedding(embedding), as_attribute(attribute)
+    check_embedding(embedding)
+    attribute = as_attribute(attribute)
     exempt = spellings(attribute.specific)
     words = [word for word in sorted(exempt) if word in embedding]
     if not words:
@@ -70,13 +71,18 @@ def fit(
     subspace = regression(finite_vectors(embedding, words), alpha)
     freedom = float(subspace.weights.sum())
     details = {"n": len(words), "dimensions": embedding.dim}
+    note = (
+        f"{len(words)} specific words predict {freedom:.1f} of {embedding.dim} dimensions of every "
+        "other word, so that little of it is left; fewer specific words or a larger alpha leave "
+        "more"
+    )
     return Fitted(
         "half-sibling",
         (Projection(subspace),),
         exempt=frozenset(exempt),
         found=(Row(embedding.name, "degrees-of-freedom", freedom, details),),
         settings={"alpha": alpha},
-        warnings=_remarks(freedom, embedding.dim, len(words)),
+        warnings=() if freedom < _MUCH * embedding.dim else (note,),
     )
 
 
@@ -115,12 +121,3 @@ def regression(definition: ArrayLike, alpha: float = ALPHA) -> Subspace:
             f"value is {s[0]:.3g}; give an alpha nearer to its square"
         )
     return Subspace(u[kept], weights)
-
-
-def _remarks(freedom: float, d: int, words: int) -> tuple[str, ...]:
-    if freedom < _MUCH * d:
-        return ()
-    return (
-        f"{words} specific words predict {freedom:.1f} of {d} dimensions of every other word, so "
-        "that little of it is left; fewer specific words or a larger alpha leave more",
-    )

@@ -1,20 +1,15 @@
-r"""LEACE: the least change after which no linear classifier tells fitted words apart.
+r"""LEACE: the least change after which no linear classifier tells the fitted words apart.
 
-Least-squares concept erasure (Belrose et al. 2023) of the classes of labelled words: those that
-`wordbias.methods.classes` chooses, by what `wordbias.methods.leace` does to vectors.
-
-The words that are held out here are words that LEACE was not fitted on. Its guarantee does not
-reach them: they stay apart as far as the fitted words do not stand for them, and a classifier may
-learn from them what it cannot learn from the fitted ones. `fit` measures how much.
-
-Least-squares concept erasure in closed form, on arrays (Belrose et al. 2023, section 4).
+Least-squares concept erasure in closed form (Belrose et al. 2023, section 4) of the classes of
+labelled words (see `wordbias.methods.classes`):
 
 .. math:: r(x) = x - W^{+} U U^\top W (x - \mathrm{E}[x]), \quad W = (\Sigma_{xx}^{1/2})^{+},
           \quad U U^\top \text{ onto the columns of } W \Sigma_{xz}
 
 It makes the classes' means equal in the words it was fitted on, so that no linear classifier tells
 those words apart better than a constant answer does (section 3), and of all affine maps that do so
-it moves them least.
+it moves them least. The guarantee does not reach held-out words: they stay apart as far as the
+fitted words do not represent them. `fit` measures how much.
 """
 
 from __future__ import annotations
@@ -31,27 +26,76 @@ from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.methods.classes import labelled_words
 from wordbias.methods.fitted import Fitted
-from wordbias.methods.inlp import probe_rows
+from wordbias.methods.linear_classifiers import probe_rows
 from wordbias.methods.transform import Arrays, check_width
-from wordbias.methods.words import as_embedding, as_groups
+from wordbias.methods.words import as_groups, check_embedding
 from wordbias.wordlists import Attribute, WordGroups
 
 METHODS = ("leace", "orth")
 _SMALLEST = 1e-8
-
 Matrix = NDArray[np.float64]
+
+
+def fit(
+    embedding: Embedding,
+    attribute: Attribute | WordGroups | str | Path | None = None,
+    *,
+    classes: int | None = None,
+    per_class: int | None = None,
+    seed: int = 0,
+    method: str = "leace",
+) -> Fitted:
+    """Fit LEACE on labelled words.
+
+    Parameters
+    ----------
+    embedding
+        Vectors whose words are labelled; see `labelled_words`.
+    attribute
+        Two groups or more, or a file with them; by default gender.
+    classes
+        As many as groups, the default: the words that lean most to each. One more: neutral words as
+        well.
+    per_class
+        Number of words in each class; by default 5 % of the candidates, 7,500 at most.
+    seed
+        Seed of the neutral words and of the held-out words.
+    method
+        See `fit_erasure`.
+
+    Returns
+    -------
+    Fitted
+        One `Erasure`, fitted on all words but the 30 % held out. Its rows are ``probe-accuracy`` of
+        fresh classifiers before and after, on the three sets that `linear_classifiers.probe` names.
+
+    Raises
+    ------
+    WordbiasError
+        If the attribute has no axis, a class has too few words, or the classes do not differ in
+        their means.
+    """
+    check_embedding(embedding)
+    attribute = as_groups(attribute)
+    classes = len(attribute.groups) if classes is None else classes
+    settings = {"classes": classes, "per_class": per_class, "seed": seed, "method": method}
+    words = labelled_words(embedding, attribute, classes=classes, per_class=per_class, seed=seed)
+    x = words.vectors(embedding)
+    erasure = fit_erasure(x[words.learned], words.labels[words.learned], method)
+    found = probe_rows(embedding.name, x, erasure(x), words, words.learned)
+    return Fitted("leace", (erasure,), found=tuple(found), settings=settings)
 
 
 @dataclass(frozen=True, eq=False)
 class Erasure(Arrays):
-    """An affine map that moves rows along a few directions: ``x − L R (x − b)``, `L R` low-rank.
+    """Affine map that moves rows along a few directions: ``x − L R (x − b)``, `L R` low-rank.
 
     Attributes
     ----------
     left, right
         `L` and `R`, shapes ``(d, k)`` and ``(k, d)``.
     bias
-        The row that stays where it is, shape ``(d,)``.
+        Row that is not changed, shape ``(d,)``.
     """
 
     kind: ClassVar[str] = "erasure"
@@ -77,9 +121,9 @@ class Erasure(Arrays):
 def fit_erasure(x: Matrix, labels: NDArray[np.intp], method: str = "leace") -> Erasure:
     """Fit the eraser of classes on vectors.
 
-    That the classes' means come to be equal does not depend on how the covariance is estimated,
-    only how little else moves: it is shrunk, see `shrunk_covariance`, so that vectors which are
-    fewer than their dimensions, or constant in some of them, are no special case.
+    The classes' means become equal however the covariance is estimated; the estimate only decides
+    how little else moves. It is shrunk, see `shrunk_covariance`, so that vectors which are fewer
+    than their dimensions, or constant in some of them, are no special case.
 
     Parameters
     ----------
@@ -91,8 +135,8 @@ def fit_erasure(x: Matrix, labels: NDArray[np.intp], method: str = "leace") -> E
     Raises
     ------
     WordbiasError
-        If `method` is none of these, there is one class only, a vector is not finite, the means do
-        not differ, or rounding keeps them apart.
+        If `method` is unknown, there is only one class, a vector is not finite, the means do not
+        differ, or rounding keeps them apart.
     """
     if method not in METHODS:
         raise WordbiasError(f"method {method!r}: expected one of {', '.join(METHODS)}")
@@ -138,7 +182,9 @@ def shrunk_covariance(s: Matrix, n: int) -> Matrix:
     Parameters
     ----------
     s
-        The covariance of `n` vectors, shape ``(d, d)``.
+        Covariance of the vectors, shape ``(d, d)``.
+    n
+        Number of vectors.
     """
     d = len(s)
     level = float(np.trace(s)) / d
@@ -157,7 +203,7 @@ def _gap(x: Matrix, labels: NDArray[np.intp]) -> float:
 
 
 def _scale(x: Matrix) -> float:
-    """Root mean square length, by which absolute tolerances become relative."""
+    """Root mean square length, which makes absolute tolerances relative."""
     scale = float(np.sqrt(np.einsum("nd,nd->", x, x) / len(x)))
     if not 0 < scale < np.inf:
         raise WordbiasError(
@@ -165,55 +211,3 @@ def _scale(x: Matrix) -> float:
             "that are not all zero"
         )
     return scale
-
-
-__all__ = ["Erasure", "fit"]
-
-
-def fit(
-    embedding: Embedding,
-    attribute: Attribute | WordGroups | str | Path | None = None,
-    *,
-    classes: int | None = None,
-    per_class: int | None = None,
-    seed: int = 0,
-    method: str = "leace",
-) -> Fitted:
-    """Fit LEACE on labelled words.
-
-    Parameters
-    ----------
-    embedding
-        Whose words are labelled; see `labelled_words`.
-    attribute
-        Two groups or more, or a file with them; by default gender.
-    classes
-        As many as groups, the default: the words that lean most to each. One more: neutral words as
-        well.
-    per_class
-        Words of each class; by default 5 % of the candidates, 7,500 at most.
-    seed
-        Of the neutral words and of the words held out.
-    method
-        See `fit_erasure`.
-
-    Returns
-    -------
-    Fitted
-        One `Erasure`. Found is ``probe-accuracy`` of fresh classifiers before and after, whose sets
-        `linear_probe.probe` explains; fitted on are all words but the 30 % held out.
-
-    Raises
-    ------
-    WordbiasError
-        If the attribute has no axis, words of a class are too few, or the classes do not differ in
-        their means.
-    """
-    embedding, attribute = as_embedding(embedding), as_groups(attribute)
-    classes = len(attribute.groups) if classes is None else classes
-    settings = {"classes": classes, "per_class": per_class, "seed": seed, "method": method}
-    words = labelled_words(embedding, attribute, classes=classes, per_class=per_class, seed=seed)
-    x = words.vectors(embedding)
-    erasure = fit_erasure(x[words.learned], words.labels[words.learned], method)
-    found = probe_rows(embedding.name, x, erasure(x), words, words.learned)
-    return Fitted("leace", (erasure,), found=tuple(found), settings=settings)

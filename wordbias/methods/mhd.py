@@ -1,4 +1,7 @@
-"""MHD: the components of MISP projected out whole, the control of Dawkins (2021, section 5)."""
+"""MHD: the components of MISP projected out whole, the control of Dawkins (2021, section 5).
+
+It has a module because every method is fitted by the module of its name.
+"""
 
 from __future__ import annotations
 

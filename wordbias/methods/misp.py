@@ -4,62 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wordbias import wordlists
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.methods.transform import Projection, transformed
-from wordbias.methods.words import as_embedding, as_groups
+from wordbias.methods.words import as_groups, check_embedding
 from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute, Resolved, WordGroups
-from wordbias.wordlists import resolve_groups as find_words
 
 DIMS = 4
 """Components of two groups' differences, as in the paper."""
 
 
-def group_vectors(
-    embedding: Embedding, attribute: Attribute | WordGroups
-) -> list[NDArray[np.float32]]:
-    """Return the vectors of each group's words, as many arrays as groups.
-
-    Raises
-    ------
-    WordbiasError
-        If fewer than two words, or ten first names, of a group are found.
-    """
-    return [embedding.take(found.found) for found in resolve_groups(embedding, attribute)]
-
-
-def resolve_groups(embedding: Embedding, attribute: Attribute | WordGroups) -> list[Resolved[str]]:
-    """Resolve the words of each group; see `group_vectors`."""
-    embedding = as_embedding(embedding)
-    return list(find_words(attribute, embedding, embedding.name))
-
-
-class Groups(NamedTuple):
-    """The words of an attribute's two groups as an embedding has them."""
-
-    first: Resolved[str]
-    second: Resolved[str]
-
-    def vectors(self, embedding: Embedding) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return both groups' vectors, shapes ``(n, d)`` and ``(m, d)``."""
-        return embedding.take(self.first.found), embedding.take(self.second.found)
-
-
-def find_groups(embedding: Embedding, attribute: Attribute) -> Groups:
-    """Resolve an attribute's groups against an embedding.
-
-    Raises
-    ------
-    WordbiasError
-        If fewer than two words of a group are found.
-    """
-    return Groups(*resolve_groups(embedding, attribute))
+def misp(
+    embedding: Embedding,
+    attribute: Attribute | WordGroups | str | Path | None = None,
+    *,
+    dims: int | None = None,
+    center: bool = False,
+    hard: bool = False,
+    weights: str | Sequence[float] = "variance",
+    as_published: bool = False,
+) -> Embedding:
+    """Fit MISP on an embedding and return the debiased embedding; see `fit`."""
+    fitted = fit(
+        embedding,
+        attribute,
+        dims=dims,
+        center=center,
+        hard=hard,
+        weights=weights,
+        as_published=as_published,
+    )
+    return transformed(embedding, fitted)
 
 
 def fit(
@@ -77,19 +59,20 @@ def fit(
     Parameters
     ----------
     embedding
-        Where the groups' vectors come from.
+        Vectors of the groups' words.
     attribute
         The groups, or a file with them; by default gender, 100 + 100 common first names. More than
-        two give the subspace of their means, see `Subspace.from_means`: what the paper's pairwise
-        differences have beside it is variation within the groups, of which more groups have more.
+        two give the subspace of their means, see `Subspace.from_means`: beside that, the paper's
+        pairwise differences hold only variation within the groups, and more of it the more groups
+        there are.
     dims
         Components to remove. By default 4, as in the paper, where they were chosen on the test
         correlation itself; of k > 2 groups all k − 1.
     center
         Centre the differences f − m, as the paper's PCA of one side does, so that the difference
         between the groups drops out and hardly any of it is removed; see `Subspace.from_groups`.
-        By default it is among the components. Not for more than two groups, whose means are what
-        is left to compare.
+        By default it is among the components. Not for more than two groups, of which the means
+        are compared.
     hard
         Project the components out whole: MHD, the paper's control.
     weights
@@ -102,10 +85,9 @@ def fit(
     WordbiasError
         If too few words of a group are found, or `dims` or `weights` do not fit.
     """
-    center = center or as_published
-    return Projection(
-        reweighted(fit_groups(embedding, as_groups(attribute), dims, center=center), weights), hard
-    )
+    groups, center = as_groups(attribute), center or as_published
+    subspace = fit_groups(embedding, groups, dims, center=center)
+    return Projection(reweighted(subspace, weights), hard)
 
 
 def fit_groups(
@@ -115,14 +97,14 @@ def fit_groups(
     *,
     center: bool = False,
 ) -> Subspace:
-    """Fit the subspace that MISP weighs: of two groups their differences, of more their means."""
+    """Fit the subspace that MISP weights: differences of two groups, means of more groups."""
     return fit_vectors(group_vectors(embedding, groups), dims, center=center)
 
 
 def fit_vectors(
     groups: Sequence[NDArray[np.floating[Any]]], dims: int | None = None, *, center: bool = False
 ) -> Subspace:
-    """Fit it to the vectors of two groups or more, shape ``(n_j, d)`` each; see `fit_groups`."""
+    """Fit the subspace to vectors of two groups or more, each ``(n_j, d)``; see `fit_groups`."""
     first, second, *others = groups
     if dims is not None:
         check_dims(dims, first.shape[1])
@@ -133,31 +115,45 @@ def fit_vectors(
     return Subspace.from_groups(first, second, k, center=center)
 
 
-def misp(
-    embedding: Embedding,
-    attribute: Attribute | WordGroups | str | Path | None = None,
-    *,
-    dims: int | None = None,
-    center: bool = False,
-    hard: bool = False,
-    weights: str | Sequence[float] = "variance",
-    as_published: bool = False,
-) -> Embedding:
-    """Fit MISP on an embedding and return the debiased embedding; see `fit`."""
-    center = center or as_published
-    fitted = fit(embedding, attribute, dims=dims, center=center, hard=hard, weights=weights)
-    return transformed(embedding, fitted)
+def group_vectors(
+    embedding: Embedding, attribute: Attribute | WordGroups
+) -> list[NDArray[np.float32]]:
+    """Return the vectors of each group's words, as many arrays as groups.
+
+    Raises
+    ------
+    WordbiasError
+        If fewer than two words, or ten first names, of a group are found.
+    """
+    return [embedding.take(found.found) for found in resolve_groups(embedding, attribute)]
+
+
+def resolve_groups(embedding: Embedding, attribute: Attribute | WordGroups) -> list[Resolved[str]]:
+    """Look up the words of each group; see `group_vectors`."""
+    check_embedding(embedding)
+    return list(wordlists.resolve_groups(attribute, embedding, embedding.name))
+
+
+def check_dims(dims: int, d: int) -> None:
+    """Refuse more components than the vectors have dimensions."""
+    if isinstance(dims, bool) or not isinstance(dims, (int, np.integer)):
+        raise WordbiasError(f"dims: expected a whole number of components, got {dims!r}")
+    if not 1 <= dims <= d:
+        raise WordbiasError(
+            f"{dims} components asked for, but the vectors have {d} dimensions; "
+            f"ask for 1 to {d} (--dims)"
+        )
 
 
 def reweighted(subspace: Subspace, weights: str | Sequence[float]) -> Subspace:
-    """Give a subspace other weights.
+    """Return a subspace with other weights.
 
     Parameters
     ----------
     subspace
         Fitted, with the shares of variance as its weights.
     weights
-        ``"variance"`` leaves them; numbers, or a string such as ``"0.5,0.3"``, replace them;
+        ``"variance"`` keeps them; numbers, or a string such as ``"0.5,0.3"``, replace them;
         ``"perm:2134"`` permutes them as in the paper's appendix C: digit `i` names the component
         whose weight component `i` gets.
 
@@ -178,17 +174,6 @@ def reweighted(subspace: Subspace, weights: str | Sequence[float]) -> Subspace:
             f"expected {subspace.dims} weights, one a component, got {len(weights)}"
         )
     return subspace.with_weights(weights)
-
-
-def check_dims(dims: int, d: int) -> None:
-    """Refuse more components than the vectors have dimensions."""
-    if isinstance(dims, bool) or not isinstance(dims, (int, np.integer)):
-        raise WordbiasError(f"dims: expected a whole number of components, got {dims!r}")
-    if not 1 <= dims <= d:
-        raise WordbiasError(
-            f"{dims} components asked for, but the vectors have {d} dimensions; "
-            f"ask for 1 to {d} (--dims)"
-        )
 
 
 def _permutation(text: str, k: int) -> list[int]:

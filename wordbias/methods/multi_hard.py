@@ -7,9 +7,9 @@ from pathlib import Path
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.methods.fitted import Fitted
-from wordbias.methods.hard import neutralising, on_unit_length
+from wordbias.methods.hard import neutralise, on_unit_length
 from wordbias.methods.misp import check_dims, group_vectors
-from wordbias.methods.words import as_embedding, as_groups, listed_words, spellings
+from wordbias.methods.words import as_groups, check_embedding, listed_words, spellings
 from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute, WordGroups, WordSets, resolve
 
@@ -32,27 +32,27 @@ def fit(
     Parameters
     ----------
     embedding
-        Where the vectors come from.
+        Vectors to fit to.
     attribute
-        Instead of `sets`: the pairs of an attribute, or the sets of groups.
+        Pairs of an attribute, or sets of groups, instead of `sets`.
     sets
         The sets, or a file with them; by default religion, three groups.
     dims
-        Components; by default one less than the words of the largest set, as many as groups can
-        differ in.
+        Number of components; by default one less than the words of the largest set, as many as
+        groups can differ in.
     equalise
         Equalise the sets that say so.
     means
         Span the subspace by what the means of the attribute's groups differ in, on unit length
-        (`Subspace.from_means`), in place of the sets: for groups without them, as of first names.
-        By default then all components, one less than groups.
+        (`Subspace.from_means`), in place of the sets: for groups without them, such as first
+        names. The default of `dims` is then one less than groups.
 
     Raises
     ------
     WordbiasError
-        If no definitional set is found whole, or they span fewer components.
+        If no definitional set is found with all its words, or the sets span fewer components.
     """
-    embedding = as_embedding(embedding)
+    check_embedding(embedding)
     groups = None if attribute is None else as_groups(attribute)
     if means and (groups is None or sets is not None):
         raise WordbiasError(
@@ -71,19 +71,11 @@ def fit(
         g = _from_sets(embedding, sets, dims)
     settings = {"sets": sets.name, "dims": g.dims, "equalise": equalise, "means": means}
     chosen = sets.equalise if equalise else ()
-    return neutralising("multi-hard", embedding, g, chosen, spellings(sets.specific), settings)
+    return neutralise("multi-hard", embedding, g, chosen, spellings(sets.specific), settings)
 
 
 def _from_sets(embedding: Embedding, sets: WordSets, dims: int | None) -> Subspace:
-    found = _found(sets, embedding)
-    part = on_unit_length(embedding, {word for words in found for word in words})
-    k = max(map(len, found)) - 1 if dims is None else dims
-    check_dims(k, embedding.dim)
-    return Subspace.from_sets([part.take(words) for words in found], k)
-
-
-def _found(sets: WordSets, embedding: Embedding) -> list[tuple[str, ...]]:
-    """Keep the definitional sets whose words the embedding has all, as it spells them."""
+    """Fit to the definitional sets of which the embedding has all words, as it spells them."""
     resolved = [resolve(words, embedding) for words in sets.definitional]
     whole = [one.found for one in resolved if len(one.found) == len(one.asked)]
     if not resolved:
@@ -97,4 +89,7 @@ def _found(sets: WordSets, embedding: Embedding) -> list[tuple[str, ...]]:
             f"{embedding.name}: 0 of {len(resolved)} definitional sets of {sets.name} found whole "
             f"(missing: {missing}); give sets of words it has with --sets FILE"
         )
-    return whole
+    part = on_unit_length(embedding, {word for words in whole for word in words})
+    k = max(map(len, whole)) - 1 if dims is None else dims
+    check_dims(k, embedding.dim)
+    return Subspace.from_sets([part.take(words) for words in whole], k)

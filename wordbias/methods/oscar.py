@@ -14,23 +14,20 @@ from wordbias.devices import blas_threads
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.panel import find_direction
-from wordbias.methods.fitted import Fitted, finite_vectors
+from wordbias.methods.fitted import Fitted
 from wordbias.methods.transform import GradedRotation, angle_between
-from wordbias.methods.words import Float, as_attribute, as_embedding, listed_words
+from wordbias.methods.words import (
+    Float,
+    as_attribute,
+    check_embedding,
+    finite_vectors,
+    listed_words,
+)
 from wordbias.results import Row
 from wordbias.wordlists import Attribute, Resolved, Templates, resolve, wordlist
 
 Concept = str | Path | Sequence[str] | None
-
 _DIRECTIONS = 2
-
-
-class Chosen(NamedTuple):
-    """The directions that are nearest to each other, and which of the concept's it is, from 1."""
-
-    v1: Float
-    v2: Float
-    component: int
 
 
 @blas_threads(1)
@@ -41,22 +38,22 @@ def fit(
     concept: Concept = None,
     direction: str = "she-he",
 ) -> Fitted:
-    """Fit OSCaR: the attribute stays, a concept associated with it is rotated to 90° from it.
+    """Fit OSCaR: rotate a concept that is associated with the attribute to 90° from it.
 
-    Unlike a projection it removes nothing: it disentangles the two.
+    Unlike a projection it removes nothing; it disentangles the two.
 
     Parameters
     ----------
     embedding
-        Where the vectors come from.
+        Vectors to fit to.
     attribute
-        Its axis, or whatever `direction` needs, gives ``v1``; by default gender.
+        Axis, or the words that `direction` needs, for ``v1``; by default gender.
     concept
-        Words of the second concept, or a file with one a line; by default occupations. Their first
-        two principal components are looked at, and the one nearer to ``v1`` is ``v2``.
+        Words of the second concept, or a file with one a line; by default occupations. Of their
+        first two principal components the one nearer to ``v1`` is ``v2``.
     direction
-        See `wordbias.measures.panel.find_direction`; of a recipe with several directions the
-        one nearest to the concept is taken.
+        See `wordbias.measures.panel.find_direction`; of several directions the one nearest to the
+        concept is taken.
 
     Raises
     ------
@@ -66,11 +63,12 @@ def fit(
 
     Notes
     -----
-    Dev et al. (2021) say little of how the concept's directions are made; the released code's
-    script for encoders centres, as sklearn's PCA does, and so does this. For GloVe it ships two
-    directions and takes, by a slip, the last pair of directions for the nearest.
+    Dev et al. (2021) say little about how the concept's directions are made; the released script
+    for encoders centres, as sklearn's PCA does, and so does this. For GloVe it ships two directions
+    and takes, by mistake, the last pair of directions for the nearest.
     """
-    embedding, attribute = as_embedding(embedding), as_attribute(attribute)
+    check_embedding(embedding)
+    attribute = as_attribute(attribute)
     finite_vectors(embedding, sorted(listed_words(attribute).intersection(embedding.index)))
     first = find_direction(embedding, attribute, direction)
     found = resolve(concept_words(concept), embedding, f"{embedding.name}: concept")
@@ -85,25 +83,6 @@ def fit(
     rows = _angle_rows(embedding.name, step, chosen, first.recipe, found)
     settings = {"concept": _as_json(concept), "direction": direction}
     return Fitted("oscar", (step,), found=rows, settings=settings)
-
-
-def _angle_rows(
-    subject: str, step: GradedRotation, chosen: Chosen, direction: str, found: Resolved[str]
-) -> tuple[Row, ...]:
-    """Give the angle between the two directions before and after, in degrees."""
-    said = {
-        "direction": direction,
-        "component": chosen.component,
-        "n": len(found.found),
-        "missing": len(found.missing),
-        "neutral": 90.0,
-        "better": "neutral",
-    }
-    angles = {"before": step.angle, "after": angle_between(chosen.v1, step(chosen.v2))}
-    return tuple(
-        Row(subject, "angle", float(np.degrees(angle)), {"stage": stage, **said})
-        for stage, angle in angles.items()
-    )
 
 
 def concept_words(concept: Concept = None) -> tuple[str, ...]:
@@ -134,14 +113,41 @@ def concept_directions(vectors: ArrayLike) -> Float:
     return kept[:_DIRECTIONS]
 
 
-def nearest_directions(first: Float, second: Float) -> Chosen:
-    """Choose the two that have the largest cosine, of ``(k, d)`` and ``(m, d)`` unit directions.
+class Chosen(NamedTuple):
+    """Nearest pair of directions, and the number of the concept's component, from 1."""
 
-    The second is turned, if need be, to the side of the first.
+    v1: Float
+    v2: Float
+    component: int
+
+
+def nearest_directions(first: Float, second: Float) -> Chosen:
+    """Return the two of ``(k, d)`` and ``(m, d)`` unit directions with the largest ``|cosine|``.
+
+    The second is reversed, if necessary, so that the cosine is positive.
     """
     cosine = first @ second.T
     i, j = np.unravel_index(int(np.abs(cosine).argmax()), cosine.shape)
     return Chosen(first[i], second[j] * (-1 if cosine[i, j] < 0 else 1), int(j) + 1)
+
+
+def _angle_rows(
+    subject: str, step: GradedRotation, chosen: Chosen, direction: str, found: Resolved[str]
+) -> tuple[Row, ...]:
+    """Return the angle between the two directions before and after, in degrees."""
+    common = {
+        "direction": direction,
+        "component": chosen.component,
+        "n": len(found.found),
+        "missing": len(found.missing),
+        "neutral": 90.0,
+        "better": "neutral",
+    }
+    angles = {"before": step.angle, "after": angle_between(chosen.v1, step(chosen.v2))}
+    return tuple(
+        Row(subject, "angle", float(np.degrees(angle)), {"stage": stage, **common})
+        for stage, angle in angles.items()
+    )
 
 
 def _as_json(concept: Concept) -> str | list[str] | None:

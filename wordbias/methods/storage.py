@@ -1,14 +1,13 @@
-"""Fitted methods on disk: one safetensors file, its settings as JSON in the header. No pickle.
+"""Fitted methods on disk, with what they were fitted on: one safetensors file, no pickle.
 
-What a transform from a file must be, before it touches anybody's vectors.
-
-What a transform was fitted on, so that it is not applied to other vectors unawares.
+The settings stand as JSON in its header. What a file holds is checked before it is applied, and
+`Origin` recognises the vectors that it was fitted on, so that no others are transformed unawares.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from dataclasses import field as dataclass_field
 from importlib import import_module
@@ -27,181 +26,22 @@ from wordbias.methods.transform import Step
 from wordbias.results import Row
 from wordbias.subspace import Subspace
 
-_FIRST = 64
-_SPREAD = 192
-_ALIKE = 0.99
-"""Cosine, and ratio of lengths; what rounding to float16 or four decimals leaves far above it."""
-
-
-@dataclass(frozen=True, eq=False)
-class Origin:
-    """An embedding as a saved transform remembers it.
-
-    Attributes
-    ----------
-    name, sha256, size, dim
-        Its name, the hash of its file where that is known, its words and dimensions.
-    words, vectors
-        A few words with their vectors, shape ``(n, d)``, by which it is known again.
-    """
-
-    name: str
-    sha256: str
-    size: int
-    dim: int
-    words: tuple[str, ...] = dataclass_field(repr=False)
-    vectors: Any = dataclass_field(repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "vectors", frozen(self.vectors))
-        if not np.isfinite(self.vectors).all():
-            raise WordbiasError("a vector by which its words are known again is no number")
-        if self.vectors.shape != (len(self.words), self.dim):
-            raise WordbiasError(
-                f"{len(self.words)} words of {self.dim} dimensions do not fit vectors of shape "
-                f"{self.vectors.shape}"
-            )
-
-    @classmethod
-    def of(cls, embedding: Embedding, size: int | None = None, sha256: str = "") -> Origin:
-        """Describe an embedding, or the part of one of `size` words."""
-        n = len(embedding)  # spaced ever wider: a part of a file is most often its beginning
-        spread = np.geomspace(1, n, _SPREAD).astype(int) - 1
-        rows = list(dict.fromkeys([*range(min(_FIRST, n)), *spread.tolist()]))
-        words = tuple(embedding.words[i] for i in rows)
-        known = embedding.info.sha256 if embedding.info else ""
-        return cls(
-            embedding.name,
-            sha256 or known,
-            size or len(embedding),
-            embedding.dim,
-            words,
-            embedding.vectors[rows],
-        )
-
-    def check(
-        self, embedding: Embedding, what: str, *, by_length: bool = True, force: bool = False
-    ) -> None:
-        """Refuse vectors of other dimensions, and others that have the same words.
-
-        Parameters
-        ----------
-        embedding
-            What the transform is to be applied to, or a part of it with `words`.
-        what
-            The transform, for the message.
-        by_length
-            Also refuse the same directions at other lengths.
-        force
-            Only compare dimensions.
-
-        Raises
-        ------
-        WordbiasError
-            If the transform does not belong to these vectors, or no word tells.
-        """
-        if embedding.dim != self.dim:
-            raise WordbiasError(
-                f"{what}: fitted on {self.name}, whose vectors have {self.dim} dimensions; "
-                f"{embedding.name} has {embedding.dim}; fit it anew on {embedding.name}"
-            )
-        if force:
-            return
-        if not self.words:
-            raise WordbiasError(
-                f"{what}: fitted on {self.name} of an array, which have no words by which vectors "
-                f"are known again; if {embedding.name} is of the same space, --force"
-            )
-        shared = [i for i, word in enumerate(self.words) if word in embedding]
-        if not shared:
-            raise WordbiasError(
-                f"{what}: {embedding.name} has none of the {len(self.words)} words by which it "
-                f"knows the vectors of {self.name} again; if these are the same vectors, --force"
-            )
-        x, words = self.vectors[shared], [self.words[i] for i in shared]
-        self._compare(x, embedding.take(words).astype(float), words, embedding.name, what)
-        ratio = np.median(_ratios(embedding.take(words).astype(float), x))
-        if by_length and not _ALIKE <= ratio <= 1 / _ALIKE:
-            raise WordbiasError(
-                f"{what}: fitted on {self.name}, whose vectors are {1 / ratio:.3g} times as long "
-                f"as those of {embedding.name}, and what it does depends on lengths; fit it anew "
-                f"on {embedding.name}, or apply it all the same with --force"
-            )
-
-    def _compare(
-        self,
-        x: NDArray[np.float64],
-        y: NDArray[np.float64],
-        words: Sequence[str],
-        name: str,
-        what: str,
-    ) -> None:
-        cosine = _cosines(x, y)
-        if not np.median(cosine) >= _ALIKE:
-            worst = int(cosine.argmin())
-            raise WordbiasError(
-                f"{what}: fitted on other vectors than {name}: its {words[worst]!r} has the cosine "
-                f"{cosine[worst]:.2f} with that of {self.name}; fit it anew on {name}, or apply it "
-                "all the same with --force"
-            )
-
-
-def _ratios(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
-    a, b = (np.linalg.norm(rows, axis=1) for rows in (x, y))
-    return np.where((a == 0) | (b == 0), 1, a / np.where(b == 0, 1, b))
-
-
-def _cosines(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
-    lengths = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)
-    inner: NDArray[np.float64] = np.einsum("nd,nd->n", x, y)
-    return np.where(lengths == 0, 1, inner / np.where(lengths == 0, 1, lengths))
-
-
-def check_chain(chain: Chain, origin: Origin) -> None:
-    """Refuse what could not have been fitted on the origin.
-
-    Raises
-    ------
-    WordbiasError
-        If rows of its dimensions cannot be mapped, are mapped to more, or to what is no number.
-    """
-    if not isinstance(origin.size, int) or not all(
-        isinstance(text, str) for text in (origin.name, origin.sha256, *origin.words)
-    ):
-        raise WordbiasError("what it was fitted on is not described by texts and numbers")
-    if not chain.parts:
-        raise WordbiasError("it holds no method")
-    refuse_mixed_centring({part.centred for part in chain.parts})
-    width = origin.dim
-    for part in chain.parts:
-        with np.errstate(all="ignore"):
-            mapped = part(np.eye(1, width, dtype=np.float32))
-        if mapped.ndim != 2 or not 0 < mapped.shape[1] <= width:
-            raise WordbiasError(f"{part.name} maps rows of {width} values to shape {mapped.shape}")
-        width = mapped.shape[1]
-        if len(part.replaced) and part.replaced.vectors.shape[1] != width:
-            raise WordbiasError(f"{part.name} gives words vectors that do not have {width} values")
-        if not (np.isfinite(mapped).all() and np.isfinite(part.replaced.vectors).all()):
-            raise WordbiasError(f"{part.name} maps numbers to what is no number")
-
-
 Tensors = dict[str, Any]
-
 KINDS = {
-    "projection": "projection.Projection",
-    "normalise": "steps.Normalise",
-    "shift": "steps.Shift",
-    "linear": "steps.Linear",
+    "projection": "transform.Projection",
+    "normalise": "transform.Normalise",
+    "shift": "transform.Shift",
+    "linear": "transform.Linear",
     "erasure": "leace.Erasure",
     "last-coordinate": "gn_glove.LastCoordinate",
-    "tanh-encoder": "gender_preserving.TanhEncoder",
-    "graded-rotation": "rotation.GradedRotation",
+    "tanh-encoder": "gender_preserving.networks.TanhEncoder",
+    "graded-rotation": "transform.GradedRotation",
 }
-"""Where the class of every kind of step is."""
+"""Module and class of every kind of step."""
 
 
 def save_chain(path: str | os.PathLike[str], chain: Chain, origin: Origin) -> None:
-    """Write fitted methods and what they were fitted on.
+    """Write fitted methods and their origin.
 
     Raises
     ------
@@ -227,10 +67,39 @@ def load_chain(path: str | os.PathLike[str]) -> tuple[Chain, Origin]:
         about = stored["origin"]
         words = tuple(about.pop("words"))
         origin = Origin(**about, words=words, vectors=tensors["origin"])
-        parts = tuple(_unpack(part, f"{i}", tensors) for i, part in enumerate(stored["parts"]))
-        chain = Chain(parts)
+        chain = Chain(
+            tuple(_unpack(part, f"{i}", tensors) for i, part in enumerate(stored["parts"]))
+        )
         check_chain(chain, origin)
         return chain, origin
+
+
+def check_chain(chain: Chain, origin: Origin) -> None:
+    """Refuse a chain that could not have been fitted on the origin.
+
+    Raises
+    ------
+    WordbiasError
+        If rows of its dimensions cannot be mapped, get more values, or values that are not finite.
+    """
+    if not isinstance(origin.size, int) or not all(
+        isinstance(text, str) for text in (origin.name, origin.sha256, *origin.words)
+    ):
+        raise WordbiasError("what it was fitted on is not described by texts and numbers")
+    if not chain.parts:
+        raise WordbiasError("it holds no method")
+    refuse_mixed_centring({part.centred for part in chain.parts})
+    width = origin.dim
+    for part in chain.parts:
+        with np.errstate(all="ignore"):
+            mapped = part(np.eye(1, width, dtype=np.float32))
+        if mapped.ndim != 2 or not 0 < mapped.shape[1] <= width:
+            raise WordbiasError(f"{part.name} maps rows of {width} values to shape {mapped.shape}")
+        width = mapped.shape[1]
+        if len(part.replaced) and part.replaced.vectors.shape[1] != width:
+            raise WordbiasError(f"{part.name} gives words vectors that do not have {width} values")
+        if not (np.isfinite(mapped).all() and np.isfinite(part.replaced.vectors).all()):
+            raise WordbiasError(f"{part.name} maps numbers to what is no number")
 
 
 def _pack(fitted: Fitted, at: str, tensors: Tensors) -> dict[str, Any]:
@@ -263,7 +132,10 @@ def _unpack(stored: Mapping[str, Any], at: str, tensors: Mapping[str, Any]) -> F
         frozenset(stored["exempt"]),
         _unpack_steps(stored["exempt_steps"], f"{at}.exempt", tensors),
         replaced,
-        tuple(_row(row) for row in stored["found"]),
+        tuple(
+            Row(row.pop("subject"), row.pop("measure"), row.pop("value"), row)
+            for row in stored["found"]
+        ),
         stored["settings"],
         tuple(stored["warnings"]),
     )
@@ -288,18 +160,18 @@ def _pack_steps(steps: tuple[Step, ...], at: str, tensors: Tensors) -> list[dict
 def _unpack_steps(
     stored: list[dict[str, Any]], at: str, tensors: Mapping[str, Any]
 ) -> tuple[Step, ...]:
-    return tuple(_unpack_step(dict(about), f"{at}.{i}", tensors) for i, about in enumerate(stored))
-
-
-def _unpack_step(about: dict[str, Any], at: str, tensors: Mapping[str, Any]) -> Step:
-    made: type[Step] = _class_of(about.pop("kind"))
-    for field in fields(made):  # type: ignore[arg-type]
-        key = f"{at}.{field.name}"
-        if f"{key}.basis" in tensors:
-            about[field.name] = Subspace(tensors[f"{key}.basis"], tensors[f"{key}.weights"])
-        elif key in tensors:
-            about[field.name] = tensors[key]
-    return made(**about)
+    steps = []
+    for i, about in enumerate(stored):
+        settings = dict(about)
+        made = _class_of(settings.pop("kind"))
+        for field in fields(made):  # type: ignore[arg-type]
+            key = f"{at}.{i}.{field.name}"
+            if f"{key}.basis" in tensors:
+                settings[field.name] = Subspace(tensors[f"{key}.basis"], tensors[f"{key}.weights"])
+            elif key in tensors:
+                settings[field.name] = tensors[key]
+        steps.append(made(**settings))
+    return tuple(steps)
 
 
 def _class_of(kind: str) -> type[Step]:
@@ -308,10 +180,130 @@ def _class_of(kind: str) -> type[Step]:
             f"holds a step of the kind {kind!r}, expected one of {', '.join(KINDS)}; was it saved "
             "by a newer version?"
         )
-    module, _, name = KINDS[kind].partition(".")
+    module, _, name = KINDS[kind].rpartition(".")
     found: type[Step] = getattr(import_module(f"wordbias.methods.{module}"), name)
     return found
 
 
-def _row(stored: dict[str, Any]) -> Row:
-    return Row(stored.pop("subject"), stored.pop("measure"), stored.pop("value"), stored)
+# origin
+
+
+_FIRST = 64
+_SPREAD = 192
+_ALIKE = 0.99
+"""Cosine, and ratio of lengths; what rounding to float16 or four decimals leaves far above it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """The embedding that a saved transform was fitted on.
+
+    Attributes
+    ----------
+    name, sha256, size, dim
+        Name, hash of the file where that is known, number of words and of dimensions.
+    words, vectors
+        A few words with their vectors, shape ``(n, d)``, by which it is recognised.
+    """
+
+    name: str
+    sha256: str
+    size: int
+    dim: int
+    words: tuple[str, ...] = dataclass_field(repr=False)
+    vectors: Any = dataclass_field(repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "vectors", frozen(self.vectors))
+        if not np.isfinite(self.vectors).all():
+            raise WordbiasError("a vector by which its words are known again is no number")
+        if self.vectors.shape != (len(self.words), self.dim):
+            raise WordbiasError(
+                f"{len(self.words)} words of {self.dim} dimensions do not fit vectors of shape "
+                f"{self.vectors.shape}"
+            )
+
+    @classmethod
+    def of(cls, embedding: Embedding, size: int | None = None, sha256: str = "") -> Origin:
+        """Describe an embedding, or the part of one of `size` words."""
+        n = len(embedding)  # spaced ever wider: a part of a file is most often its beginning
+        spread = np.geomspace(1, n, _SPREAD).astype(int) - 1
+        rows = list(dict.fromkeys([*range(min(_FIRST, n)), *spread.tolist()]))
+        words = tuple(embedding.words[i] for i in rows)
+        known = embedding.info.sha256 if embedding.info else ""
+        return cls(
+            embedding.name,
+            sha256 or known,
+            size or n,
+            embedding.dim,
+            words,
+            embedding.vectors[rows],
+        )
+
+    def check(
+        self, embedding: Embedding, what: str, *, by_length: bool = True, force: bool = False
+    ) -> None:
+        """Refuse vectors of other dimensions, and others that have the same words.
+
+        Parameters
+        ----------
+        embedding
+            Embedding to be transformed, or a part of it with `words`.
+        what
+            Name of the transform, for the message.
+        by_length
+            Also refuse the same directions at other lengths.
+        force
+            Compare dimensions only.
+
+        Raises
+        ------
+        WordbiasError
+            If the transform does not belong to these vectors, or they share no word to tell by.
+        """
+        if embedding.dim != self.dim:
+            raise WordbiasError(
+                f"{what}: fitted on {self.name}, whose vectors have {self.dim} dimensions; "
+                f"{embedding.name} has {embedding.dim}; fit it anew on {embedding.name}"
+            )
+        if force:
+            return
+        if not self.words:
+            raise WordbiasError(
+                f"{what}: fitted on {self.name} of an array, which have no words by which vectors "
+                f"are known again; if {embedding.name} is of the same space, --force"
+            )
+        shared = [i for i, word in enumerate(self.words) if word in embedding]
+        if not shared:
+            raise WordbiasError(
+                f"{what}: {embedding.name} has none of the {len(self.words)} words by which it "
+                f"knows the vectors of {self.name} again; if these are the same vectors, --force"
+            )
+        words = [self.words[i] for i in shared]
+        x, y = self.vectors[shared], embedding.take(words).astype(float)
+        cosine = _cosines(x, y)
+        if not np.median(cosine) >= _ALIKE:
+            worst = int(cosine.argmin())
+            raise WordbiasError(
+                f"{what}: fitted on other vectors than {embedding.name}: its {words[worst]!r} has "
+                f"the cosine {cosine[worst]:.2f} with that of {self.name}; fit it anew on "
+                f"{embedding.name}, or apply it all the same with --force"
+            )
+        ratio = np.median(_ratios(y, x))
+        if by_length and not _ALIKE <= ratio <= 1 / _ALIKE:
+            raise WordbiasError(
+                f"{what}: fitted on {self.name}, whose vectors are {1 / ratio:.3g} times as long "
+                f"as those of {embedding.name}, and what it does depends on lengths; fit it anew "
+                f"on {embedding.name}, or apply it all the same with --force"
+            )
+
+
+def _ratios(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    a, b = (np.linalg.norm(rows, axis=1) for rows in (x, y))
+    return np.where((a == 0) | (b == 0), 1, a / np.where(b == 0, 1, b))
+
+
+def _cosines(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    lengths = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)
+    inner: NDArray[np.float64] = np.einsum("nd,nd->n", x, y)
+    return np.where(lengths == 0, 1, inner / np.where(lengths == 0, 1, lengths))

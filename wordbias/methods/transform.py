@@ -1,10 +1,6 @@
-"""What every debiasing method returns: a frozen map of rows.
+"""Transforms of vectors: how they are applied, and the steps that fitted methods are made of.
 
-The row-wise maps that fitted methods are made of; each is stored by its kind and its fields.
-
-Removal of a subspace: the step that MISP, MHD and most other methods end in.
-
-Rotation in a plane by an angle that depends on the vector: the step that OSCaR ends in.
+A step maps rows without knowing their words. It is stored by its kind and its fields.
 """
 
 from __future__ import annotations
@@ -22,8 +18,11 @@ from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.subspace import Subspace
 
+Float = NDArray[np.float64]
+Rows = NDArray[np.floating[Any]]
 _ROWS = 4096
-_TURNED = 16 * float(np.finfo(np.float32).eps)
+_ROUNDING = 16 * float(np.finfo(np.float32).eps)
+"""Change of a direction, or an angle, that rounding of float32 vectors may make."""
 
 
 @runtime_checkable
@@ -32,7 +31,7 @@ class Transform(Protocol):
 
     @property
     def name(self) -> str:
-        """What the method is called, to name the result after."""
+        """Name of the method, which the name of the result ends in."""
         ...
 
     def __call__(self, x: Any) -> Any:
@@ -40,7 +39,7 @@ class Transform(Protocol):
 
 
 class Identity:
-    """Changes nothing: how a file is converted."""
+    """Transform that changes nothing, by which a file is converted."""
 
     name = "converted"
 
@@ -50,7 +49,7 @@ class Identity:
 
 
 def transform_rows(transform: Transform, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Transform a matrix of any height block by block, in threads, into one new matrix."""
+    """Transform a matrix block by block, in threads, into a new one."""
     out = np.empty((len(vectors), width_after(transform, vectors.shape[1])), np.float32)
 
     def work(start: int) -> None:
@@ -70,29 +69,23 @@ def transformed(embedding: Embedding, transform: Transform) -> Embedding:
 
 
 def width_after(transform: Transform, d: int) -> int:
-    """Return how many values a row of `d` has after a transform."""
+    """Return the number of values that a transform makes of `d`."""
     return int(transform(np.zeros((1, d), np.float32)).shape[1])
 
 
 def turns(before: NDArray[np.float32], after: NDArray[np.float32]) -> bool:
-    """Whether any row changed its direction, by more than rounding; length is no bias."""
+    """Return whether any row changed its direction by more than rounding; length is no bias."""
     if before.shape[1] != after.shape[1]:
         return True
     for start in range(0, len(before), _ROWS):
         x, y = (part[start : start + _ROWS].astype(float) for part in (before, after))
-        if (np.linalg.norm(_unit(x) - _unit(y), axis=1) > _TURNED).any():
+        if (np.linalg.norm(_unit(x) - _unit(y), axis=1) > _ROUNDING).any():
             return True
     return False
 
 
 def refuse_no_change(name: str, before: Embedding, after: Embedding) -> None:
-    """Fail where a method left every word as it was.
-
-    Raises
-    ------
-    WordbiasError
-        If no vector changed its direction.
-    """
+    """Refuse the result of a method in which no vector changed its direction."""
     if not turns(before.vectors, after.vectors):
         raise WordbiasError(
             f"{name} changed no word of {before.name}: what it removes is not there; is that "
@@ -105,12 +98,12 @@ def _unit(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return x / np.where(norm == 0, 1, norm)
 
 
-Rows = NDArray[np.floating[Any]]
+# steps
 
 
 @runtime_checkable
 class Step(Protocol):
-    """One map of rows ``(…, d)``; its fields are arrays, a `Subspace`, or plain values."""
+    """Map of rows ``(…, d)``, a dataclass of arrays, a `Subspace`, or plain values."""
 
     kind: ClassVar[str]
 
@@ -119,67 +112,17 @@ class Step(Protocol):
 
 
 class Arrays:
-    """A frozen dataclass whose fields are arrays, kept as float64 that nobody can change."""
+    """Frozen dataclass whose fields are arrays, stored as read-only float64."""
 
     def __post_init__(self) -> None:
         for field in fields(self):  # type: ignore[arg-type]
             object.__setattr__(self, field.name, frozen(getattr(self, field.name)))
 
 
-@dataclass(frozen=True, eq=False)
-class Normalise:
-    """Every row at length one; a row of zeros stays as it is."""
-
-    kind: ClassVar[str] = "normalise"
-
-    def __call__(self, x: Rows) -> Rows:
-        """Divide by the length, ``(…, 1)``."""
-        with np.errstate(over="ignore", under="ignore"):
-            square = np.einsum("...d,...d->...", x, x)
-        if not (np.isfinite(square) & (square > np.finfo(x.dtype).tiny)).all():
-            return _normalised_exactly(x)
-        scaled: Rows = x / np.sqrt(square)[..., None]
-        return scaled
-
-
-@dataclass(frozen=True, eq=False)
-class Shift(Arrays):
-    """Subtraction of one vector, shape ``(d,)``."""
-
-    kind: ClassVar[str] = "shift"
-    vector: Any
-
-    def __call__(self, x: Rows) -> Rows:
-        """Subtract it."""
-        moved: Rows = x - like(self.vector, x)
-        return moved
-
-
-@dataclass(frozen=True, eq=False)
-class Linear(Arrays):
-    """Multiplication by a matrix from the right, shape ``(d, d)``."""
-
-    kind: ClassVar[str] = "linear"
-    matrix: Any
-
-    def __call__(self, x: Rows) -> Rows:
-        """Multiply."""
-        check_width(x, len(self.matrix))
-        mapped: Rows = x @ like(self.matrix, x)
-        return mapped
-
-
-def check_width(x: Rows, d: int) -> None:
+def check_width(x: Any, d: int) -> None:
     """Refuse rows that do not have `d` values."""
-    if x.shape[-1] != d:
+    if x.shape[-1:] != (d,):
         raise WordbiasError(f"expected rows of {d} values, got shape {x.shape}")
-
-
-def _normalised_exactly(x: Rows) -> Rows:
-    """Normalise rows whose squares leave the range of their type."""
-    wide = x.astype(np.longdouble)
-    length = np.sqrt((wide * wide).sum(-1, keepdims=True))
-    return (wide / np.where(length == 0, 1, length)).astype(x.dtype)
 
 
 @dataclass(frozen=True)
@@ -204,21 +147,63 @@ class Projection:
         if isinstance(x, Embedding):
             return transformed(x, self)
         x = np.asarray(x) if isinstance(x, (list, tuple)) else x
-        if x.shape[-1:] != self.subspace.basis.shape[1:]:
-            raise WordbiasError(
-                f"expected rows of {self.subspace.basis.shape[1]} values, got shape {x.shape}"
-            )
+        check_width(x, self.subspace.basis.shape[1])
         return self.subspace.like(x).remove(x, self.hard)
 
 
-Float = NDArray[np.float64]
+@dataclass(frozen=True, eq=False)
+class Normalise:
+    """Division of every row by its length; a row of zeros stays as it is."""
 
-_LEAST = 16 * float(np.finfo(np.float32).eps)
+    kind: ClassVar[str] = "normalise"
+
+    def __call__(self, x: Rows) -> Rows:
+        """Bring rows ``(…, d)`` to length one."""
+        with np.errstate(over="ignore", under="ignore"):
+            square = np.einsum("...d,...d->...", x, x)
+        if not (np.isfinite(square) & (square > np.finfo(x.dtype).tiny)).all():
+            return _normalised_exactly(x)
+        scaled: Rows = x / np.sqrt(square)[..., None]
+        return scaled
+
+
+def _normalised_exactly(x: Rows) -> Rows:
+    """Bring rows to length one whose squares leave the range of their type."""
+    wide = x.astype(np.longdouble)
+    length = np.sqrt((wide * wide).sum(-1, keepdims=True))
+    return (wide / np.where(length == 0, 1, length)).astype(x.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Shift(Arrays):
+    """Subtraction of one vector, shape ``(d,)``."""
+
+    kind: ClassVar[str] = "shift"
+    vector: Any
+
+    def __call__(self, x: Rows) -> Rows:
+        """Subtract the vector."""
+        moved: Rows = x - like(self.vector, x)
+        return moved
+
+
+@dataclass(frozen=True, eq=False)
+class Linear(Arrays):
+    """Multiplication by a matrix from the right, shape ``(d, d)``."""
+
+    kind: ClassVar[str] = "linear"
+    matrix: Any
+
+    def __call__(self, x: Rows) -> Rows:
+        """Multiply rows ``(…, d)``."""
+        check_width(x, len(self.matrix))
+        mapped: Rows = x @ like(self.matrix, x)
+        return mapped
 
 
 @dataclass(frozen=True, eq=False)
 class GradedRotation(Arrays):
-    r"""Rotation in the plane of two directions that leaves one and takes the other to 90°.
+    r"""Rotation in the plane of two directions that keeps one and takes the other to 90°.
 
     In the plane, let ``α`` be the angle of a vector from ``v1`` on the side of ``v2``, and ``Θ``
     that of ``v2``. A vector turns by
@@ -227,10 +212,10 @@ class GradedRotation(Arrays):
               \min\left(\frac{\alpha}{\Theta}, \frac{\pi - \alpha}{\pi - \Theta}\right),
               \quad 0 \le \alpha \le \pi
 
-    and ``-x`` to where minus the image of ``x`` is. So the circle is stretched evenly on both
-    sides of ``v2``: the map is continuous and one-to-one, keeps lengths, leaves ``v1`` and all
-    that is orthogonal to the plane, and takes ``v2`` to 90°, exactly. It depends on the two lines
-    alone, not on the signs of their directions.
+    and the image of ``-x`` is minus that of ``x``. So the circle is stretched evenly on both sides
+    of ``v2``: the map is continuous and one-to-one, keeps lengths, ``v1`` and all that is
+    orthogonal to the plane, and takes ``v2`` to 90°, exactly. It depends only on the two lines,
+    not on the signs of their directions.
 
     Parameters
     ----------
@@ -262,9 +247,9 @@ class GradedRotation(Arrays):
             )
         if not all(np.isfinite(v).all() and v.any() for v in (self.v1, self.v2)):
             raise WordbiasError("a direction must be finite and not zero")
-        if min(self.angle, np.pi - self.angle) < _LEAST:
+        if min(self.angle, np.pi - self.angle) < _ROUNDING:
             raise WordbiasError("the directions are parallel: they span no plane to rotate in")
-        if abs(np.pi / 2 - self.angle) < _LEAST:
+        if abs(np.pi / 2 - self.angle) < _ROUNDING:
             raise WordbiasError("the directions are orthogonal already: there is nothing to rotate")
 
     @cached_property
@@ -288,7 +273,7 @@ class GradedRotation(Arrays):
         return turned
 
     def _moved(self, plane: Rows) -> Rows:
-        """By how much coordinates in the plane, ``(…, 2)``, move."""
+        """Return the change of coordinates in the plane, ``(…, 2)``."""
         a, b = plane[..., 0], plane[..., 1]
         alpha = np.arctan2(np.abs(b), np.where(b < 0, -a, a))
         stretched = np.minimum(alpha / self.angle, (np.pi - alpha) / (np.pi - self.angle))
@@ -298,7 +283,7 @@ class GradedRotation(Arrays):
 
 
 def angle_between(v: ArrayLike, w: ArrayLike) -> float:
-    """Angle between two vectors, shape ``(d,)``, in radians, exact for small ones too."""
+    """Angle between two vectors, shape ``(d,)``, in radians, exact for small angles too."""
     a, b = _unit_vector(np.asarray(v, float)), _unit_vector(np.asarray(w, float))
     return float(2 * np.arctan2(np.linalg.norm(a - b), np.linalg.norm(a + b)))
 

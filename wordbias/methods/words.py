@@ -1,24 +1,22 @@
-"""What methods look up by word: the attribute, and every spelling of the words it lists.
-
-What fits take from an embedding: vectors of pairs, moments of all words.
-"""
+"""Words and vectors that methods are fitted to: attributes, spellings, pairs, moments."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.arrays import ROWS
+from wordbias.arrays import ROWS, blocks
 from wordbias.devices import blas_threads, ordered_map
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.methods.fitted import finite_vectors, refuse_infinite
 from wordbias.wordlists import Attribute, WordGroups, load_attribute, resolve_pairs
 from wordbias.wordlists.groups import more_than_two
+
+# attributes
 
 
 def as_attribute(attribute: Attribute | WordGroups | str | Path | None) -> Attribute:
@@ -27,38 +25,21 @@ def as_attribute(attribute: Attribute | WordGroups | str | Path | None) -> Attri
     Raises
     ------
     WordbiasError
-        If it is none, or has more than two groups.
+        If it is no attribute, or has more than two groups.
     """
-    found = as_groups(attribute)
-    if isinstance(found, WordGroups):
-        raise more_than_two(found)
-    return found
+    groups = as_groups(attribute)
+    if isinstance(groups, WordGroups):
+        raise more_than_two(groups)
+    return groups
 
 
 def as_groups(attribute: Attribute | WordGroups | str | Path | None) -> Attribute | WordGroups:
-    """Return an attribute of however many groups, by name or from a file; by default gender."""
-    if isinstance(attribute, WordGroups):
-        return Attribute.of(attribute) if len(attribute.groups) == 2 else attribute
-    if not isinstance(attribute, (Attribute, str, Path, type(None))):
+    """Return an attribute of any number of groups, by name or from a file; by default gender."""
+    if not isinstance(attribute, (Attribute, WordGroups, str, Path, type(None))):
         raise WordbiasError(
             f"expected an Attribute or a TOML file with one, got {type(attribute).__name__}"
         )
-    return attribute if isinstance(attribute, Attribute) else load_attribute(attribute)
-
-
-def as_embedding(embedding: object) -> Embedding:
-    """Return the embedding, or say what was given instead."""
-    if isinstance(embedding, Embedding):
-        return embedding
-    raise WordbiasError(
-        f"expected an Embedding, got {type(embedding).__name__}; Embedding.load(path) reads one"
-    )
-
-
-def spellings(words: Iterable[str]) -> set[str]:
-    """Return words as written and in lower case, Capitalised, Title-Case and UPPER CASE."""
-    forms = (str, str.lower, str.capitalize, str.title, str.upper)
-    return {form(word) for word in words for form in forms}
+    return load_attribute(attribute)
 
 
 def listed_words(attribute: Attribute | WordGroups) -> set[str]:
@@ -70,6 +51,15 @@ def listed_words(attribute: Attribute | WordGroups) -> set[str]:
         pairs = [*attribute.definitional, *attribute.equalise, *attribute.wider]
     groups = [*attribute.members, *pairs, attribute.specific]
     return spellings(word for group in groups for word in group)
+
+
+def spellings(words: Iterable[str]) -> set[str]:
+    """Return words as written and in lower case, Capitalised, Title-Case and UPPER CASE."""
+    forms = (str, str.lower, str.capitalize, str.title, str.upper)
+    return {form(word) for word in words for form in forms}
+
+
+# vectors
 
 
 Float = NDArray[np.float64]
@@ -85,7 +75,7 @@ class Pairs(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """Mean ``(d,)`` and covariance ``(d, d)`` of a whole vocabulary, each word counted once."""
+    """Mean ``(d,)`` and covariance ``(d, d)`` of the vectors of a whole vocabulary."""
 
     mean: Float
     covariance: Float
@@ -98,12 +88,14 @@ def pair_vectors(
 
     Parameters
     ----------
-    embedding, attribute
-        Where the vectors are from, and for messages, whose pairs these are.
+    embedding
+        Vectors of the words.
+    attribute
+        Owner of the pairs, for messages.
     pairs
-        As the attribute lists them.
+        Pairs as the attribute lists them.
     what
-        What needs them, for messages.
+        Name of the method, for messages.
 
     Raises
     ------
@@ -157,5 +149,43 @@ def moments(embedding: Embedding) -> Moments:
             scatter += own
     share = np.array(sizes) / len(x)
     mean = share @ np.array(means)
-    apart = np.array(means) - mean
-    return Moments(mean, scatter / len(x) + (share[:, None] * apart).T @ apart)
+    away = np.array(means) - mean
+    return Moments(mean, scatter / len(x) + (share[:, None] * away).T @ away)
+
+
+def check_embedding(embedding: object) -> None:
+    """Refuse anything but an `Embedding`."""
+    if not isinstance(embedding, Embedding):
+        raise WordbiasError(
+            f"expected an Embedding, got {type(embedding).__name__}; Embedding.load(path) reads one"
+        )
+
+
+def finite_vectors(embedding: Embedding, words: Sequence[str]) -> NDArray[np.float32]:
+    """Return the vectors of words, shape ``(len(words), d)``, or name one that is not finite."""
+    x = embedding.take(words)
+    refuse_infinite(embedding, words, x)
+    return x
+
+
+def finite_blocks(embedding: Embedding) -> Iterator[NDArray[np.float64]]:
+    """Yield consecutive rows, all finite, as float64."""
+    for start, x in zip(range(0, len(embedding), ROWS), blocks(embedding.vectors), strict=True):
+        refuse_infinite(embedding, embedding.words[start : start + ROWS], x)
+        yield x
+
+
+def refuse_infinite(embedding: Embedding, words: Sequence[str], x: NDArray[Any]) -> None:
+    """Refuse the vectors of words, shape ``(len(words), d)``, that are not finite.
+
+    Raises
+    ------
+    WordbiasError
+        If a value is not finite; the message names the word.
+    """
+    finite = np.isfinite(x).all(axis=1)
+    if not finite.all():
+        raise WordbiasError(
+            f"{embedding.name}: the vector of {words[int(finite.argmin())]!r} is not finite; "
+            "leave the word out"
+        )

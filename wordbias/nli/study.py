@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from wordbias import __version__
+from wordbias.comparison import correlation
 from wordbias.embedding import Embedding
 from wordbias.errors import Interrupted, WordbiasError
-from wordbias.formats.files import locked, replacing
-from wordbias.formats.tables import growing
+from wordbias.formats.files import locked, output_folder, replacing
 from wordbias.measures.measure import FAMILIES, check_families, table_rows
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.sembias import SemBias
@@ -41,7 +41,6 @@ from wordbias.nli.test_sets import (
 )
 from wordbias.nli.train import train_all
 from wordbias.results import Row
-from wordbias.rows import correlation
 from wordbias.word_tasks import AnalogySet, SimilaritySet, quality
 from wordbias.wordlists import Attribute
 from wordbias.workers import Workers
@@ -134,7 +133,7 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
         )
     data = Data.of(dict(plan.data))
     jobs = plan_jobs(plan.embeddings, plan.seeds, data, plan.recipe, plan.folder, half=plan.half)
-    with growing(plan.folder), locked(plan.folder / "study"):
+    with output_folder(plan.folder), locked(plan.folder / "study"):
         train_all(
             jobs,
             data.encoded["train"],

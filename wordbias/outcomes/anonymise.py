@@ -1,8 +1,8 @@
 """Anonymisation: named entities become ANON_0, ANON_1, … in the order they first occur.
 
 One entity has one name throughout a text, so that who does what stays readable while names, which
-carry a gender, are gone (Zhao et al. 2018). An entity is what the text calls it: *Ann Hayes* and
-*Hayes* are two.
+carry a gender, are gone (Zhao et al. 2018). An entity is identified by its characters: *Ann Hayes*
+and *Hayes* are two.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PREFIX = "ANON_"
 
 
 class Entity(NamedTuple):
-    """Characters of a text from `start` up to but without `end`, and what is named there."""
+    """Span of a text from `start` up to `end`, exclusive, with the label of what it names."""
 
     start: int
     end: int
@@ -29,19 +29,19 @@ class Entity(NamedTuple):
 
 
 Finder = Callable[[str, Any], Sequence[Entity]]
-"""What finds the entities of a text, given the text and its record."""
+"""Function that finds the entities of a text, given the text and its record."""
 
 
 @dataclass(frozen=True)
 class Anonymiser:
-    """Replaces entities.
+    """Method that replaces entities by numbers.
 
     Attributes
     ----------
     find
-        What finds them.
+        Function that finds the entities.
     labels
-        Which labels are meant; an entity without a label always is.
+        Labels of the entities to replace; those without a label always are.
     """
 
     find: Finder
@@ -61,7 +61,7 @@ def anonymise(text: str, entities: Iterable[Entity]) -> str:
     text
         Any text.
     entities
-        In any order, none within or across another.
+        Entities in any order that do not overlap.
 
     Raises
     ------
@@ -89,16 +89,16 @@ def _misplaced(entity: Entity, end: int, text: str) -> str:
 
 @dataclass(frozen=True)
 class GivenSpans:
-    """Finds the entities that a column lists, or of which two columns say start and end.
+    """Finder of the entities that one column lists, or whose start and end are in two columns.
 
     A list is JSON: ``[[0, 4], [10, 15, "PERSON"]]``, or objects with `start`, `end` and, if they
-    have one, `label`. Characters are counted from 0; the end is the one behind the last.
+    have one, `label`. Characters are counted from 0; the end is exclusive.
     """
 
     columns: tuple[str, ...]
 
     def __call__(self, text: str, cells: Mapping[str, str]) -> Sequence[Entity]:
-        """Return what the record lists."""
+        """Return the entities of the record."""
         if len(self.columns) == 2:
             start, end = (cells[column].strip() for column in self.columns)
             if not start and not end:
@@ -131,7 +131,7 @@ def _entity(found: Any) -> Entity:
 
 @dataclass(frozen=True)
 class SpacyFinder:
-    """Finds entities with a spaCy model."""
+    """Finder of entities with a spaCy model."""
 
     model: Any = field(repr=False)
 
@@ -155,5 +155,5 @@ class SpacyFinder:
             ) from None
 
     def __call__(self, text: str, cells: object = None) -> Sequence[Entity]:
-        """Return what the model finds."""
+        """Return the entities that the model finds."""
         return [Entity(e.start_char, e.end_char, e.label_) for e in self.model(text).ents]

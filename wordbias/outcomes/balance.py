@@ -1,8 +1,8 @@
 """Balancing: as many examples of every group in every class (Orgad et al. 2022, §2.2).
 
 Within a class, examples of the larger groups are left out (`subsample`), or those of the smaller
-ones repeated (`oversample`). What one class has is not made up for by another, so that the shares
-of the classes change: a class with few women gets small, or its women are seen often.
+ones repeated (`oversample`). Each class is balanced by itself, so that the shares of the classes
+change: a class with few women becomes small, or its women are repeated often.
 """
 
 from __future__ import annotations
@@ -22,8 +22,88 @@ Balance = Literal["subsample", "oversample"]
 Codes = NDArray[np.intp]
 
 
+def balance(
+    file: RecordFile, how: Balance, label: str, group: str, *, where: Where | None = None, seed: int
+) -> Balanced:
+    """Read a file once, and draw the number of copies of each record.
+
+    Parameters
+    ----------
+    file
+        File with the columns `label` and `group`.
+    how
+        Subsample or oversample.
+    label, group
+        Columns of the class and of the group.
+    where
+        Records to balance; the others are written once.
+    seed
+        Seed of the draw.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no record to balance, or all are of one group.
+    """
+    asked, classes, groups = _coded(file, label, group, where or {})
+    names, codes = np.unique(np.array(groups), return_inverse=True)
+    if len(names) < 2:
+        found = f"only {str(names[0])!r}" if len(names) else "no record"
+        among = " among those asked for" if where else ""
+        raise WordbiasError(
+            f"{file.path}: column {group!r}: expected two groups or more{among}, found {found}; "
+            "there is nothing to balance"
+        )
+    kinds, labels = np.unique(np.array(classes), return_inverse=True)
+    drawn = copies(labels.astype(np.intp), codes.astype(np.intp), how, seed)
+    counts = np.ones(len(asked), np.intp)
+    counts[np.array(asked)] = drawn
+    before, after = (_table(labels, codes, n, len(kinds), len(names)) for n in (None, drawn))
+    added = int(drawn.sum()) - len(drawn)
+    tally = Tally(how, len(drawn), int((drawn != 1).sum()), added=added)
+    return Balanced(how, counts, tuple(kinds.tolist()), tuple(names.tolist()), before, after, tally)
+
+
+@dataclass(frozen=True)
+class Balanced:
+    """Stage that balances the records of a file.
+
+    Attributes
+    ----------
+    how
+        Subsample or oversample.
+    copies
+        Number of copies of each record; 1 for those that are not balanced.
+    classes, groups
+        Names.
+    before, after
+        Numbers of records, shape ``(classes, groups)``.
+    tally
+        Counts of the changes.
+    """
+
+    how: Balance
+    copies: Codes = field(repr=False)
+    classes: tuple[str, ...]
+    groups: tuple[str, ...]
+    before: Codes = field(repr=False)
+    after: Codes = field(repr=False)
+    tally: Tally
+
+    def __call__(self, records: Iterator[Record]) -> Iterator[Record]:
+        """Yield the copies of each record, in the order of the file."""
+        for record, count in zip(records, self.copies.tolist(), strict=True):
+            for _ in range(count):
+                yield record
+
+    def empty(self) -> list[str]:
+        """Return the classes of which a group has no example, with that group."""
+        cells = np.argwhere(self.before == 0)
+        return [f"{self.classes[i]} has no {self.groups[j]}" for i, j in cells]
+
+
 def copies(classes: Codes, groups: Codes, how: Balance, seed: int = 0) -> Codes:
-    """Return how often each example is in the balanced data.
+    """Return the number of copies of each example in the balanced data.
 
     Subsampling keeps as many of each group as the smallest has, drawn without replacement.
     Oversampling keeps all, and draws with replacement from a smaller group until it is as large as
@@ -33,16 +113,16 @@ def copies(classes: Codes, groups: Codes, how: Balance, seed: int = 0) -> Codes:
     Parameters
     ----------
     classes, groups
-        A code for each example, shape ``(n,)``; every group there is counts in every class.
+        Code of each example, shape ``(n,)``; every group that occurs counts in every class.
     how
         Subsample or oversample.
     seed
-        Of the draw.
+        Seed of the draw.
 
     Returns
     -------
     ndarray
-        Shape ``(n,)``, 0 or 1 where subsampled, at least 1 where oversampled.
+        Number of copies, shape ``(n,)``: 0 or 1 if subsampled, at least 1 if oversampled.
     """
     rng = np.random.default_rng(seed)
     taken = np.full(len(classes), how == "oversample", np.intp)
@@ -68,90 +148,10 @@ def _members(classes: Codes, groups: Codes) -> Iterator[list[Codes]]:
         yield rows[start : start + len(known)]
 
 
-@dataclass(frozen=True)
-class Balanced:
-    """What balancing a file does.
-
-    Attributes
-    ----------
-    how
-        Subsample or oversample.
-    copies
-        How often each record is written; 1 for those that were not asked for.
-    classes, groups
-        Their names.
-    before, after
-        Records by class and group, shape ``(classes, groups)``.
-    tally
-        What it did.
-    """
-
-    how: Balance
-    copies: Codes = field(repr=False)
-    classes: tuple[str, ...]
-    groups: tuple[str, ...]
-    before: Codes = field(repr=False)
-    after: Codes = field(repr=False)
-    tally: Tally
-
-    def __call__(self, records: Iterator[Record]) -> Iterator[Record]:
-        """Yield each record as often as it is to be there, in the order of the file."""
-        for record, count in zip(records, self.copies.tolist(), strict=True):
-            for _ in range(count):
-                yield record
-
-    def empty(self) -> list[str]:
-        """Name the classes of which a group has no example."""
-        cells = np.argwhere(self.before == 0)
-        return [f"{self.classes[i]} has no {self.groups[j]}" for i, j in cells]
-
-
-def balance(
-    file: RecordFile, how: Balance, label: str, group: str, *, where: Where | None = None, seed: int
-) -> Balanced:
-    """Read a file once, and decide how often each record is to be written.
-
-    Parameters
-    ----------
-    file
-        With the columns `label` and `group`.
-    how
-        Subsample or oversample.
-    label, group
-        Columns.
-    where
-        Only such records; the others are written once.
-    seed
-        Of the draw.
-
-    Raises
-    ------
-    WordbiasError
-        If no record is asked for, or all are of one group.
-    """
-    asked, classes, groups = _coded(file, label, group, where or {})
-    names, codes = np.unique(np.array(groups), return_inverse=True)
-    if len(names) < 2:
-        found = f"only {str(names[0])!r}" if len(names) else "no record"
-        among = " among those asked for" if where else ""
-        raise WordbiasError(
-            f"{file.path}: column {group!r}: expected two groups or more{among}, found {found}; "
-            "there is nothing to balance"
-        )
-    kinds, labels = np.unique(np.array(classes), return_inverse=True)
-    drawn = copies(labels.astype(np.intp), codes.astype(np.intp), how, seed)
-    counts = np.ones(len(asked), np.intp)
-    counts[np.array(asked)] = drawn
-    before, after = (_table(labels, codes, n, len(kinds), len(names)) for n in (None, drawn))
-    added = int(drawn.sum()) - len(drawn)
-    tally = Tally(how, len(drawn), int((drawn != 1).sum()), added=added)
-    return Balanced(how, counts, tuple(kinds.tolist()), tuple(names.tolist()), before, after, tally)
-
-
 def _coded(
     file: RecordFile, label: str, group: str, where: Where
 ) -> tuple[list[bool], list[str], list[str]]:
-    """Return which records are asked for, and the class and group of those."""
+    """Return which records are to be balanced, and the class and group of those."""
     asked: list[bool] = []
     classes: list[str] = []
     groups: list[str] = []

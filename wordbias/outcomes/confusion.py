@@ -1,181 +1,47 @@
-"""The one table every fairness metric is computed from: counts by group, gold class and prediction.
+"""Counts by group, gold class and prediction, from which all fairness metrics are computed.
 
-With 28 professions and two genders it has 1,568 cells, however many predictions there are; so a
-thousand bootstrap samples are one multinomial draw over cells, those that are filled.
-
-Samples of a table of counts by group, class and prediction, of which most cells are empty.
-
-With thousands of classes a table has millions of cells, but no more than its examples are filled.
-Only the pairs of class and prediction that occur are held, so that samples and what is computed of
-them take time in proportion to these.
-
-Rates of each class in each group: recall, false alarms, precision and F1 (P3, §2.1.1).
-
-The share of women in each class: of a file, such as labour statistics, or of training data.
+With 28 professions and two genders the table has 1,568 cells, however many predictions there are;
+so a thousand bootstrap samples are one multinomial draw over its filled cells.
 """
 
 from __future__ import annotations
 
-import difflib
-import json
-import math
-import os
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
-from wordbias.formats.tables import kind_of, read_lines
 from wordbias.statistics import resampled_cells
-from wordbias.text_files import read_bounded
 
 Counts = NDArray[np.int64]
 Places = NDArray[np.intp]
+Values = NDArray[np.float64]
+RATES = ("tpr", "fpr", "precision", "f1")
 _SMALL = 1 << 16
-"""Tables of so many cells of one group are computed in one piece."""
-
-
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """Samples of counts by group, class and prediction.
-
-    Attributes
-    ----------
-    counts
-        Of each pair of class and prediction that occurs, shape ``(samples, groups, pairs)``.
-    gold, outcome
-        The class and the prediction of each pair, sorted by class and then by prediction.
-    classes, outcomes
-        How many of them there are; the classes come first among the outcomes.
-    """
-
-    counts: Counts
-    gold: Places
-    outcome: Places
-    classes: int
-    outcomes: int
-
-    @classmethod
-    def of(cls, counts: Counts) -> Cells:
-        """Take samples of whole tables, shape ``(samples, groups, classes, outcomes)``."""
-        gold, outcome = np.nonzero(counts.any(axis=(0, 1)))
-        return cls(counts[:, :, gold, outcome], gold, outcome, *counts.shape[2:])
-
-    def __len__(self) -> int:
-        return len(self.counts)
-
-    def dense(self) -> Counts:
-        """Return whole tables, shape ``(samples, groups, classes, outcomes)``."""
-        whole = np.zeros((*self.counts.shape[:2], self.classes, self.outcomes), np.int64)
-        whole[:, :, self.gold, self.outcome] = self.counts
-        return whole
-
-    def of_classes(self) -> Counts:
-        """Count the examples of each class, shape ``(samples, groups, classes)``."""
-        return _sums(self.counts, self.gold, self.classes)
-
-    def of_outcomes(self) -> Counts:
-        """Count each prediction, shape ``(samples, groups, outcomes)``."""
-        order = np.argsort(self.outcome, kind="stable")
-        return _sums(self.counts[..., order], self.outcome[order], self.outcomes)
-
-    def right(self) -> Counts:
-        """Count the right predictions of each class, shape ``(samples, groups, classes)``."""
-        same = np.flatnonzero(self.gold == self.outcome)
-        found = np.zeros((*self.counts.shape[:2], self.classes), np.int64)
-        found[..., self.gold[same]] = self.counts[..., same]
-        return found
-
-    def answered(self) -> Cells:
-        """Leave out predictions that are no class."""
-        kept = np.flatnonzero(self.outcome < self.classes)
-        return Cells(
-            self.counts[..., kept], self.gold[kept], self.outcome[kept], self.classes, self.classes
-        )
-
-    def by_class(self) -> Iterator[tuple[Places, Counts]]:
-        """Yield classes with as many pairs, about, and their counts.
-
-        The counts have the shape ``(samples, groups, rows, width)``, with 0 where a row is shorter.
-        """
-        yield from self._rows(np.arange(len(self.gold)), self.gold, self.classes, self.outcomes)
-
-    def by_outcome(self) -> Iterator[tuple[Places, Counts]]:
-        """Yield predictions with as many pairs, about, and their counts, as `by_class` does."""
-        order = np.argsort(self.outcome, kind="stable")
-        yield from self._rows(order, self.outcome[order], self.outcomes, self.classes)
-
-    def _rows(
-        self, pairs: Places, row_of: Places, count: int, most: int
-    ) -> Iterator[tuple[Places, Counts]]:
-        for rows, row, column, width in pieces(row_of, count, most):
-            block = np.zeros((*self.counts.shape[:2], len(rows), width), np.int64)
-            inside = np.isin(row_of, rows) if len(rows) < count else slice(None)
-            block[:, :, row, column] = self.counts[:, :, pairs[inside]]
-            yield rows, block
-
-
-def pieces(row_of: Places, count: int, most: int) -> Iterator[tuple[Places, Places, Places, int]]:
-    """Put rows of like lengths together, so that filling them up to one width adds little.
-
-    Parameters
-    ----------
-    row_of
-        The row of each entry, sorted.
-    count, most
-        How many rows there are, and how many entries a row can have.
-
-    Yields
-    ------
-    rows, row, column, width
-        Which rows; for each of their entries its place among these and in its row; how many
-        entries the longest may have. Rows of a small table come at once.
-    """
-    sizes = np.bincount(row_of, minlength=count)
-    column = np.arange(len(row_of)) - (np.cumsum(sizes) - sizes)[row_of]
-    if count * most <= _SMALL:
-        yield np.arange(count), row_of, column, int(sizes.max(initial=0))
-        return
-    power = np.ceil(np.log2(np.maximum(sizes, 1))).astype(np.intp)
-    for one in np.unique(power):
-        rows = np.flatnonzero(power == one)
-        inside = power[row_of] == one
-        place = np.searchsorted(rows, row_of[inside])
-        yield rows, place, column[inside], int(sizes[rows].max())
-
-
-def _sums(counts: Counts, keys: Places, count: int) -> Counts:
-    """Sum the counts of each key, of which the last axis has one each, sorted."""
-    total = np.zeros((*counts.shape[:-1], len(keys) + 1), np.int64)
-    np.cumsum(counts, axis=-1, out=total[..., 1:])
-    ends = np.searchsorted(keys, np.arange(count + 1))
-    return total[..., ends[1:]] - total[..., ends[:-1]]
-
-
+"""Cells of one group up to which a table is computed in one piece."""
 _AT_ONCE = 1 << 21  # cells of bootstrap samples that are held at one time
 
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """How often each group's examples of each class were predicted as what.
+    """Counts of examples by group, gold class and prediction.
 
     Attributes
     ----------
     classes
         Labels in sorted order: as numbers if all are whole numbers.
     outcomes
-        What can be predicted: the classes in the same order and then, where there is such a
-        thing, answers that are no class, such as *None*.
+        Possible predictions: the classes in the same order and then, if there are any, answers
+        that are no class, such as *None*.
     groups
-        In the order of differences: the first minus the second.
+        Groups in the order of differences: the first minus the second.
     counts
-        Shape ``(groups, classes, outcomes)``.
+        Numbers of examples, shape ``(groups, classes, outcomes)``.
     left_out
-        How many examples are in none of the groups.
+        Number of examples in none of the groups.
     """
 
     classes: tuple[str, ...]
@@ -205,18 +71,18 @@ class Confusion:
         labels, predicted, groups
             Gold class, prediction and group of each example; compared as text.
         order
-            The groups to compare; by default all there are, sorted. Examples of other groups are
-            left out and counted.
+            Groups to compare; by default all, sorted. Examples of other groups are left out and
+            counted.
         classes
-            Classes to have even if no example has them.
+            Classes to include even if no example has them.
         abstentions
             Predictions that are no class. They are never right, and have no rates of their own.
 
         Raises
         ------
         WordbiasError
-            If the three differ in length, fewer than two groups or classes are there, a group that
-            is asked for is not, or an abstention is a label.
+            If the three differ in length, there are fewer than two groups or classes, a group of
+            `order` is missing, or an abstention is a label.
         """
         y, r, z = (list(map(str, values)) for values in (labels, predicted, groups))
         if not len(y) == len(r) == len(z):
@@ -277,7 +143,7 @@ class Confusion:
             yield replace(cells, counts=counts)
 
     def empty(self) -> dict[str, list[str]]:
-        """Return the classes of which a group has no example, by group, where there are any."""
+        """Return the classes without an example, for each group that has such."""
         lacking = self.counts.sum(axis=2) == 0
         return {
             group: [name for name, none in zip(self.classes, row, strict=True) if none]
@@ -304,22 +170,10 @@ class Confusion:
 
 
 def _blocks(draws: int, cells: Cells) -> Iterator[int]:
-    """Yield how many samples to hold at one time."""
+    """Yield the numbers of samples to hold in memory at one time."""
     step = max(1, _AT_ONCE // cells.counts.size)
     for start in range(0, draws, step):
         yield min(step, draws - start)
-
-
-def listed(names: Collection[str], most: int = 8) -> str:
-    """List names in a message."""
-    shown = ", ".join(list(names)[:most])
-    return f"{shown} … ({len(names)} in all)" if len(names) > most else shown
-
-
-def in_order(names: Collection[str]) -> tuple[str, ...]:
-    """Sort names, as numbers if all are whole numbers."""
-    numbers = all(name.isascii() and name.isdecimal() for name in names)
-    return tuple(sorted(names, key=(lambda name: (int(name), name)) if numbers else None))
 
 
 def _chosen(found: set[str], order: Sequence[str] | None) -> tuple[str, ...]:
@@ -353,8 +207,144 @@ def _codes(values: Sequence[str], names: Sequence[str]) -> NDArray[np.intp]:
     return np.fromiter((places[value] for value in values), np.intp, len(values))
 
 
-RATES = ("tpr", "fpr", "precision", "f1")
-Values = NDArray[np.float64]
+def in_order(names: Collection[str]) -> tuple[str, ...]:
+    """Sort names, as numbers if all are whole numbers."""
+    numbers = all(name.isascii() and name.isdecimal() for name in names)
+    return tuple(sorted(names, key=(lambda name: (int(name), name)) if numbers else None))
+
+
+def listed(names: Collection[str], most: int = 8) -> str:
+    """List names in a message."""
+    shown = ", ".join(list(names)[:most])
+    return f"{shown} … ({len(names)} in all)" if len(names) > most else shown
+
+
+# samples of a table, most of whose cells are empty
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Samples of a table of counts by group, class and prediction.
+
+    With thousands of classes a table has millions of cells, but no more than its examples are
+    filled. Only the pairs of class and prediction that occur are held, so that time is proportional
+    to their number.
+
+    Attributes
+    ----------
+    counts
+        Counts of each pair of class and prediction that occurs, shape
+        ``(samples, groups, pairs)``.
+    gold, outcome
+        Class and prediction of each pair, sorted by class and then by prediction.
+    classes, outcomes
+        Numbers of classes and of predictions; the classes come first among the outcomes.
+    """
+
+    counts: Counts
+    gold: Places
+    outcome: Places
+    classes: int
+    outcomes: int
+
+    @classmethod
+    def of(cls, counts: Counts) -> Cells:
+        """Take samples of whole tables, shape ``(samples, groups, classes, outcomes)``."""
+        gold, outcome = np.nonzero(counts.any(axis=(0, 1)))
+        return cls(counts[:, :, gold, outcome], gold, outcome, *counts.shape[2:])
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def dense(self) -> Counts:
+        """Return whole tables, shape ``(samples, groups, classes, outcomes)``."""
+        whole = np.zeros((*self.counts.shape[:2], self.classes, self.outcomes), np.int64)
+        whole[:, :, self.gold, self.outcome] = self.counts
+        return whole
+
+    def of_classes(self) -> Counts:
+        """Count the examples of each class, shape ``(samples, groups, classes)``."""
+        return _sums(self.counts, self.gold, self.classes)
+
+    def of_outcomes(self) -> Counts:
+        """Count each prediction, shape ``(samples, groups, outcomes)``."""
+        order = np.argsort(self.outcome, kind="stable")
+        return _sums(self.counts[..., order], self.outcome[order], self.outcomes)
+
+    def right(self) -> Counts:
+        """Count the right predictions of each class, shape ``(samples, groups, classes)``."""
+        same = np.flatnonzero(self.gold == self.outcome)
+        found = np.zeros((*self.counts.shape[:2], self.classes), np.int64)
+        found[..., self.gold[same]] = self.counts[..., same]
+        return found
+
+    def answered(self) -> Cells:
+        """Leave out predictions that are no class."""
+        kept = np.flatnonzero(self.outcome < self.classes)
+        return Cells(
+            self.counts[..., kept], self.gold[kept], self.outcome[kept], self.classes, self.classes
+        )
+
+    def by_class(self) -> Iterator[tuple[Places, Counts]]:
+        """Yield classes with similar numbers of pairs, and their counts.
+
+        The counts have the shape ``(samples, groups, rows, width)``, with 0 where a row is shorter.
+        """
+        yield from self._rows(np.arange(len(self.gold)), self.gold, self.classes, self.outcomes)
+
+    def by_outcome(self) -> Iterator[tuple[Places, Counts]]:
+        """Yield predictions with similar numbers of pairs, and their counts, as `by_class` does."""
+        order = np.argsort(self.outcome, kind="stable")
+        yield from self._rows(order, self.outcome[order], self.outcomes, self.classes)
+
+    def _rows(
+        self, pairs: Places, row_of: Places, count: int, most: int
+    ) -> Iterator[tuple[Places, Counts]]:
+        for rows, row, column, width in pieces(row_of, count, most):
+            block = np.zeros((*self.counts.shape[:2], len(rows), width), np.int64)
+            inside = np.isin(row_of, rows) if len(rows) < count else slice(None)
+            block[:, :, row, column] = self.counts[:, :, pairs[inside]]
+            yield rows, block
+
+
+def pieces(row_of: Places, count: int, most: int) -> Iterator[tuple[Places, Places, Places, int]]:
+    """Group rows of similar lengths, so that padding them to one width adds little.
+
+    Parameters
+    ----------
+    row_of
+        Row of each entry, sorted.
+    count, most
+        Number of rows, and largest number of entries of a row.
+
+    Yields
+    ------
+    rows, row, column, width
+        Rows of a group; the position of each of their entries among these rows and within its row;
+        the width of the longest. All rows of a small table form one group.
+    """
+    sizes = np.bincount(row_of, minlength=count)
+    column = np.arange(len(row_of)) - (np.cumsum(sizes) - sizes)[row_of]
+    if count * most <= _SMALL:
+        yield np.arange(count), row_of, column, int(sizes.max(initial=0))
+        return
+    power = np.ceil(np.log2(np.maximum(sizes, 1))).astype(np.intp)
+    for one in np.unique(power):
+        rows = np.flatnonzero(power == one)
+        inside = power[row_of] == one
+        place = np.searchsorted(rows, row_of[inside])
+        yield rows, place, column[inside], int(sizes[rows].max())
+
+
+def _sums(counts: Counts, keys: Places, count: int) -> Counts:
+    """Sum the counts of each key; the last axis has one key for each entry, sorted."""
+    total = np.zeros((*counts.shape[:-1], len(keys) + 1), np.int64)
+    np.cumsum(counts, axis=-1, out=total[..., 1:])
+    ends = np.searchsorted(keys, np.arange(count + 1))
+    return total[..., ends[1:]] - total[..., ends[:-1]]
+
+
+# rates
 
 
 def rates(counts: Counts, *, as_published: bool = False) -> dict[str, Values]:
@@ -376,7 +366,7 @@ def rates(counts: Counts, *, as_published: bool = False) -> dict[str, Values]:
     Returns
     -------
     dict
-        For each name in `RATES` an array ``(…, groups, classes)``; nan where it would be 0/0.
+        Array ``(…, groups, classes)`` for each name in `RATES`; nan for 0/0.
     """
     k = counts.shape[-2]
     tp = np.diagonal(counts, axis1=-2, axis2=-1)
@@ -392,8 +382,8 @@ def rates_of(
     Parameters
     ----------
     tp, positives, called
-        How many examples of each class were predicted as it, are there, and were predicted as it
-        whatever they are.
+        Numbers of examples of each class that were predicted as it, of examples of the class, and
+        of predictions of the class.
     """
     n = positives.sum(axis=-1, keepdims=True)
     fp = called - tp
@@ -411,139 +401,3 @@ def ratio(a: NDArray[Any], b: NDArray[Any]) -> Values:
     a, b = np.broadcast_arrays(a, b)
     found: Values = np.divide(a, b, out=np.full(b.shape, np.nan), where=b > 0)
     return found
-
-
-def load_shares(
-    source: str | os.PathLike[str] | Mapping[str, float], column: str | None = None
-) -> dict[str, float]:
-    """Read a share for each class.
-
-    Parameters
-    ----------
-    source
-        JSON, an object of numbers by class; or a CSV or tabbed file with a header, whose first
-        column is the class; or the shares themselves.
-    column
-        Of the shares; by default the only other one.
-
-    Returns
-    -------
-    dict
-        In the unit of the file, percent or not: a correlation does not depend on it.
-
-    Raises
-    ------
-    WordbiasError
-        If the file cannot be read, a share is no number from 0 to 100, or a class comes twice.
-    """
-    if isinstance(source, Mapping):
-        if column is not None:
-            raise WordbiasError("--share-column is of a file, and the shares are given themselves")
-        return _some({str(k): _share(v, str(k), "--shares") for k, v in source.items()}, "--shares")
-    file = Path(source)
-    if file.suffix.lower() == ".json":
-        return _from_json(file)
-    if kind_of(file) not in ("csv", "tsv"):
-        raise WordbiasError(f"{file}: expected shares in a .json, .csv or .tsv file")
-    found: dict[str, float] = {}
-    for line in read_lines(file):
-        place = f"{file}: line {line.number}"
-        if line.problem:
-            raise WordbiasError(f"{place}: {line.problem}")
-        name, *_ = line.cells.values()
-        if name in found:
-            raise WordbiasError(f"{place}: the class {name!r} comes twice")
-        found[name] = _share(line.cells[_column(file, list(line.cells), column)], name, place)
-    return _some(found, file)
-
-
-def _from_json(file: Path) -> dict[str, float]:
-    try:
-        data = read_bounded(file)
-    except OSError as error:
-        raise WordbiasError(f"{file}: cannot be read: {error.strerror}") from None
-    try:
-        found = json.loads(data.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise WordbiasError(f"{file}: is no JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise WordbiasError(f'{file}: expected an object such as {{"nurse": 90, "surgeon": 15}}')
-    return _some({name: _share(value, name, str(file)) for name, value in found.items()}, file)
-
-
-def _some(found: dict[str, float], file: Path | str) -> dict[str, float]:
-    if not found:
-        raise WordbiasError(f"{file}: holds no shares")
-    return found
-
-
-def _column(file: Path, names: Sequence[str], asked: str | None) -> str:
-    others = names[1:]
-    if asked is None and len(others) == 1:
-        return others[0]
-    if asked is None or asked not in others:
-        what = f"has no column {asked!r}" if asked else "which column holds the shares"
-        raise WordbiasError(
-            f"{file}: {what}; name one of {listed(others) or 'them, there is only the class'} "
-            "with --share-column"
-        )
-    return asked
-
-
-def _share(value: object, name: str, place: str) -> float:
-    try:
-        if isinstance(value, bool):
-            raise ValueError
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        number = math.nan
-    if not 0 <= number <= 100:
-        raise WordbiasError(
-            f"{place}: the share of {name!r} is {value!r}; expected 0 to 1, or 0 to 100"
-        )
-    return number
-
-
-def shares_of(
-    labels: Iterable[str], groups: Iterable[str], first: str, second: str
-) -> dict[str, float]:
-    """Count the share of a group in each class of training data; others than two do not count.
-
-    Raises
-    ------
-    WordbiasError
-        If nobody is in either group.
-    """
-    counts: dict[str, list[int]] = {}
-    for label, group in zip(labels, groups, strict=True):
-        if group in (first, second):
-            counts.setdefault(label, [0, 0])[group == second] += 1
-    if not counts:
-        raise WordbiasError(f"the training data have nobody of the groups {first!r} and {second!r}")
-    return {label: n / (n + m) for label, (n, m) in counts.items()}
-
-
-def shares_for(
-    classes: Sequence[str], shares: Mapping[str, float], source: str
-) -> tuple[NDArray[np.float64], list[str]]:
-    """Put shares in the order of classes.
-
-    Returns
-    -------
-    shares, beside
-        Shape ``(classes,)``, and the names that are no class.
-
-    Raises
-    ------
-    WordbiasError
-        If a class has no share.
-    """
-    unknown = [name for name in classes if name not in shares]
-    if unknown:
-        alike = difflib.get_close_matches(unknown[0], list(shares), 1)
-        meant = f" (is it {alike[0]!r}?)" if alike else ""
-        raise WordbiasError(
-            f"{source}: has no share of {listed(unknown)}{meant}; it has {listed(list(shares))}"
-        )
-    beside = [name for name in shares if name not in classes]
-    return np.array([shares[name] for name in classes], dtype=np.float64), beside

@@ -1,7 +1,7 @@
-"""CoNLL F1 of coreference: MUC, B³ and CEAFφ4, added up over documents (Pradhan et al. 2014).
+"""CoNLL F1 of coreference: MUC, B³ and CEAFφ4, summed over documents (Pradhan et al. 2014).
 
-Each metric is a quotient of sums for recall and another for precision, so that a document is twelve
-numbers, a corpus their sum, and a bootstrap sample of documents a product of matrices.
+Recall and precision of each metric are quotients of sums, so that a document is twelve numbers, a
+corpus their sum, and a bootstrap sample of documents a product of matrices.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 METRICS = ("muc", "b3", "ceafe")
 Clusters = Iterable[Iterable[Hashable]]
 Tally = NDArray[np.float64]
-"""Shape ``(…, 3, 4)``: by metric numerator and denominator of recall, then of precision."""
+"""Array ``(…, 3, 4)``: for each metric numerator and denominator of recall, then of precision."""
 
 
 def tally(key: Clusters, response: Clusters) -> Tally:
@@ -24,7 +24,7 @@ def tally(key: Clusters, response: Clusters) -> Tally:
     ----------
     key, response
         Clusters of mentions, gold and predicted; two mentions are the same if they are equal.
-        A mention that comes again stays where it came first, as in the reference scorer, so that
+        A repeated mention counts only where it comes first, as in the reference scorer, so that
         precision cannot be bought by repetition; singletons count.
 
     Returns
@@ -62,7 +62,7 @@ def conll_f1(tallies: Tally) -> NDArray[np.float64]:
 
 
 def distinct(clusters: Clusters) -> list[set[Hashable]]:
-    """Return clusters without mentions that came before, and without empty ones."""
+    """Remove mentions that occurred before, and empty clusters."""
     seen: set[Hashable] = set()
     found = []
     for cluster in clusters:
@@ -74,7 +74,7 @@ def distinct(clusters: Clusters) -> list[set[Hashable]]:
 
 
 def _muc(of: Sequence[set[Hashable]], by: Sequence[set[Hashable]]) -> tuple[int, int]:
-    """Links of `of` that `by` has, and how many there are (Vilain et al. 1995)."""
+    """Return the number of links of `of` that `by` has, and of all (Vilain et al. 1995)."""
     linked = total = 0
     for cluster in of:
         shared = [len(cluster & other) for other in by]
@@ -85,13 +85,13 @@ def _muc(of: Sequence[set[Hashable]], by: Sequence[set[Hashable]]) -> tuple[int,
 
 
 def _b3(of: Sequence[set[Hashable]], by: Sequence[set[Hashable]]) -> tuple[float, int]:
-    """Σ |C∩D|²/|C| over clusters, and the number of mentions (Bagga and Baldwin 1998)."""
+    """Return Σ |C∩D|²/|C| over clusters, and the number of mentions (Bagga and Baldwin 1998)."""
     right = sum(len(c & d) ** 2 / len(c) for c in of for d in by)
     return right, sum(map(len, of))
 
 
 def _ceaf(gold: Sequence[set[Hashable]], found: Sequence[set[Hashable]]) -> float:
-    """Similarity φ4 = 2|K∩R|/(|K|+|R|) of the best one-to-one alignment (Luo 2005)."""
+    """Return φ4 = 2|K∩R|/(|K|+|R|) summed over the best one-to-one alignment (Luo 2005)."""
     if not gold or not found:
         return 0.0
     phi = np.array([[2 * len(k & r) / (len(k) + len(r)) for r in found] for k in gold])

@@ -1,36 +1,211 @@
-"""All metrics of group fairness of samples of one table of counts, by array arithmetic.
+"""Metrics of group fairness of samples of counts, by array arithmetic (Orgad et al. 2022, §2.1.1).
 
-Gaps of rates between groups, and what they go along with (P3, §2.1.1).
-
-Independence, separation and sufficiency: distances between distributions (P3, §2.1.1).
-
-Each compares a distribution given the group with the same distribution over all groups. As that
-mixture contains every group, all distances here are finite.
-
-How far apart classes are: costs for the Wasserstein distance, from a file or an array.
+Independence, separation and sufficiency compare a distribution given the group with the same
+distribution over all groups. As that mixture contains every group, all distances are finite.
 """
 
 from __future__ import annotations
 
-import math
-import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError, need
-from wordbias.formats.tables import kind_of, read_lines
-from wordbias.outcomes.confusion import Cells, Counts, Values, listed, rates_of, ratio
+from wordbias.outcomes.confusion import Cells, Counts, Values, rates_of, ratio
 from wordbias.progress import Bar, progress
 from wordbias.statistics import SAMPLES
 
 LEAST = 3
 """Two classes always correlate perfectly."""
 _CONSTANT = 1e-12
+_AT_ONCE = 1 << 21  # cells of whole tables that are held at one time
+DISTANCES = ("total-variation", "positions", "costs")
+Distance = Callable[[Values, Values], Values]
+"""Function from two arrays of distributions ``(…, n)``, which broadcast, to distances ``(…,)``."""
+Aggregate = Literal["sum", "difference"]
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """Settings of the metrics.
+
+    Attributes
+    ----------
+    as_published
+        As the released code of Orgad et al. (2022): precision TP/N, separation and sufficiency as
+        Σ |D(first) − D(second)|, sufficiency over positions, abstentions left out of separation.
+    distance
+        Distance of sufficiency, one of `DISTANCES`. By default `costs` if they are given,
+        `positions` as published, else `total-variation`, which does not depend on how classes are
+        spelled.
+    costs
+        Costs of mistaking one class for another, shape ``(classes, classes)``.
+    positions
+        Positions of the classes; by default 0, 1, 2 … in alphabetical order.
+    draws
+        Number of bootstrap samples of the examples; 0 for no intervals.
+    """
+
+    as_published: bool = False
+    distance: str | None = None
+    costs: Values | None = None
+    positions: Values | None = None
+    draws: int = SAMPLES
+    seed: int = 0
+
+    @property
+    def distance_name(self) -> str:
+        """Name of the distance of sufficiency."""
+        usual = "positions" if self.as_published else "total-variation"
+        return self.distance or ("costs" if self.costs is not None else usual)
+
+    @property
+    def aggregate(self) -> Aggregate:
+        """Aggregation of the distances of the groups."""
+        return "difference" if self.as_published else "sum"
+
+    def distance_between(self, classes: int) -> Distance:
+        """Return the distance of sufficiency.
+
+        Raises
+        ------
+        WordbiasError
+            If the distance is unknown, lacks its costs, or needs a package that is missing.
+        """
+        if self.distance_name == "total-variation":
+            return total_variation
+        if self.distance_name == "positions":
+            given = np.arange(classes) if self.positions is None else self.positions
+            return along_positions(np.asarray(given, dtype=np.float64))
+        if self.distance_name != "costs":
+            raise WordbiasError(
+                f"distance {self.distance_name!r}: expected one of {', '.join(DISTANCES)}"
+            )
+        found = None if self.costs is None else np.shape(self.costs)
+        if self.costs is None or found != (classes, classes):
+            raise WordbiasError(f"expected costs of shape {(classes, classes)}, found {found}")
+        return along_costs(self.costs)
+
+
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """One metric of `b` samples.
+
+    Attributes
+    ----------
+    total
+        Sum, shape ``(b,)``.
+    parts
+        Terms of the sum, one for each class or group, shape ``(b, n)``.
+    correlation
+        Correlation with the share of the first group in each class, shape ``(b,)``, if the metric
+        has a sign.
+    """
+
+    total: Values
+    parts: Values
+    correlation: Values | None = None
+
+    def joined(self) -> Values:
+        """Return total, correlation and parts side by side, shape ``(b, 2 + n)``."""
+        r = np.full(len(self.total), np.nan) if self.correlation is None else self.correlation
+        return np.concatenate([self.total[:, None], r[:, None], self.parts], axis=1)
+
+
+def metrics(
+    counts: Cells | Counts, shares: Values, settings: Settings, distance: Distance
+) -> dict[str, Metric]:
+    """Compute all metrics of samples of counts.
+
+    Parameters
+    ----------
+    counts
+        Cells, or whole tables of the shape ``(b, groups, classes, outcomes)``.
+    shares
+        Share of the first group in each class, shape ``(classes,)``.
+    distance
+        Distance of sufficiency.
+
+    Returns
+    -------
+    dict
+        `accuracy` with its parts by group; four gaps with parts by class; `independence` by group;
+        `separation` by class; `sufficiency` by prediction.
+    """
+    cells = counts if isinstance(counts, Cells) else Cells.of(counts)
+    published, groups = settings.as_published, cells.counts.shape[1]
+    right, positives, called = cells.right(), cells.of_classes(), cells.of_outcomes()
+    accuracy, of_groups = _accuracy(right, positives)
+    found = {"accuracy": Metric(accuracy, of_groups)}
+    rates = rates_of(right, positives, called[..., : cells.classes], as_published=published)
+    for name, rate in rates.items():
+        gap = gaps(rate)
+        r = gap_correlation(gap, shares) if groups == 2 else None
+        found[f"{name}-gap"] = Metric(sum_defined(np.abs(gap)), gap, r)
+    apart = kl_from_mixture(called)
+    found["independence"] = Metric(sum_defined(apart), apart)
+    for name, distances in (
+        ("separation", _separation(cells.answered() if published else cells)),
+        ("sufficiency", _sufficiency(cells, distance)),
+    ):
+        parts = by_class(distances, settings.aggregate)
+        found[name] = Metric(sum_defined(parts), parts)
+    return found
+
+
+def _separation(cells: Cells) -> Values:
+    found = np.full((len(cells), cells.classes, cells.counts.shape[1]), np.nan)
+    for rows, counts in cells.by_class():
+        found[:, rows] = separation(counts)
+    return found
+
+
+def _sufficiency(cells: Cells, distance: Distance) -> Values:
+    """Compare the classes that occur, or whole tables if the distance depends on the classes."""
+    found = np.full((len(cells), cells.outcomes, cells.counts.shape[1]), np.nan)
+    if distance is total_variation:
+        for rows, counts in cells.by_outcome():
+            found[:, rows] = sufficiency(np.swapaxes(counts, -2, -1), distance)
+        return found
+    step = max(1, _AT_ONCE // (cells.counts.shape[1] * cells.classes * cells.outcomes))
+    for start in range(0, len(cells), step):
+        some = replace(cells, counts=cells.counts[start : start + step])
+        found[start : start + step] = sufficiency(some.dense(), distance)
+    return found
+
+
+def sampled(
+    blocks: Iterable[Cells | Counts],
+    shares: Values,
+    settings: Settings,
+    distance: Distance,
+    bar: Bar | None = None,
+) -> dict[str, Values]:
+    """Compute all metrics of samples that come in blocks; a bar counts the samples.
+
+    Returns
+    -------
+    dict
+        For each metric `Metric.joined` of all samples, shape ``(b, 2 + n)``.
+    """
+    found: dict[str, list[Values]] = {}
+    for block in blocks:
+        for name, metric in metrics(block, shares, settings, distance).items():
+            found.setdefault(name, []).append(metric.joined())
+        if bar is not None:
+            bar.update(len(block))
+    return {name: np.concatenate(parts) for name, parts in found.items()}
+
+
+def _accuracy(of_classes: Counts, positives: Counts) -> tuple[Values, Values]:
+    right, n = of_classes.sum(axis=-1), positives.sum(axis=-1)
+    return ratio(right.sum(axis=-1), n.sum(axis=-1)), ratio(right, n)
+
+
+# gaps
 
 
 def gaps(rate: Values) -> Values:
@@ -91,7 +266,7 @@ def _centred(values: Values, among: NDArray[np.bool_]) -> Values:
 
 
 def undefined_because(gap: Values, shares: Values, groups: int) -> str:
-    """Say why gaps, shape ``(classes,)``, do not correlate with shares; nothing if they do."""
+    """Return why gaps, shape ``(classes,)``, have no correlation with shares, or nothing."""
     if groups > 2:
         return f"{groups} groups have no signed gap; name two with --groups"
     both = np.isfinite(gap) & np.isfinite(shares)
@@ -105,13 +280,11 @@ def undefined_because(gap: Values, shares: Values, groups: int) -> str:
     return ""
 
 
-Distance = Callable[[Values, Values], Values]
-"""Of two arrays of distributions, shapes ``(…, n)`` that broadcast, to their distances ``(…,)``."""
-Aggregate = Literal["sum", "difference"]
+# divergences
 
 
 def independence(counts: Counts) -> Values:
-    """KL(P(r|z) ‖ P(r)) of each group: how predictions depend on the group.
+    """Return KL(P(r|z) ‖ P(r)) of each group: how predictions depend on the group.
 
     Parameters
     ----------
@@ -127,7 +300,7 @@ def independence(counts: Counts) -> Values:
 
 
 def separation(counts: Counts) -> Values:
-    """KL(P(r|y,z) ‖ P(r|y)) of each class and group: how they do, given the gold class.
+    """Return KL(P(r|y,z) ‖ P(r|y)) of each class and group: the same given the gold class.
 
     Returns
     -------
@@ -138,7 +311,7 @@ def separation(counts: Counts) -> Values:
 
 
 def sufficiency(counts: Counts, distance: Distance) -> Values:
-    """D(P(y|r,z), P(y|r)) of each prediction and group: how gold classes do, given the prediction.
+    """Return D(P(y|r,z), P(y|r)) of each prediction and group: gold classes given the prediction.
 
     Returns
     -------
@@ -156,16 +329,16 @@ def sufficiency(counts: Counts, distance: Distance) -> Values:
 
 
 def by_class(distances: Values, how: Aggregate = "sum") -> Values:
-    """Make one number of the distances of the groups in each class.
+    """Aggregate the distances of the groups in each class.
 
     Parameters
     ----------
     distances
         Shape ``(…, classes, groups)``.
     how
-        ``sum``, as the paper's text: of the groups that are there. ``difference``, as its released
-        code: |D(first group) − D(second)|, which is 0 for groups that behave as mirror images,
-        however unlike they are, and undefined in a class in which one of them has no example.
+        ``sum``, as in the paper's text: over the groups that have examples. ``difference``, as in
+        its released code: |D(first group) − D(second)|, which is 0 for groups that are mirror
+        images of each other, and undefined in a class in which one of them has no example.
 
     Returns
     -------
@@ -175,7 +348,7 @@ def by_class(distances: Values, how: Aggregate = "sum") -> Values:
     Raises
     ------
     WordbiasError
-        If a difference is asked for, but not of two groups.
+        If ``difference`` is given other than two groups.
     """
     if how == "difference":
         if distances.shape[-1] != 2:
@@ -188,13 +361,13 @@ def by_class(distances: Values, how: Aggregate = "sum") -> Values:
 
 
 def sum_defined(values: Values) -> Values:
-    """Sum over the last axis what is defined; nan where nothing is."""
+    """Sum the defined values over the last axis; nan if there is none."""
     undefined = np.isnan(values)
     return np.where(undefined.all(axis=-1), np.nan, np.where(undefined, 0, values).sum(axis=-1))
 
 
 def kl_from_mixture(counts: Counts) -> Values:
-    """Kullback-Leibler divergence of each group's distribution from that of all groups.
+    """Return the Kullback-Leibler divergence of each group's distribution from the mixture.
 
     Parameters
     ----------
@@ -215,8 +388,11 @@ def kl_from_mixture(counts: Counts) -> Values:
     return ratio(total, n[..., 0])
 
 
+# distances of sufficiency
+
+
 def total_variation(p: Values, q: Values) -> Values:
-    """½ Σ|p − q|: the Wasserstein distance where every two classes are equally far apart."""
+    """Return ½ Σ|p − q|, the Wasserstein distance if all classes are equally distant."""
     total: Values = np.abs(p - q).sum(axis=-1) / 2
     return total
 
@@ -225,12 +401,12 @@ def along_positions(positions: Values) -> Distance:
     """Return the Wasserstein-1 distance of classes on a line, as published.
 
     The released code takes the numbers of the classes in alphabetical order as positions, so that
-    it is a matter of spelling how unlike two mistakes are.
+    the cost of a mistake depends on spelling.
 
     Parameters
     ----------
     positions
-        Of the classes, increasing, shape ``(classes,)``.
+        Positions of the classes, increasing, shape ``(classes,)``.
     """
     steps = np.diff(positions)
 
@@ -242,7 +418,7 @@ def along_positions(positions: Values) -> Distance:
 
 
 def along_costs(costs: Values) -> Distance:
-    """Return the Wasserstein-1 distance under given costs of taking one class for another.
+    """Return the Wasserstein-1 distance under given costs of mistaking one class for another.
 
     Solved exactly by POT (``ot.emd2``), one linear program for each pair of distributions.
 
@@ -271,273 +447,3 @@ def along_costs(costs: Values) -> Distance:
         return found
 
     return distance
-
-
-_AT_ONCE = 1 << 21  # cells of whole tables that are held at one time
-DISTANCES = ("total-variation", "positions", "costs")
-
-
-@dataclass(frozen=True, eq=False)
-class Settings:
-    """How to measure.
-
-    Attributes
-    ----------
-    as_published
-        As the released code of Orgad et al. (2022): precision TP/N, separation and sufficiency as
-        Σ |D(first) − D(second)|, sufficiency over positions, abstentions left out of separation.
-    distance
-        Of sufficiency, one of `DISTANCES`. By default `costs` if there are such, `positions` as
-        published, and else `total-variation`, which does not depend on how classes are spelled.
-    costs
-        Of taking one class for another, shape ``(classes, classes)``.
-    positions
-        Of the classes; by default 0, 1, 2 … in alphabetical order.
-    draws
-        Bootstrap samples of the examples; 0 for no intervals.
-    """
-
-    as_published: bool = False
-    distance: str | None = None
-    costs: Values | None = None
-    positions: Values | None = None
-    draws: int = SAMPLES
-    seed: int = 0
-
-    @property
-    def distance_name(self) -> str:
-        """Return which distance sufficiency takes."""
-        usual = "positions" if self.as_published else "total-variation"
-        return self.distance or ("costs" if self.costs is not None else usual)
-
-    @property
-    def aggregate(self) -> Aggregate:
-        """Return how the distances of the groups are made one number."""
-        return "difference" if self.as_published else "sum"
-
-    def distance_between(self, classes: int) -> Distance:
-        """Return the distance of sufficiency.
-
-        Raises
-        ------
-        WordbiasError
-            If it is unknown, lacks its costs, or needs a package that is missing.
-        """
-        if self.distance_name == "total-variation":
-            return total_variation
-        if self.distance_name == "positions":
-            given = np.arange(classes) if self.positions is None else self.positions
-            return along_positions(np.asarray(given, dtype=np.float64))
-        if self.distance_name != "costs":
-            raise WordbiasError(
-                f"distance {self.distance_name!r}: expected one of {', '.join(DISTANCES)}"
-            )
-        found = None if self.costs is None else np.shape(self.costs)
-        if self.costs is None or found != (classes, classes):
-            raise WordbiasError(f"expected costs of shape {(classes, classes)}, found {found}")
-        return along_costs(self.costs)
-
-
-@dataclass(frozen=True, eq=False)
-class Metric:
-    """One metric of `b` samples.
-
-    Attributes
-    ----------
-    total
-        Shape ``(b,)``.
-    parts
-        What the total is of: one for each class or group, shape ``(b, n)``.
-    correlation
-        With the share of the first group in each class, shape ``(b,)``, where it has a sign.
-    """
-
-    total: Values
-    parts: Values
-    correlation: Values | None = None
-
-    def joined(self) -> Values:
-        """Return total, correlation and parts side by side, shape ``(b, 2 + n)``."""
-        r = np.full(len(self.total), np.nan) if self.correlation is None else self.correlation
-        return np.concatenate([self.total[:, None], r[:, None], self.parts], axis=1)
-
-
-def metrics(
-    counts: Cells | Counts, shares: Values, settings: Settings, distance: Distance
-) -> dict[str, Metric]:
-    """Compute every metric of samples of counts.
-
-    Parameters
-    ----------
-    counts
-        Cells, or whole tables of the shape ``(b, groups, classes, outcomes)``.
-    shares
-        Of the first group in each class, shape ``(classes,)``.
-    distance
-        Of sufficiency.
-
-    Returns
-    -------
-    dict
-        `accuracy` with that of each group; four gaps with those of each class; `independence`
-        with that of each group; `separation` of each class; `sufficiency` of each prediction.
-    """
-    cells = counts if isinstance(counts, Cells) else Cells.of(counts)
-    published, groups = settings.as_published, cells.counts.shape[1]
-    right, positives, called = cells.right(), cells.of_classes(), cells.of_outcomes()
-    accuracy, of_groups = _accuracy(right, positives)
-    found = {"accuracy": Metric(accuracy, of_groups)}
-    rates = rates_of(right, positives, called[..., : cells.classes], as_published=published)
-    for name, rate in rates.items():
-        gap = gaps(rate)
-        r = gap_correlation(gap, shares) if groups == 2 else None
-        found[f"{name}-gap"] = Metric(sum_defined(np.abs(gap)), gap, r)
-    apart = kl_from_mixture(called)
-    found["independence"] = Metric(sum_defined(apart), apart)
-    for name, distances in (
-        ("separation", _separation(cells.answered() if published else cells)),
-        ("sufficiency", _sufficiency(cells, distance)),
-    ):
-        parts = by_class(distances, settings.aggregate)
-        found[name] = Metric(sum_defined(parts), parts)
-    return found
-
-
-def _separation(cells: Cells) -> Values:
-    found = np.full((len(cells), cells.classes, cells.counts.shape[1]), np.nan)
-    for rows, counts in cells.by_class():
-        found[:, rows] = separation(counts)
-    return found
-
-
-def _sufficiency(cells: Cells, distance: Distance) -> Values:
-    """Compare within the classes that occur, unless it matters which these are."""
-    found = np.full((len(cells), cells.outcomes, cells.counts.shape[1]), np.nan)
-    if distance is total_variation:
-        for rows, counts in cells.by_outcome():
-            found[:, rows] = sufficiency(np.swapaxes(counts, -2, -1), distance)
-        return found
-    step = max(1, _AT_ONCE // (cells.counts.shape[1] * cells.classes * cells.outcomes))
-    for start in range(0, len(cells), step):
-        some = replace(cells, counts=cells.counts[start : start + step])
-        found[start : start + step] = sufficiency(some.dense(), distance)
-    return found
-
-
-def sampled(
-    blocks: Iterable[Cells | Counts],
-    shares: Values,
-    settings: Settings,
-    distance: Distance,
-    bar: Bar | None = None,
-) -> dict[str, Values]:
-    """Compute every metric of samples that come in blocks; a bar is moved by each sample.
-
-    Returns
-    -------
-    dict
-        For each metric `Metric.joined` of all samples, shape ``(b, 2 + n)``.
-    """
-    found: dict[str, list[Values]] = {}
-    for block in blocks:
-        for name, metric in metrics(block, shares, settings, distance).items():
-            found.setdefault(name, []).append(metric.joined())
-        if bar is not None:
-            bar.update(len(block))
-    return {name: np.concatenate(parts) for name, parts in found.items()}
-
-
-def _accuracy(of_classes: Counts, positives: Counts) -> tuple[Values, Values]:
-    right, n = of_classes.sum(axis=-1), positives.sum(axis=-1)
-    return ratio(right.sum(axis=-1), n.sum(axis=-1)), ratio(right, n)
-
-
-@runtime_checkable
-class LabelledFrame(Protocol):
-    """A frame of pandas."""
-
-    def rename(self, *, index: type, columns: type) -> Any:
-        """Return it with other labels."""
-
-    def reindex(self, *, index: Sequence[str], columns: Sequence[str]) -> Any:
-        """Return it in another order."""
-
-
-def load_costs(
-    source: str | os.PathLike[str] | LabelledFrame | ArrayLike, classes: Sequence[str]
-) -> NDArray[np.float64]:
-    """Read a square table of costs and put it in the order of classes.
-
-    Parameters
-    ----------
-    source
-        CSV or tabbed text. The header has the classes, behind a first cell of any name; each row
-        begins with its class. More classes than asked for do no harm. Or a frame with classes as
-        its index and columns, or an array in the order of `classes`.
-    classes
-        In the order of the result.
-
-    Returns
-    -------
-    ndarray
-        Shape ``(classes, classes)``: not negative, symmetric, 0 from a class to itself.
-
-    Raises
-    ------
-    WordbiasError
-        If the file is anything else, or lacks a class.
-    """
-    if isinstance(source, LabelledFrame):
-        named = source.rename(index=str, columns=str)
-        return _checked("--costs", named.reindex(index=classes, columns=classes), classes)
-    if not isinstance(source, (str, os.PathLike)):
-        return _checked("--costs", source, classes)
-    file = Path(source)
-    if kind_of(file) not in ("csv", "tsv"):
-        raise WordbiasError(f"{file}: expected costs in a .csv or .tsv file")
-    table: dict[str, dict[str, float]] = {}
-    for line in read_lines(file):
-        if line.problem:
-            raise WordbiasError(f"{file}: line {line.number}: {line.problem}")
-        (_, name), *others = line.cells.items()
-        if name in table:
-            raise WordbiasError(f"{file}: line {line.number}: the class {name!r} comes twice")
-        table[name] = {to: _cost(value, f"{file}: line {line.number}") for to, value in others}
-    lacking = [name for name in classes if name not in table or name not in table[name]]
-    if lacking:
-        raise WordbiasError(
-            f"{file}: expected a row and a column for each class; found none for {listed(lacking)}"
-        )
-    return _checked(str(file), [[table[a][b] for b in classes] for a in classes], classes)
-
-
-def _cost(text: str, place: str) -> float:
-    try:
-        cost = float(text)
-    except ValueError:
-        cost = math.nan
-    if not 0 <= cost < math.inf:
-        raise WordbiasError(f"{place}: expected a cost, 0 or more; found {text!r}")
-    return cost
-
-
-def _checked(what: str, given: ArrayLike, classes: Sequence[str]) -> NDArray[np.float64]:
-    try:
-        costs = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise WordbiasError(f"{what}: expected numbers, found {given!r:.80}") from None
-    if costs.shape != (len(classes), len(classes)):
-        raise WordbiasError(
-            f"{what}: expected a cost for each two of {listed(classes)}, in this order; found the "
-            f"shape {costs.shape}"
-        )
-    for cost in costs[~((costs >= 0) & (costs < math.inf))].tolist():
-        raise WordbiasError(f"{what}: expected costs, 0 or more; found {cost}")
-    for i, j in np.argwhere(costs != costs.T).tolist():
-        raise WordbiasError(
-            f"{what}: {classes[i]} to {classes[j]} costs {costs[i, j]:g}, but {costs[j, i]:g} the "
-            "other way; a distance is symmetric"
-        )
-    for i in np.flatnonzero(np.diag(costs)).tolist():
-        raise WordbiasError(f"{what}: {classes[i]} to itself costs {costs[i, i]:g}; expected 0")
-    return costs

@@ -1,30 +1,17 @@
-"""Records of a text file of any size, or of a frame, of which what is not rewritten stays.
+"""Records of a text file or a frame that are rewritten without changing anything else.
 
-A record is kept as the pieces its line consists of; to replace one cell is to replace one piece,
-and all the others, their quotation marks and escapes included, are written as they were read.
-
-Forms of a record: the pieces that a line of plain text, TSV or CSV consists of.
-
-The pieces of a line, joined by the form's glue, are the line, character for character.
-
-jsonl as a form of records: the pieces of an object, of which one can be replaced.
-
-Records of a file with all that stands around them: line ends, empty lines, lines in quotes.
-
-Shuffling lines of any number with a part of them in memory at a time.
+A record is kept as the pieces that its line consists of; to replace a cell is to replace one piece,
+and all others, with their quotation marks and escapes, are written as they were read.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
-
-import numpy as np
+from typing import Any
 
 from wordbias.errors import WordbiasError
 from wordbias.formats.source import Source, refuse_foreign
@@ -32,14 +19,245 @@ from wordbias.formats.tables import PLAIN, kind_of
 from wordbias.text_files import check_length
 
 Pieces = tuple[list[str], Mapping[str, int]]
+_USUAL = ("text", "sentence")
+_MARK = "\ufeff".encode()
+
+
+@dataclass(frozen=True)
+class RecordFile:
+    """A file to be rewritten: plain text, tabbed text, CSV or jsonl, compressed or not.
+
+    Iterating over it yields its records, and can be done again.
+
+    Attributes
+    ----------
+    path
+        Path of the file.
+    form
+        Form of its records, by its suffix.
+    text
+        Column of the texts.
+    columns
+        Further columns that every record must have.
+    header
+        Text before the first record.
+    problems
+        Records that could not be used when the file was last read.
+    """
+
+    path: Path
+    form: Form = field(repr=False)
+    text: str
+    columns: tuple[str, ...]
+    header: str
+    problems: Problems
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        text: str | None = None,
+        columns: Iterable[str] = (),
+        skip_bad: bool = False,
+    ) -> RecordFile:
+        """Open a file, and find the column of its texts.
+
+        Parameters
+        ----------
+        path
+            File. Its suffix without .gz, .bz2 or .xz decides: .tsv, .csv, .jsonl, else plain text.
+        text
+            Column of the texts, by default `text`, else `sentence`, else the only one.
+        columns
+            Further columns that are needed.
+        skip_bad
+            Drop records that cannot be used, and count them.
+
+        Raises
+        ------
+        WordbiasError
+            If there is no such file, it is empty, or a column is missing.
+        """
+        file = Path(path)
+        form = FORMS[kind_of(file)](file)
+        first = next((record for _, record in whole_records(file, form)), None)
+        if first is None:
+            raise WordbiasError(f"{file}: the file is empty; expected texts")
+        names = form.read_names(first)
+        start = byte_order_mark(file) + first * form.has_header
+        asked = tuple(dict.fromkeys(columns))
+        column = _text_column(file, kind_of(file), names, text, asked)
+        return cls(file, form, column, asked, start, Problems(file, skip_bad))
+
+    def __iter__(self) -> Iterator[Record]:
+        self.problems.count, self.problems.first = 0, ""
+        records = whole_records(self.path, self.form)
+        if self.form.has_header:
+            next(records)
+        for number, line in records:
+            body = line.rstrip("\r\n")
+            try:
+                pieces, places = self._pieces(body)
+            except BadRowError as error:
+                self.problems.add(number, str(error))
+                continue
+            yield Record(number, pieces, places, self.form, line[len(body) :])
+
+    def _pieces(self, body: str) -> Pieces:
+        pieces, places = self.form.split(body)
+        for column in (self.text, *self.columns):
+            if column not in places:
+                raise BadRowError(f"has no {column!r}")
+        self.form.check_text(pieces[places[self.text]], self.text)
+        return pieces, places
+
+
+@dataclass(frozen=True)
+class RecordsInMemory(RecordFile):
+    """Records in memory: texts, and as texts the other columns that are needed.
+
+    The number of a record is its position, from 1.
+
+    Attributes
+    ----------
+    cells
+        Values of each of `text` and `columns`.
+    """
+
+    cells: Sequence[Sequence[object]] = field(default=(), repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        data: Any,
+        *,
+        text: str | None = None,
+        columns: Iterable[str] = (),
+        skip_bad: bool = False,
+    ) -> RecordsInMemory:
+        """Take texts, or a frame of pandas, and find the column of its texts.
+
+        Parameters
+        ----------
+        data
+            Sequence or series of texts, or a frame.
+        text, columns, skip_bad
+            See `RecordFile.open`.
+
+        Raises
+        ------
+        WordbiasError
+            If the data are none of these, or a column is missing.
+        """
+        name, asked = Path("texts"), tuple(dict.fromkeys(columns))
+        problems = Problems(name, skip_bad, unit="row")
+        if hasattr(data, "columns"):
+            known = list(map(str, data.columns))
+            column = _text_column(name, "frame", known, text, asked)
+            cells = [data[one].tolist() for one in (column, *asked)]
+        else:
+            if isinstance(data, bytes) or not isinstance(data, Iterable):
+                raise WordbiasError(
+                    f"DATA: expected a file, texts or a frame, found {type(data).__name__}"
+                )
+            if wanted := [one for one in (text, *asked) if one is not None]:
+                raise WordbiasError(
+                    f"texts: have no column {wanted[0]!r}; give a frame, or a file with columns"
+                )
+            column, cells = PLAIN, [list(data)]
+        return cls(name, InMemoryForm([column, *asked]), column, asked, "", problems, cells)
+
+    def __iter__(self) -> Iterator[Record]:
+        self.problems.count, self.problems.first = 0, ""
+        for number, cells in enumerate(zip(*self.cells, strict=True), 1):
+            if isinstance(cells[0], str):
+                pieces = list(map(as_cell, cells))
+                yield Record(number, pieces, self.form.places, self.form, "\n")
+            else:
+                self.problems.add(number, f"expected a text as {self.text!r}, found {cells[0]!r}")
+
+
+class Record:
+    """One record: the number of its first line, from 1, its pieces and their form.
+
+    Indexing it by the name of a column gives the cell; `replaced` returns a record with another
+    cell.
+    """
+
+    __slots__ = ("end", "form", "number", "pieces", "places")
+    end: str
+    form: Form
+    number: int
+    pieces: list[str]
+    places: Mapping[str, int]
+
+    def __init__(
+        self, number: int, pieces: list[str], places: Mapping[str, int], form: Form, end: str
+    ) -> None:
+        self.number, self.pieces, self.places = number, pieces, places
+        self.form, self.end = form, end
+
+    def __getitem__(self, column: str) -> str:
+        place = self.places.get(column)
+        if place is None:
+            raise BadRowError(f"has no {column!r}")
+        return self.form.value(self.pieces[place])
+
+    def replaced(self, column: str, value: str) -> Record:
+        """Return a copy with another cell."""
+        pieces, place = self.pieces.copy(), self.places[column]
+        pieces[place] = self.form.piece(value, pieces[place])
+        return Record(self.number, pieces, self.places, self.form, self.end)
+
+    def line(self) -> str:
+        """Return the record as it is written in the file, with its line end."""
+        return self.form.join(self.pieces) + self.end
+
+    def has(self, where: Mapping[str, tuple[str, ...]]) -> bool:
+        """Return whether each of these columns has one of the values given for it."""
+        return all(self[column] in values for column, values in where.items())
+
+
+@dataclass
+class Problems:
+    """Records that cannot be used: dropped and counted, or the first of them is an error."""
+
+    file: Path
+    skip: bool = False
+    count: int = 0
+    first: str = ""
+    unit: str = "line"
+
+    def add(self, number: int, problem: str) -> None:
+        """Count a record, or refuse it.
+
+        Raises
+        ------
+        WordbiasError
+            If such records are not to be dropped.
+        """
+        said = f"{self.unit} {number}: {problem}"
+        if not self.skip:
+            raise WordbiasError(f"{self.file}: {said}; mend it, or drop such rows with --skip-bad")
+        self.count += 1
+        self.first = self.first or said
 
 
 class BadRowError(Exception):
-    """A record that cannot be used."""
+    """Record that cannot be used."""
+
+
+def as_cell(value: Any) -> str:
+    """Return a value of a frame as a cell of a file: a list as JSON, a missing value as nothing."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, (list, tuple, dict)):
+        return json.dumps(value, default=lambda inner: inner.tolist())
+    return "" if is_missing(value) else str(value)
 
 
 def is_missing(value: object) -> bool:
-    """Say whether a value is none: None, an empty text, nan or pandas' NA."""
+    """Return whether a value is missing: None, an empty text, nan or pandas' NA."""
     if value is None or isinstance(value, str):
         return not value
     try:
@@ -48,274 +266,37 @@ def is_missing(value: object) -> bool:
         return True
 
 
-class Form:
-    """Plain text: a text a line, and the form the others are told apart from.
+def _text_column(
+    file: Path, kind: str, names: Sequence[str], text: str | None, asked: Sequence[str]
+) -> str:
+    """Return the column of the texts, and check that all columns are there.
 
-    Attributes
-    ----------
-    glue
-        What stands between two pieces.
-    places
-        Which piece a column is.
-    has_header
-        Whether the first record names the columns.
+    Objects of a jsonl file may have different keys: there, columns are looked for in each of them.
     """
-
-    glue = ""
-    has_header = False
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-        self.places: Mapping[str, int] = {PLAIN: 0}
-
-    def read_names(self, first: str) -> Sequence[str]:
-        """Take the names of the columns from the first record, and return them."""
-        return list(self.places)
-
-    def blank(self, line: str) -> bool:
-        """Return whether a line is no record."""
-        return False
-
-    def opened(self, line: str, opened: bool) -> bool:
-        """Return whether a record goes on behind a line, before which it was `opened` or not."""
-        return False
-
-    def split(self, body: str) -> Pieces:
-        """Return the pieces of a record, and which of them is which column.
-
-        Raises
-        ------
-        BadRowError
-            If it is none.
-        """
-        return [body], self.places
-
-    def join(self, pieces: Sequence[str]) -> str:
-        """Return the record that consists of these pieces."""
-        return self.glue.join(pieces)
-
-    def value(self, piece: str) -> str:
-        """Return what a piece says."""
-        return piece
-
-    def piece(self, value: str, like: str) -> str:
-        """Return the piece that says `value`, in the manner of another piece."""
-        return value
-
-    def check_text(self, piece: str, column: str) -> None:
-        """Refuse a piece that is no text."""
+    wanted = [name for name in (text, *asked) if name is not None]
+    if kind == "plain" and wanted:
+        raise WordbiasError(
+            f"{file}: is plain text, which has no columns; name a .tsv, .csv or .jsonl file"
+        )
+    for name in wanted if kind != "jsonl" else ():
+        if name not in names:
+            raise WordbiasError(f"{file}: has no column {name!r}; it has {', '.join(names)}")
+    if text is not None:
+        return text
+    known = [name for name in (*_USUAL, *(names if len(names) == 1 else [])) if name in names]
+    if not known:
+        listed = ", ".join(names) or "none that can be read"
+        raise WordbiasError(
+            f"{file}: which column holds the texts? Name one of {listed} with --text-column"
+        )
+    return known[0]
 
 
-class HeldForm(Form):
-    """Cells in memory, which are a line only while they wait on disk."""
-
-    places: dict[str, int]
-
-    def __init__(self, columns: Sequence[str]) -> None:
-        super().__init__(Path())
-        self.places = {name: i for i, name in enumerate(columns)}
-
-    def join(self, pieces: Sequence[str]) -> str:
-        """Write the pieces as JSON."""
-        return json.dumps(list(pieces))
-
-    def split(self, body: str) -> Pieces:
-        """Read them again."""
-        return list(json.loads(body)), self.places
-
-
-class Tabbed(Form):
-    """A header, then cells between tabs; a quotation mark is one."""
-
-    places: dict[str, int]
-
-    glue = "\t"
-    has_header = True
-
-    def read_names(self, first: str) -> Sequence[str]:
-        """Take the names from the header."""
-        try:
-            pieces = self._cells(first.strip("\r\n"))
-        except BadRowError as error:
-            raise WordbiasError(f"{self.file}: line 1: the header {error}") from None
-        names = [self.value(piece).strip() for piece in pieces]
-        if "" in names or len(set(names)) < len(names):
-            raise WordbiasError(
-                f"{self.file}: line 1: expected a header, a name of its own for each column; "
-                f"found {', '.join(map(repr, names))[:200]}"
-            )
-        self.places = {name: i for i, name in enumerate(names)}
-        return names
-
-    def blank(self, line: str) -> bool:
-        """Return whether nothing is in a line."""
-        return not line.strip("\r\n")
-
-    def split(self, body: str) -> Pieces:
-        """Split at the glue."""
-        pieces = self._cells(body)
-        if len(pieces) != len(self.places):
-            raise BadRowError(f"expected {len(self.places)} columns, found {len(pieces)}")
-        return pieces, self.places
-
-    def _cells(self, body: str) -> list[str]:
-        return body.split("\t")
-
-
-_QUOTED = re.compile(r'"[^"]*+(?:""[^"]*+)*+"')
-_CLOSING = re.compile(r'[^"]*+(?:""[^"]*+)*+"')
-_NEEDS_QUOTES = re.compile(r'[",\r\n]')
-
-
-class CommaSeparated(Tabbed):
-    """A header, then cells between commas, in quotation marks where they need them."""
-
-    glue = ","
-
-    def opened(self, line: str, opened: bool) -> bool:
-        """Return whether a quotation mark is still open behind a line."""
-        if '"' not in line:
-            return opened
-        start = 0
-        while True:
-            if opened or line.startswith('"', start):
-                end = _CLOSING.match(line, start if opened else start + 1)
-                if end is None:
-                    return True
-                opened, start = False, end.end()
-                if not line.startswith(",", start):
-                    return False  # its end, or no CSV, which splitting will say
-            comma = line.find(",", start)
-            if comma < 0:
-                return False
-            start = comma + 1
-
-    def _cells(self, body: str) -> list[str]:
-        if '"' not in body:
-            return body.split(",")
-        pieces = _cut(body)
-        if pieces is None:
-            raise BadRowError("is no CSV: a quotation mark is never closed")
-        return pieces
-
-    def value(self, piece: str) -> str:
-        """Take the quotation marks away."""
-        return piece[1:-1].replace('""', '"') if piece.startswith('"') else piece
-
-    def piece(self, value: str, like: str) -> str:
-        """Set quotation marks where they are needed or were."""
-        if like.startswith('"') or _NEEDS_QUOTES.search(value):
-            return '"' + value.replace('"', '""') + '"'
-        return value
-
-
-def _cut(body: str) -> list[str] | None:
-    """Cut a record at its commas; None if its last quotation mark is not closed."""
-    pieces, start = [], 0
-    while True:
-        if body.startswith('"', start):
-            quoted = _QUOTED.match(body, start)
-            if quoted is None:
-                return None
-            end = quoted.end()
-            if end < len(body) and body[end] not in ",\r\n":
-                raise BadRowError("is no CSV: expected a comma behind a closing quotation mark")
-        else:
-            end = body.find(",", start)
-            end = len(body) if end < 0 else end
-        pieces.append(body[start:end])
-        if end >= len(body) or body[end] != ",":
-            return pieces
-        start = end + 1
-
-
-_SPACE = re.compile(r"[ \t\r\n]*")
-_DECODER = json.JSONDecoder()
-
-
-class JsonLines(Form):
-    """An object a line."""
-
-    def read_names(self, first: str) -> Sequence[str]:
-        """Return the keys of the first object."""
-        try:
-            return list(self.split(first)[1])
-        except BadRowError:
-            return []
-
-    def blank(self, line: str) -> bool:
-        """Return whether nothing but space is in a line."""
-        return not line.strip()
-
-    def split(self, body: str) -> Pieces:
-        """Return values by turns with what stands between them."""
-        try:
-            return _values(body)
-        except (ValueError, IndexError, RecursionError):
-            raise BadRowError(
-                f"expected a JSON object, whole on its line, found {body.strip()[:40]!r}"
-            ) from None
-
-    def value(self, piece: str) -> str:
-        """Return a string; anything else as it is written."""
-        return str(_DECODER.decode(piece)) if piece.startswith('"') else piece
-
-    def piece(self, value: str, like: str) -> str:
-        """Write a string, with letters beyond ASCII as they were: escaped or not."""
-        return json.dumps(value, ensure_ascii=like.isascii() or "\\u" in like)
-
-    def check_text(self, piece: str, column: str) -> None:
-        """Refuse numbers, null, lists and objects."""
-        if not piece.startswith('"'):
-            raise BadRowError(f"expected a text as {column!r}, found {piece[:40]}")
-
-
-def _values(body: str) -> Pieces:
-    """Walk through an object."""
-    pieces: list[str] = []
-    places: dict[str, int] = {}
-    begin, i = 0, _expect(body, 0, "{")
-    closed = body[i] == "}"
-    while not closed:
-        name, i = _DECODER.raw_decode(body, i)
-        if not isinstance(name, str):
-            raise ValueError
-        i = _expect(body, i, ":")
-        pieces.append(body[begin:i])
-        _, begin = _DECODER.raw_decode(body, i)
-        places[name] = len(pieces)
-        pieces.append(body[i:begin])
-        i = _SPACE.match(body, begin).end()  # type: ignore[union-attr]
-        closed = body[i] == "}"
-        if not closed:
-            i = _expect(body, i, ",")
-    if body[i + 1 :].strip():
-        raise ValueError
-    return [*pieces, body[begin:]], places
-
-
-def _expect(body: str, start: int, mark: str) -> int:
-    """Pass over space, a mark, and space again."""
-    i = _SPACE.match(body, start).end()  # type: ignore[union-attr]
-    if body[i] != mark:
-        raise ValueError
-    return _SPACE.match(body, i + 1).end()  # type: ignore[union-attr]
-
-
-FORMS: Mapping[str, type[Form]] = {
-    "plain": Form,
-    "tsv": Tabbed,
-    "csv": CommaSeparated,
-    "jsonl": JsonLines,
-}
-"""The form of each kind of file."""
-
-
-_MARK = "\ufeff".encode()
+# records as they stand in a file
 
 
 def whole_records(path: Path, form: Form) -> Iterator[tuple[int, str]]:
-    """Yield each record with the line it begins at, its line end, and empty lines around it."""
+    """Yield the first line number and the text of each record, with line ends and empty lines."""
     held: list[str] = []
     first = size = 0
     opened = whole = False
@@ -353,7 +334,7 @@ def _decoded_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def byte_order_mark(path: Path) -> str:
-    """Return the mark that a file begins with, or nothing."""
+    """Return the byte order mark that a file begins with, or nothing."""
     return _MARK.decode() * _source(path).head(len(_MARK)).startswith(_MARK)
 
 
@@ -368,291 +349,269 @@ def _source(path: Path) -> Source:
     return source
 
 
-_USUAL = ("text", "sentence")
+# forms of a record
 
 
-class Record:
-    """One record: the line it begins at, from 1, its pieces, and how they are read.
+class Form:
+    """Form of plain text, one text a line, and base of the other forms.
 
-    Indexing it by the name of a column gives the cell; `replaced` gives a record with another.
-    """
-
-    __slots__ = ("end", "form", "number", "pieces", "places")
-    end: str
-    form: Form
-    number: int
-    pieces: list[str]
-    places: Mapping[str, int]
-
-    def __init__(
-        self, number: int, pieces: list[str], places: Mapping[str, int], form: Form, end: str
-    ) -> None:
-        self.number, self.pieces, self.places = number, pieces, places
-        self.form, self.end = form, end
-
-    def __getitem__(self, column: str) -> str:
-        place = self.places.get(column)
-        if place is None:
-            raise BadRowError(f"has no {column!r}")
-        return self.form.value(self.pieces[place])
-
-    def replaced(self, column: str, value: str) -> Record:
-        """Return a record with another cell; this one is not changed."""
-        pieces, place = self.pieces.copy(), self.places[column]
-        pieces[place] = self.form.piece(value, pieces[place])
-        return Record(self.number, pieces, self.places, self.form, self.end)
-
-    def line(self) -> str:
-        """Return the record as it stands in the file, with the end of its line."""
-        return self.form.join(self.pieces) + self.end
-
-    def has(self, where: Mapping[str, tuple[str, ...]]) -> bool:
-        """Return whether each of these columns has one of the values given for it."""
-        return all(self[column] in values for column, values in where.items())
-
-
-@dataclass
-class Problems:
-    """Records that cannot be used: dropped and counted, or the first of them is an error."""
-
-    file: Path
-    skip: bool = False
-    count: int = 0
-    first: str = ""
-    unit: str = "line"
-
-    def meet(self, number: int, problem: str) -> None:
-        """Note a record, or refuse it.
-
-        Raises
-        ------
-        WordbiasError
-            If such records are not to be dropped.
-        """
-        said = f"{self.unit} {number}: {problem}"
-        if not self.skip:
-            raise WordbiasError(f"{self.file}: {said}; mend it, or drop such rows with --skip-bad")
-        self.count += 1
-        self.first = self.first or said
-
-
-@dataclass(frozen=True)
-class RecordFile:
-    """A file to be rewritten: plain text, tabbed text, CSV or jsonl, compressed or not.
-
-    Iterating over it yields its records, and can be done again.
+    The pieces of a line, joined by the glue, are the line, character for character.
 
     Attributes
     ----------
-    path
-        The file.
-    form
-        What the suffix says it is.
-    text
-        The column of the texts.
-    columns
-        Further columns that every record must have.
-    header
-        What stands before the first record.
-    problems
-        What was met the last time it was read.
+    glue
+        Characters between two pieces.
+    places
+        Index of the piece of each column.
+    has_header
+        True if the first record names the columns.
     """
 
-    path: Path
-    form: Form = field(repr=False)
-    text: str
-    columns: tuple[str, ...]
-    header: str
-    problems: Problems
+    glue = ""
+    has_header = False
 
-    @classmethod
-    def open(
-        cls,
-        path: str | Path,
-        *,
-        text: str | None = None,
-        columns: Iterable[str] = (),
-        skip_bad: bool = False,
-    ) -> RecordFile:
-        """Open a file, and find the column of its texts.
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.places: Mapping[str, int] = {PLAIN: 0}
 
-        Parameters
-        ----------
-        path
-            Its suffix, but for .gz, .bz2 or .xz, says what it is: .tsv, .csv, .jsonl, else plain.
-        text
-            A column by name, by default `text`, else `sentence`, else the only one.
-        columns
-            Others that are needed.
-        skip_bad
-            Drop records that cannot be used, and count them.
+    def read_names(self, first: str) -> Sequence[str]:
+        """Read the names of the columns from the first record, and return them."""
+        return list(self.places)
+
+    def blank(self, line: str) -> bool:
+        """Return whether a line is empty."""
+        return False
+
+    def opened(self, line: str, opened: bool) -> bool:
+        """Return whether a record continues after a line, given whether one was open before it."""
+        return False
+
+    def split(self, body: str) -> Pieces:
+        """Return the pieces of a record, and the index of the piece of each column.
 
         Raises
         ------
-        WordbiasError
-            If there is no such file, it is empty, or a column is not there.
+        BadRowError
+            If the line is not a record.
         """
-        file = Path(path)
-        form = FORMS[kind_of(file)](file)
-        first = next((record for _, record in whole_records(file, form)), None)
-        if first is None:
-            raise WordbiasError(f"{file}: the file is empty; expected texts")
-        names = form.read_names(first)
-        start = byte_order_mark(file) + first * form.has_header
-        asked = tuple(dict.fromkeys(columns))
-        column = _text_column(file, kind_of(file), names, text, asked)
-        return cls(file, form, column, asked, start, Problems(file, skip_bad))
+        return [body], self.places
 
-    def __iter__(self) -> Iterator[Record]:
-        self.problems.count, self.problems.first = 0, ""
-        records = whole_records(self.path, self.form)
-        if self.form.has_header:
-            next(records)
-        for number, line in records:
-            body = line.rstrip("\r\n")
-            try:
-                pieces, places = self._pieces(body)
-            except BadRowError as error:
-                self.problems.meet(number, str(error))
-                continue
-            yield Record(number, pieces, places, self.form, line[len(body) :])
+    def join(self, pieces: Sequence[str]) -> str:
+        """Return the record with these pieces."""
+        return self.glue.join(pieces)
 
-    def _pieces(self, body: str) -> Pieces:
-        pieces, places = self.form.split(body)
-        for column in (self.text, *self.columns):
-            if column not in places:
-                raise BadRowError(f"has no {column!r}")
-        self.form.check_text(pieces[places[self.text]], self.text)
-        return pieces, places
+    def value(self, piece: str) -> str:
+        """Return the value of a piece."""
+        return piece
+
+    def piece(self, value: str, like: str) -> str:
+        """Return the piece for a value, quoted or escaped like another piece."""
+        return value
+
+    def check_text(self, piece: str, column: str) -> None:
+        """Refuse a piece that is not a text."""
 
 
-@dataclass(frozen=True)
-class HeldRecords(RecordFile):
-    """Records in memory: texts, and as texts the other columns that are needed.
+class InMemoryForm(Form):
+    """Form of cells in memory, which are written as a line only to a temporary file."""
 
-    A record's number is its place, from 1.
+    places: dict[str, int]
 
-    Attributes
-    ----------
-    cells
-        For each of `text` and `columns`, its values.
-    """
+    def __init__(self, columns: Sequence[str]) -> None:
+        super().__init__(Path())
+        self.places = {name: i for i, name in enumerate(columns)}
 
-    cells: Sequence[Sequence[object]] = field(default=(), repr=False)
+    def join(self, pieces: Sequence[str]) -> str:
+        """Write the pieces as JSON."""
+        return json.dumps(list(pieces))
 
-    @classmethod
-    def of(
-        cls,
-        data: Any,
-        *,
-        text: str | None = None,
-        columns: Iterable[str] = (),
-        skip_bad: bool = False,
-    ) -> HeldRecords:
-        """Take texts, or a frame of pandas, and find the column of its texts.
+    def split(self, body: str) -> Pieces:
+        """Read the pieces from JSON."""
+        return list(json.loads(body)), self.places
 
-        Parameters
-        ----------
-        data
-            A sequence or series of texts, or a frame.
-        text, columns, skip_bad
-            See `RecordFile.open`.
 
-        Raises
-        ------
-        WordbiasError
-            If it is none of these, or a column is not there.
-        """
-        name, asked = Path("texts"), tuple(dict.fromkeys(columns))
-        problems = Problems(name, skip_bad, unit="row")
-        if hasattr(data, "columns"):
-            known = list(map(str, data.columns))
-            column = _text_column(name, "frame", known, text, asked)
-            cells = [data[one].tolist() for one in (column, *asked)]
+class Tabbed(Form):
+    """Form of tabbed text: a header, then cells between tabs; quotation marks mean nothing."""
+
+    places: dict[str, int]
+
+    glue = "\t"
+    has_header = True
+
+    def read_names(self, first: str) -> Sequence[str]:
+        """Read the names from the header."""
+        try:
+            pieces = self._cells(first.strip("\r\n"))
+        except BadRowError as error:
+            raise WordbiasError(f"{self.file}: line 1: the header {error}") from None
+        names = [self.value(piece).strip() for piece in pieces]
+        if "" in names or len(set(names)) < len(names):
+            raise WordbiasError(
+                f"{self.file}: line 1: expected a header, a name of its own for each column; "
+                f"found {', '.join(map(repr, names))[:200]}"
+            )
+        self.places = {name: i for i, name in enumerate(names)}
+        return names
+
+    def blank(self, line: str) -> bool:
+        """Return whether a line has no characters."""
+        return not line.strip("\r\n")
+
+    def split(self, body: str) -> Pieces:
+        """Split at the tabs, or commas."""
+        pieces = self._cells(body)
+        if len(pieces) != len(self.places):
+            raise BadRowError(f"expected {len(self.places)} columns, found {len(pieces)}")
+        return pieces, self.places
+
+    def _cells(self, body: str) -> list[str]:
+        return body.split("\t")
+
+
+_QUOTED = re.compile(r'"[^"]*+(?:""[^"]*+)*+"')
+_CLOSING = re.compile(r'[^"]*+(?:""[^"]*+)*+"')
+_NEEDS_QUOTES = re.compile(r'[",\r\n]')
+
+
+class CommaSeparated(Tabbed):
+    """Form of CSV: a header, then cells between commas, in quotation marks where needed."""
+
+    glue = ","
+
+    def opened(self, line: str, opened: bool) -> bool:
+        """Return whether a quotation mark is still open after a line."""
+        if '"' not in line:
+            return opened
+        start = 0
+        while True:
+            if opened or line.startswith('"', start):
+                end = _CLOSING.match(line, start if opened else start + 1)
+                if end is None:
+                    return True
+                opened, start = False, end.end()
+                if not line.startswith(",", start):
+                    return False  # its end, or no CSV, which splitting will say
+            comma = line.find(",", start)
+            if comma < 0:
+                return False
+            start = comma + 1
+
+    def _cells(self, body: str) -> list[str]:
+        if '"' not in body:
+            return body.split(",")
+        pieces = _cut(body)
+        if pieces is None:
+            raise BadRowError("is no CSV: a quotation mark is never closed")
+        return pieces
+
+    def value(self, piece: str) -> str:
+        """Remove the quotation marks."""
+        return piece[1:-1].replace('""', '"') if piece.startswith('"') else piece
+
+    def piece(self, value: str, like: str) -> str:
+        """Add quotation marks if they are needed or were there."""
+        if like.startswith('"') or _NEEDS_QUOTES.search(value):
+            return '"' + value.replace('"', '""') + '"'
+        return value
+
+
+def _cut(body: str) -> list[str] | None:
+    """Split a record at its commas; None if its last quotation mark is not closed."""
+    pieces, start = [], 0
+    while True:
+        if body.startswith('"', start):
+            quoted = _QUOTED.match(body, start)
+            if quoted is None:
+                return None
+            end = quoted.end()
+            if end < len(body) and body[end] not in ",\r\n":
+                raise BadRowError("is no CSV: expected a comma behind a closing quotation mark")
         else:
-            if isinstance(data, bytes) or not isinstance(data, Iterable):
-                raise WordbiasError(
-                    f"DATA: expected a file, texts or a frame, found {type(data).__name__}"
-                )
-            if wanted := [one for one in (text, *asked) if one is not None]:
-                raise WordbiasError(
-                    f"texts: have no column {wanted[0]!r}; give a frame, or a file with columns"
-                )
-            column, cells = PLAIN, [list(data)]
-        return cls(name, HeldForm([column, *asked]), column, asked, "", problems, cells)
-
-    def __iter__(self) -> Iterator[Record]:
-        self.problems.count, self.problems.first = 0, ""
-        for number, cells in enumerate(zip(*self.cells, strict=True), 1):
-            if isinstance(cells[0], str):
-                pieces = list(map(as_cell, cells))
-                yield Record(number, pieces, self.form.places, self.form, "\n")
-            else:
-                self.problems.meet(number, f"expected a text as {self.text!r}, found {cells[0]!r}")
+            end = body.find(",", start)
+            end = len(body) if end < 0 else end
+        pieces.append(body[start:end])
+        if end >= len(body) or body[end] != ",":
+            return pieces
+        start = end + 1
 
 
-def as_cell(value: Any) -> str:
-    """Return a value of a frame as the cell of a file has it: of a list JSON, of none nothing."""
-    value = value.tolist() if hasattr(value, "tolist") else value
-    if isinstance(value, (list, tuple, dict)):
-        return json.dumps(value, default=lambda inner: inner.tolist())
-    return "" if is_missing(value) else str(value)
+_SPACE = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder()
 
 
-def _text_column(
-    file: Path, kind: str, names: Sequence[str], text: str | None, asked: Sequence[str]
-) -> str:
-    """Return the column of the texts, and see that all columns are there.
+class JsonLines(Form):
+    """Form of jsonl: one object a line."""
 
-    What the first object of a jsonl file has says nothing about the others: there, columns that
-    are asked for are looked for in each.
-    """
-    wanted = [name for name in (text, *asked) if name is not None]
-    if kind == "plain" and wanted:
-        raise WordbiasError(
-            f"{file}: is plain text, which has no columns; name a .tsv, .csv or .jsonl file"
-        )
-    for name in wanted if kind != "jsonl" else ():
-        if name not in names:
-            raise WordbiasError(f"{file}: has no column {name!r}; it has {', '.join(names)}")
-    if text is not None:
-        return text
-    known = [name for name in (*_USUAL, *(names if len(names) == 1 else [])) if name in names]
-    if not known:
-        listed = ", ".join(names) or "none that can be read"
-        raise WordbiasError(
-            f"{file}: which column holds the texts? Name one of {listed} with --text-column"
-        )
-    return known[0]
+    def read_names(self, first: str) -> Sequence[str]:
+        """Return the keys of the first object."""
+        try:
+            return list(self.split(first)[1])
+        except BadRowError:
+            return []
 
+    def blank(self, line: str) -> bool:
+        """Return whether a line has only spaces."""
+        return not line.strip()
 
-IN_MEMORY = 1 << 22
-"""Bytes of a temporary file that are kept in memory."""
-_BUCKETS = 64
+    def split(self, body: str) -> Pieces:
+        """Return the values and, between them, the characters around them."""
+        try:
+            return _values(body)
+        except (ValueError, IndexError, RecursionError):
+            raise BadRowError(
+                f"expected a JSON object, whole on its line, found {body.strip()[:40]!r}"
+            ) from None
 
+    def value(self, piece: str) -> str:
+        """Return a string decoded, anything else as it is written."""
+        return str(_DECODER.decode(piece)) if piece.startswith('"') else piece
 
-def shuffled(lines: Iterable[str], seed: int, buckets: int = _BUCKETS) -> Iterator[str]:
-    """Yield lines in random order.
+    def piece(self, value: str, like: str) -> str:
+        """Encode a string, with letters beyond ASCII escaped if they were."""
+        return json.dumps(value, ensure_ascii=like.isascii() or "\\u" in like)
 
-    Each line draws a number; they are sorted by it, bucket by bucket. The order depends on the
-    seed and on nothing else, and every order is equally likely.
-    """
-    rng = np.random.default_rng(seed)
-    files = [tempfile.SpooledTemporaryFile(IN_MEMORY) for _ in range(buckets)]  # noqa: SIM115
-    try:
-        for line in lines:
-            key = rng.random()
-            data = line.encode()
-            files[int(key * buckets)].write(np.array([key, len(data)], np.float64).tobytes() + data)
-        for held in files:
-            yield from (data.decode() for _, data in sorted(_drawn(held), key=lambda x: x[0]))
-    finally:
-        for held in files:
-            held.close()
+    def check_text(self, piece: str, column: str) -> None:
+        """Refuse numbers, null, lists and objects."""
+        if not piece.startswith('"'):
+            raise BadRowError(f"expected a text as {column!r}, found {piece[:40]}")
 
 
-def _drawn(held: IO[bytes]) -> Iterator[tuple[float, bytes]]:
-    held.seek(0)
-    while head := held.read(16):
-        key, length = np.frombuffer(head, np.float64)
-        yield float(key), held.read(int(length))
+def _values(body: str) -> Pieces:
+    """Split an object into pieces."""
+    pieces: list[str] = []
+    places: dict[str, int] = {}
+    begin, i = 0, _expect(body, 0, "{")
+    closed = body[i] == "}"
+    while not closed:
+        name, i = _DECODER.raw_decode(body, i)
+        if not isinstance(name, str):
+            raise ValueError
+        i = _expect(body, i, ":")
+        pieces.append(body[begin:i])
+        _, begin = _DECODER.raw_decode(body, i)
+        places[name] = len(pieces)
+        pieces.append(body[i:begin])
+        i = _SPACE.match(body, begin).end()  # type: ignore[union-attr]
+        closed = body[i] == "}"
+        if not closed:
+            i = _expect(body, i, ",")
+    if body[i + 1 :].strip():
+        raise ValueError
+    return [*pieces, body[begin:]], places
+
+
+def _expect(body: str, start: int, mark: str) -> int:
+    """Skip spaces, a mark, and spaces again."""
+    i = _SPACE.match(body, start).end()  # type: ignore[union-attr]
+    if body[i] != mark:
+        raise ValueError
+    return _SPACE.match(body, i + 1).end()  # type: ignore[union-attr]
+
+
+FORMS: Mapping[str, type[Form]] = {
+    "plain": Form,
+    "tsv": Tabbed,
+    "csv": CommaSeparated,
+    "jsonl": JsonLines,
+}
+"""Form of the records of each kind of file."""

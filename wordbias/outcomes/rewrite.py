@@ -1,4 +1,4 @@
-"""Rewriting a file of texts, record by record, by one method or several in order."""
+"""Rewriting of a file of texts, record by record, by one method or several in order."""
 
 from __future__ import annotations
 
@@ -11,41 +11,95 @@ from typing import IO, Protocol
 import numpy as np
 
 from wordbias.formats.files import compressing, replacing
-from wordbias.outcomes.records import IN_MEMORY, BadRowError, Record, RecordFile, shuffled
+from wordbias.outcomes.records import BadRowError, Record, RecordFile
 
 Change = tuple[str, Sequence[str]]
-"""A new text, and what was changed in it: a word for each place."""
+"""A new text, and the words that were changed in it, one for each position."""
 Where = Mapping[str, tuple[str, ...]]
-"""Values that a record must have in a column to be rewritten, any one of those given for it."""
+"""Values by column; a record is rewritten if it has one of them in each of these columns."""
+Stage = Callable[[Iterator[Record]], Iterator[Record]]
+"""A step of rewriting: records in, records out, in order."""
+IN_MEMORY = 1 << 22
+"""Bytes of a temporary file that stay in memory."""
+_BUCKETS = 64
+
+
+def rewrite(
+    file: RecordFile, output: str, stages: Sequence[Stage], *, shuffle: int | None = None
+) -> int:
+    """Rewrite a file by stages; the output appears only when it is complete.
+
+    Parameters
+    ----------
+    file
+        Records to rewrite.
+    output
+        File to write, compressed as its suffix says.
+    stages
+        Methods, applied in order.
+    shuffle
+        Seed of a random order of the records.
+
+    Returns
+    -------
+    int
+        Number of records that were written.
+
+    Raises
+    ------
+    WordbiasError
+        If a record cannot be used and such are not to be dropped, or the output cannot be
+        written.
+    """
+    lines: Iterable[str] = (record.line() for record in through(stages, file))
+    if shuffle is not None:
+        lines = shuffled(lines, shuffle)
+    with replacing(output) as raw, compressing(raw, output) as out:
+        out.write(file.header.encode())
+        return _write(out, lines)
+
+
+def _write(out: IO[bytes], lines: Iterable[str]) -> int:
+    """Write lines; one without an end gets it if another follows."""
+    written, end = 0, ""
+    for line in lines:
+        out.write((end + line).encode())
+        end = "" if line.endswith("\n") else "\n"
+        written += 1
+    return written
+
+
+def through(stages: Sequence[Stage], records: Iterable[Record]) -> Iterator[Record]:
+    """Apply stages to records, in order."""
+    found = iter(records)
+    for stage in stages:
+        found = stage(found)
+    return found
 
 
 class TextMethod(Protocol):
-    """What rewrites a text; it may look at the other cells of its record."""
+    """Method that rewrites a text; it may use the other cells of its record."""
 
     def __call__(self, text: str, cells: Record) -> Change:
-        """Return the new text and what was changed."""
-
-
-Stage = Callable[[Iterator[Record]], Iterator[Record]]
-"""What becomes of records, in order."""
+        """Return the new text and the changed words."""
 
 
 @dataclass
 class Tally:
-    """What a method did.
+    """Counts of the changes of one method.
 
     Attributes
     ----------
     method
-        Its name.
+        Name of the method.
     rows
-        Records that it was asked to rewrite.
+        Number of records that were to be rewritten.
     changed
-        Those of them that it changed.
+        Number of those that were changed.
     words
-        What it changed, and how often.
+        Changed words and how often.
     added
-        Records beyond those it was given; negative if it dropped some.
+        Number of added records; negative if some were dropped.
     """
 
     method: str
@@ -54,29 +108,28 @@ class Tally:
     words: Counter[str] = field(default_factory=Counter, repr=False)
     added: int = 0
 
-    def forget(self) -> None:
-        """Begin again."""
+    def reset(self) -> None:
+        """Set all counts to zero."""
         self.rows = self.changed = self.added = 0
         self.words.clear()
 
 
 @dataclass(frozen=True)
 class TextStage:
-    """Rewrites the text of each record for which `where` holds; the others pass.
+    """Stage that rewrites the text of each record for which `where` holds.
 
     Attributes
     ----------
     method
-        What rewrites a text.
+        Method that rewrites a text.
     file
-        Where the records are from: its column of texts, and who hears of records that cannot be
-        used.
+        File of the records, with the column of the texts and the records that cannot be used.
     where
-        Which records.
+        Records to rewrite; the others pass unchanged.
     tally
-        What it did.
+        Counts of the changes.
     values
-        Cells that change with the text, by column: F to M and M to F of a column of genders.
+        Values that change with the text, by column: F to M and M to F in a column of genders.
     """
 
     method: TextMethod
@@ -94,7 +147,7 @@ class TextStage:
             try:
                 yield self.rewritten(record)
             except BadRowError as error:
-                self.file.problems.meet(record.number, str(error))
+                self.file.problems.add(record.number, str(error))
 
     def rewritten(self, record: Record) -> Record:
         """Return one record, rewritten."""
@@ -115,11 +168,11 @@ class TextStage:
 
 @dataclass(frozen=True)
 class AugmentStage:
-    """Yields all records as they were, and behind the last of them the rewritten ones.
+    """Stage that yields all records unchanged, and after the last one the rewritten ones.
 
     Every record for which the stage's `where` holds is there twice, whether anything in it changed
-    or not, so that the shares of classes and of topics stay what they were (as in Zhao et al.
-    2018). The rewritten ones wait in memory, and beyond a few megabytes on disk.
+    or not, so that the shares of classes and of topics do not change (as in Zhao et al. 2018). The
+    rewritten ones are held in memory, and beyond a few megabytes on disk.
     """
 
     stage: TextStage
@@ -131,78 +184,52 @@ class AugmentStage:
             for record in records:
                 if record.has(self.stage.where):
                     for other in self.stage(iter([record])):
-                        _put(waiting, other)
+                        line = other.line().encode()
+                        sizes = np.array([other.number, len(line)], np.int64)
+                        waiting.write(sizes.tobytes() + line)
                         tally.added += 1
                 yield record
             waiting.seek(0)
             while size := waiting.read(16):
                 number, length = np.frombuffer(size, np.int64)
-                line = waiting.read(int(length)).decode()
-                body = line.rstrip("\r\n")
+                text = waiting.read(int(length)).decode()
+                body = text.rstrip("\r\n")
                 pieces, places = form.split(body)
-                yield Record(int(number), pieces, places, form, line[len(body) :])
+                yield Record(int(number), pieces, places, form, text[len(body) :])
 
 
-def _put(waiting: IO[bytes], record: Record) -> None:
-    line = record.line().encode()
-    waiting.write(np.array([record.number, len(line)], np.int64).tobytes() + line)
+# random order
 
 
-def through(stages: Sequence[Stage], records: Iterable[Record]) -> Iterator[Record]:
-    """Yield what stages make of records, in order."""
-    found = iter(records)
-    for stage in stages:
-        found = stage(found)
-    return found
+def shuffled(lines: Iterable[str], seed: int, buckets: int = _BUCKETS) -> Iterator[str]:
+    """Yield lines in random order.
+
+    Each line draws a number; they are sorted by it, bucket by bucket. The order depends on the
+    seed and on nothing else, and every order is equally likely.
+    """
+    rng = np.random.default_rng(seed)
+    files = [tempfile.SpooledTemporaryFile(IN_MEMORY) for _ in range(buckets)]  # noqa: SIM115
+    try:
+        for line in lines:
+            key = rng.random()
+            data = line.encode()
+            files[int(key * buckets)].write(np.array([key, len(data)], np.float64).tobytes() + data)
+        for held in files:
+            yield from (data.decode() for _, data in sorted(_drawn(held), key=lambda x: x[0]))
+    finally:
+        for held in files:
+            held.close()
+
+
+def _drawn(held: IO[bytes]) -> Iterator[tuple[float, bytes]]:
+    held.seek(0)
+    while head := held.read(16):
+        key, length = np.frombuffer(head, np.float64)
+        yield float(key), held.read(int(length))
 
 
 def in_random_order(records: Iterable[Record], seed: int) -> list[Record]:
-    """Return records in the order in which `shuffled` yields their lines."""
+    """Return records in the same random order in which `shuffled` yields their lines."""
     found = list(records)
     keys = np.random.default_rng(seed).random(len(found))
     return [found[i] for i in np.argsort(keys, kind="stable").tolist()]
-
-
-def rewrite(
-    file: RecordFile, output: str, stages: Sequence[Stage], *, shuffle: int | None = None
-) -> int:
-    """Write what the stages make of a file; nobody ever sees half of it.
-
-    Parameters
-    ----------
-    file
-        What is rewritten.
-    output
-        Where to, compressed as its suffix says; it takes its name when it is complete.
-    stages
-        Methods, applied in order.
-    shuffle
-        A seed: write the records in random order.
-
-    Returns
-    -------
-    int
-        How many records were written.
-
-    Raises
-    ------
-    WordbiasError
-        If a record cannot be used and such are not to be dropped, or the output cannot be
-        written.
-    """
-    lines: Iterable[str] = (record.line() for record in through(stages, file))
-    if shuffle is not None:
-        lines = shuffled(lines, shuffle)
-    with replacing(output) as raw, compressing(raw, output) as out:
-        out.write(file.header.encode())
-        return _write(out, lines)
-
-
-def _write(out: IO[bytes], lines: Iterable[str]) -> int:
-    """Write lines; one that has no end gets it where another follows."""
-    written, end = 0, ""
-    for line in lines:
-        out.write((end + line).encode())
-        end = "" if line.endswith("\n") else "\n"
-        written += 1
-    return written

@@ -1,19 +1,7 @@
-"""Scrubbing: texts without the words that say somebody's gender (De-Arteaga et al. 2019).
+"""Scrubbing: texts without the words that tell somebody's gender (De-Arteaga et al. 2019).
 
-A classifier that is trained on scrubbed biographies cannot read the gender off pronouns; what it
-still finds, such as the women's college in a biography, is what the probes of Orgad et al. (2022)
-measure.
-
-Extra scrubbing of records: find words over all or within the values of a column, mask them.
-
-Iterative extra scrubbing: find the words that still say the group, take them out, and again.
-
-Orgad et al. (2022, appendix C, Tables 9 and 10) train a logistic regression on the bag of words of
-scrubbed biographies to predict the gender, scrub the n most significant words of each gender, and
-repeat. Over all biographies most of what is found are words of professions with few men or few
-women; within one profession the wording itself differs.
-
-Bags of words: how often each word is in each text, as a sparse matrix.
+A classifier that is trained on scrubbed biographies cannot use pronouns; what it still finds, such
+as the women's college in a biography, is what the probes of Orgad et al. (2022) measure.
 """
 
 from __future__ import annotations
@@ -41,11 +29,11 @@ MASK = "_"
 PUBLISHED = frozenset(
     ("he", "she", "her", "his", "him", "hers", "himself", "herself", "mr", "mrs", "ms")
 )
-"""What the released code of De-Arteaga et al. removes; "husband" and "women" stay."""
+"""Words that the released code of De-Arteaga et al. removes; "husband" and "women" stay."""
 _TITLES = frozenset(("mr", "mrs", "ms"))
 _OTHER_TITLES = frozenset(("miss", "mx"))
 DEGREES = frozenset(("MS", "MA", "PA"))
-"""In capitals no forms of address but degrees, professions and places."""
+"""Words that in capitals are degrees, professions and places, not forms of address."""
 _WORD = re.compile(r"([^\W\d_]+)")
 _PUBLISHED_WORD = re.compile(r"(\w+)")
 
@@ -66,27 +54,27 @@ def gendered_words(as_published: bool = False) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Scrubber:
-    """Replaces words that say somebody's gender, and the person's names, by a mask.
+    """Method that replaces gendered words, and the person's names, by a mask.
 
     Attributes
     ----------
     words
-        Lower-cased. A word of the text matches in any case, but only as a whole: *he* is not taken
-        out of *the*, but is out of *he's*.
+        Words to replace, lower-cased. A word of the text matches in any case, but only as a whole:
+        *he* is not replaced in *the*, but it is in *he's*.
     small_only
-        Those of the words that stay where they begin with a capital: Duke University.
+        Words that are not replaced if they begin with a capital: Duke University.
     columns
         Columns with the names of the person that a text is about.
     first_names
         Names of anybody, matched as they are written.
     mask
-        What stands there instead.
+        Replacement.
     kept
-        Words that stay if they are written just so: MS, MA and PA are degrees and places.
+        Words that are not replaced if written like this: MS, MA and PA are degrees and places.
     as_published
-        As the released code does: pronouns in small letters or with a capital (HE stays), titles
-        in any case (so that an MS in Nursing goes), names as they are written, initials too; a
-        word ends where no letter, digit or underscore follows. A name of several words goes word
+        Match as the released code does: pronouns in small letters or with a capital (HE stays),
+        titles in any case (so that an MS in Nursing goes), names as they are written, initials too;
+        a word ends where no letter, digit or underscore follows. A name of several words goes word
         by word.
     """
 
@@ -114,7 +102,7 @@ class Scrubber:
         return "".join(parts) if found else text, found
 
     def _stays(self, word: str, lower: str) -> bool:
-        """Return whether one of the words stays because of how it is written."""
+        """Return whether a word is not replaced because of how it is written."""
         if self.as_published:
             return lower not in _TITLES and not word[1:].islower()
         return word in self.kept or (lower in self.small_only and word[0].isupper())
@@ -140,104 +128,36 @@ def scrub(text: str, words: Collection[str] | None = None, *, mask: str = MASK) 
 
 
 def register() -> frozenset[str]:
-    """Return the first names of US births in 2020 that the project knows, as they are written."""
+    """Return the built-in first names, of US births in 2020, as they are written."""
     return frozenset(names())
 
 
-_BAG_WORD = re.compile(r"[^\W\d_]+")
-MIN_TEXTS = 5
-"""A word of fewer texts says nothing that could be seen again in others."""
-
-
-@dataclass(frozen=True)
-class Bags:
-    """Counts of words.
-
-    Attributes
-    ----------
-    counts
-        Shape ``(texts, words)``, a scipy CSR array of float64.
-    words
-        Lower-cased, sorted. Taking a word out of the texts is leaving out its column.
-    """
-
-    counts: Any = field(repr=False)
-    words: tuple[str, ...] = field(repr=False)
-
-    def without(self, words: Iterable[str]) -> Bags:
-        """Leave words out."""
-        gone = frozenset(words)
-        kept = [i for i, word in enumerate(self.words) if word not in gone]
-        return Bags(self.counts[:, kept], tuple(self.words[i] for i in kept))
-
-    def of(self, rows: Any) -> Bags:
-        """Return the bags of some texts."""
-        return Bags(self.counts[rows], self.words)
-
-
-class BagCounter:
-    """Counts the words of texts one by one; none of the texts is kept.
-
-    A word consists of letters and is lower-cased.
-    """
-
-    def __init__(self) -> None:
-        self._places: dict[str, int] = {}
-        self._columns, self._starts = array("i"), array("q", [0])
-
-    def add(self, text: str) -> None:
-        """Count the words of one more text."""
-        places = self._places
-        for word in _BAG_WORD.findall(text):
-            self._columns.append(places.setdefault(word.lower(), len(places)))
-        self._starts.append(len(self._columns))
-
-    def bags(self, min_texts: int = MIN_TEXTS) -> Bags:
-        """Return the bags of all texts, without the words of fewer than `min_texts`."""
-        from scipy.sparse import csr_array
-
-        shape = (len(self._starts) - 1, len(self._places))
-        cells = np.ones(len(self._columns)), np.array(self._columns), np.array(self._starts)
-        counts = csr_array(cells, shape=shape)
-        counts.sum_duplicates()
-        words = np.array(list(self._places), dtype=object)
-        order = np.flatnonzero(np.bincount(counts.indices, minlength=shape[1]) >= min_texts)
-        order = order[np.argsort(words[order])]
-        return Bags(counts[:, order], tuple(words[order].tolist()))
-
-
-def bags_of_words(texts: Iterable[str], min_texts: int = MIN_TEXTS) -> Bags:
-    """Count the words of texts, but for words of fewer than `min_texts`."""
-    counter = BagCounter()
-    for text in texts:
-        counter.add(text)
-    return counter.bags(min_texts)
+# extra scrubbing
 
 
 ROUNDS, PER_ROUND, SPLITS = 5, 10, 5
 HELD_OUT = 0.25
 _FEWEST = 8
-
 Codes = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How words are found.
+    """Settings of extra scrubbing.
 
     Attributes
     ----------
     rounds
-        At most so many.
+        Largest number of rounds.
     per_round
-        Words of each group to take out in a round (n).
+        Number of words of each group to remove in a round (n).
     splits
-        Random halves of the data into training and held-out texts in each round; the weights of a
+        Number of random splits into training and held-out texts in each round; the weights of a
         word are averaged over them.
     until
         Stop when the held-out balanced accuracy is at most this; None: chance, 1 / groups.
     seed
-        Of the splits.
+        Seed of the splits.
     """
 
     rounds: int = ROUNDS
@@ -249,15 +169,15 @@ class Settings:
 
 @dataclass(frozen=True)
 class Round:
-    """One round: how well the group could be read off, and the words that were then taken out.
+    """One round: the accuracy of predicting the group, and the words that were then removed.
 
     Attributes
     ----------
     accuracy, sd
         Balanced accuracy on held-out texts: mean and standard deviation over the splits.
     words
-        By group, the strongest first, with their mean weights. Empty in the last round if it only
-        measured.
+        Words by group, the strongest first, with their mean weights. Empty in the last round if it
+        only measured.
     """
 
     accuracy: float
@@ -267,18 +187,18 @@ class Round:
 
 @dataclass(frozen=True)
 class Found:
-    """What was found in some texts.
+    """Words that extra scrubbing found in some texts.
 
     Attributes
     ----------
     groups
-        Their names.
+        Names of the groups.
     n
-        How many texts.
+        Number of texts.
     rounds
-        In order; the last one only measures what the others left.
+        Rounds in order; the last one may only measure what the others left.
     stopped
-        Why there are no more.
+        Reason why there are no more rounds.
     """
 
     groups: tuple[str, ...]
@@ -287,25 +207,100 @@ class Found:
     stopped: str
 
     def words(self) -> frozenset[str]:
-        """Return all words that were taken out."""
+        """Return all words that were removed."""
         return frozenset(w for one in self.rounds for found in one.words.values() for w, _ in found)
 
 
+@dataclass(frozen=True)
+class ExtraScrubber:
+    """Method that replaces the words that extra scrubbing found.
+
+    Attributes
+    ----------
+    words
+        Words by the value of `column`; under the empty name if there is none.
+    column
+        Column within whose values they were found.
+    mask
+        Replacement.
+    """
+
+    words: Mapping[str, frozenset[str]] = field(repr=False)
+    column: str | None = None
+    mask: str = MASK
+
+    def __call__(self, text: str, cells: Record | Mapping[str, str] | None = None) -> Change:
+        """Return the text without the words, and those that were replaced."""
+        value = "" if self.column is None or cells is None else cells[self.column]
+        words = self.words.get(value, frozenset())
+        nothing = frozenset[str]()
+        return Scrubber(words, nothing, mask=self.mask, kept=nothing)(text)
+
+
+def find_words(
+    records: Iterable[Record], text: str, group: str, within: str | None, settings: Settings
+) -> dict[str, Found]:
+    """Find words in a column of texts, separately for each value of another column.
+
+    Parameters
+    ----------
+    records
+        Records, read once.
+    text, group
+        Columns of the text and of the group.
+    within
+        Column within whose values words are found; None: over all texts.
+    settings
+        Settings.
+
+    Returns
+    -------
+    dict of str to Found
+        Results by value, in order; over all texts under the empty name.
+
+    Raises
+    ------
+    WordbiasError
+        As `strongest_words` does, with the value in the message.
+    """
+    counters: dict[str, BagCounter] = {}
+    groups: dict[str, list[str]] = {}
+    for record in records:
+        value = "" if within is None else record[within]
+        counters.setdefault(value, BagCounter()).add(record[text])
+        groups.setdefault(value, []).append(sys.intern(record[group]))
+    found = {}
+    for value in sorted(counters) or [""]:
+        try:
+            found[value] = strongest_words(
+                counters.get(value, BagCounter()).bags(), groups.get(value, []), settings
+            )
+        except WordbiasError as error:
+            where = f" where {within} is {value!r}" if within is not None else ""
+            raise WordbiasError(f"extra scrubbing by {group!r}{where}: {error}") from None
+    return found
+
+
 def strongest_words(bags: Bags, groups: Sequence[str], settings: Settings | None = None) -> Found:
-    """Find the words that say the group, round by round.
+    """Find the words that predict the group, round by round.
+
+    Orgad et al. (2022, appendix C, Tables 9 and 10) train a logistic regression on the bag of words
+    of scrubbed biographies to predict the gender, scrub the n most significant words of each
+    gender, and repeat. Over all biographies most of the words found are those of professions with
+    few men or few women; within one profession the wording itself differs.
 
     In each round a logistic regression (L2, C = 1, classes weighted to be equal) is fitted for
     each split. Classes are weighted because the accuracy of a fit that is not would be that of
-    naming the larger group; the paper does not say what it did.
+    naming the larger group; the paper does not say whether it weights them.
 
     Parameters
     ----------
     bags
-        Of the texts.
+        Bags of words of the texts.
     groups
-        One name for each text.
+        Name of the group of each text.
     settings
-        How.
+        Settings.
 
     Raises
     ------
@@ -391,71 +386,74 @@ def _top(
     return found
 
 
-def find_words(
-    records: Iterable[Record], text: str, group: str, within: str | None, settings: Settings
-) -> dict[str, Found]:
-    """Find words in a column of texts, for each value of another column apart.
+# bags of words
 
-    Parameters
-    ----------
-    records
-        Read once.
-    text, group
-        Columns.
-    within
-        Look for words within each value of this column; None: over all texts.
-    settings
-        How.
 
-    Returns
-    -------
-    dict of str to Found
-        By value, in order; over all texts under the empty name.
-
-    Raises
-    ------
-    WordbiasError
-        As `strongest_words` does, naming the value.
-    """
-    counters: dict[str, BagCounter] = {}
-    groups: dict[str, list[str]] = {}
-    for record in records:
-        value = "" if within is None else record[within]
-        counters.setdefault(value, BagCounter()).add(record[text])
-        groups.setdefault(value, []).append(sys.intern(record[group]))
-    found = {}
-    for value in sorted(counters) or [""]:
-        try:
-            found[value] = strongest_words(
-                counters.get(value, BagCounter()).bags(), groups.get(value, []), settings
-            )
-        except WordbiasError as error:
-            where = f" where {within} is {value!r}" if within is not None else ""
-            raise WordbiasError(f"extra scrubbing by {group!r}{where}: {error}") from None
-    return found
+_BAG_WORD = re.compile(r"[^\W\d_]+")
+MIN_TEXTS = 5
+"""Smallest number of texts of a word; rarer ones cannot be found again in held-out texts."""
 
 
 @dataclass(frozen=True)
-class ExtraScrubber:
-    """Takes the words that were found out of texts.
+class Bags:
+    """Bags of words: counts of each word in each text.
 
     Attributes
     ----------
+    counts
+        Sparse matrix, shape ``(texts, words)``, a scipy CSR array of float64.
     words
-        By the value of `column`; of one entry, under the empty name, where there is none.
-    column
-        Within whose values they were found.
-    mask
-        What stands there instead.
+        Words, lower-cased and sorted. To remove a word from the texts is to leave out its column.
     """
 
-    words: Mapping[str, frozenset[str]] = field(repr=False)
-    column: str | None = None
-    mask: str = MASK
+    counts: Any = field(repr=False)
+    words: tuple[str, ...] = field(repr=False)
 
-    def __call__(self, text: str, cells: Record | Mapping[str, str] | None = None) -> Change:
-        """Return the text without them, and what was replaced."""
-        value = "" if self.column is None or cells is None else cells[self.column]
-        words = self.words.get(value, frozenset())
-        nothing = frozenset[str]()
-        return Scrubber(words, nothing, mask=self.mask, kept=nothing)(text)
+    def without(self, words: Iterable[str]) -> Bags:
+        """Return the bags without some words."""
+        gone = frozenset(words)
+        kept = [i for i, word in enumerate(self.words) if word not in gone]
+        return Bags(self.counts[:, kept], tuple(self.words[i] for i in kept))
+
+    def of(self, rows: Any) -> Bags:
+        """Return the bags of some texts."""
+        return Bags(self.counts[rows], self.words)
+
+
+class BagCounter:
+    """Counter of the words of texts, which are added one by one and not kept.
+
+    A word consists of letters and is lower-cased.
+    """
+
+    def __init__(self) -> None:
+        self._places: dict[str, int] = {}
+        self._columns, self._starts = array("i"), array("q", [0])
+
+    def add(self, text: str) -> None:
+        """Count the words of one more text."""
+        places = self._places
+        for word in _BAG_WORD.findall(text):
+            self._columns.append(places.setdefault(word.lower(), len(places)))
+        self._starts.append(len(self._columns))
+
+    def bags(self, min_texts: int = MIN_TEXTS) -> Bags:
+        """Return the bags of all texts, without the words of fewer than `min_texts`."""
+        from scipy.sparse import csr_array
+
+        shape = (len(self._starts) - 1, len(self._places))
+        cells = np.ones(len(self._columns)), np.array(self._columns), np.array(self._starts)
+        counts = csr_array(cells, shape=shape)
+        counts.sum_duplicates()
+        words = np.array(list(self._places), dtype=object)
+        order = np.flatnonzero(np.bincount(counts.indices, minlength=shape[1]) >= min_texts)
+        order = order[np.argsort(words[order])]
+        return Bags(counts[:, order], tuple(words[order].tolist()))
+
+
+def bags_of_words(texts: Iterable[str], min_texts: int = MIN_TEXTS) -> Bags:
+    """Count the words of texts, without those of fewer than `min_texts`."""
+    counter = BagCounter()
+    for text in texts:
+        counter.add(text)
+    return counter.bags(min_texts)

@@ -1,17 +1,8 @@
 """Counterfactual texts: the same sentence about a person of the other group (Zhao et al. 2018).
 
-Swapping twice gives a text back where every word has one counterpart and the rule for *her* and
-*his* reads both texts alike. It does not for words on a one-way street (*Mrs* becomes *Mr*, which
+Swapping twice gives a text back if every word has one counterpart and the rule for *her* and *his*
+decides alike for both texts. It does not for words without a way back (*Mrs* becomes *Mr*, which
 becomes *Ms*), which `Swaps.one_way` names.
-
-Which *her* is a *him* and which a *his*: a small part-of-speech rule.
-
-English has one word where it has two for men: *her* is possessive (*her book*, his) or an object
-(*saw her*, him). The other way *his* is possessive (*his book*, her) or stands alone (*is his*,
-hers). Both questions are one: does the pronoun begin a noun phrase? The rule looks at the two words
-behind it, at what stands between, and at the word before. It knows only a few hundred words, those
-of ``wordlists/swaps.toml``; it needs no tagger and no model, and the sentence *gave her flowers*,
-which has two readings, it reads as *gave his flowers*.
 """
 
 from __future__ import annotations
@@ -27,90 +18,6 @@ from wordbias.outcomes.scrub import DEGREES
 from wordbias.wordlists import Attribute, names
 from wordbias.wordlists.rewriting import pronoun_rule, swaps, swaps_of
 
-_NEXT = re.compile(r"(\s*)([\"“‘'«*_]*)([^\W_]+(?:['’][^\W\d_]+)?)(-(?=\w))?")
-_BEFORE = re.compile(r"([^\W\d_]+)[\s\"“‘'*_]*$")
-_FAR = 40
-
-
-def stands_alone(text: str, start: int, end: int) -> bool:
-    """Return whether the pronoun at ``text[start:end]`` begins no noun phrase.
-
-    Parameters
-    ----------
-    text
-        The whole text, in any case.
-    start, end
-        Of *her* or *his* in it, in characters.
-
-    Returns
-    -------
-    bool
-        True: *her* is an object, as *him* is, and *his* is what *hers* is; False: it is
-        possessive.
-    """
-    rule, first = pronoun_rule(), _NEXT.match(text, end)
-    if first is None or not (first[1] or first[2]):
-        return not text.startswith(("/", "-"), end)  # her/his patients
-    if first[4]:  # her in-depth knowledge
-        return False
-    word, before = first[3].lower(), _before(text, start)
-    if word in rule["conjunctions"]:
-        return not _coordinated(text, first.end())
-    if word in rule["places"]:
-        return before in rule["moving"]
-    if word in rule["either"]:
-        return _ends_phrase(text, first.end())
-    return (
-        word in rule["never_possessed"]
-        or (before in rule["giving"] and _is_given(text, first))
-        or (before in rule["making"] and _does_or_is(text, first))
-        or (before in rule["beside"] and word.endswith("ing") and word not in rule["nouns_in_ing"])
-        or (_is_adverb(word) and _ends_phrase(text, first.end()))
-    )
-
-
-def _before(text: str, start: int) -> str:
-    found = _BEFORE.search(text, max(0, start - _FAR), start)
-    return found[1].lower() if found else ""
-
-
-def _behind(text: str, end: int) -> str:
-    """Return the next word if nothing but space stands before it."""
-    found = _NEXT.match(text, end)
-    return found[3].lower() if found and found[1] else ""
-
-
-def _coordinated(text: str, end: int) -> bool:
-    """Return whether another possessive follows: his or her patients."""
-    second = _NEXT.match(text, end)
-    if second is None or second[3].lower() not in pronoun_rule()["possessives"]:
-        return False
-    return not stands_alone(text, second.start(3), second.end(3))
-
-
-def _is_given(text: str, first: re.Match[str]) -> bool:
-    given = pronoun_rule()["given"]
-    return first[3].lower() in given or _behind(text, first.end()) in given
-
-
-def _does_or_is(text: str, first: re.Match[str]) -> bool:
-    """Return whether it is what she does or is: let her speak, but let her work speak."""
-    rule, word = pronoun_rule(), first[3].lower()
-    if word in rule["doing"]:
-        return _behind(text, first.end()) not in rule["doing"]
-    return word in rule["states"] and _ends_phrase(text, first.end())
-
-
-def _is_adverb(word: str) -> bool:
-    return word.endswith("ly") and word not in pronoun_rule()["nouns_in_ly"]
-
-
-def _ends_phrase(text: str, end: int) -> bool:
-    """Return whether what follows cannot go on with a noun phrase."""
-    word, rule = _behind(text, end), pronoun_rule()
-    return not word or word in rule["never_possessed"] or word in rule["conjunctions"]
-
-
 _WORD = re.compile(r"ma['’]am(?![^\W\d_])|[^\W\d_]+", re.IGNORECASE)
 _SIMPLE = {"him": "her", "hers": "his"}
 _BY_RULE = frozenset(("her", "his"))
@@ -120,18 +27,18 @@ CERTAIN = 0.9
 
 @dataclass(frozen=True)
 class Swapper:
-    """Swaps gendered words.
+    """Method that swaps gendered words.
 
     Attributes
     ----------
     words
-        By lower-cased word what it becomes; *her* and *his* are decided by rule.
+        Counterparts by lower-cased word; those of *her* and *his* are decided by a rule.
     small_only
-        Words that are left alone where they begin with a capital.
+        Words that are not swapped if they begin with a capital.
     names
-        By first name, as it is written, the name it becomes.
+        Counterparts by first name, as it is written.
     pronouns
-        Whether *her* and *his* are swapped.
+        True if *her* and *his* are swapped.
     """
 
     words: Mapping[str, str] = field(repr=False)
@@ -141,14 +48,14 @@ class Swapper:
 
     @classmethod
     def built_in(cls, *, with_names: bool = False) -> Swapper:
-        """Return the pairs of wordbias, on request with first names."""
+        """Return a swapper of the built-in pairs, on request with first names."""
         known = swaps()
         others = name_pairs() if with_names else {}
         return cls({**known.words, **_SIMPLE}, known.small_only, others)
 
     @classmethod
     def of(cls, attribute: Attribute) -> Swapper:
-        """Return the pairs of another attribute than gender: *young* becomes *old*.
+        """Return a swapper of another attribute than gender: *young* becomes *old*.
 
         Raises
         ------
@@ -202,11 +109,105 @@ def in_case_of(word: str, other: str) -> str:
 def name_pairs(certain: float = CERTAIN) -> Mapping[str, str]:
     """Return first names in pairs of about equal frequency, each the other's counterpart.
 
-    The most frequent female name goes with the most frequent male one, the second with the second,
-    and so on; names of which less than a share of `certain` of the bearers are of one sex, and
-    what is left over, are in no pair.
+    The most frequent female name is paired with the most frequent male one, the second with the
+    second, and so on; names of which less than a share of `certain` of the bearers are of one sex,
+    and those left over, are in no pair.
     """
     female = [name for name, share in names().items() if share >= certain]
     male = [name for name, share in names().items() if share <= 1 - certain]
     pairs = list(zip(female, male, strict=False))
     return {a: b for pair in pairs for a, b in (pair, pair[::-1])}
+
+
+# her and his
+
+
+_NEXT = re.compile(r"(\s*)([\"“‘'«*_]*)([^\W_]+(?:['’][^\W\d_]+)?)(-(?=\w))?")
+_BEFORE = re.compile(r"([^\W\d_]+)[\s\"“‘'*_]*$")
+_FAR = 40
+
+
+def stands_alone(text: str, start: int, end: int) -> bool:
+    """Return whether the pronoun at ``text[start:end]`` begins no noun phrase.
+
+    English has one word for two of the other gender: *her* is possessive (*her book*, his) or an
+    object (*saw her*, him); *his* is possessive (*his book*, her) or has no noun (*is his*, hers).
+    In both cases the question is whether the pronoun begins a noun phrase. The rule looks at the
+    two words after it, at what is between them, and at the word before. It knows only a few hundred
+    words, those of ``wordlists/swaps.toml``, and needs no tagger and no model; the ambiguous *gave
+    her flowers* becomes *gave his flowers*.
+
+    Parameters
+    ----------
+    text
+        The whole text, in any case.
+    start, end
+        Of *her* or *his* in it, in characters.
+
+    Returns
+    -------
+    bool
+        True: *her* is an object, as *him* is, and *his* is what *hers* is; False: it is
+        possessive.
+    """
+    rule, first = pronoun_rule(), _NEXT.match(text, end)
+    if first is None or not (first[1] or first[2]):
+        return not text.startswith(("/", "-"), end)  # her/his patients
+    if first[4]:  # her in-depth knowledge
+        return False
+    word, before = first[3].lower(), _before(text, start)
+    if word in rule["conjunctions"]:
+        return not _coordinated(text, first.end())
+    if word in rule["places"]:
+        return before in rule["moving"]
+    if word in rule["either"]:
+        return _ends_phrase(text, first.end())
+    return (
+        word in rule["never_possessed"]
+        or (before in rule["giving"] and _is_given(text, first))
+        or (before in rule["making"] and _does_or_is(text, first))
+        or (before in rule["beside"] and word.endswith("ing") and word not in rule["nouns_in_ing"])
+        or (_is_adverb(word) and _ends_phrase(text, first.end()))
+    )
+
+
+def _before(text: str, start: int) -> str:
+    found = _BEFORE.search(text, max(0, start - _FAR), start)
+    return found[1].lower() if found else ""
+
+
+def _behind(text: str, end: int) -> str:
+    """Return the next word if only spaces come before it."""
+    found = _NEXT.match(text, end)
+    return found[3].lower() if found and found[1] else ""
+
+
+def _coordinated(text: str, end: int) -> bool:
+    """Return whether another possessive follows: his or her patients."""
+    second = _NEXT.match(text, end)
+    if second is None or second[3].lower() not in pronoun_rule()["possessives"]:
+        return False
+    return not stands_alone(text, second.start(3), second.end(3))
+
+
+def _is_given(text: str, first: re.Match[str]) -> bool:
+    given = pronoun_rule()["given"]
+    return first[3].lower() in given or _behind(text, first.end()) in given
+
+
+def _does_or_is(text: str, first: re.Match[str]) -> bool:
+    """Return whether it is what she does or is: let her speak, but let her work speak."""
+    rule, word = pronoun_rule(), first[3].lower()
+    if word in rule["doing"]:
+        return _behind(text, first.end()) not in rule["doing"]
+    return word in rule["states"] and _ends_phrase(text, first.end())
+
+
+def _is_adverb(word: str) -> bool:
+    return word.endswith("ly") and word not in pronoun_rule()["nouns_in_ly"]
+
+
+def _ends_phrase(text: str, end: int) -> bool:
+    """Return whether what follows cannot continue a noun phrase."""
+    word, rule = _behind(text, end), pronoun_rule()
+    return not word or word in rule["never_possessed"] or word in rule["conjunctions"]

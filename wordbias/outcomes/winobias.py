@@ -1,15 +1,4 @@
-"""WinoBias (Zhao et al. 2018): whom a pronoun is taken for, and whether its gender decides that.
-
-The sentences of WinoBias: eight files of lines such as ``1 [The cook] left as [she] could.``.
-
-Sentences of WinoBias for probing: pronouns masked, the place of each profession beside.
-
-What a coreference system found: for each sentence clusters of spans, from a JSON file.
-
-WinoBias as classification: which profession the pronoun was taken for (P3, §A.4.2).
-
-What WinoBias says of a coreference system, as rows: CoNLL F1 by stereotype, and fairness.
-"""
+"""WinoBias (Zhao et al. 2018): coreference of pronouns with professions, and stereotypes."""
 
 from __future__ import annotations
 
@@ -27,16 +16,17 @@ from typing import Any, Literal
 import numpy as np
 
 from wordbias.errors import WordbiasError
-from wordbias.outcomes.confusion import Confusion, Values, shares_for
+from wordbias.outcomes.confusion import Confusion, Values
 from wordbias.outcomes.conll import Tally, conll_f1, tally
-from wordbias.outcomes.measure import fairness_rows
+from wordbias.outcomes.fairness import fairness_rows
+from wordbias.outcomes.inputs import shares_for
 from wordbias.outcomes.metrics import Settings
 from wordbias.results import Row
 from wordbias.statistics import percentile_interval, resampled_means
 from wordbias.text_files import read_bounded
 
 Span = tuple[int, int]
-"""First character, from 0, and the one behind the last."""
+"""First character, from 0, and the one after the last."""
 PRO, ANTI = "pro", "anti"
 FEMALE, MALE = "F", "M"
 PRONOUNS = {
@@ -47,6 +37,10 @@ _NAME = re.compile(r"(pro|anti)_stereotyped_type([12])\.txt\.(dev|test)")
 _LINE = re.compile(r"(\d+)\s+(.*\S)\s*")
 _BRACKETS = re.compile(r"\[\s*([^][]*?)\s*\]")
 _ARTICLE = re.compile(r"(?:the|an?)\s+", re.IGNORECASE)
+Unit = Literal["characters", "tokens"]
+UNITS: tuple[Unit, ...] = ("characters", "tokens")
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+Clusters = tuple[tuple[Span, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -56,25 +50,25 @@ class Sentence:
     Attributes
     ----------
     text
-        Without brackets.
+        Text without brackets.
     profession
-        Whom the pronouns mean, in lower case.
+        Profession that the pronouns refer to, in lower case.
     mention
-        Where that person is named, with the article if it is inside the brackets.
+        Span of that profession, with the article if it is inside the brackets.
     pronouns
-        Where the pronouns in brackets are.
+        Spans of the pronouns in brackets.
     gender
-        Of the pronouns, F or M.
+        Gender of the pronouns, F or M.
     stereotype
         `pro` if the gender is the usual one in that profession, `anti` if not.
     kind
-        Type 1, which only world knowledge solves, or type 2, which syntax does.
+        Type 1, which takes world knowledge, or type 2, which syntax solves.
     split
         `dev` or `test`.
     number
-        In its file; a `pro` sentence and the `anti` one of the same number make a pair.
+        Number in its file; a `pro` and an `anti` sentence of the same number are a pair.
     people
-        Every profession that is named, with its place, without article.
+        All professions in the text with their spans, without article.
     """
 
     text: str
@@ -90,12 +84,12 @@ class Sentence:
 
     @property
     def gold(self) -> tuple[tuple[Span, ...], ...]:
-        """Return the gold clusters: there is one, the mention and the pronouns."""
+        """Gold clusters: one of the mention and the pronouns."""
         return ((self.mention, *self.pronouns),)
 
     @property
     def pair(self) -> tuple[int, str, int]:
-        """Return what a `pro` and an `anti` sentence have in common."""
+        """Key that a `pro` and an `anti` sentence have in common."""
         return self.kind, self.split, self.number
 
 
@@ -176,7 +170,7 @@ def _parsed(line: str, side: str, kind: int, split: str) -> Sentence:
 
 
 def _roles(text: str, marked: Sequence[Span]) -> tuple[Span, tuple[Span, ...], str]:
-    """Return where the person is, where the pronouns are, and the gender of these."""
+    """Return the spans of the person and of the pronouns, and the gender of these."""
     genders = [PRONOUNS.get(text[start:end].lower()) for start, end in marked]
     people = [span for span, gender in zip(marked, genders, strict=True) if not gender]
     of = {gender for gender in genders if gender}
@@ -203,15 +197,74 @@ def _with_people(one: Sentence, people: re.Pattern[str]) -> Sentence:
     return replace(one, people=found)
 
 
-Unit = Literal["characters", "tokens"]
-UNITS: tuple[Unit, ...] = ("characters", "tokens")
-_TOKEN = re.compile(r"\w+|[^\w\s]")
-Clusters = tuple[tuple[Span, ...], ...]
+# sentences for a coreference system, and masked ones for a probe
+
+
+def sentence_lines(sentences: Iterable[Sentence]) -> Iterator[str]:
+    """Yield each distinct sentence once as a line of jsonl, for a coreference system to read."""
+    seen = set()
+    for one in sentences:
+        if one.text not in seen:
+            seen.add(one.text)
+            words = [word for word, _ in tokens(one.text)]
+            yield json.dumps({"sentence": one.text, "tokens": words}, ensure_ascii=False) + "\n"
 
 
 def tokens(text: str) -> list[tuple[str, Span]]:
-    """Cut a sentence into words and punctuation marks, with their places."""
+    """Split a sentence into words and punctuation marks, with their spans."""
     return [(match.group(), match.span()) for match in _TOKEN.finditer(text)]
+
+
+COLUMNS = ("text", "start", "end", "profession", "gender", "role", "type", "split")
+_PRONOUN = re.compile(rf"\b(?:{'|'.join(PRONOUNS)})\b", re.IGNORECASE)
+
+
+def masked_rows(sentences: Sequence[Sentence], mask: str) -> Iterator[tuple[str, ...]]:
+    """Yield a row for every profession in every sentence, as `COLUMNS`.
+
+    Parameters
+    ----------
+    mask
+        Mask token of the encoder, such as ``[MASK]``, which replaces every pronoun.
+
+    Yields
+    ------
+    tuple of str
+        The sentence with its pronouns masked, the span of a profession, the profession, its
+        stereotypical gender (that of the pronouns in pro-stereotyped sentences about it), and
+        whether the pronoun refers to it (`gold`) or not (`other`). A row that a `pro` and an `anti`
+        sentence share comes once.
+    """
+    genders = stereotypes(sentences)
+    seen = set()
+    for one in sentences:
+        text = _PRONOUN.sub(lambda _: mask, one.text)
+        for name, (start, end) in one.people:
+            moved = tuple(_moved(one.text, mask, place) for place in (start, end))
+            if (text, moved) in seen:
+                continue
+            seen.add((text, moved))
+            role = "gold" if one.mention[0] <= start < one.mention[1] else "other"
+            kind = f"type {one.kind}"
+            yield (text, *map(str, moved), name, genders[name], role, kind, one.split)
+
+
+def stereotypes(sentences: Iterable[Sentence]) -> dict[str, str]:
+    """Return the usual gender of each profession: that of most of its `pro` sentences."""
+    votes: dict[str, Counter[str]] = {}
+    for one in sentences:
+        if one.stereotype == PRO:
+            votes.setdefault(one.profession, Counter())[one.gender] += 1
+    return {name: found.most_common(1)[0][0] for name, found in votes.items()}
+
+
+def _moved(text: str, mask: str, place: int) -> int:
+    """Return the position of a character outside pronouns after masking."""
+    before = (match for match in _PRONOUN.finditer(text) if match.end() <= place)
+    return place + sum(len(mask) - len(match.group()) for match in before)
+
+
+# clusters that a system found
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,11 +274,11 @@ class Found:
     Attributes
     ----------
     path, sha256
-        The file; the hash is empty where the clusters were given themselves.
+        File and its hash, which is empty if the clusters were not read from a file.
     clusters
-        For each sentence that was asked for, in that order.
+        Clusters of each requested sentence, in that order.
     beside
-        How many sentences of the file are none of them.
+        Number of other sentences in the file.
     """
 
     path: str
@@ -250,9 +303,9 @@ def load_clusters(
         [[[0, 8], [17, 20]]]}``; or jsonl, objects with a `sentence` and its `clusters`. Or a
         mapping such as that object.
     unit
-        What spans count: characters of the sentence, or its `tokens`. From 0.
+        Unit of spans: characters of the sentence, or its `tokens`, from 0.
     inclusive
-        Whether the second number of a span is its last character or token, not the one behind.
+        True if the second number of a span is its last character or token, not the one after.
 
     Raises
     ------
@@ -335,7 +388,7 @@ def _checked(place: str, text: str, clusters: Any, unit: Unit, inclusive: bool) 
 
 
 def _reader(text: str, unit: Unit, inclusive: bool) -> Callable[[int, int], Span]:
-    """Return what makes a span in characters of two numbers."""
+    """Return a function from the two numbers of a span to a span in characters."""
     places = (
         [(i, i + 1) for i in range(len(text))]
         if unit == "characters"
@@ -351,87 +404,121 @@ def _reader(text: str, unit: Unit, inclusive: bool) -> Callable[[int, int], Span
     return span
 
 
-COLUMNS = ("text", "start", "end", "profession", "gender", "role", "type", "split")
-_PRONOUN = re.compile(rf"\b(?:{'|'.join(PRONOUNS)})\b", re.IGNORECASE)
+# scores
 
 
-def masked_rows(sentences: Sequence[Sentence], mask: str) -> Iterator[tuple[str, ...]]:
-    """Yield a row for every profession in every sentence, as `COLUMNS`.
+F1, DIFFERENCE, UNDECIDED = "conll-f1", "conll-f1-diff", "undecided"
+ALL = "all"
+
+
+def f1_rows(
+    sentences: Sequence[Sentence],
+    clusters: Sequence[Clusters],
+    subject: str,
+    *,
+    draws: int,
+    seed: int = 0,
+) -> list[Row]:
+    """Measure CoNLL F1 in percent, of `pro` and `anti` sentences, and its difference.
 
     Parameters
     ----------
-    mask
-        What the encoder knows as its mask, put for every pronoun, such as ``[MASK]``.
+    sentences
+        Sentences, all `pro` ones first, and the `anti` ones in the same order.
+    clusters
+        Clusters that a system found in each sentence.
+    draws
+        Number of bootstrap samples of pairs of sentences; 0 for no intervals.
 
-    Yields
-    ------
-    tuple of str
-        The sentence with its pronouns masked, the first character of a profession and the one
-        behind, the profession, its stereotypical gender (that of the pronouns in pro-stereotyped
-        sentences about it), and whether the pronoun means it (`gold`) or not (`other`). What a
-        `pro` and an `anti` sentence have in common comes once.
+    Returns
+    -------
+    list of Row
+        Over all sentences, and for each type: `set` is pro or anti, `setting` all, type 1 or
+        type 2.
     """
-    genders = stereotypes(sentences)
-    seen = set()
-    for one in sentences:
-        text = _PRONOUN.sub(lambda _: mask, one.text)
-        for name, (start, end) in one.people:
-            moved = tuple(_moved(one.text, mask, place) for place in (start, end))
-            if (text, moved) in seen:
-                continue
-            seen.add((text, moved))
-            role = "gold" if one.mention[0] <= start < one.mention[1] else "other"
-            kind = f"type {one.kind}"
-            yield (text, *map(str, moved), name, genders[name], role, kind, one.split)
+    tallies = np.stack(
+        [tally(one.gold, found) for one, found in zip(sentences, clusters, strict=True)]
+    )
+    half = len(sentences) // 2
+    pairs = np.stack([tallies[:half], tallies[half:]], axis=1)
+    kinds = np.array([one.kind for one in sentences[:half]])
+    settings = [(ALL, np.full(half, True))]
+    settings += [(f"type {kind}", kinds == kind) for kind in sorted(set(kinds.tolist()))]
+    rows: list[Row] = []
+    for name, among in settings:
+        rng = np.random.default_rng(seed)
+        about = {"setting": name, "n": int(among.sum()), "unit": "percent", "seed": seed}
+        rows += _f1_rows(subject, pairs[among], about, draws, rng)
+    return rows
 
 
-def stereotypes(sentences: Iterable[Sentence]) -> dict[str, str]:
-    """Return the usual gender of each profession: that of most of its `pro` sentences."""
-    votes: dict[str, Counter[str]] = {}
-    for one in sentences:
-        if one.stereotype == PRO:
-            votes.setdefault(one.profession, Counter())[one.gender] += 1
-    return {name: found.most_common(1)[0][0] for name, found in votes.items()}
-
-
-def _moved(text: str, mask: str, place: int) -> int:
-    """Return where a character outside pronouns stands after masking."""
-    before = (match for match in _PRONOUN.finditer(text) if match.end() <= place)
-    return place + sum(len(mask) - len(match.group()) for match in before)
-
-
-def sentence_lines(sentences: Iterable[Sentence]) -> Iterator[str]:
-    """Yield each distinct sentence once as a line of jsonl, for a coreference system to read."""
-    seen = set()
-    for one in sentences:
-        if one.text not in seen:
-            seen.add(one.text)
-            words = [word for word, _ in tokens(one.text)]
-            yield json.dumps({"sentence": one.text, "tokens": words}, ensure_ascii=False) + "\n"
+def _f1_rows(
+    subject: str, pairs: Tally, about: Mapping[str, Any], draws: int, rng: np.random.Generator
+) -> list[Row]:
+    """Return the rows of pairs of sentences, shape ``(n, 2, 3, 4)``."""
+    found = 100 * conll_f1(pairs.sum(axis=0))
+    columns = [found[0], found[1], found[0] - found[1]]
+    ends: list[dict[str, float]] = [{}, {}, {}]
+    if draws:
+        means = resampled_means(pairs.reshape(len(pairs), -1), rng, draws)
+        drawn = 100 * conll_f1(means.reshape(-1, 2, 3, 4))
+        samples = [drawn[:, 0], drawn[:, 1], drawn[:, 0] - drawn[:, 1]]
+        ends = [percentile_interval(one)._asdict() for one in samples]
+    sides = {"neutral": None, "better": "higher"}
+    difference = {"set": f"{PRO} − {ANTI}", "neutral": 0, "better": "neutral"}
+    return [
+        Row(subject, F1, float(columns[0]), {"set": PRO, **about, **sides, **ends[0]}),
+        Row(subject, F1, float(columns[1]), {"set": ANTI, **about, **sides, **ends[1]}),
+        Row(subject, DIFFERENCE, float(columns[2]), {**difference, **about, **ends[2]}),
+    ]
 
 
 NONE = "None"
-"""Predicted where a pronoun is with no profession, or with several."""
+"""Prediction if a pronoun is in a cluster with no profession, or with several."""
 _OTHER_NAMES = {"mechanician": "mechanic", "sewer": "tailor"}
 
 
-def predicted_profession(sentence: Sentence, clusters: Clusters) -> str:
-    """Return whom the pronoun was taken for.
+def classification_rows(
+    sentences: Sequence[Sentence],
+    clusters: Sequence[Clusters],
+    subject: str,
+    settings: Settings,
+    *,
+    shares: Mapping[str, float] | None = None,
+    shares_from: str = "the sentences",
+) -> list[Row]:
+    """Measure group fairness of the predicted professions (Orgad et al. 2022, §A.4.2).
 
-    Of the clusters that have one of the sentence's pronouns as a mention, the professions that lie
-    within their mentions; the one if there is one, else `NONE`. Mentions are compared by place: the
-    released code of Orgad et al. (2022) looks for *he* as a part of a word, so that to it a cluster
-    with *the teacher* or *the sheriff* has a pronoun.
+    Parameters
+    ----------
+    shares
+        Share of women in each profession, by any of its names; without shares there is no
+        correlation, as half of the sentences of each profession are about women.
+
+    Returns
+    -------
+    list of Row
+        `undecided`, the share of sentences with the prediction `NONE`, and those of
+        `fairness_rows`. `NONE` is an outcome of its own; as published it is left out of separation.
+
+    Raises
+    ------
+    WordbiasError
+        If a profession has no share.
     """
-    pronouns = set(sentence.pronouns)
-    with_pronoun = [cluster for cluster in clusters if pronouns.intersection(cluster)]
-    mentions = [span for cluster in with_pronoun for span in cluster]
-    names = {
-        name
-        for name, (start, end) in sentence.people
-        if any(first <= start and end <= last for first, last in mentions)
-    }
-    return names.pop() if len(names) == 1 else NONE
+    confusion = as_classification(sentences, clusters)
+    known = None
+    if shares is not None:
+        named = professional_shares(shares, confusion.classes)
+        known, _ = shares_for(confusion.classes, named, shares_from)
+    if settings.distance_name == "positions" and settings.positions is None:
+        settings = replace(settings, positions=published_positions(confusion.classes))
+    undecided = confusion.counts[..., -1].sum() / len(confusion)
+    about = {"set": ALL, "n": len(confusion), "neutral": 0, "better": "lower"}
+    return [
+        Row(subject, UNDECIDED, float(undecided), about),
+        *fairness_rows(confusion, subject, settings, shares=known, shares_from=shares_from),
+    ]
 
 
 def as_classification(sentences: Sequence[Sentence], clusters: Sequence[Clusters]) -> Confusion:
@@ -440,7 +527,7 @@ def as_classification(sentences: Sequence[Sentence], clusters: Sequence[Clusters
     Returns
     -------
     Confusion
-        Of women minus men; `NONE` can be predicted, but is no class.
+        Counts, women first; `NONE` can be predicted, but is no class.
     """
     predicted = [
         predicted_profession(one, found) for one, found in zip(sentences, clusters, strict=True)
@@ -452,6 +539,25 @@ def as_classification(sentences: Sequence[Sentence], clusters: Sequence[Clusters
         order=(FEMALE, MALE),
         abstentions=(NONE,),
     )
+
+
+def predicted_profession(sentence: Sentence, clusters: Clusters) -> str:
+    """Return the profession that the pronoun was resolved to.
+
+    The profession within the mentions of the clusters that have one of the sentence's pronouns as a
+    mention; `NONE` if there are none or several. Mentions are compared by position: the
+    released code of Orgad et al. (2022) looks for *he* as a part of a word, so that for it a
+    cluster with *the teacher* or *the sheriff* has a pronoun.
+    """
+    pronouns = set(sentence.pronouns)
+    with_pronoun = [cluster for cluster in clusters if pronouns.intersection(cluster)]
+    mentions = [span for cluster in with_pronoun for span in cluster]
+    names = {
+        name
+        for name, (start, end) in sentence.people
+        if any(first <= start and end <= last for first, last in mentions)
+    }
+    return names.pop() if len(names) == 1 else NONE
 
 
 def published_positions(classes: Sequence[str]) -> Values:
@@ -480,113 +586,3 @@ def professional_shares(shares: Mapping[str, float], classes: Sequence[str]) -> 
         singular = plain.removesuffix("s")
         found[singular if plain not in classes and singular in classes else plain] = share
     return found
-
-
-F1, DIFFERENCE, UNDECIDED = "conll-f1", "conll-f1-diff", "undecided"
-ALL = "all"
-
-
-def f1_rows(
-    sentences: Sequence[Sentence],
-    clusters: Sequence[Clusters],
-    subject: str,
-    *,
-    draws: int,
-    seed: int = 0,
-) -> list[Row]:
-    """Measure CoNLL F1 in percent, of `pro` and `anti` sentences, and its difference.
-
-    Parameters
-    ----------
-    sentences
-        All `pro` ones first, and the `anti` ones in the same order.
-    clusters
-        What was found in each.
-    draws
-        Bootstrap samples of pairs of sentences; 0 for no intervals.
-
-    Returns
-    -------
-    list of Row
-        Over all sentences, and for each type: `set` is pro or anti, `setting` all, type 1 or
-        type 2.
-    """
-    tallies = np.stack(
-        [tally(one.gold, found) for one, found in zip(sentences, clusters, strict=True)]
-    )
-    half = len(sentences) // 2
-    pairs = np.stack([tallies[:half], tallies[half:]], axis=1)
-    kinds = np.array([one.kind for one in sentences[:half]])
-    settings = [(ALL, np.full(half, True))]
-    settings += [(f"type {kind}", kinds == kind) for kind in sorted(set(kinds.tolist()))]
-    rows: list[Row] = []
-    for name, among in settings:
-        rng = np.random.default_rng(seed)
-        about = {"setting": name, "n": int(among.sum()), "unit": "percent", "seed": seed}
-        rows += _f1_rows(subject, pairs[among], about, draws, rng)
-    return rows
-
-
-def _f1_rows(
-    subject: str, pairs: Tally, about: Mapping[str, Any], draws: int, rng: np.random.Generator
-) -> list[Row]:
-    """Rows of pairs, shape ``(n, 2, 3, 4)``."""
-    found = 100 * conll_f1(pairs.sum(axis=0))
-    columns = [found[0], found[1], found[0] - found[1]]
-    ends: list[dict[str, float]] = [{}, {}, {}]
-    if draws:
-        means = resampled_means(pairs.reshape(len(pairs), -1), rng, draws)
-        drawn = 100 * conll_f1(means.reshape(-1, 2, 3, 4))
-        samples = [drawn[:, 0], drawn[:, 1], drawn[:, 0] - drawn[:, 1]]
-        ends = [percentile_interval(one)._asdict() for one in samples]
-    sides = {"neutral": None, "better": "higher"}
-    difference = {"set": f"{PRO} − {ANTI}", "neutral": 0, "better": "neutral"}
-    return [
-        Row(subject, F1, float(columns[0]), {"set": PRO, **about, **sides, **ends[0]}),
-        Row(subject, F1, float(columns[1]), {"set": ANTI, **about, **sides, **ends[1]}),
-        Row(subject, DIFFERENCE, float(columns[2]), {**difference, **about, **ends[2]}),
-    ]
-
-
-def classification_rows(
-    sentences: Sequence[Sentence],
-    clusters: Sequence[Clusters],
-    subject: str,
-    settings: Settings,
-    *,
-    shares: Mapping[str, float] | None = None,
-    shares_from: str = "the sentences",
-) -> list[Row]:
-    """Measure group fairness of the professions that pronouns were taken for (P3, §A.4.2).
-
-    Parameters
-    ----------
-    shares
-        Of women in each profession, by any of its names; without them there is no correlation, as
-        half of the sentences of each profession are about women.
-
-    Returns
-    -------
-    list of Row
-        `undecided`, the share of sentences in which the pronoun is with no profession or several,
-        and those of `fairness_rows`. No answer counts as an outcome of its own; as published it is
-        left out of separation.
-
-    Raises
-    ------
-    WordbiasError
-        If a profession has no share.
-    """
-    confusion = as_classification(sentences, clusters)
-    known = None
-    if shares is not None:
-        named = professional_shares(shares, confusion.classes)
-        known, _ = shares_for(confusion.classes, named, shares_from)
-    if settings.distance_name == "positions" and settings.positions is None:
-        settings = replace(settings, positions=published_positions(confusion.classes))
-    undecided = confusion.counts[..., -1].sum() / len(confusion)
-    about = {"set": ALL, "n": len(confusion), "neutral": 0, "better": "lower"}
-    return [
-        Row(subject, UNDECIDED, float(undecided), about),
-        *fairness_rows(confusion, subject, settings, shares=known, shares_from=shares_from),
-    ]

@@ -33,7 +33,7 @@ from wordbias.measures.panel import RECIPES, Panel
 from wordbias.measures.registry import BY_KEY, STANDARD, ideal
 from wordbias.measures.sembias import SemBias
 from wordbias.methods import hard
-from wordbias.methods.effect import diagnosed
+from wordbias.methods.diagnosis import diagnose
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.misp import fit
 from wordbias.methods.transform import Projection, transformed
@@ -233,7 +233,7 @@ def _stages(panel: Panel) -> Stages:
         projection = fit(embedding, panel.attribute, dims=panel.dims, center=panel.center)
     except WordbiasError as error:
         return _hard(panel, str(error))
-    fitted = diagnosed(projection, embedding, panel.attribute, {"center": panel.center})
+    fitted = diagnose(projection, embedding, panel.attribute, {"center": panel.center})
     after = replace(panel, embedding=transformed(embedding, projection), original=embedding)
     return Stages(panel, after, projection, fitted)
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from wordbias.errors import WordbiasError, seen
+from wordbias.errors import WordbiasError, printable
 from wordbias.formats.source import is_web_page
 from wordbias.pages.lines import interval, is_number
 from wordbias.pages.section import Markup, element
@@ -201,7 +201,7 @@ def _cleaned(row: Found) -> Found:
 
 def _seen(value: Any) -> Any:
     if isinstance(value, str):
-        return seen(value)
+        return printable(value)
     if isinstance(value, dict):
         return {_seen(key): _seen(part) for key, part in value.items()}
     return [_seen(part) for part in value] if isinstance(value, list) else value

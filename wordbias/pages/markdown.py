@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from wordbias.errors import seen
+from wordbias.errors import printable
 from wordbias.pages.document import Document, rows_of, said_by
 from wordbias.pages.headline import headline
 from wordbias.pages.page import page_title, sections
@@ -53,4 +53,4 @@ def _joined(cells: Iterable[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    return _SPECIAL.sub(r"\\\1", " ".join(seen(text).split()))
+    return _SPECIAL.sub(r"\\\1", " ".join(printable(text).split()))

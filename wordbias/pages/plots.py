@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wordbias.comparison import Comparison, Correlation, Correlations
 from wordbias.errors import WordbiasError, need
 from wordbias.formats.files import check_writable, replacing
 from wordbias.pages.svg import INK, label_points
 from wordbias.progress import in_notebook
-from wordbias.rows import Comparison, Correlation, Correlations
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wordbias.errors import seen
+from wordbias.errors import printable
 from wordbias.rendering import Table
 
 _VOID = frozenset({"meta", "br", "hr", "col"})
@@ -28,7 +28,7 @@ def escape(content: object) -> Markup:
     """Escape what a user gave, as far as it can be seen."""
     if isinstance(content, Markup):
         return content
-    return Markup(html.escape(seen(str(content)), quote=True))
+    return Markup(html.escape(printable(str(content)), quote=True))
 
 
 def joined(parts: Iterable[object], between: str = "") -> Markup:

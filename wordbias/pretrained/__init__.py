@@ -1,6 +1,15 @@
-"""Models of transformers, from a folder or the hub: loaded quietly, and refused in one line."""
+"""Pretrained models of transformers, from a folder, the hub or the caller."""
 
-from wordbias.pretrained.given import (
+from wordbias.pretrained.loading import (
+    LoadedModel,
+    check_padding,
+    load_pretrained,
+    load_untrained,
+    position_limit,
+    usual_length,
+    weights_sha256,
+)
+from wordbias.pretrained.model_like import (
     PURPOSE,
     ModelLike,
     evaluating,
@@ -13,15 +22,6 @@ from wordbias.pretrained.given import (
     to_device,
     to_float64,
     transformer_of,
-)
-from wordbias.pretrained.loading import (
-    LoadedModel,
-    check_padding,
-    load_pretrained,
-    load_untrained,
-    position_limit,
-    usual_length,
-    weights_sha256,
 )
 
 __all__ = [

@@ -1,8 +1,6 @@
-"""Loading: a folder without a network, a name on the hub from the cache first, no foreign code.
+"""Loading of models: a folder without a network, a name on the hub from the cache first.
 
-What cannot be loaded: said early, in one line, and with a remedy.
-
-A model's weights: their hash, and whether they are those of its config.
+No code that comes with a model is run. Errors are one line with a remedy, raised early.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from safetensors import safe_open
 
 from wordbias.devices import threads
 from wordbias.errors import WordbiasError, need
-from wordbias.pretrained.given import (
+from wordbias.pretrained.model_like import (
     PURPOSE,
     ModelLike,
     evaluating,
@@ -36,42 +34,18 @@ from wordbias.pretrained.given import (
 )
 
 HUB_SECONDS = 10
+LONGEST = 512
+"""Default of the maximum length of a text in tokens, where the model allows it."""
+_NO_LIMIT = 1 << 20
+"""Tokenizers without a known limit name one of 10^30."""
 _HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
-
-
-def check_name(name: str) -> None:
-    """Refuse what can be neither a folder nor a name on the hub."""
-    path, remedy = Path(name), "give a folder, or a model's name on the hub"
-    if not name.strip():
-        raise WordbiasError(f"expected a model, found an empty name; {remedy}")
-    if path.is_file():
-        raise WordbiasError(f"{name}: is a file, and a model is a folder; {remedy}")
-    if path.is_dir() and not (path / "config.json").is_file():
-        raise WordbiasError(f"{name}: is a folder without a config.json, so no model; {remedy}")
-    if not path.is_dir() and not _HUB_NAME.fullmatch(name):
-        raise WordbiasError(f"{name}: no such folder; {remedy}")
-
-
-def check_hub(name: str) -> None:
-    """Say at once what transformers would say after half a minute of attempts."""
-    hub = need("huggingface_hub", extra="contextual", purpose=PURPOSE)
-    try:
-        hub.model_info(name, timeout=HUB_SECONDS)
-    except Exception as error:  # no network, no such model, no leave to read it
-        raise WordbiasError(
-            f"{name}: no such folder, not in the cache of the hub, and not to be had from it "
-            f"({first_line(error)[:200]}); name a model's folder, or fetch it once with: "
-            f"hf download {name}"
-        ) from None
-
-
-def unloadable(name: str, what: str, error: Exception) -> WordbiasError:
-    """Say what a folder or a name should have been, and why it could not be loaded."""
-    said = str(error)
-    reason = next((why for sign, why in _REASONS.items() if sign in said), first_line(error))
-    return WordbiasError(f"{name}: cannot be loaded as {what}: {reason}")
-
-
+_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
+_FILES = (
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+)
 _REASONS = {
     "Weights only load failed": "its weights are a damaged pickle, or one that asks to run code, "
     "which is never done; give a folder with a model.safetensors",
@@ -85,20 +59,308 @@ _REASONS = {
     "contains custom code": "it needs code that comes with it, which is never run; give a model of "
     "an architecture that transformers has",
 }
-"""What transformers says at length, or with a remedy that is none here."""
+"""Reason and remedy by a part of the message of transformers, which is long or has no remedy."""
+Numbers = TypeVar("Numbers", bound=NDArray[np.floating])
 
 
-_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
-_FILES = (
-    "model.safetensors",
-    "model.safetensors.index.json",
-    "pytorch_model.bin",
-    "pytorch_model.bin.index.json",
-)
+@dataclass(frozen=True, eq=False)
+class LoadedModel:
+    """Model of transformers with its tokenizer.
+
+    A model that the caller has loaded keeps its device, its precision and its mode.
+
+    Attributes
+    ----------
+    name
+        Folder, or name on the hub; of a model that the caller has loaded its source.
+    model, tokenizer
+        Model and tokenizer of transformers.
+    missing
+        Names of parameters that no file held, which are random, sorted.
+    given
+        True if the caller has loaded it.
+    device
+        Device of the model.
+    precision
+        Type of its numbers.
+    """
+
+    name: str
+    model: Any = field(repr=False)
+    tokenizer: Any = field(repr=False)
+    missing: tuple[str, ...] = ()
+    given: bool = False
+    device: str = "cpu"
+    precision: str = "float32"
+
+    def on(self, device: str | None, precision: str | None = None) -> Self:
+        """Return the model on a device; see `to_device`.
+
+        Raises
+        ------
+        WordbiasError
+            If there is no such device, or one that a caller has loaded would have to be changed.
+        """
+        if not self.given:
+            model, chosen = to_device(self.model, device, precision)
+            found = precision or self.precision
+            return replace(self, model=model, device=chosen, precision=found)
+        if device is not None and device not in (self.device, self.model.device.type):
+            raise WordbiasError(
+                f"{self.name}: is loaded on {self.device}; move it there, model.to({device!r}), or "
+                "leave out --device"
+            )
+        if precision is not None and precision != self.precision:
+            raise WordbiasError(
+                f"{self.name}: is loaded in {self.precision}; convert it, "
+                f"model.to(torch.{precision}), or leave out --precision"
+            )
+        return self
+
+    @property
+    def longest(self) -> int | None:
+        """Maximum length of a text in tokens, special ones included; None if there is no limit."""
+        known = [position_limit(self.model), self.tokenizer.model_max_length]
+        return min((one for one in known if one is not None and one < _NO_LIMIT), default=None)
+
+    def check_lengths(
+        self, lengths: NDArray[np.integer], what: str, text: Callable[[int], str]
+    ) -> None:
+        """Refuse texts that are longer than the model reads.
+
+        Parameters
+        ----------
+        lengths
+            Tokens of each text, shape ``(n,)``.
+        what
+            Noun for a text in messages.
+        text
+            Function that returns a text by its place.
+
+        Raises
+        ------
+        WordbiasError
+            Naming the longest text.
+        """
+        limit = self.longest
+        if limit is not None and lengths.max(initial=0) > limit:
+            worst = int(lengths.argmax())
+            raise WordbiasError(
+                f"{self.name}: reads at most {limit} tokens; {what} has {lengths[worst]}: "
+                f"{text(worst)[:60]!r}"
+            )
+
+    @contextmanager
+    def predicting(self) -> Iterator[Any]:
+        """Switch off gradients and dropout, and set the number of threads; yield torch."""
+        torch = need("torch", extra="contextual", purpose=PURPOSE)
+        torch.set_num_threads(threads())
+        with torch.inference_mode(), evaluating(self.model):
+            yield torch
+
+    def finite(self, predicted: Numbers) -> Numbers:
+        """Return predictions; refuse them if a value is no number.
+
+        Raises
+        ------
+        WordbiasError
+            If a value is no number.
+        """
+        if not np.isfinite(predicted).all():
+            raise WordbiasError(f"{self.name}: predicts what is no number; its weights are damaged")
+        return predicted
+
+
+def position_limit(model: Any) -> int | None:
+    """Return the number of tokens in a model's table of positions; None if there is no such table.
+
+    RoBERTa and MPNet number positions after that of padding, so that a table of 514 rows is for
+    512 tokens.
+    """
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and hasattr(module, "num_embeddings"):
+            padding = module.padding_idx
+            return int(module.num_embeddings) - (0 if padding is None else padding + 1)
+    return None
+
+
+def usual_length(model: Any, tokenizer: Any) -> int:
+    """Return the default of the maximum length of a text in tokens."""
+    known = int(tokenizer.model_max_length)  # 10^30 where the tokenizer does not say
+    return min(LONGEST, known, position_limit(model) or known)
+
+
+def load_pretrained(kind: str, source: ModelLike, what: str) -> LoadedModel:
+    """Load a model and its tokenizer; no code that comes with them is run.
+
+    A folder needs no network. A name on the hub is looked up in the cache first, so that a model
+    that was fetched once works offline.
+
+    Parameters
+    ----------
+    kind
+        A class of transformers, such as ``AutoModel``.
+    source
+        A folder, a name on the hub, or a loaded model of that class with its tokenizer.
+    what
+        Kind of model in messages, such as "an encoder".
+
+    Raises
+    ------
+    WordbiasError
+        If torch or transformers is missing, there is no such model, or a loaded model is of
+        another class.
+    """
+    transformers = need_transformers()
+    name = name_of(source)
+    if not isinstance(source, (str, os.PathLike)):
+        model, tokenizer = model_and_tokenizer(source)
+        purpose = kind.removeprefix("AutoModel")
+        own = getattr(model, "_orig_mod", model)  # of one that torch has compiled
+        if not any(cls.__name__.endswith(purpose) for cls in type(own).__mro__):
+            raise WordbiasError(f"{name}: is a {type(model).__name__}, not {what}")
+        return _loaded(name, model, tokenizer, given=True)
+
+    def load(**where: Any) -> LoadedModel:
+        tokenizer = _tokenizer(transformers, name, **where)
+        _config(transformers, name, **where)
+        model, found = getattr(transformers, kind).from_pretrained(
+            name, trust_remote_code=False, output_loading_info=True, **where
+        )
+        if other := of_other_layers(model, sorted(found["unexpected_keys"])):
+            raise WordbiasError(
+                f"its weights have a layer that its config does not ({other}); give a folder whose "
+                "files belong together"
+            )
+        return _loaded(name, model, tokenizer, tuple(sorted(found["missing_keys"])))
+
+    return _from_folder_or_hub(load, name, what)
+
+
+def load_untrained(kind: str, name: str, what: str, seed: int) -> LoadedModel:
+    """Load a model with random weights, drawn by its own initialisation, and its tokenizer.
+
+    Only the config and the tokenizer are read. The state of torch's generator does not change.
+
+    Raises
+    ------
+    WordbiasError
+        As `load_pretrained` does.
+    """
+    transformers = need_transformers()
+    torch = need("torch", extra="contextual", purpose=PURPOSE)
+
+    def load(**where: Any) -> LoadedModel:
+        tokenizer = _tokenizer(transformers, name, **where)
+        config = _config(transformers, name, **where)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            model = getattr(transformers, kind).from_config(config, trust_remote_code=False)
+        return _loaded(name, model, tokenizer)
+
+    return _from_folder_or_hub(load, name, what)
+
+
+def _loaded(
+    name: str, model: Any, tokenizer: Any, missing: tuple[str, ...] = (), given: bool = False
+) -> LoadedModel:
+    device, precision = str(model.device), str(model.dtype).removeprefix("torch.")
+    return LoadedModel(name, model, tokenizer, missing, given, device, precision)
+
+
+def _tokenizer(transformers: Any, name: str, **where: Any) -> Any:
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            name, trust_remote_code=False, **where
+        )
+    except (json.JSONDecodeError, KeyError) as error:
+        raise WordbiasError(
+            f"its tokenizer is damaged ({error!r}); fetch or write it again"
+        ) from None
+    if len(tokenizer) <= len(tokenizer.all_special_tokens):
+        raise WordbiasError("it has no tokenizer, or one without words")
+    return tokenizer
+
+
+def _config(transformers: Any, name: str, **where: Any) -> Any:
+    config = transformers.AutoConfig.from_pretrained(name, trust_remote_code=False, **where)
+    check_layers(name, config, **where)
+    return config
+
+
+def check_padding(tokenizer: Any, name: str) -> None:
+    """Refuse a tokenizer without a padding token.
+
+    Raises
+    ------
+    WordbiasError
+        If it has none.
+    """
+    if tokenizer.pad_token_id is None:
+        raise WordbiasError(
+            f"{name}: its tokenizer has no padding token, which texts of different length need; "
+            'name one in its tokenizer_config.json, such as "pad_token": "[PAD]"'
+        )
+
+
+def _from_folder_or_hub(load: Callable[..., LoadedModel], name: str, what: str) -> LoadedModel:
+    """Load a model from a folder or the cache, else from the hub."""
+    check_name(name)
+    transformers = need_transformers()
+    with silent(transformers):
+        try:
+            return load(local_files_only=True)
+        except Exception as error:  # whatever transformers raises
+            if Path(name).exists():
+                raise unloadable(name, what, error) from None
+        check_hub(name)
+        try:
+            return load()
+        except Exception as error:
+            raise unloadable(name, what, error) from None
+
+
+# errors
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that can be neither a folder nor a name on the hub."""
+    path, remedy = Path(name), "give a folder, or a model's name on the hub"
+    if not name.strip():
+        raise WordbiasError(f"expected a model, found an empty name; {remedy}")
+    if path.is_file():
+        raise WordbiasError(f"{name}: is a file, and a model is a folder; {remedy}")
+    if path.is_dir() and not (path / "config.json").is_file():
+        raise WordbiasError(f"{name}: is a folder without a config.json, so no model; {remedy}")
+    if not path.is_dir() and not _HUB_NAME.fullmatch(name):
+        raise WordbiasError(f"{name}: no such folder; {remedy}")
+
+
+def check_hub(name: str) -> None:
+    """Refuse a name that the hub does not give; transformers would try for half a minute."""
+    hub = need("huggingface_hub", extra="contextual", purpose=PURPOSE)
+    try:
+        hub.model_info(name, timeout=HUB_SECONDS)
+    except Exception as error:  # no network, no such model, no leave to read it
+        raise WordbiasError(
+            f"{name}: no such folder, not in the cache of the hub, and not to be had from it "
+            f"({first_line(error)[:200]}); name a model's folder, or fetch it once with: "
+            f"hf download {name}"
+        ) from None
+
+
+def unloadable(name: str, what: str, error: Exception) -> WordbiasError:
+    """Return an error that says what a folder or a name should have been, and the reason."""
+    said = str(error)
+    reason = next((why for sign, why in _REASONS.items() if sign in said), first_line(error))
+    return WordbiasError(f"{name}: cannot be loaded as {what}: {reason}")
+
+
+# weights
 
 
 def weights_sha256(model: Any, without: str = "") -> str:
-    """Return a hash of all weights and their names, but for those of a part called `without`."""
+    """Return a hash of all weights and their names, except those of a part called `without`."""
     digest = hashlib.sha256()
     uint8 = need("torch", extra="contextual", purpose=PURPOSE).uint8
     for name, weight in sorted(model.state_dict().items()):
@@ -110,12 +372,12 @@ def weights_sha256(model: Any, without: str = "") -> str:
 
 
 def check_layers(name: str, config: Any, **where: Any) -> None:
-    """Compare the layers that a config promises with the weights, before a model is built.
+    """Compare the number of layers in a config with the weights, before a model is built.
 
     Parameters
     ----------
     where
-        What transformers is told of where to look, such as ``local_files_only``.
+        Arguments of transformers for finding files, such as ``local_files_only``.
 
     Raises
     ------
@@ -156,7 +418,7 @@ def _weight_names(name: str, **where: Any) -> Sequence[str]:
                     return list(tensors.keys())
             torch = need("torch", extra="contextual", purpose=PURPOSE)
             return list(torch.load(path, map_location="meta", weights_only=True, mmap=True))
-        except Exception:  # loading the model says what is the matter with the file
+        except Exception:  # loading the model raises an error with the reason
             return ()
     return ()
 
@@ -164,7 +426,7 @@ def _weight_names(name: str, **where: Any) -> Sequence[str]:
 def of_other_layers(model: Any, unused: Iterable[str]) -> str | None:
     """Return a weight of a layer that a model lacks, though it has others of the same kind.
 
-    A head of another task is of no such layer: it may be left out.
+    A head of another task is no such layer: it may be left out.
 
     Parameters
     ----------
@@ -179,267 +441,3 @@ def of_other_layers(model: Any, unused: Iterable[str]) -> str | None:
 
 def _alike(name: str, prefix: str) -> str:
     return _NUMBER.sub("#", name.removeprefix(prefix))
-
-
-LONGEST = 512
-"""Tokens of a text that are read where no other number is given and the model allows it."""
-_NO_LIMIT = 1 << 20
-"""Tokenizers that know of no limit say 10^30."""
-Numbers = TypeVar("Numbers", bound=NDArray[np.floating])
-
-
-@dataclass(frozen=True, eq=False)
-class LoadedModel:
-    """A model of transformers with its tokenizer.
-
-    It computes where `device` says and in what `precision` says. One that a caller has loaded is
-    the caller's: it keeps its device, its precision and, after it has computed, its mode.
-
-    Attributes
-    ----------
-    name
-        Its folder, or its name on the hub; of one that a caller has loaded where it came from.
-    model, tokenizer
-        As transformers loads them.
-    missing
-        Parameters that no file held, which were drawn at random, sorted.
-    given
-        Whether the caller has loaded it.
-    device
-        Where it computes.
-    precision
-        What it computes in.
-    """
-
-    name: str
-    model: Any = field(repr=False)
-    tokenizer: Any = field(repr=False)
-    missing: tuple[str, ...] = ()
-    given: bool = False
-    device: str = "cpu"
-    precision: str = "float32"
-
-    def on(self, device: str | None, precision: str | None = None) -> Self:
-        """Return the model ready to compute; see `to_device`.
-
-        Raises
-        ------
-        WordbiasError
-            If there is no such device, or one that a caller has loaded would have to be changed.
-        """
-        if not self.given:
-            model, chosen = to_device(self.model, device, precision)
-            found = precision or self.precision
-            return replace(self, model=model, device=chosen, precision=found)
-        if device is not None and device not in (self.device, self.model.device.type):
-            raise WordbiasError(
-                f"{self.name}: is loaded on {self.device}; move it there, model.to({device!r}), or "
-                "leave out --device"
-            )
-        if precision is not None and precision != self.precision:
-            raise WordbiasError(
-                f"{self.name}: is loaded in {self.precision}; convert it, "
-                f"model.to(torch.{precision}), or leave out --precision"
-            )
-        return self
-
-    @property
-    def longest(self) -> int | None:
-        """Tokens that it reads at most, special ones included; None if nothing says so."""
-        known = [position_limit(self.model), self.tokenizer.model_max_length]
-        return min((one for one in known if one is not None and one < _NO_LIMIT), default=None)
-
-    def check_lengths(
-        self, lengths: NDArray[np.integer], what: str, text: Callable[[int], str]
-    ) -> None:
-        """Refuse texts of which one is longer than the model reads.
-
-        Parameters
-        ----------
-        lengths
-            Tokens of each text, shape ``(n,)``.
-        what
-            What a text is, for messages.
-        text
-            Returns a text by its place.
-
-        Raises
-        ------
-        WordbiasError
-            Naming the longest.
-        """
-        limit = self.longest
-        if limit is not None and lengths.max(initial=0) > limit:
-            worst = int(lengths.argmax())
-            raise WordbiasError(
-                f"{self.name}: reads at most {limit} tokens; {what} has {lengths[worst]}: "
-                f"{text(worst)[:60]!r}"
-            )
-
-    @contextmanager
-    def predicting(self) -> Iterator[Any]:
-        """Compute without gradients or dropout, on as many threads as allowed; yield torch."""
-        torch = need("torch", extra="contextual", purpose=PURPOSE)
-        torch.set_num_threads(threads())
-        with torch.inference_mode(), evaluating(self.model):
-            yield torch
-
-    def finite(self, predicted: Numbers) -> Numbers:
-        """Return what the model predicts.
-
-        Raises
-        ------
-        WordbiasError
-            If a value is no number.
-        """
-        if not np.isfinite(predicted).all():
-            raise WordbiasError(f"{self.name}: predicts what is no number; its weights are damaged")
-        return predicted
-
-
-def position_limit(model: Any) -> int | None:
-    """Return how many tokens a model's table of positions holds; None if there is no such table.
-
-    RoBERTa and MPNet number positions from after that of padding, so that a table of 514 rows
-    holds 512 tokens.
-    """
-    for name, module in model.named_modules():
-        if name.endswith("position_embeddings") and hasattr(module, "num_embeddings"):
-            padding = module.padding_idx
-            return int(module.num_embeddings) - (0 if padding is None else padding + 1)
-    return None
-
-
-def usual_length(model: Any, tokenizer: Any) -> int:
-    """Return how many tokens of a text are read where no other number is given."""
-    known = int(tokenizer.model_max_length)  # 10^30 where the tokenizer does not say
-    return min(LONGEST, known, position_limit(model) or known)
-
-
-def load_pretrained(kind: str, source: ModelLike, what: str) -> LoadedModel:
-    """Load a model and its tokenizer; no code that comes with them is run.
-
-    A folder needs no network. A name on the hub is looked up in the cache first, so that what was
-    fetched once works offline.
-
-    Parameters
-    ----------
-    kind
-        A class of transformers, such as ``AutoModel``.
-    source
-        A folder, a name on the hub, or a loaded model of that class with its tokenizer.
-    what
-        What it should be, for messages.
-
-    Raises
-    ------
-    WordbiasError
-        If torch or transformers is missing, there is no such model, or one that was given is of
-        another class.
-    """
-    transformers = need_transformers()
-    name = name_of(source)
-    if not isinstance(source, (str, os.PathLike)):
-        model, tokenizer = model_and_tokenizer(source)
-        purpose = kind.removeprefix("AutoModel")
-        own = getattr(model, "_orig_mod", model)  # of one that torch has compiled
-        if not any(cls.__name__.endswith(purpose) for cls in type(own).__mro__):
-            raise WordbiasError(f"{name}: is a {type(model).__name__}, not {what}")
-        return _held(name, model, tokenizer, given=True)
-
-    def load(**where: Any) -> LoadedModel:
-        tokenizer = _tokenizer(transformers, name, **where)
-        _config(transformers, name, **where)
-        model, found = getattr(transformers, kind).from_pretrained(
-            name, trust_remote_code=False, output_loading_info=True, **where
-        )
-        if other := of_other_layers(model, sorted(found["unexpected_keys"])):
-            raise WordbiasError(
-                f"its weights have a layer that its config does not ({other}); give a folder whose "
-                "files belong together"
-            )
-        return _held(name, model, tokenizer, tuple(sorted(found["missing_keys"])))
-
-    return _from_folder_or_hub(load, name, what)
-
-
-def load_untrained(kind: str, name: str, what: str, seed: int) -> LoadedModel:
-    """Draw the weights of a model anew, as its own initialisation does; keep its tokenizer.
-
-    Only the config and the tokenizer are read. The state of torch's generator is as before.
-
-    Raises
-    ------
-    WordbiasError
-        As `load_pretrained` does.
-    """
-    transformers = need_transformers()
-    torch = need("torch", extra="contextual", purpose=PURPOSE)
-
-    def load(**where: Any) -> LoadedModel:
-        tokenizer = _tokenizer(transformers, name, **where)
-        config = _config(transformers, name, **where)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            model = getattr(transformers, kind).from_config(config, trust_remote_code=False)
-        return _held(name, model, tokenizer)
-
-    return _from_folder_or_hub(load, name, what)
-
-
-def _held(
-    name: str, model: Any, tokenizer: Any, missing: tuple[str, ...] = (), given: bool = False
-) -> LoadedModel:
-    device, precision = str(model.device), str(model.dtype).removeprefix("torch.")
-    return LoadedModel(name, model, tokenizer, missing, given, device, precision)
-
-
-def _tokenizer(transformers: Any, name: str, **where: Any) -> Any:
-    try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(
-            name, trust_remote_code=False, **where
-        )
-    except (json.JSONDecodeError, KeyError) as error:
-        raise WordbiasError(
-            f"its tokenizer is damaged ({error!r}); fetch or write it again"
-        ) from None
-    if len(tokenizer) <= len(tokenizer.all_special_tokens):
-        raise WordbiasError("it has no tokenizer, or one without words")
-    return tokenizer
-
-
-def _config(transformers: Any, name: str, **where: Any) -> Any:
-    config = transformers.AutoConfig.from_pretrained(name, trust_remote_code=False, **where)
-    check_layers(name, config, **where)
-    return config
-
-
-def check_padding(tokenizer: Any, name: str) -> None:
-    """Refuse a tokenizer that cannot make texts equally long.
-
-    Raises
-    ------
-    WordbiasError
-        If it has no padding token.
-    """
-    if tokenizer.pad_token_id is None:
-        raise WordbiasError(
-            f"{name}: its tokenizer has no padding token, which texts of different length need; "
-            'name one in its tokenizer_config.json, such as "pad_token": "[PAD]"'
-        )
-
-
-def _from_folder_or_hub(load: Callable[..., LoadedModel], name: str, what: str) -> LoadedModel:
-    check_name(name)
-    transformers = need_transformers()
-    with silent(transformers):
-        try:
-            return load(local_files_only=True)
-        except Exception as error:  # whatever transformers raises
-            if Path(name).exists():
-                raise unloadable(name, what, error) from None
-        check_hub(name)
-        try:
-            return load()
-        except Exception as error:
-            raise unloadable(name, what, error) from None

@@ -1,4 +1,4 @@
-"""Plain probing: accuracy on held-out examples, beside the majority and a control task."""
+"""Probing accuracy on held-out examples, beside that of the majority and of a control task."""
 
 from __future__ import annotations
 
@@ -10,31 +10,33 @@ from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
 from wordbias.probes.inputs import Examples
+from wordbias.probes.jobs import DEV_SHARE, Job, Recipe, Result, Schedule, make_jobs
 from wordbias.probes.representations import Column
-from wordbias.probes.schedule import DEV_SHARE, Job, Recipe, Result, Schedule, make_jobs
 from wordbias.probes.train import train_jobs
 
 Integers = NDArray[np.intp]
 
 SHARES = (0.8, 0.1)
-"""Of each class, for training and for dev; the rest is tested."""
+"""Shares of each class for training and for dev; the rest is tested."""
 _ROLES = {"train": 0, "training": 0, "dev": 1, "val": 1, "valid": 1, "validation": 1, "test": 2}
 
 
 @dataclass(frozen=True)
 class Probed:
-    """How a probe did on held-out examples.
+    """Results of a probe on held-out examples.
 
     Attributes
     ----------
     tested
-        On the labels.
+        Result on the labels.
     majority
-        Accuracy of always naming the class that is most frequent among the training examples.
+        Accuracy of always predicting the class that is most frequent among the training examples.
     control
-        On a control task, if there was one.
-    layer, seed
-        Of the representations, and of split, order and first weights.
+        Result on a control task, if there was one.
+    layer
+        Layer of the representations.
+    seed
+        Seed of split, order and initial weights.
     """
 
     tested: Result
@@ -45,7 +47,7 @@ class Probed:
 
     @property
     def selectivity(self) -> float | None:
-        """Accuracy on the labels less that on the control task (Hewitt and Liang 2019)."""
+        """Accuracy on the labels minus accuracy on the control task (Hewitt and Liang 2019)."""
         return None if self.control is None else self.tested.accuracy - self.control.accuracy
 
 
@@ -66,28 +68,22 @@ def probe_accuracy(
     examples
         Vectors and labels.
     seeds
-        Each has a split, first weights and control labels of its own.
+        Seeds, each with a split, initial weights and control labels of its own.
     split
         ``train``, ``dev`` (or ``valid``, …) and ``test`` for each example; by default eight,
         one and one in ten of each class. Without dev examples a tenth of the training ones serve.
     types
-        A code for each example; see `wordbias.probes.inputs.control_labels`.
+        Code of each example's type; see `wordbias.probes.inputs.control_labels`.
 
     Returns
     -------
     list of Probed
         Layer by layer, in each seed by seed.
     """
-    parts = [divided(examples.labels, seed, split) for seed in seeds]
-    jobs = make_jobs(examples, seeds, parts, types=types, control=control)
-    found = train_jobs(
-        examples.vectors,
-        jobs,
-        len(examples.classes),
-        recipe or Recipe(),
-        device=device,
-        what=examples.name,
-    )
+    plans = [divided(examples.labels, seed, split) for seed in seeds]
+    jobs = make_jobs(examples, seeds, plans, types=types, control=control)
+    k, recipe = len(examples.classes), recipe or Recipe()
+    found = train_jobs(examples.vectors, jobs, k, recipe, device=device, name=examples.name)
     step = 2 if control else 1
     return [
         Probed(
@@ -107,10 +103,10 @@ def divided(labels: Integers, seed: int, split: Column | None = None) -> tuple[I
     Raises
     ------
     WordbiasError
-        If a part is empty, or the split says something else than train, dev and test.
+        If a part is empty, or the split holds anything but train, dev and test.
     """
     rng = np.random.default_rng(seed)
-    parts = _stratified(labels, rng) if split is None else _as_given(split, rng)
+    parts = _stratified(labels, rng) if split is None else _by_column(split, rng)
     sizes = [len(part) for part in parts]
     for name, size in zip(("train", "dev", "test"), sizes, strict=True):
         if not size:
@@ -133,7 +129,7 @@ def _stratified(labels: Integers, rng: np.random.Generator) -> list[Integers]:
     return [rng.permutation(np.concatenate(part)) for part in parts]
 
 
-def _as_given(split: Column, rng: np.random.Generator) -> list[Integers]:
+def _by_column(split: Column, rng: np.random.Generator) -> list[Integers]:
     unknown = [value for value in split.values if value.lower() not in _ROLES]
     if unknown:
         raise WordbiasError(
@@ -148,7 +144,7 @@ def _as_given(split: Column, rng: np.random.Generator) -> list[Integers]:
 
 
 def majority(job: Job) -> float:
-    """Return how often the training examples' most frequent class is right on the test."""
+    """Return the accuracy of the training examples' most frequent class on the test examples."""
     (start, end), size = job.schedule.test[0], job.schedule.train[0]
     labels = job.labels[job.order]
     return float((labels[start:end] == np.bincount(labels[:size]).argmax()).mean())

@@ -1,4 +1,4 @@
-"""An encoder of transformers: its layers, its dimensions, how long a text it can read."""
+"""Encoders of transformers: layers, dimensions, maximum length and hidden states."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ Precision = Literal["float32", "bfloat16", "float16"]
 PRECISIONS: tuple[str, ...] = get_args(Precision)
 _UNUSED = "pooler"
 _NO_LIMIT = 1 << 20
-"""Tokens of a text that are read where neither model nor folder says how many."""
+"""Maximum length of a text where neither model nor folder names one."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Encoder(LoadedModel):
-    """A model that gives a vector for every token in every layer.
+    """Model that gives a vector for every token in every layer.
 
     Attributes
     ----------
@@ -53,13 +53,13 @@ class Encoder(LoadedModel):
     limit
         Tokens that its table of positions allows, special ones included; None if it has no table.
     random_init
-        Seed of its weights, if they are not the trained ones.
+        Seed of its weights, if they are random.
     causal
-        A token sees those before it alone, as in GPT-2 and Llama; so the first sees only itself.
+        A token attends only to those before it, as in GPT-2 and Llama; the first only to itself.
     sentence
-        What a sentence-transformers folder says of the vector of a text; None in other folders.
+        Modules of a sentence-transformers folder; None in other folders.
     notes
-        What a user should know of how it was loaded.
+        Notes for the user on how it was loaded.
     """
 
     layers: int
@@ -79,25 +79,25 @@ class Encoder(LoadedModel):
         precision: str | None = None,
         random_init: int | None = None,
     ) -> Self:
-        """Load an encoder (extra `contextual`), or take one that is loaded as it is.
+        """Load an encoder (extra `contextual`), or use a loaded model as it is.
 
-        Of a model with a head it is the body. Of a sentence-transformers model the modules are read
-        too, and texts are lower-cased where its folder says so.
+        The body is taken of a model with a head. The modules of a sentence-transformers model are
+        read too, and texts are lower-cased if its folder says so.
 
         Parameters
         ----------
         source
             A folder, a name on the hub, or a loaded model with its tokenizer.
         device
-            By default the first of cuda, mps and cpu that is there. A loaded model computes where
-            it is.
+            Device; by default the first of cuda, mps and cpu that is there. A loaded model stays
+            on its device.
         precision
             One of `PRECISIONS`, by default float32; vectors are float32 in any case. A loaded model
-            computes in what it is loaded in.
+            keeps its precision.
         random_init
-            Draw the weights anew with this seed, as the model's own initialisation does: the
-            baseline that tells what training put into the layers from what any network of this
-            shape lets through.
+            Draw random weights with this seed, as the model's own initialisation does: a baseline
+            that separates what the layers have learned from what any network of this shape lets
+            through.
 
         Raises
         ------
@@ -143,7 +143,7 @@ class Encoder(LoadedModel):
 
     @property
     def max_length(self) -> int:
-        """Tokens of a text that are read unless told otherwise, special ones included."""
+        """Default of the maximum length of a text in tokens, special ones included."""
         if self.sentence is None:
             return usual_length(self.model, self.tokenizer)
         if self.sentence.max_length is not None:
@@ -191,7 +191,7 @@ class Encoder(LoadedModel):
     def sha256(self) -> str:
         """Return a hash of the weights that vectors depend on.
 
-        A pooler is none of them; where a folder lacks it, it is drawn anew each time.
+        The pooler does not belong to them: where a folder lacks it, it is random each time.
         """
         found = weights_sha256(self.model, without=_UNUSED)
         return found if self.sentence is None else self.sentence.weights_sha256(found)
@@ -221,10 +221,10 @@ def _from_name(
 
 
 def _shape(model: Any, name: str) -> tuple[int, int, bool]:
-    """Return the number of layers, their width, and whether the model is a causal one.
+    """Return the number of layers, their width, and whether the model is causal.
 
-    It reads two texts of two tokens, and is causal if the first token's vector is the same whatever
-    the second is. Configs do not tell reliably: some decoders were made to look both ways.
+    It encodes two texts of two tokens, and is causal if the first token's vector is the same
+    whatever the second is. Configs do not say so reliably: some decoders were made bidirectional.
     """
     torch = need("torch", extra="contextual", purpose=PURPOSE)
     ids = torch.tensor([[0, 0], [0, 1]], dtype=torch.long, device=model.device)
@@ -246,7 +246,7 @@ def _shape(model: Any, name: str) -> tuple[int, int, bool]:
 
 
 def _lower_case(tokenizer: Any, name: str) -> None:
-    """Let a tokenizer lower-case texts first, as sentence-transformers does."""
+    """Make a tokenizer lower-case texts first, as sentence-transformers does."""
     if not tokenizer.is_fast:
         raise WordbiasError(
             f"{name}: its folder asks for lower-cased texts, which needs a fast tokenizer (a "

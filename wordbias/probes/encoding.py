@@ -1,9 +1,4 @@
-"""Texts through an encoder: the vectors of texts, or of words in them, in memory.
-
-Texts on their way through an encoder: batches of like length, one vector a text and layer.
-
-What the vector of a text is: of which layers, pooled over which tokens, put through what.
-"""
+"""Encoding: vectors of texts, or of words in them, from layers of an encoder, in batches."""
 
 from __future__ import annotations
 
@@ -16,10 +11,9 @@ from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError, need
 from wordbias.pretrained import PURPOSE
-from wordbias.pretrained.intervening import interventions_in, paused
+from wordbias.pretrained.interventions import interventions_in, paused
 from wordbias.probes.encoder import Encoder
 from wordbias.probes.tokenising import (
-    Int,
     Places,
     Span,
     Tokens,
@@ -39,34 +33,92 @@ SUBWORDS: tuple[str, ...] = get_args(Subword)
 Special = Literal["seen", "counted", "none"]
 SPECIALS: tuple[str, ...] = get_args(Special)
 Float32 = NDArray[np.float32]
+BATCH_TOKENS = 2048
+
+
+def encode(
+    encoder: Encoder,
+    texts: Sequence[str],
+    spans: Sequence[Span] | None = None,
+    settings: Settings | None = None,
+    *,
+    batch_tokens: int = BATCH_TOKENS,
+) -> Float32:
+    """Return the vectors of texts in memory, shape ``(L, n, d)``.
+
+    Raises
+    ------
+    WordbiasError
+        If a layer does not exist, there is no text, a span has no tokens, or a vector is not
+        finite.
+    """
+    return EncodingJob.of(encoder, texts, spans, settings).vectors(batch_tokens)
+
+
+def encode_spans(
+    encoder: Encoder,
+    texts: Sequence[str],
+    spans: Sequence[Span],
+    layers: Sequence[int] | None = None,
+    *,
+    subword: str = "mean",
+    special_tokens: bool = True,
+    max_length: int | None = None,
+) -> Float32:
+    """Return the vectors of the words at spans of texts, shape ``(L, n, d)``.
+
+    Parameters
+    ----------
+    spans
+        Characters of the word in each text, from the first up to but without the second.
+    layers
+        Numbers of the layers, 0 being the input embeddings; by default all.
+    subword
+        Vector of a word of several tokens: their ``mean``, the ``first`` or the ``last``.
+    special_tokens
+        Let the model see [CLS], [SEP] and the like.
+    max_length
+        Tokens that a text is cut to, special ones included.
+
+    Raises
+    ------
+    WordbiasError
+        As `encode` does.
+    """
+    chosen = None if layers is None else tuple(layers)
+    special = "seen" if special_tokens else "none"
+    return encode(encoder, texts, spans, Settings(chosen, "word", subword, special, max_length))
+
+
+# settings
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a vector of a text is.
+    """How the vector of a text is made.
 
     Attributes
     ----------
     layers
-        Which, 0 being the input embeddings; None for all, or for the last alone where the modules
-        of a sentence-transformers folder make its vectors longer or shorter.
+        Numbers of the layers, 0 being the input embeddings; None is all, or only the last where
+        the modules of a sentence-transformers folder make its vectors longer or shorter.
     pooling
         The ``first`` token, the ``mean`` over the text's tokens, the ``last`` token, or the
-        ``word`` at its span. By default what a sentence-transformers folder says; else the last
+        ``word`` at its span. By default that of a sentence-transformers folder; else the last
         token of a causal model, and the first of another.
     subword
-        Of a word of several tokens, the ``mean``, the ``first`` or the ``last``.
+        Vector of a word of several tokens: their ``mean``, the ``first`` or the ``last``.
     special_tokens
         [CLS], [SEP] and the like are ``seen`` by the model but not in the mean; ``counted`` in the
         mean as well; or there are ``none``, as in the released code of CEAT. By default seen, and
         counted where a sentence-transformers folder is followed.
     max_length
-        Tokens that a text is cut to; by default what a sentence-transformers folder says, else what
+        Tokens that a text is cut to; by default that of a sentence-transformers folder, else what
         the model allows, at most 512.
     prompt
-        What is put before every text; found by `resolved`.
+        Prompt before every text; filled in by `resolved`.
     modules
-        What the vector goes through, of a sentence-transformers folder that is followed; found by
+        Names of the modules of a sentence-transformers folder that is followed; filled in by
         `resolved`.
     """
 
@@ -90,26 +142,23 @@ class Settings:
             raise WordbiasError(f"{name} {value!r}: expected one of {', '.join(known)}")
 
     def resolved(self, encoder: Encoder) -> Settings:
-        """Fill in what the encoder decides.
+        """Fill in the defaults of an encoder.
 
-        A sentence-transformers folder is followed where nothing else is asked for: its pooling over
-        all tokens, its prompt, and behind the last layer its other modules. A word's vector goes
+        A sentence-transformers folder is followed unless other settings are given: its pooling over
+        all tokens, its prompt, and after the last layer its other modules. A word's vector goes
         through those modules too, if they take vectors of that length.
 
         Raises
         ------
         WordbiasError
-            If a layer does not exist, the first token of a causal model is asked for, or layers
-            are whose vectors have different lengths.
+            If a layer does not exist, the vector would be the first token of a causal model, or
+            the vectors of the layers have different lengths.
         """
         longest = encoder.max_length if self.max_length is None else self.max_length
         found = replace(self, max_length=longest)
         if self.pooling == "word":
-            found = replace(
-                found,
-                special_tokens=self.special_tokens or "seen",
-                modules=_of_words(encoder),
-            )
+            special = self.special_tokens or "seen"
+            found = replace(found, special_tokens=special, modules=_modules_of_words(encoder))
         elif (sentence := encoder.sentence) is not None and self.follows(encoder):
             found = replace(
                 found,
@@ -121,21 +170,26 @@ class Settings:
         else:
             found = replace(
                 found,
-                pooling=self.pooling or _usual(encoder),
+                pooling=self.pooling or _default_pooling(encoder),
                 special_tokens=self.special_tokens or "seen",
             )
-        _check_first(found, encoder)
+        if encoder.causal and "first" in found.ways:
+            raise WordbiasError(
+                f"{encoder.name}: a token of this causal model sees only those before it, so that "
+                "its first one is the same in all texts that begin alike; take the last token or "
+                "the mean (--pooling=last, --pooling=mean)"
+            )
         return replace(found, layers=_layers(found, encoder))
 
     def follows(self, encoder: Encoder) -> bool:
-        """Say whether what is asked for of a text is what a sentence-transformers folder says."""
+        """Return whether these settings are those of the encoder's sentence-transformers folder."""
         if encoder.sentence is None or self.special_tokens not in (None, "counted"):
             return False
         return self.pooling in (None, JOINED.join(encoder.sentence.pooling))
 
     @property
     def ways(self) -> tuple[str, ...]:
-        """Ways of pooling, whose vectors are joined."""
+        """Kinds of pooling, whose vectors are joined."""
         return tuple((self.pooling or "").split(JOINED))
 
     def width(self, encoder: Encoder, layer: int) -> int:
@@ -146,69 +200,19 @@ class Settings:
         return pooled
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what JSON holds."""
+        """Return the settings as a dictionary."""
         return asdict(self)
 
 
-def pooled_tokens(tokens: Tokens, place: int, some: Settings) -> NDArray[np.bool_]:
-    """Return which tokens of the text at `place` its vector is the mean of, shape ``(tokens,)``.
-
-    A text that has none but special tokens, such as an empty one, has the mean of those.
-    """
-    special = tokens.special[tokens.starts[place] : tokens.starts[place + 1]]
-    chosen = np.zeros(len(special), bool)
-    if some.pooling == "first":
-        chosen[:1] = True
-    elif some.pooling == "last":
-        chosen[-1:] = True
-    elif some.pooling == "mean":
-        counted = some.special_tokens == "counted" or special.all()
-        chosen[:] = True if counted else ~special
-    else:
-        start, end = tokens.ranges[place]
-        chosen[_narrowed(start, end, some.subword)] = True
-    return chosen
-
-
-def shares(tokens: Tokens, place: int, some: Settings, prompt: int = 0) -> Float32:
-    """Return the share of each token in its text's vector, shape ``(ways, tokens)``.
-
-    Parameters
-    ----------
-    prompt
-        Tokens at the beginning that are no part of it, where a sentence-transformers folder says
-        so. Of ``max`` the shares say which tokens there are.
-    """
-    if not some.modules or some.pooling == "word":
-        chosen = pooled_tokens(tokens, place, some)
-        share: Float32 = (chosen / chosen.sum()).astype(np.float32)
-        return share[None]
-    n = int(tokens.lengths[place])
-    out = np.zeros((len(some.ways), n), np.float32)
-    for row, way in zip(out, some.ways, strict=True):
-        if way == "first":
-            row[prompt if prompt < n else 0] = 1
-        elif way == "last":
-            row[n - 1] = prompt < n
-        elif way == "weighted-mean":
-            row[prompt:] = np.arange(prompt + 1, n + 1)
-            row /= max(row.sum(), 1e-9)
-        else:
-            row[prompt:] = 1
-            if way != "max":
-                row /= max(row.sum() ** (0.5 if way == "mean-sqrt-length" else 1), 1e-9)
-    return out
-
-
-def _usual(encoder: Encoder) -> str:
-    """Return how a text is pooled where nothing is asked for and its folder is not followed."""
+def _default_pooling(encoder: Encoder) -> str:
+    """Return the pooling of texts by default, if the encoder's folder is not followed."""
     of_folder = () if encoder.sentence is None else encoder.sentence.pooling
     if len(of_folder) == 1 and of_folder[0] in POOLINGS:
         return of_folder[0]
     return "last" if encoder.causal else "first"
 
 
-def _of_words(encoder: Encoder) -> tuple[str, ...]:
+def _modules_of_words(encoder: Encoder) -> tuple[str, ...]:
     """Return the modules that the vector of a word goes through."""
     sentence = encoder.sentence
     if sentence is None or not sentence.steps:
@@ -217,50 +221,36 @@ def _of_words(encoder: Encoder) -> tuple[str, ...]:
     return sentence.names[1:] if fits == encoder.dim else ()
 
 
-def _check_first(some: Settings, encoder: Encoder) -> None:
-    if encoder.causal and "first" in some.ways:
-        raise WordbiasError(
-            f"{encoder.name}: a token of this causal model sees only those before it, so that its "
-            "first one is the same in all texts that begin alike; take the last token or the mean "
-            "(--pooling=last, --pooling=mean)"
-        )
-
-
-def _layers(some: Settings, encoder: Encoder) -> tuple[int, ...]:
-    layers = encoder.choose_layers(some.layers)
-    widths = {some.width(encoder, layer) for layer in layers}
+def _layers(settings: Settings, encoder: Encoder) -> tuple[int, ...]:
+    """Return the layers; refuse those whose vectors have different lengths."""
+    layers = encoder.choose_layers(settings.layers)
+    widths = {settings.width(encoder, layer) for layer in layers}
     if len(widths) == 1:
         return layers
-    if some.layers is None:
+    if settings.layers is None:
         return (encoder.layers,)
-    other = "" if some.pooling == "word" else ", or pool otherwise (--pooling=mean)"
+    other = "" if settings.pooling == "word" else ", or pool otherwise (--pooling=mean)"
     raise WordbiasError(
-        f"{encoder.name}: the modules behind its last layer ({', '.join(some.modules)}) make "
-        f"vectors of {some.width(encoder, encoder.layers)} values, the other layers have "
-        f"{some.width(encoder, 0)}; ask for the last layer alone (--layers=last){other}"
+        f"{encoder.name}: the modules behind its last layer ({', '.join(settings.modules)}) make "
+        f"vectors of {settings.width(encoder, encoder.layers)} values, the other layers have "
+        f"{settings.width(encoder, 0)}; ask for the last layer alone (--layers=last){other}"
     )
 
 
-def _narrowed(start: int, end: int, subword: str) -> slice:
-    if subword == "first":
-        return slice(start, start + 1)
-    return slice(end - 1, end) if subword == "last" else slice(start, end)
-
-
-BATCH_TOKENS = 2048
+# batches
 
 
 class Batch(NamedTuple):
-    """Some texts that have been encoded.
+    """Batch of encoded texts.
 
     Attributes
     ----------
     places
-        Of the texts, shape ``(m,)``.
+        Places of the texts, shape ``(m,)``.
     vectors
-        Theirs, shape ``(L, m, d)``.
+        Vectors of the texts, shape ``(L, m, d)``.
     distinct
-        How many different texts they are.
+        Number of distinct texts.
     """
 
     places: Places
@@ -269,21 +259,21 @@ class Batch(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
-    """Tokenised texts in the order they are encoded in, equal ones once, the longest first.
+class EncodingJob:
+    """Tokenised texts in the order of encoding: equal ones once, the longest first.
 
     Attributes
     ----------
     encoder, settings
-        What they are encoded with; the settings are resolved.
+        Encoder and resolved settings.
     tokens
-        Of the distinct texts.
+        Tokens of the distinct texts.
     order
         Places of the distinct texts, longest first, shape ``(u,)``.
     texts
         Place of each text among the distinct ones, shape ``(n,)``.
     prompt
-        Tokens at the beginning of each text that are not pooled, as the folder says.
+        Tokens at the beginning of each text that are not pooled, by the encoder's folder.
     """
 
     encoder: Encoder
@@ -300,8 +290,8 @@ class Work:
         texts: Sequence[str],
         spans: Sequence[Span] | None = None,
         settings: Settings | None = None,
-    ) -> Work:
-        """Tokenise.
+    ) -> EncodingJob:
+        """Tokenise texts.
 
         Raises
         ------
@@ -309,7 +299,12 @@ class Work:
             If there is no text, a layer does not exist, or `tokenise` refuses.
         """
         settings = (settings or Settings()).resolved(encoder)
-        _check_given(texts, spans, settings)
+        if not len(texts):
+            raise WordbiasError("there is no text to encode")
+        if (settings.pooling == "word") != (spans is not None):
+            raise WordbiasError("pooling 'word' needs a span of characters for each text")
+        if spans is not None and len(spans) != len(texts):
+            raise WordbiasError(f"expected a span for each of {len(texts)} texts, got {len(spans)}")
         given: Sequence[Span | None] = [None] * len(texts) if spans is None else spans
         keys = list(zip(texts, given, strict=True))
         places = {key: i for i, key in enumerate(dict.fromkeys(keys))}
@@ -321,7 +316,12 @@ class Work:
             special_tokens=settings.special_tokens != "none",
         )
         which = np.array([places[key] for key in keys], np.intp)
-        _check_lengths(tokens.lengths[which])
+        empty = np.flatnonzero(tokens.lengths[which] == 0)
+        if len(empty):
+            raise WordbiasError(
+                f"text {empty[0] + 1} has no token at all; leave it out, or let the model see "
+                "special tokens"
+            )
         order = np.argsort(-tokens.lengths, kind="stable")
         left_out = 0
         if settings.prompt and encoder.sentence is not None and not encoder.sentence.include_prompt:
@@ -330,17 +330,17 @@ class Work:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Of all vectors, ``(L, n, d)``."""
+        """Shape of all vectors, ``(L, n, d)``."""
         layers = self.settings.layers or ()
         return len(layers), len(self.texts), self.settings.width(self.encoder, layers[-1])
 
     @property
     def truncated(self) -> int:
-        """How many texts were cut."""
+        """Number of texts that were cut."""
         return int(self.tokens.cut[self.texts].sum())
 
     def lost(self) -> dict[int, str]:
-        """Return the texts whose span has no tokens, and why."""
+        """Return the places of texts whose span has no tokens, and why."""
         reasons = {lost.place: lost.reason for lost in self.tokens.lost}
         return {i: reasons[j] for i, j in enumerate(self.texts.tolist()) if j in reasons}
 
@@ -350,9 +350,9 @@ class Work:
         Parameters
         ----------
         done
-            Distinct texts of `order` to leave out, because they were encoded before.
+            Number of distinct texts of `order` to leave out, because they were encoded before.
         batch_tokens
-            Tokens in a batch, padding included, if it has more than one text.
+            Maximum of tokens in a batch, padding included, if it has more than one text.
 
         Raises
         ------
@@ -383,7 +383,7 @@ class Work:
         return out
 
     def _check_changed(self, rows: Places, vectors: Float32) -> None:
-        """Refuse interventions in the model that no vector shows."""
+        """Refuse interventions in the model that change no vector."""
         model, settings = self.encoder.model, self.settings
         active = [one for one in interventions_in(model) if one.sites]
         if not active:
@@ -420,8 +420,17 @@ class Work:
             )
         return vectors
 
+    def _weights(self, rows: Places) -> Float32:
+        """Return the weight of each token in its text's vector, shape ``(B, ways, T)``."""
+        shape = len(rows), len(self.settings.ways), int(self.tokens.lengths[rows].max())
+        out = np.zeros(shape, np.float32)
+        for i, row in enumerate(rows):
+            found = token_weights(self.tokens, row, self.settings, self.prompt)
+            out[i, :, : found.shape[1]] = found
+        return out
+
     def _pooled(self, state: Any, weights: Any) -> Any:
-        """Pool a layer, shape ``(B, T, d)``; join the vectors of several ways of pooling."""
+        """Pool a layer, shape ``(B, T, d)``; join the vectors of several kinds of pooling."""
         torch = need("torch", extra="contextual", purpose=PURPOSE)
         found = torch.bmm(weights, state)
         for i, way in enumerate(self.settings.ways):
@@ -431,90 +440,72 @@ class Work:
         return found.flatten(1)
 
     def _through_modules(self, x: Any, layer: int) -> Any:
-        """Put vectors of the last layer through what a sentence-transformers folder adds."""
+        """Put vectors of the last layer through the modules of a sentence-transformers folder."""
         sentence = self.encoder.sentence
         if sentence is None or not self.settings.modules or layer != self.encoder.layers:
             return x
         return sentence.apply(x)
 
-    def _weights(self, rows: Places) -> Float32:
-        """Return the share of each token in its text's vector, shape ``(B, ways, T)``."""
-        shape = len(rows), len(self.settings.ways), int(self.tokens.lengths[rows].max())
-        out = np.zeros(shape, np.float32)
-        for i, row in enumerate(rows):
-            found = shares(self.tokens, row, self.settings, self.prompt)
-            out[i, :, : found.shape[1]] = found
-        return out
+
+# pooling
 
 
-def _check_given(texts: Sequence[str], spans: Sequence[Span] | None, settings: Settings) -> None:
-    if not len(texts):
-        raise WordbiasError("there is no text to encode")
-    if (settings.pooling == "word") != (spans is not None):
-        raise WordbiasError("pooling 'word' needs a span of characters for each text")
-    if spans is not None and len(spans) != len(texts):
-        raise WordbiasError(f"expected a span for each of {len(texts)} texts, got {len(spans)}")
+def pooled_tokens(tokens: Tokens, place: int, settings: Settings) -> NDArray[np.bool_]:
+    """Return a mask of the tokens whose mean is the vector of a text, shape ``(tokens,)``.
 
-
-def _check_lengths(lengths: Int) -> None:
-    empty = np.flatnonzero(lengths == 0)
-    if len(empty):
-        raise WordbiasError(
-            f"text {empty[0] + 1} has no token at all; leave it out, or let the model see special "
-            "tokens"
-        )
-
-
-__all__ = ["BATCH_TOKENS", "Batch", "Work", "encode", "encode_spans"]
-
-
-def encode(
-    encoder: Encoder,
-    texts: Sequence[str],
-    spans: Sequence[Span] | None = None,
-    settings: Settings | None = None,
-    *,
-    batch_tokens: int = BATCH_TOKENS,
-) -> Float32:
-    """Return the vectors of texts in memory, shape ``(L, n, d)``.
-
-    Raises
-    ------
-    WordbiasError
-        If a layer does not exist, there is no text, a span has no tokens, or a vector is not
-        finite.
-    """
-    return Work.of(encoder, texts, spans, settings).vectors(batch_tokens)
-
-
-def encode_spans(
-    encoder: Encoder,
-    texts: Sequence[str],
-    spans: Sequence[Span],
-    layers: Sequence[int] | None = None,
-    *,
-    subword: str = "mean",
-    special_tokens: bool = True,
-    max_length: int | None = None,
-) -> Float32:
-    """Return the vectors of the words at spans of texts, shape ``(L, n, d)``.
+    A text that has none but special tokens, such as an empty one, has the mean of those.
 
     Parameters
     ----------
-    spans
-        Characters of the word in each text, from the first up to but without the second.
-    layers
-        0 being the input embeddings; by default all.
-    subword
-        Of a word of several tokens, their ``mean``, the ``first`` or the ``last``.
-    special_tokens
-        Let the model see [CLS], [SEP] and the like.
-
-    Raises
-    ------
-    WordbiasError
-        As `encode` does.
+    place
+        Place of the text.
     """
-    chosen = None if layers is None else tuple(layers)
-    seen = "seen" if special_tokens else "none"
-    return encode(encoder, texts, spans, Settings(chosen, "word", subword, seen, max_length))
+    special = tokens.special[tokens.starts[place] : tokens.starts[place + 1]]
+    chosen = np.zeros(len(special), bool)
+    if settings.pooling == "first":
+        chosen[:1] = True
+    elif settings.pooling == "last":
+        chosen[-1:] = True
+    elif settings.pooling == "mean":
+        counted = settings.special_tokens == "counted" or special.all()
+        chosen[:] = True if counted else ~special
+    else:
+        start, end = tokens.ranges[place]
+        if settings.subword == "first":
+            end = start + 1
+        elif settings.subword == "last":
+            start = end - 1
+        chosen[start:end] = True
+    return chosen
+
+
+def token_weights(tokens: Tokens, place: int, settings: Settings, prompt: int = 0) -> Float32:
+    """Return the weight of each token in its text's vector, shape ``(ways, tokens)``.
+
+    Parameters
+    ----------
+    place
+        Place of the text.
+    prompt
+        Number of tokens at the beginning that are not pooled, where a sentence-transformers folder
+        says so. With ``max`` the weights are a mask of the tokens.
+    """
+    if not settings.modules or settings.pooling == "word":
+        chosen = pooled_tokens(tokens, place, settings)
+        share: Float32 = (chosen / chosen.sum()).astype(np.float32)
+        return share[None]
+    n = int(tokens.lengths[place])
+    out = np.zeros((len(settings.ways), n), np.float32)
+    for row, way in zip(out, settings.ways, strict=True):
+        if way == "first":
+            row[prompt if prompt < n else 0] = 1
+        elif way == "last":
+            row[n - 1] = prompt < n
+        elif way == "weighted-mean":
+            row[prompt:] = np.arange(prompt + 1, n + 1)
+            row /= max(row.sum(), 1e-9)
+        else:
+            row[prompt:] = 1
+            if way != "max":
+                row /= max(row.sum() ** (0.5 if way == "mean-sqrt-length" else 1), 1e-9)
+    return out

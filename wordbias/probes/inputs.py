@@ -1,11 +1,4 @@
-"""What is probed: vectors of one or several layers and a label for each, checked.
-
-Labels: of a file with one a line, of a column, of words, of first names.
-
-Vectors to be probed: what `encode` wrote, or arrays of numpy and safetensors.
-
-Controls: labels that mean nothing, and vectors that know nothing.
-"""
+"""Inputs of probes: vectors of one or several layers, labels, and random controls of both."""
 
 from __future__ import annotations
 
@@ -22,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from wordbias.errors import WordbiasError
 from wordbias.formats.source import ZIP_ERRORS, refuse_foreign
 from wordbias.formats.stored import REPRESENTATIONS
-from wordbias.formats.tensors import Tensors, map_tensors
+from wordbias.formats.tensors import map_tensors
 from wordbias.probes.representations import Column, Representations, load_representations
 from wordbias.text_files import read_bounded
 from wordbias.wordlists.resolve import resolve
@@ -30,13 +23,21 @@ from wordbias.wordlists.templates import names
 
 Integers = NDArray[np.intp]
 
-_TILE = 1 << 22  # numbers that are looked at at once
+Array = NDArray[Any]
+
+FEMALE = 0.5
+"""Share of female bearers from which on a name counts as female."""
+_TILE = 1 << 22  # numbers that are checked at once
 _LARGE = 1e15  # float32 cannot square the gradient of larger ones
+_DENSEST = 1_100
+"""Largest ratio of a file in a zip to its compressed size; deflate reaches 1,032."""
+_NUMPY, _ZIP = b"\x93NUMPY", b"PK"
+_STREAM = 1  # makes these draws independent of those of orders and weights
 
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Vectors and labels that fit together.
+    """Vectors and a label for each.
 
     Attributes
     ----------
@@ -45,11 +46,11 @@ class Examples:
     labels
         Codes 0 to K - 1, shape ``(n,)``.
     classes
-        The K labels' names.
+        Names of the K labels.
     layers
-        What the layers are called, shape ``(L,)``.
+        Numbers of the layers, shape ``(L,)``.
     name
-        What results call the vectors.
+        Name of the vectors in results.
     """
 
     vectors: NDArray[np.floating[Any]] = field(repr=False)
@@ -74,11 +75,11 @@ class Examples:
         vectors
             Shape ``(n, d)``, or ``(L, n, d)`` for several layers.
         labels
-            One for each example, of any type that can be sorted, or a column.
+            Label of each example, of any type that can be sorted, or a column.
         layers
             Numbers of the layers, by default 0 to L - 1.
         name
-            What messages call the vectors.
+            Name of the vectors in messages.
 
         Raises
         ------
@@ -86,8 +87,8 @@ class Examples:
             If shapes do not fit, a number is not finite, or there are fewer than two classes, or
             so many that labels are no labels.
         """
-        x = _layered(vectors, name)
-        codes, classes = _coded(labels)
+        x = _as_layers(vectors, name)
+        codes, classes = _as_codes(labels)
         _, n, d = x.shape
         if len(codes) != n:
             raise WordbiasError(
@@ -104,12 +105,12 @@ class Examples:
         return len(self.labels)
 
     def rare(self) -> list[str]:
-        """Return the classes that occur once: no probe is both taught and tested on them."""
+        """Return the classes that occur once: no probe is both trained and tested on them."""
         counts = np.bincount(self.labels, minlength=len(self.classes))
         return [self.classes[i] for i in np.flatnonzero(counts == 1)]
 
 
-def _layered(vectors: ArrayLike, name: str) -> NDArray[np.floating[Any]]:
+def _as_layers(vectors: ArrayLike, name: str) -> NDArray[np.floating[Any]]:
     x = np.asarray(vectors)
     if x.dtype.kind in "iub":
         x = x.astype(np.float32)
@@ -121,7 +122,7 @@ def _layered(vectors: ArrayLike, name: str) -> NDArray[np.floating[Any]]:
     return np.ascontiguousarray(x[None] if x.ndim == 2 else x)
 
 
-def _coded(labels: Column | ArrayLike) -> tuple[Integers, tuple[str, ...]]:
+def _as_codes(labels: Column | ArrayLike) -> tuple[Integers, tuple[str, ...]]:
     given = np.array(labels.values)[labels.codes] if isinstance(labels, Column) else labels
     y = np.asarray(given)
     if y.ndim != 1:
@@ -143,11 +144,11 @@ def _check_classes(classes: Sequence[str], n: int, name: str) -> None:
 
 
 def _check_finite(x: NDArray[np.floating[Any]], layers: Sequence[int], name: str) -> None:
-    room = max(1, _TILE // x.shape[2])
+    step = max(1, _TILE // x.shape[2])
     limit = x.dtype.type(min(_LARGE, float(np.finfo(x.dtype).max)))
     for layer, vectors in zip(layers, x, strict=True):
-        for start in range(0, len(vectors), room):
-            good = np.abs(vectors[start : start + room]) <= limit
+        for start in range(0, len(vectors), step):
+            good = np.abs(vectors[start : start + step]) <= limit
             if not good.all():
                 row, place = np.argwhere(~good)[0].tolist()
                 where = f"layer {layer}, row" if len(layers) > 1 else "row"
@@ -157,8 +158,7 @@ def _check_finite(x: NDArray[np.floating[Any]], layers: Sequence[int], name: str
                 )
 
 
-FEMALE = 0.5
-"""Share of female bearers from which on a name counts as female."""
+# labels
 
 
 def read_labels(path: str | Path) -> Column:
@@ -206,14 +206,14 @@ def name_labels() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class LabelledVocabulary:
-    """Labelled words as a vocabulary spells them.
+    """Labelled words of a vocabulary, as it spells them.
 
     Attributes
     ----------
     words, labels
-        The words that it has, and a label for each.
+        Words in the vocabulary, and a label for each.
     missing
-        Those that it has in no form.
+        Words that the vocabulary has in no form.
     """
 
     words: Sequence[str]
@@ -255,15 +255,11 @@ def _lines(path: Path) -> list[str]:
     return [line.removesuffix("\r") for line in lines]
 
 
-Array = NDArray[Any]
-
-_DENSEST = 1_100
-"""Times that a byte of a zip can stand for; deflate reaches 1,032."""
-_NUMPY, _ZIP = b"\x93NUMPY", b"PK"
+# vectors
 
 
 def is_arrays(path: str | Path) -> bool:
-    """Say whether a file holds representations or arrays, rather than words and vectors."""
+    """Return whether a file holds representations or arrays, rather than words and vectors."""
     start = _start(Path(path))
     if start.startswith((_NUMPY, _ZIP)):
         return start.startswith(_NUMPY) or _is_npz(Path(path))
@@ -274,17 +270,17 @@ def is_arrays(path: str | Path) -> bool:
 
 
 def is_representations(path: str | Path) -> bool:
-    """Say whether a file holds what `encode` writes, columns beside vectors."""
+    """Return whether a file holds representations, as `encode` writes them."""
     return _is_safetensors(_start(Path(path))) and REPRESENTATIONS in map_tensors(Path(path))[1]
 
 
 def load_vectors(path: str | Path, array: str | None = None) -> Representations:
-    """Map vectors: those that `encode` wrote, or an array of a .npy, .npz or safetensors file.
+    """Map a file of vectors into memory: of `encode`, or an array (.npy, .npz, safetensors).
 
     Parameters
     ----------
     path
-        Recognised by its content.
+        The file, whose format is recognised by its content.
     array
         Name of the array where there are several; it has shape ``(n, d)``, or ``(L, n, d)`` for
         several layers.
@@ -300,11 +296,39 @@ def load_vectors(path: str | Path, array: str | None = None) -> Representations:
         tensors, metadata = map_tensors(path)
         if REPRESENTATIONS in metadata:
             return load_representations(path)
-        return of_array(_chosen(path, tensors, array), path.stem, str(path))
+        if array is None:
+            usable = [name for name in tensors.known() if tensors[name].ndim in (2, 3)]
+            array = _name(path, usable or list(tensors), None)
+        return of_array(tensors[_name(path, list(tensors), array)], path.stem, str(path))
     return of_array(_numpy(path, start, array), path.stem, str(path))
 
 
+def of_array(array: Array, name: str, where: str = "") -> Representations:
+    """Return an array of shape ``(n, d)``, or ``(L, n, d)`` for several layers, as representations.
+
+    Parameters
+    ----------
+    name
+        Name in results.
+    where
+        Name in messages, by default the same.
+
+    Raises
+    ------
+    WordbiasError
+        If it has another shape, or holds no numbers.
+    """
+    if array.ndim not in (2, 3) or array.dtype.kind not in "fiu":
+        raise WordbiasError(
+            f"{where or name}: expected numbers of shape (examples, dimensions) or (layers, "
+            f"examples, dimensions), found {array.dtype} of shape {array.shape}"
+        )
+    vectors = array[None] if array.ndim == 2 else array
+    return Representations(vectors, tuple(range(len(vectors))), name=name)
+
+
 def _start(path: Path) -> bytes:
+    """Return the first bytes of a file, from which its format is recognised."""
     try:
         with path.open("rb") as file:
             start = file.read(9)
@@ -348,11 +372,7 @@ def _numpy(path: Path, start: bytes, array: str | None) -> Array:
     except WordbiasError:
         raise
     except Exception as error:  # whatever numpy makes of a damaged header
-        if (
-            "pickle" in str(error)
-            or "Object arrays" in str(error)
-            or "Python objects" in str(error)
-        ):
+        if any(sign in str(error) for sign in ("pickle", "Object arrays", "Python objects")):
             raise WordbiasError(
                 f"{path}: holds Python objects, which are never loaded because they can run any "
                 "code; save the vectors as an array of numbers"
@@ -364,7 +384,7 @@ def _numpy(path: Path, start: bytes, array: str | None) -> Array:
 
 
 def _check_member(path: Path, archive: zipfile.ZipFile, name: str) -> None:
-    """Refuse an array whose header names more numbers than there are: numpy makes room for them."""
+    """Refuse an array whose header names more numbers than there are: numpy allocates them."""
     info = archive.getinfo(name if name in archive.namelist() else f"{name}.npy")
     with archive.open(info) as member:
         version = np.lib.format.read_magic(member)
@@ -382,15 +402,8 @@ def _check_member(path: Path, archive: zipfile.ZipFile, name: str) -> None:
         )
 
 
-def _chosen(path: Path, arrays: Tensors, array: str | None) -> Array:
-    """Return the array of a name, or the only one that can be vectors, whatever is beside it."""
-    if array is not None:
-        return arrays[_name(path, list(arrays), array)]
-    usable = [name for name in arrays.known() if arrays[name].ndim in (2, 3)]
-    return arrays[_name(path, usable or list(arrays), None)]
-
-
 def _name(path: Path, known: list[str], array: str | None) -> str:
+    """Return the name of the array that is asked for, or of the only one."""
     listed = ", ".join(known) or "none"
     if array is not None and array not in known:
         raise WordbiasError(f"{path}: no array {array!r}; it holds {listed[:200]}")
@@ -401,31 +414,7 @@ def _name(path: Path, known: list[str], array: str | None) -> str:
     return array or known[0]
 
 
-def of_array(found: Array, name: str, what: str = "") -> Representations:
-    """Take an array of shape ``(n, d)``, or ``(L, n, d)`` for several layers, as representations.
-
-    Parameters
-    ----------
-    name
-        What results call it.
-    what
-        What messages call it, by default the same.
-
-    Raises
-    ------
-    WordbiasError
-        If it has another shape, or holds no numbers.
-    """
-    if found.ndim not in (2, 3) or found.dtype.kind not in "fiu":
-        raise WordbiasError(
-            f"{what or name}: expected numbers of shape (examples, dimensions) or (layers, "
-            f"examples, dimensions), found {found.dtype} of shape {found.shape}"
-        )
-    vectors = found[None] if found.ndim == 2 else found
-    return Representations(vectors, tuple(range(len(vectors))), name=name)
-
-
-_STREAM = 1  # keeps these draws apart from those of orders and weights
+# controls
 
 
 def control_labels(labels: Integers, types: Integers | None, seed: int) -> Integers:
@@ -439,9 +428,9 @@ def control_labels(labels: Integers, types: Integers | None, seed: int) -> Integ
     labels
         Codes of the true labels, shape ``(n,)``.
     types
-        Code of each example's type, shape ``(n,)``; by default every example is of its own.
+        Code of each example's type, shape ``(n,)``; by default every example has its own.
     seed
-        Of the draws.
+        Seed of the draws.
 
     Returns
     -------
@@ -462,7 +451,7 @@ def random_vectors(vectors: NDArray[np.floating[Any]], seed: int) -> NDArray[np.
     vectors
         Shape ``(L, n, d)``.
     seed
-        Of the draws.
+        Seed of the draws.
 
     Returns
     -------

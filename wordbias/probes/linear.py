@@ -1,4 +1,4 @@
-"""Many linear probes at once, in numpy: S rows of B probes, trained on common batches."""
+"""Stacked linear probes in numpy: S rows of B probes, trained on common batches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.probes.schedule import Recipe
+from wordbias.probes.jobs import Recipe
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.intp]
@@ -18,8 +18,8 @@ EPS = 1e-8
 _FAR = 80.0  # beyond, a sigmoid is 0 or 1, and exp would overflow float32
 
 
-def first_weights(seed: int, block: int, d: int, classes: int) -> Floats:
-    """Draw a probe's first weights as torch's ``nn.Linear`` does: uniform in ±1/√d.
+def initial_weights(seed: int, block: int, d: int, classes: int) -> Floats:
+    """Draw a probe's initial weights as torch's ``nn.Linear`` does: uniform in ±1/√d.
 
     Returns
     -------
@@ -44,13 +44,13 @@ class LinearProbes:
     vectors
         All examples of all layers, shape ``(N, d)``.
     seeds
-        Of the first weights of each row.
+        Seed of the initial weights of each row.
     blocks
-        Numbers of the columns' blocks.
+        Block of each column, by its number.
     classes
-        How many classes there are.
+        Number of classes.
     recipe
-        Rate and decay.
+        Recipe, for its rate and decay.
     """
 
     vectors: NDArray[np.floating[Any]]
@@ -72,7 +72,7 @@ class LinearProbes:
         self.vectors, self.recipe, self.d = vectors, recipe, vectors.shape[1]
         self.two = classes == 2
         first = {
-            (seed, block): first_weights(seed, block, self.d, classes)
+            (seed, block): initial_weights(seed, block, self.d, classes)
             for seed in set(seeds)
             for block in blocks
         }
@@ -94,9 +94,9 @@ class LinearProbes:
         rows, y
             A batch of examples for each row and their labels, shape ``(s, k)``.
         inside
-            Which of its examples a column learns from, shape ``(k, b)``.
+            Mask of the examples that a column learns from, shape ``(k, b)``.
         steps
-            How many steps each column will have taken, shape ``(b,)``.
+            Number of steps of each column, this one included, shape ``(b,)``.
         """
         s, b = len(rows), inside.shape[1]
         x, w = self._gathered(rows), self.w[:s, :b]
@@ -135,11 +135,11 @@ class LinearProbes:
         one, two = BETAS
         spread = np.sqrt((1 - two) / (1 - two**steps))
         alpha = self.recipe.rate * (1 - one) / (1 - one**steps) / spread
-        column = (slice(None), None, None)
-        doubled = 2 if self.two else 1
-        return (doubled * alpha).astype(np.float32)[column], (EPS / spread).astype(np.float32)[
-            column
-        ]
+        doubled = (2 if self.two else 1) * alpha
+        return (
+            doubled.astype(np.float32)[:, None, None],
+            (EPS / spread).astype(np.float32)[:, None, None],
+        )
 
     def _gathered(self, rows: Integers) -> Floats:
         x: Floats = self.vectors.take(rows, axis=0).astype(np.float32, copy=False)
@@ -178,7 +178,7 @@ class LinearProbes:
         rows
             Examples for each row of probes, shape ``(S, m)``.
         column
-            Which probe of each row.
+            Place of the probe in each row.
         kept
             Use the weights that were kept, of all rows, instead of the present ones.
 
@@ -191,12 +191,12 @@ class LinearProbes:
         return np.concatenate([np.zeros_like(z), z], -1) if self.two else z
 
     def keep(self, which: NDArray[np.bool_]) -> None:
-        """Keep a true copy of the weights of these probes, shape ``(S, B)``."""
+        """Keep a copy of the weights of some probes, by a mask of shape ``(S, B)``."""
         i, j = np.nonzero(which)
         self.kept[self.rows[i], self.columns[j]] = self.w[i, j]
 
     def arrange(self, rows: Integers, columns: Integers) -> None:
-        """Go on with these of the present rows and columns, in this order."""
+        """Select rows and columns of the present ones, in this order, to go on with."""
         chosen = np.ix_(rows, columns)
         self.w, self.m, self.v = self.w[chosen], self.m[chosen], self.v[chosen]
         self.rows, self.columns = self.rows[rows], self.columns[columns]

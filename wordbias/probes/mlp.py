@@ -1,13 +1,12 @@
-"""Many MLP probes at once, in torch: S rows of B probes, trained on common batches.
+"""Stacked MLP probes in torch: S rows of B probes, trained on common batches.
 
-A probe is d → d/2, tanh, → K. Its gradient is written out, which saves what autograd costs at
+A probe is d → d/2, tanh, → K. Its gradient is written out, which saves the cost of autograd at
 sixteen examples a step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,24 +14,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from wordbias.devices import find_device
+from wordbias.probes.jobs import Recipe
 from wordbias.probes.linear import BETAS, EPS, Floats, Integers
-from wordbias.probes.schedule import Recipe
-from wordbias.probes.train import Make
 
 
-def is_cpu(device: str | None) -> bool:
-    """Say whether this device is the processor, where one wide probe already fills the cache."""
-    return bool(find_device(device).type == "cpu")
-
-
-def maker(device: str | None) -> Make:
-    """Return what makes stacks of probes on a device."""
-    return partial(MlpProbes, device=find_device(device))
-
-
-def first_weights(seed: int, block: int, d: int, classes: int) -> Floats:
-    """Draw a probe's first weights as torch's ``nn.Linear`` does, each layer in ±1/√inputs.
+def initial_weights(seed: int, block: int, d: int, classes: int) -> Floats:
+    """Draw a probe's initial weights as torch's ``nn.Linear`` does, each layer in ±1/√inputs.
 
     Returns
     -------
@@ -47,7 +34,7 @@ def first_weights(seed: int, block: int, d: int, classes: int) -> Floats:
 
 
 def hidden_units(d: int) -> int:
-    """Return how many hidden units a probe of `d` dimensions has."""
+    """Return the number of hidden units of a probe of `d` dimensions."""
     return max(1, d // 2)
 
 
@@ -81,7 +68,7 @@ class MlpProbes:
         self.vectors, self.recipe, self.device = vectors, recipe, device
         self.d, self.h, self.classes = vectors.shape[1], hidden_units(vectors.shape[1]), classes
         first = [
-            [first_weights(seed, block, self.d, classes) for block in blocks] for seed in seeds
+            [initial_weights(seed, block, self.d, classes) for block in blocks] for seed in seeds
         ]
         self.w = torch.from_numpy(np.array(first)).to(device)  # (S, B, P)
         self.m, self.v = torch.zeros_like(self.w), torch.zeros_like(self.w)
@@ -149,12 +136,12 @@ class MlpProbes:
         return found
 
     def keep(self, which: NDArray[np.bool_]) -> None:
-        """Keep a true copy of the weights of these probes, shape ``(S, B)``."""
+        """Keep a copy of the weights of some probes, by a mask of shape ``(S, B)``."""
         i, j = np.nonzero(which)
         self.kept[self.rows[i], self.columns[j]] = self.w[i, j]
 
     def arrange(self, rows: Integers, columns: Integers) -> None:
-        """Go on with these of the present rows and columns, in this order."""
+        """Select rows and columns of the present ones, in this order, to go on with."""
         chosen = np.ix_(rows, columns)
         self.w, self.m, self.v = self.w[chosen], self.m[chosen], self.v[chosen]
         self.g = torch.empty_like(self.w)

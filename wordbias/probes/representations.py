@@ -1,8 +1,6 @@
-"""Representations: vectors of texts from several layers of an encoder, and the texts' labels.
+"""Representations: vectors of texts from several layers of an encoder, with columns of labels.
 
-Representations on disk: safetensors, mapped into memory when read.
-
-What a file of representations says of itself, and whether that is what is wanted.
+Their file is safetensors, mapped into memory when it is read; its header holds the provenance.
 """
 
 from __future__ import annotations
@@ -22,22 +20,24 @@ from wordbias.errors import WordbiasError, on_a_line
 from wordbias.formats.files import replacing
 from wordbias.formats.stored import REPRESENTATIONS, read_header, reading
 from wordbias.formats.tensors import header_of
-from wordbias.probes.encoding import Work
+from wordbias.probes.encoding import EncodingJob
 from wordbias.rendering import as_paragraph, how_many
 from wordbias.results import Report
 
 Layers = int | Sequence[int] | str | None
-"""Numbers of layers, ``all``, ``last``, or None where nothing is asked for."""
+"""Numbers of layers, ``all``, ``last``, or None for the default."""
+_COLUMN = "column."
+_REMEDY = "remove it, or name another output"
 
 
-def which_layers(asked: Layers, known: Sequence[int], default: str = "all") -> tuple[int, ...]:
-    """Return the numbers of the layers that are asked for, of those there are; -1 is the last."""
-    asked = default if asked is None else asked
-    if isinstance(asked, str):
-        if asked not in ("all", "last"):
-            raise WordbiasError(f"layers {asked!r}: expected all, last, or numbers such as 0,3,6")
-        return tuple(known if asked == "all" else known[-1:])
-    listed = [asked] if isinstance(asked, int | Integral) else list(asked)
+def which_layers(layers: Layers, known: Sequence[int], default: str = "all") -> tuple[int, ...]:
+    """Return the numbers of layers, each once; -1 is the last of the known ones."""
+    layers = default if layers is None else layers
+    if isinstance(layers, str):
+        if layers not in ("all", "last"):
+            raise WordbiasError(f"layers {layers!r}: expected all, last, or numbers such as 0,3,6")
+        return tuple(known if layers == "all" else known[-1:])
+    listed = [layers] if isinstance(layers, int | Integral) else list(layers)
     if not listed:
         raise WordbiasError("layers: expected all, last, or numbers such as 0,3,6; got none")
     counted = [int(layer) for layer in listed]
@@ -46,7 +46,7 @@ def which_layers(asked: Layers, known: Sequence[int], default: str = "all") -> t
 
 
 def cell_of(value: object) -> str | None:
-    """Return a label or another value as text; None where it is missing, as pandas has it."""
+    """Return a label or another value as text; None where it is missing, as in pandas."""
     missing = value is None or type(value).__name__ in ("NAType", "NaTType")
     if missing or (isinstance(value, (float, np.floating)) and np.isnan(value)):
         return None
@@ -70,7 +70,7 @@ class Column:
 
     @classmethod
     def of(cls, cells: Iterable[str]) -> Column:
-        """Make a column of cells, whose distinct values are numbered in sorted order."""
+        """Return a column of cells, whose distinct values are numbered in sorted order."""
         cells = list(cells)
         values = tuple(sorted(set(cells)))
         places = {value: i for i, value in enumerate(values)}
@@ -90,15 +90,15 @@ class Representations:
     vectors : array of shape (L, n, d)
         May be a memory map.
     layers : tuple of int, of length L
-        Which layers, 0 being the input embeddings.
+        Numbers of the layers, 0 being the input embeddings.
     columns : mapping
-        What is known of each text, by name.
+        Columns by name: one value for each text.
     about : mapping
-        Model, pooling, hash of the data and whatever else JSON holds.
+        Provenance: model, pooling, hash of the data and other values of JSON.
     name : str
-        What results call it.
+        Name in results.
     report : Report, optional
-        Of the function that made it, if one did.
+        Report of the function that made it, if one did.
 
     Examples
     --------
@@ -148,7 +148,7 @@ class Representations:
         )
 
     def _repr_html_(self) -> str:
-        """Show in a notebook what they are, and of what."""
+        """Return HTML for a notebook."""
         keys = ("model", "pooling", "texts")
         said = [f"{key}: {self.about[key]}" for key in keys if key in self.about]
         said += [f"columns: {', '.join(self.columns)}"] if self.columns else []
@@ -170,14 +170,14 @@ class Representations:
         return self.layer(layer)
 
     __iter__ = None
-    """There is no telling whether texts or layers would be meant."""
+    """No iteration, which could mean texts or layers."""
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """Return all vectors, shape ``(L, n, d)``."""
         return np.array(self.vectors, dtype, copy=copy)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write them as ``wordbias encode`` does; the file is written whole or not at all."""
+        """Write a file as ``wordbias encode`` does; it is written whole or not at all."""
         save_representations(self, os.fspath(path))
 
     def layer(self, number: int) -> NDArray[np.float32]:
@@ -192,7 +192,7 @@ class Representations:
         return found
 
     def place(self, number: int) -> int:
-        """Return where a layer stands in `vectors`."""
+        """Return the place of a layer in `vectors`."""
         if number not in self.layers:
             known = ", ".join(map(str, self.layers))
             raise WordbiasError(f"{self.name}: no layer {number}; it holds {known}")
@@ -212,7 +212,7 @@ class Representations:
         return self.columns[name]
 
 
-_COLUMN = "column."
+# files
 
 
 def save_representations(found: Representations, path: str | Path) -> None:
@@ -225,12 +225,12 @@ def save_representations(found: Representations, path: str | Path) -> None:
 
 
 def load_representations(path: str | Path) -> Representations:
-    """Map what `save_representations` wrote.
+    """Map a file of representations into memory.
 
     Raises
     ------
     WordbiasError
-        If the file is none, is damaged, or holds something else.
+        If there is no such file, it is damaged, or it holds something else.
     """
     with reading(path, REPRESENTATIONS, "mapped") as (tensors, known):
         layers = tuple(int(layer) for layer in known["layers"])
@@ -254,7 +254,7 @@ def _column(name: str, codes: NDArray[Any], values: tuple[Any, ...]) -> Column:
 
 
 def header(found: Representations) -> bytes:
-    """Return the file's beginning; vectors and then the columns' codes follow it."""
+    """Return the header of a file; vectors and then the columns' codes follow it."""
     shapes: dict[str, tuple[str, tuple[int, ...]]] = {"vectors": ("F32", found.vectors.shape)}
     shapes |= {_COLUMN + name: ("I32", (len(found),)) for name in found.columns}
     known: dict[str, Any] = {
@@ -265,36 +265,38 @@ def header(found: Representations) -> bytes:
     return header_of(shapes, {REPRESENTATIONS: json.dumps(known)})
 
 
-_REMEDY = "remove it, or name another output"
+# provenance
 
 
-def provenance(work: Work, texts: str, sha256: str) -> dict[str, Any]:
-    """Return what a file of representations says of itself.
+def provenance(job: EncodingJob, texts: str, sha256: str) -> dict[str, Any]:
+    """Return the provenance of encoded texts.
 
     Parameters
     ----------
     texts
-        What the texts are called.
+        Name of the texts.
     sha256
-        Their hash.
+        Hash of the texts.
     """
-    encoder = work.encoder
+    from importlib.metadata import version
+
+    encoder = job.encoder
     return {
         "model": encoder.name,
         "random_init": encoder.random_init,
         "precision": encoder.precision,
         "device": encoder.device,
         "weights_sha256": encoder.sha256(),
-        **work.settings.to_dict(),
+        **job.settings.to_dict(),
         "texts": texts,
         "texts_sha256": sha256,
-        "truncated": work.truncated,
-        "versions": _versions(),
+        "truncated": job.truncated,
+        "versions": {name: version(name) for name in ("torch", "transformers", "tokenizers")},
     }
 
 
 def stored_provenance(path: Path) -> dict[str, Any]:
-    """Return what a file says of itself.
+    """Return the provenance in a file's header.
 
     Raises
     ------
@@ -310,7 +312,7 @@ def stored_provenance(path: Path) -> dict[str, Any]:
 
 
 def check_same(path: Path, wanted: Representations) -> None:
-    """Refuse a file that does not begin as that of `wanted` does.
+    """Refuse a file whose header is not that of `wanted`.
 
     Raises
     ------
@@ -332,9 +334,3 @@ def _difference(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
         if there.get(key) != here.get(key):
             return f"its {key} is {there.get(key)!r}, not {here.get(key)!r}"
     return "its columns are others"
-
-
-def _versions() -> dict[str, str]:
-    from importlib.metadata import version
-
-    return {package: version(package) for package in ("torch", "transformers", "tokenizers")}

@@ -1,4 +1,4 @@
-"""Results of probes as rows: the mean over seeds and its spread."""
+"""Rows of probing results: the mean over seeds and its spread."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import numpy as np
 
 from wordbias.measures.registry import ideal
 from wordbias.probes.accuracy import Probed
-from wordbias.probes.codelength import OnlineCode, to_published
 from wordbias.probes.inputs import Examples
-from wordbias.probes.online import Coded
+from wordbias.probes.mdl import Coded, OnlineCode, to_published
 from wordbias.results import Row
 from wordbias.statistics import majority_share, wilson
 
@@ -27,11 +26,11 @@ def code_rows(examples: Examples, coded: Sequence[Coded], *, one_layer: bool = F
     Parameters
     ----------
     examples
-        What was coded.
+        Vectors and labels.
     coded
-        What `wordbias.probes.online.online_codes` returned for them.
+        Their codes, from `wordbias.probes.mdl.online_codes`.
     one_layer
-        The vectors have no layers to be told apart, so rows do not name one.
+        Leave out the number of the layer, for vectors that have no layers.
     """
     rows: list[Row] = []
     for layer in dict.fromkeys(one.code.layer for one in coded):
@@ -84,7 +83,7 @@ def _coded(
 def accuracy_rows(
     examples: Examples, probed: Sequence[Probed], *, one_layer: bool = False
 ) -> list[Row]:
-    """Return the rows of plain probing, layer by layer; see `code_rows`.
+    """Return the rows of probing accuracy, layer by layer; see `code_rows`.
 
     The interval is Wilson's, over the examples of one test; that of several seeds is not narrower,
     because their tests share examples.
@@ -119,7 +118,7 @@ def _selectivity(
 
 
 def _spread(examples: Examples, measure: str, values: Sequence[float], said: dict[str, Any]) -> Row:
-    """Make a row of the mean; `sd` has ddof 1, and is undefined for a single seed."""
+    """Return a row of the mean; `sd` has ddof 1, and is undefined for a single seed."""
     sd = float(np.std(values, ddof=1)) if len(values) > 1 else None
     about = {**said, "sd": sd, "min": min(values), "max": max(values), "values": list(values)}
     return Row(examples.name, measure, float(np.mean(values)), about)

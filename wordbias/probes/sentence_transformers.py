@@ -1,7 +1,7 @@
-"""A sentence-transformers folder: what its files say of how a text becomes a vector.
+"""Modules of a sentence-transformers folder, which make a text's vector.
 
-The folder lists modules: a Transformer, its Pooling, and what follows, such as Dense and Normalize.
-They are read here without the library, and nothing in them is run.
+The folder lists modules: a Transformer, its Pooling, and others, such as Dense and Normalize. They
+are read here without the library, and nothing in them is run.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _POOLINGS = {
     "weightedmean": "weighted-mean",
     "lasttoken": "last",
 }
-"""The library's names of ways of pooling, in the order in which it joins them, and ours."""
+"""The library's names of kinds of pooling, in the order in which it joins them, and ours."""
 _OLD_KEYS = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_max_tokens": "max",
@@ -43,7 +43,15 @@ _TRANSFORMER_CONFIGS = tuple(
     for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 )
 _FILES = ("config.json", "model.safetensors", "pytorch_model.bin")
-"""Of a module behind the transformer."""
+"""Files of a module behind the transformer."""
+_FIRST = ("Transformer", "Pooling")
+_KNOWN = (*_FIRST, "Dense", "LayerNorm", "Normalize", "Dropout")
+_LAST = "last_hidden_state"
+_HARMLESS = ("attn_implementation", "dtype", "torch_dtype", "use_safetensors")
+_REMEDY = (
+    "to read the transformer alone, as any other model, copy the folder without its modules.json"
+)
+_REMEDY_LOADED = "to read the transformer alone, give (model[0].auto_model, model.tokenizer)"
 # fmt: off
 _ACTIVATIONS = (
     "CELU", "ELU", "GELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "Identity",
@@ -56,18 +64,18 @@ _ACTIVATIONS = (
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """A module behind the pooling.
+    """Module behind the pooling.
 
     Attributes
     ----------
     name
-        Its class, with what it is set to.
+        Class of the module, with its settings.
     apply
-        The function on vectors, shape ``(n, width before)``.
+        Function on vectors, shape ``(n, width before)``.
     before, width
-        Length of the vectors that it takes and gives; None is any, and the same.
+        Length of its input and output vectors; None is any length, and the same.
     weights
-        What it has learned.
+        Weights by name.
     """
 
     name: str
@@ -79,18 +87,18 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class SentenceModules:
-    """How a sentence-transformers folder makes a vector of a text.
+    """Modules and settings by which a sentence-transformers folder makes a text's vector.
 
     Attributes
     ----------
     transformer
-        Where the transformer is: a folder, or the model's name on the hub.
+        Folder of the transformer, or the model's name on the hub.
     pooling
-        Ways of pooling, whose vectors are joined.
+        Kinds of pooling, whose vectors are joined.
     include_prompt
         Tokens of the prompt are pooled too.
     prompt
-        What is put before every text, by default; may be empty.
+        Default prompt before every text; may be empty.
     max_length
         Tokens that a text is cut to; None leaves it to the tokenizer and the model.
     lower_case
@@ -109,7 +117,7 @@ class SentenceModules:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The modules behind the transformer, as results name them."""
+        """Names of the modules behind the transformer in results."""
         return (f"Pooling({'+'.join(self.pooling)})", *(step.name for step in self.steps))
 
     @property
@@ -119,7 +127,7 @@ class SentenceModules:
         return whole and self.pooling != ("last",)
 
     def width(self, pooled: int) -> int:
-        """Return how long the vectors are that `apply` makes of vectors of length `pooled`.
+        """Return the length of the vectors that `apply` makes of vectors of length `pooled`.
 
         Raises
         ------
@@ -143,7 +151,7 @@ class SentenceModules:
         return x
 
     def weights_sha256(self, transformer: str) -> str:
-        """Return a hash of the transformer's hash and of what the other modules have learned."""
+        """Return a hash of the transformer's hash and of the other modules' weights."""
         if not any(step.weights for step in self.steps):
             return transformer
         digest = hashlib.sha256(transformer.encode())
@@ -168,11 +176,12 @@ def read_modules(
     name
         A folder, or a name on the hub.
     random_init
-        Draw the weights of Dense modules anew with this seed, and let LayerNorm begin anew.
+        Draw random weights of Dense modules with this seed, and reset LayerNorm.
     notes
-        Gets a line where it cannot be known whether a name on the hub is such a model.
+        Notes to the user, to which a line is added where it cannot be known whether a name on the
+        hub is such a model.
     of_hub
-        Ask the hub for what is not in its cache.
+        Ask the hub for files that are not in its cache.
 
     Raises
     ------
@@ -208,7 +217,7 @@ def read_modules(
 
 
 def is_sentence_transformer(model: object) -> TypeGuard[Any]:
-    """Say whether an object is a ``SentenceTransformer``; the library is not imported."""
+    """Return whether an object is a ``SentenceTransformer``; the library is not imported."""
     kinds = (f"{kind.__module__}.{kind.__qualname__}" for kind in type(model).__mro__)
     return any(
         kind.startswith("sentence_transformers.") and kind.endswith(".SentenceTransformer")
@@ -247,7 +256,11 @@ def loaded_modules(model: Any) -> SentenceModules:
                 module.save(str(folder / place))
             found = read_modules(made)
         except WordbiasError as error:
-            said = str(error).replace(f"{folder}{os.sep}", f"{name}: ").replace(_REMEDY, _ALONE)
+            said = (
+                str(error)
+                .replace(f"{folder}{os.sep}", f"{name}: ")
+                .replace(_REMEDY, _REMEDY_LOADED)
+            )
             raise WordbiasError(said) from None
     if found is None:
         raise WordbiasError(f"{name}: is no model of sentence-transformers")
@@ -255,10 +268,10 @@ def loaded_modules(model: Any) -> SentenceModules:
 
 
 def module_files(name: str) -> dict[str, Path]:
-    """Return the files that make a folder one of sentence-transformers, by their places in it.
+    """Return the files of the modules of a folder, by their paths in it.
 
-    Those of the transformer itself are none of them. Empty if the folder, or what the hub's cache
-    has of a name, is no such model.
+    Those of the transformer itself are left out. Empty if the folder, or the hub's cache of a name,
+    holds no such model.
 
     Raises
     ------
@@ -313,7 +326,7 @@ def _from_hub(name: str, notes: list[str]) -> Path | None:
 
 
 def _fetched(hub: Any, name: str, file: str) -> Path | None:
-    """Return a file of a model on the hub, from the cache first; None if the model has none."""
+    """Return a file of a model on the hub, from the cache first; None if it has no such file."""
     known = hub.try_to_load_from_cache(name, file)
     if isinstance(known, str):
         return Path(known)
@@ -328,7 +341,7 @@ def _fetched(hub: Any, name: str, file: str) -> Path | None:
 
 
 def _listed(folder: Path) -> list[tuple[str, PurePosixPath]]:
-    """Return the class and the folder of each module: a Transformer, a Pooling, what follows."""
+    """Return the class and the folder of each module: a Transformer, a Pooling, then others."""
     file = folder / MODULES
     listed = _json(file, list)
     found = []
@@ -355,18 +368,8 @@ def _listed(folder: Path) -> list[tuple[str, PurePosixPath]]:
     return found
 
 
-_FIRST = ("Transformer", "Pooling")
-_KNOWN = (*_FIRST, "Dense", "LayerNorm", "Normalize", "Dropout")
-_REMEDY = (
-    "to read the transformer alone, as any other model, copy the folder without its modules.json"
-)
-
-
-_ALONE = "to read the transformer alone, give (model[0].auto_model, model.tokenizer)"
-
-
 def _transformer_config(folder: Path) -> dict[str, Any]:
-    """Return the settings of a Transformer module, those that change vectors being understood."""
+    """Return the settings of a Transformer module; refuse others that would change vectors."""
     file = next((folder / name for name in _TRANSFORMER_CONFIGS if (folder / name).is_file()), None)
     if file is None:
         return {}
@@ -399,10 +402,6 @@ def _transformer_config(folder: Path) -> dict[str, Any]:
     return {"max_seq_length": longest, "do_lower_case": found.get("do_lower_case", False)}
 
 
-_LAST = "last_hidden_state"
-_HARMLESS = ("attn_implementation", "dtype", "torch_dtype", "use_safetensors")
-
-
 def _part(found: Mapping[str, Any], file: Path, *keys: str) -> dict[str, Any]:
     value: Any = found
     for key in keys:
@@ -413,7 +412,7 @@ def _part(found: Mapping[str, Any], file: Path, *keys: str) -> dict[str, Any]:
 
 
 def _pooling(file: Path) -> tuple[tuple[str, ...], bool]:
-    """Return the ways of pooling and whether the prompt is pooled too."""
+    """Return the kinds of pooling and whether the prompt is pooled too."""
     found = _json(file, dict)
     asked: Any = found.get("pooling_mode")
     if asked is None:
@@ -431,7 +430,7 @@ def _pooling(file: Path) -> tuple[tuple[str, ...], bool]:
 
 
 def _library_config(folder: Path) -> tuple[str, int | None]:
-    """Return the prompt that stands before every text, and to how many values vectors are cut."""
+    """Return the prompt before every text, and the number of values that vectors are cut to."""
     file = folder / LIBRARY_CONFIG
     if not file.is_file():
         return "", None
@@ -451,7 +450,7 @@ def _library_config(folder: Path) -> tuple[str, int | None]:
 
 
 def _step(folder: Path, kind: str, path: PurePosixPath, random_init: int | None) -> Step | None:
-    """Return what a module does to vectors; None if it does nothing."""
+    """Return a module as a function on vectors; None if it changes none."""
     torch = need("torch", extra="contextual", purpose=PURPOSE)
     place = folder / path
     if kind == "Dropout":  # it works in training alone
@@ -533,7 +532,7 @@ def _size(place: Path, config: Mapping[str, Any], key: str) -> int:
 
 
 def _fill(module: Any, place: Path) -> None:
-    """Give a module the weights in its folder; a pickle is read without running anything in it."""
+    """Load a module's weights from its folder; nothing in a pickle is run."""
     torch = need("torch", extra="contextual", purpose=PURPOSE)
     file = place / "model.safetensors"
     try:

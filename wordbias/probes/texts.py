@@ -1,7 +1,4 @@
-"""Texts of a file or in memory, what else columns say of them, and where in them a word stands.
-
-Columns of a file: which holds the texts, which are kept, which rows and words are meant.
-"""
+"""Texts from a file or memory, with their other columns and the spans of words in them."""
 
 from __future__ import annotations
 
@@ -20,13 +17,27 @@ from wordbias.probes.representations import Column, cell_of
 from wordbias.probes.tokenising import Span, find_word
 
 DISTINCT = 1_000
-"""A column of more distinct values is kept only where it is asked for."""
-_USUAL = ("text", "sentence")
+"""Number of distinct values up to which a column is kept by default."""
+USUAL = ("text", "sentence")
+"""Names of the column of texts by default."""
+
+
+class Columns(Protocol):
+    """A frame, as of pandas."""
+
+    columns: Any
+
+    def __getitem__(self, name: Any) -> Any:
+        """Return a column."""
+
+
+TextsLike = str | os.PathLike[str] | Iterable[str] | Mapping[str, Sequence[object]] | Columns
+"""A file, texts, or columns of which one holds texts."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What is taken of a file.
+    """Selection of rows and columns.
 
     Attributes
     ----------
@@ -36,9 +47,9 @@ class Choice:
     keep
         Columns to keep; by default all others of at most `DISTINCT` values.
     where
-        Values that a row must have in a column, any one of those given for it.
+        Allowed values of columns; rows with other values are left out.
     limit
-        Rows to take, the first ones.
+        Number of rows, from the first on.
     word
         Column of a word to be found in the text.
     span
@@ -56,168 +67,24 @@ class Choice:
     skip_bad: bool = False
 
 
-def text_column(name: str, names: list[str], choice: Choice, plain: str = "") -> str:
-    """Return which column holds the texts.
-
-    Parameters
-    ----------
-    name
-        What messages call the texts.
-    names
-        Those of the columns.
-    plain
-        Why there are no columns but one; empty where there are.
-
-    Raises
-    ------
-    WordbiasError
-        If that cannot be told, or a column that is asked for is not among `names`.
-    """
-    asked = (choice.text, choice.word, *(choice.span or ()), *choice.where, *(choice.keep or ()))
-    if plain and any(one is not None for one in asked):
-        raise WordbiasError(f"{name}: {plain}")
-    listed = ", ".join(names)
-    for one in asked[1:]:
-        if one is not None and one not in names:
-            raise WordbiasError(f"{name}: has no column {one!r}; it has {listed}")
-    if choice.text is None:
-        known = [one for one in (*_USUAL, *(names if len(names) == 1 else [])) if one in names]
-        if not known:
-            raise WordbiasError(
-                f"{name}: which column holds the texts? Name one of {listed} with --text-column"
-            )
-        return known[0]
-    if choice.text in names:
-        return choice.text
-    if choice.text.isdecimal() and 1 <= int(choice.text) <= len(names):
-        return names[int(choice.text) - 1]
-    raise WordbiasError(f"{name}: has no column {choice.text!r}; it has {listed}")
-
-
-def kept_columns(
-    text: str, cells: Mapping[str, list[str]], choice: Choice
-) -> tuple[dict[str, Column], tuple[str, ...]]:
-    """Return the columns to keep, and the names of those that have too many values for it.
-
-    Parameters
-    ----------
-    text
-        The column of the texts.
-    """
-    if choice.keep is not None:
-        return {name: Column.of(cells[name]) for name in choice.keep}, ()
-    made = {name: Column.of(values) for name, values in cells.items() if name != text}
-    kept = {name: column for name, column in made.items() if len(column.values) <= DISTINCT}
-    return kept, tuple(name for name in made if name not in kept)
-
-
-class Columns(Protocol):
-    """A frame, as of pandas."""
-
-    columns: Any
-
-    def __getitem__(self, name: Any) -> Any:
-        """Return a column."""
-
-
-TextsLike = str | os.PathLike[str] | Iterable[str] | Mapping[str, Sequence[object]] | Columns
-"""A file, texts, or columns of which one holds texts."""
-
-
-class Source(NamedTuple):
-    """Rows with texts.
-
-    Attributes
-    ----------
-    name
-        What messages call them.
-    lines
-        The rows.
-    plain
-        Why they have no columns; empty where they have.
-    """
-
-    name: str
-    lines: Iterator[Line]
-    plain: str = ""
-
-
-def open_texts(source: TextsLike, name: str = "texts") -> Source:
-    """Open a plain, tabbed, CSV or jsonl file (see `read_lines`), or what is in memory.
-
-    Parameters
-    ----------
-    source
-        A file; texts, such as a list or a pandas Series; or columns by name: a mapping or a frame.
-    name
-        What messages call what is no file.
-
-    Raises
-    ------
-    WordbiasError
-        If it is something else, or its columns have different lengths.
-    """
-    if isinstance(source, (str, os.PathLike)):
-        file = Path(source)
-        if isinstance(source, str) and " " in source.strip() and not os.path.exists(source):
-            raise WordbiasError(
-                f"{name}: there is no file {source!r:.60}; a text stands in a list: [text]"
-            )
-        plain = "is plain text, which has no columns; name a .tsv, .csv or .jsonl file"
-        return Source(str(file), read_lines(file), plain if kind_of(file) == "plain" else "")
-    known = source.keys() if isinstance(source, Mapping) else getattr(source, "columns", None)
-    if known is not None:
-        table: Any = source
-        for column in known:
-            if isinstance(table[column], str) or not isinstance(table[column], Iterable):
-                raise WordbiasError(f"{name}: column {column!r}: expected a list of values")
-        cells = {str(column): list(table[column]) for column in known}
-        if len({len(column) for column in cells.values()}) != 1:
-            sizes = ", ".join(f"{column} {len(found):,}" for column, found in cells.items())
-            raise WordbiasError(f"{name}: expected columns of one length, found {sizes or 'none'}")
-        return Source(name, _in_columns(cells))
-    if not isinstance(source, Iterable):
-        raise WordbiasError(
-            f"{name}: expected a file, a list of texts, or a dictionary or frame of columns; got "
-            f"{type(source).__name__}"
-        )
-    plain = "is a list, which has no columns; give a dictionary or a frame of columns"
-    return Source(name, _in_a_list(source), plain)
-
-
-def _in_columns(cells: Mapping[str, list[object]]) -> Iterator[Line]:
-    for number, row in enumerate(zip(*cells.values(), strict=True), 1):
-        said = dict(zip(cells, map(cell_of, row), strict=True))
-        nulls = frozenset(name for name, cell in said.items() if cell is None)
-        yield Line(number, {name: cell or "" for name, cell in said.items()}, nulls=nulls)
-
-
-def _in_a_list(texts: Iterable[object]) -> Iterator[Line]:
-    for number, text in enumerate(texts, 1):
-        if isinstance(text, str):
-            yield Line(number, {PLAIN: text})
-        else:
-            yield Line(number, {}, f"expected a text, found {text!r:.40}")
-
-
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """Texts and what is known of them.
+    """Texts with their other columns.
 
     Attributes
     ----------
     name
-        The file that they are from, or what messages call them.
+        File of the texts, or their name in messages.
     texts, lines
-        Each with its line in the file, or its number.
+        The texts, and the line or number of each.
     spans
-        Of a word in each, if words are meant.
+        Span of a word in each text, for vectors of words.
     columns
-        What else is known of each.
-    dropped
-        How many rows were left out because they cannot be used, and the first reason.
+        Other columns that are kept.
+    dropped, problem
+        Number of rows that were dropped because they cannot be used, and the first reason.
     left_out
-        Columns that have too many values to be kept.
+        Names of columns with too many values to be kept.
     """
 
     name: str
@@ -241,7 +108,14 @@ class Texts:
         return digest.hexdigest()
 
     def without(self, bad: Mapping[int, str], skip_bad: bool) -> Texts:
-        """Drop texts, by their place, and say why.
+        """Drop texts.
+
+        Parameters
+        ----------
+        bad
+            Reason by the place of the text.
+        skip_bad
+            Allow it.
 
         Raises
         ------
@@ -270,13 +144,13 @@ class Texts:
 
 
 def load_texts(source: TextsLike, choice: Choice | None = None) -> Texts:
-    """Read the texts of a file or of what is in memory, see `open_texts`.
+    """Read texts from a file or memory, see `open_texts`.
 
     Raises
     ------
     WordbiasError
-        If the file cannot be read, a column that is asked for is not there, a row cannot be used
-        (and such are not to be dropped), or no row is left.
+        If the file cannot be read, a chosen column is not there, a row cannot be used (and such
+        are not to be dropped), or no row is left.
     """
     opened, choice = open_texts(source), choice or Choice()
     bad: list[str] = []
@@ -310,7 +184,7 @@ Row = tuple[Line, str, Span | None]
 
 
 def _usable(source: Source, choice: Choice, bad: list[str]) -> Iterator[Row]:
-    """Yield the rows that are asked for; note the others, or refuse the first of them."""
+    """Yield the chosen rows; note those that cannot be used, or refuse the first of them."""
     column = ""
     for line in source.lines:
         try:
@@ -353,10 +227,10 @@ def _span(line: Line, text: str, choice: Choice) -> Span | None:
         return found
     if choice.span is None:
         return None
-    given = [_cell(line, name) for name in choice.span]
-    if not all(cell.strip().isdecimal() for cell in given):
-        raise _BadRowError(f"expected two whole numbers as a span, found {', '.join(given)}")
-    start, end = map(int, given)
+    cells = [_cell(line, name) for name in choice.span]
+    if not all(cell.strip().isdecimal() for cell in cells):
+        raise _BadRowError(f"expected two whole numbers as a span, found {', '.join(cells)}")
+    start, end = map(int, cells)
     if not start < end <= len(text):
         raise _BadRowError(f"span {start} to {end} is not in its text of {len(text)} characters")
     return start, end
@@ -364,3 +238,140 @@ def _span(line: Line, text: str, choice: Choice) -> Span | None:
 
 def _remedy(skipped: bool) -> str:
     return "" if skipped else "; mend it, or drop such rows with --skip-bad"
+
+
+# columns
+
+
+def text_column(name: str, names: list[str], choice: Choice, plain: str = "") -> str:
+    """Return the name of the column of the texts.
+
+    Parameters
+    ----------
+    name
+        Name of the texts in messages.
+    names
+        Names of the columns.
+    plain
+        Reason why there is only one column; empty if there are columns.
+
+    Raises
+    ------
+    WordbiasError
+        If the column is not clear, or a chosen column is not among `names`.
+    """
+    used = (choice.text, choice.word, *(choice.span or ()), *choice.where, *(choice.keep or ()))
+    if plain and any(one is not None for one in used):
+        raise WordbiasError(f"{name}: {plain}")
+    listed = ", ".join(names)
+    for one in used[1:]:
+        if one is not None and one not in names:
+            raise WordbiasError(f"{name}: has no column {one!r}; it has {listed}")
+    if choice.text is None:
+        known = [one for one in (*USUAL, *(names if len(names) == 1 else [])) if one in names]
+        if not known:
+            raise WordbiasError(
+                f"{name}: which column holds the texts? Name one of {listed} with --text-column"
+            )
+        return known[0]
+    if choice.text in names:
+        return choice.text
+    if choice.text.isdecimal() and 1 <= int(choice.text) <= len(names):
+        return names[int(choice.text) - 1]
+    raise WordbiasError(f"{name}: has no column {choice.text!r}; it has {listed}")
+
+
+def kept_columns(
+    text: str, cells: Mapping[str, list[str]], choice: Choice
+) -> tuple[dict[str, Column], tuple[str, ...]]:
+    """Return the columns to keep, and the names of those left out for their many values.
+
+    Parameters
+    ----------
+    text
+        Name of the column of the texts.
+    """
+    if choice.keep is not None:
+        return {name: Column.of(cells[name]) for name in choice.keep}, ()
+    made = {name: Column.of(values) for name, values in cells.items() if name != text}
+    kept = {name: column for name, column in made.items() if len(column.values) <= DISTINCT}
+    return kept, tuple(name for name in made if name not in kept)
+
+
+# sources
+
+
+class Source(NamedTuple):
+    """Opened rows with texts.
+
+    Attributes
+    ----------
+    name
+        Name in messages.
+    lines
+        The rows.
+    plain
+        Reason why there is only one column; empty if there are columns.
+    """
+
+    name: str
+    lines: Iterator[Line]
+    plain: str = ""
+
+
+def open_texts(source: TextsLike, name: str = "texts") -> Source:
+    """Open a plain, tabbed, CSV or jsonl file (see `read_lines`), or texts in memory.
+
+    Parameters
+    ----------
+    source
+        A file; texts, such as a list or a pandas Series; or columns by name: a mapping or a frame.
+    name
+        Name in messages, if it is no file.
+
+    Raises
+    ------
+    WordbiasError
+        If it is something else, or its columns have different lengths.
+    """
+    if isinstance(source, (str, os.PathLike)):
+        file = Path(source)
+        if isinstance(source, str) and " " in source.strip() and not os.path.exists(source):
+            raise WordbiasError(
+                f"{name}: there is no file {source!r:.60}; a text stands in a list: [text]"
+            )
+        plain = "is plain text, which has no columns; name a .tsv, .csv or .jsonl file"
+        return Source(str(file), read_lines(file), plain if kind_of(file) == "plain" else "")
+    known = source.keys() if isinstance(source, Mapping) else getattr(source, "columns", None)
+    if known is not None:
+        table: Any = source
+        for column in known:
+            if isinstance(table[column], str) or not isinstance(table[column], Iterable):
+                raise WordbiasError(f"{name}: column {column!r}: expected a list of values")
+        cells = {str(column): list(table[column]) for column in known}
+        if len({len(column) for column in cells.values()}) != 1:
+            sizes = ", ".join(f"{column} {len(found):,}" for column, found in cells.items())
+            raise WordbiasError(f"{name}: expected columns of one length, found {sizes or 'none'}")
+        return Source(name, _rows_of_columns(cells))
+    if not isinstance(source, Iterable):
+        raise WordbiasError(
+            f"{name}: expected a file, a list of texts, or a dictionary or frame of columns; got "
+            f"{type(source).__name__}"
+        )
+    plain = "is a list, which has no columns; give a dictionary or a frame of columns"
+    return Source(name, _rows_of_list(source), plain)
+
+
+def _rows_of_columns(columns: Mapping[str, list[object]]) -> Iterator[Line]:
+    for number, row in enumerate(zip(*columns.values(), strict=True), 1):
+        cells = dict(zip(columns, map(cell_of, row), strict=True))
+        nulls = frozenset(name for name, cell in cells.items() if cell is None)
+        yield Line(number, {name: cell or "" for name, cell in cells.items()}, nulls=nulls)
+
+
+def _rows_of_list(texts: Iterable[object]) -> Iterator[Line]:
+    for number, text in enumerate(texts, 1):
+        if isinstance(text, str):
+            yield Line(number, {PLAIN: text})
+        else:
+            yield Line(number, {}, f"expected a text, found {text!r:.40}")

@@ -1,11 +1,4 @@
-"""Texts to tokens: truncated knowingly, with the tokens that a span of characters falls on.
-
-Tokenised texts, side by side in a few arrays.
-
-Where a word stands in a text: characters from the first up to but without the second.
-
-Batches of tokenised texts: of like length, padded, the longest first.
-"""
+"""Tokenising: texts to tokens, with truncation and spans of words, and padded batches of them."""
 
 from __future__ import annotations
 
@@ -27,10 +20,13 @@ from wordbias.progress import progress
 Span = tuple[int, int]
 """Characters of a text, from the first up to but without the second."""
 Int = NDArray[np.int64]
+Places = NDArray[np.intp]
+TEXTS_TOGETHER = 512
+"""Number of texts in one call of the tokenizer."""
 
 
 class Lost(NamedTuple):
-    """A span without tokens: its place among the texts, and why."""
+    """A span without tokens: the place of its text, and the reason."""
 
     place: int
     reason: str
@@ -38,22 +34,22 @@ class Lost(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """Tokenised texts.
+    """Tokenised texts, one after the other in a few arrays.
 
     Attributes
     ----------
     ids, special, types
-        Of all tokens, text after text, shape ``(N,)``: numbers in the vocabulary, whether it was
-        added by the tokenizer, segment.
+        All tokens, text after text, shape ``(N,)``: number in the vocabulary, mask of special
+        tokens, segment.
     starts
-        Where each text begins among them, and the end, shape ``(n + 1,)``.
+        Place of each text's first token, and the end, shape ``(n + 1,)``.
     cut
-        Which texts were cut, shape ``(n,)``.
+        Mask of the texts that were cut, shape ``(n,)``.
     ranges
-        First and behind the last token of each text's span, shape ``(n, 2)``; without spans the
-        whole text.
+        First token of each text's span and the one behind its last, shape ``(n, 2)``; without spans
+        of the whole text.
     lost
-        Spans that no token is left of.
+        Spans without tokens.
     """
 
     ids: NDArray[np.int32]
@@ -66,12 +62,12 @@ class Tokens:
 
     @property
     def lengths(self) -> Int:
-        """Tokens of each text, shape ``(n,)``."""
+        """Number of tokens of each text, shape ``(n,)``."""
         return np.diff(self.starts)
 
     @classmethod
     def joined(cls, parts: Sequence[Tokens]) -> Tokens:
-        """Put tokenised texts one after the other."""
+        """Concatenate tokenised texts."""
         lengths = np.concatenate([part.lengths for part in parts])
         places = np.cumsum([0, *(len(part.cut) for part in parts)])
         return cls(
@@ -89,10 +85,6 @@ class Tokens:
         )
 
 
-TEXTS_TOGETHER = 512
-"""Texts that the tokenizer is given at a time."""
-
-
 def tokenise(
     encoder: Encoder,
     texts: Sequence[str],
@@ -106,7 +98,7 @@ def tokenise(
     Parameters
     ----------
     spans
-        One for each text, if words in the texts are meant.
+        Span of a word in each text, for vectors of words.
     max_length
         Tokens that a text is cut to, special ones included; by default the encoder's.
     special_tokens
@@ -118,42 +110,7 @@ def tokenise(
         If the model cannot read texts of that length, or spans are given and the tokenizer is a
         slow one, which does not say what characters a token is of.
     """
-    longest = _checked(encoder, max_length, spans is not None)
-    parts = []
-    with progress("tokenising", len(texts), "text") as bar:
-        for chunk in _chunks(len(texts)):
-            given = None if spans is None else spans[chunk]
-            parts.append(_part(encoder, texts[chunk], given, longest, special_tokens))
-            bar.update(len(texts[chunk]))
-    return Tokens.joined(parts)
-
-
-def prompt_tokens(encoder: Encoder, prompt: str, max_length: int | None = None) -> int:
-    """Return how many tokens a prompt makes at the beginning of a text.
-
-    A special token behind it, such as [SEP], is none of them.
-    """
-    ids = tokenise(encoder, [prompt], max_length=max_length).ids
-    return len(ids) - (int(ids[-1]) in encoder.tokenizer.all_special_ids)
-
-
-def token_range(offsets: Sequence[Span], special: Sequence[int], span: Span) -> Span | None:
-    """Return the first token that shares a character with a span and the one behind the last.
-
-    None if there is none. A token is more than its share: of `doctors`, tokenised whole, the span
-    of `doctor` has the vector of the whole.
-    """
-    start, end = span
-    found = [
-        i
-        for i, ((a, b), added) in enumerate(zip(offsets, special, strict=True))
-        if max(a, start) < min(b, end) and not added
-    ]
-    return (found[0], found[-1] + 1) if found else None
-
-
-def _checked(encoder: Encoder, max_length: int | None, with_spans: bool) -> int:
-    if with_spans and not encoder.tokenizer.is_fast:
+    if spans is not None and not encoder.tokenizer.is_fast:
         raise WordbiasError(
             f"{encoder.name}: its tokenizer is a slow one, which does not say what characters a "
             "token is of; words need a fast one (a tokenizer.json)"
@@ -165,11 +122,38 @@ def _checked(encoder: Encoder, max_length: int | None, with_spans: bool) -> int:
         )
     if longest <= encoder.tokenizer.num_special_tokens_to_add():
         raise WordbiasError(f"texts cut to {longest} tokens have none of their own; allow more")
-    return longest
+    parts = []
+    with progress("tokenising", len(texts), "text") as bar:
+        for start in range(0, len(texts), TEXTS_TOGETHER):
+            some = texts[start : start + TEXTS_TOGETHER]
+            given = None if spans is None else spans[start : start + TEXTS_TOGETHER]
+            parts.append(_part(encoder, some, given, longest, special_tokens))
+            bar.update(len(some))
+    return Tokens.joined(parts)
 
 
-def _chunks(count: int) -> Iterator[slice]:
-    yield from (slice(i, min(i + TEXTS_TOGETHER, count)) for i in range(0, count, TEXTS_TOGETHER))
+def prompt_tokens(encoder: Encoder, prompt: str, max_length: int | None = None) -> int:
+    """Return the number of tokens of a prompt at the beginning of a text.
+
+    A special token behind it, such as [SEP], is not counted.
+    """
+    ids = tokenise(encoder, [prompt], max_length=max_length).ids
+    return len(ids) - (int(ids[-1]) in encoder.tokenizer.all_special_ids)
+
+
+def token_range(offsets: Sequence[Span], special: Sequence[int], span: Span) -> Span | None:
+    """Return the first token that shares a character with a span and the one behind the last.
+
+    None if there is none. A token counts as a whole: in `doctors`, tokenised as one token, the span
+    of `doctor` has the vector of the whole word.
+    """
+    start, end = span
+    found = [
+        i
+        for i, ((a, b), added) in enumerate(zip(offsets, special, strict=True))
+        if max(a, start) < min(b, end) and not added
+    ]
+    return (found[0], found[-1] + 1) if found else None
 
 
 def _part(
@@ -180,12 +164,12 @@ def _part(
     special_tokens: bool,
 ) -> Tokens:
     """Tokenise a few texts; those that have one token too many are cut in a second call."""
-    how = {"add_special_tokens": special_tokens, "return_offsets_mapping": spans is not None}
-    found = _called(encoder, texts, longest + 1, how)
+    options = {"add_special_tokens": special_tokens, "return_offsets_mapping": spans is not None}
+    found = _call_tokenizer(encoder, texts, longest + 1, options)
     cut = np.array([len(ids) > longest for ids in found["input_ids"]], bool)
     if cut.any():
         long = [text for text, too_long in zip(texts, cut, strict=True) if too_long]
-        again = _called(encoder, long, longest, how)
+        again = _call_tokenizer(encoder, long, longest, options)
         for k, place in enumerate(np.flatnonzero(cut)):
             for key, values in found.items():
                 values[place] = again[key][k]
@@ -201,10 +185,10 @@ def _part(
     )
 
 
-def _called(
-    encoder: Encoder, texts: Sequence[str], length: int, how: dict[str, bool]
+def _call_tokenizer(
+    encoder: Encoder, texts: Sequence[str], length: int, options: dict[str, bool]
 ) -> dict[str, list[Any]]:
-    """Call the tokenizer; texts have at most `length` tokens."""
+    """Call the tokenizer; texts are cut to at most `length` tokens."""
     with silent(need_transformers()):
         return dict(
             encoder.tokenizer(
@@ -214,7 +198,7 @@ def _called(
                 return_special_tokens_mask=True,
                 return_token_type_ids=True,
                 return_attention_mask=False,
-                **how,
+                **options,
             )
         )
 
@@ -222,6 +206,7 @@ def _called(
 def _ranges(
     found: dict[str, list[Any]], cut: NDArray[np.bool_], spans: Sequence[Span] | None
 ) -> tuple[Int, list[Lost]]:
+    """Return the tokens of each span, shape ``(n, 2)``, and the spans without any."""
     if spans is None:
         return np.array([(0, len(ids)) for ids in found["input_ids"]], np.int64).reshape(-1, 2), []
     ranges = np.zeros((len(cut), 2), np.int64)
@@ -242,14 +227,17 @@ def _flat(values: Sequence[Sequence[int]], dtype: Any) -> NDArray[Any]:
     return np.array([value for part in values for value in part], dtype)
 
 
+# spans of words
+
+
 def find_word(text: str, word: str) -> Span | None:
     """Return the span of the first occurrence of a word, whatever its case; None if there is none.
 
-    What stands before and behind it is no letter, digit, underscore or combining mark, so that
-    `man` is not found in `woman`, but is in `man's`. A word may consist of several, as `New York`.
+    The characters before and behind it are no letter, digit, underscore or combining mark: `man` is
+    not found in `woman`, but is in `man's`. A word may consist of several, as `New York`.
     """
     pattern = _pattern(" ".join(word.split()))
-    return first_alone(pattern, text) if pattern else None
+    return first_match(pattern, text) if pattern else None
 
 
 @cache
@@ -258,16 +246,16 @@ def _pattern(word: str) -> re.Pattern[str] | None:
 
 
 def pattern_of(word: str, flags: re.RegexFlag) -> re.Pattern[str]:
-    """Compile a word, its parts apart by any white space, with no letter or digit around it."""
+    """Compile a word, with any white space between its parts and no letter or digit around it."""
     parts = r"\s+".join(map(re.escape, word.split()))
     return re.compile(rf"(?<!\w){parts}(?!\w)", flags)
 
 
-def first_alone(pattern: re.Pattern[str], text: str) -> Span | None:
-    """Return where a pattern first matches without a combining mark before or behind it.
+def first_match(pattern: re.Pattern[str], text: str) -> Span | None:
+    """Return the first match of a pattern without a combining mark before or behind it.
 
-    Such a mark (an accent by itself, a vowel sign of Devanagari) belongs to the word it stands in:
-    `cafe` is not in `cafe` + U+0301.
+    Such a mark (an accent by itself, a vowel sign of Devanagari) belongs to the word: `cafe` is not
+    in `cafe` + U+0301.
     """
     found = pattern.search(text)
     while found is not None:
@@ -279,23 +267,24 @@ def first_alone(pattern: re.Pattern[str], text: str) -> Span | None:
 
 
 def _is_mark(character: str) -> bool:
-    """Say whether a character is a combining mark.
+    """Return whether a character is a combining mark.
 
-    A variation selector is none: it chooses how a symbol is drawn, behind which a word may stand.
+    A variation selector is none: it chooses how a symbol is drawn, and a word may follow the
+    symbol.
     """
     if not character or character.isascii() or unicodedata.category(character)[0] != "M":
         return False
     return not unicodedata.name(character, "").startswith("VARIATION SELECTOR")
 
 
-Places = NDArray[np.intp]
+# batches
 
 
 def batched(order: Places, lengths: NDArray[np.int64], budget: int) -> Iterator[Places]:
     """Cut an order of texts, longest first, into batches of at most `budget` tokens.
 
-    Padding counts. A text that alone is longer than the budget is a batch of its own. The longest
-    come first, so that memory that does not suffice is known at once.
+    Padding counts. A text that is longer than the budget is a batch of its own. The longest come
+    first, so that too little memory shows at once.
     """
     start = 0
     while start < len(order):

@@ -1,17 +1,14 @@
-"""The training of many probes as one: common batches, early stopping, best weights, tests.
+"""Training of many probes at once: common batches, early stopping, best weights, tests.
 
 Blocks are prefixes of one order and batches keep their order, so at step t of an epoch every
 block's probe reads the same batch, and one matrix product serves them all. A block whose epoch is
 shorter waits for the largest. Columns of probes are sorted by the size of their blocks and rows by
-that of their largest block still trained: who takes part in a step is a corner of the stack, a
-view. Probes that are done are left out from the next epoch on, once their whole row or column is.
+that of their largest block still trained: the probes that take part in a step are a corner of the
+stack, a view. Probes that have stopped are left out from the next epoch on, once their whole row
+or column has.
 
 This is not the loop of `wordbias.training`: the same code trains in numpy and in torch without
-autograd, the stack shrinks while it trains, and seconds of work need no checkpoint.
-
-Early stopping of a stack of probes: losses on dev, patience, best epochs; and the loss.
-
-Jobs shared out to stacks, and stacks to threads.
+autograd, the stack shrinks while it trains, and seconds of training need no checkpoint.
 """
 
 from __future__ import annotations
@@ -21,94 +18,31 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.devices import blas_threads, threads, torch_threads
+from wordbias.devices import blas_threads, find_device, threads, torch_threads
 from wordbias.errors import need
+from wordbias.probes.jobs import Job, Recipe, Result, Schedule, Stretch
 from wordbias.probes.linear import LinearProbes
-from wordbias.probes.schedule import Job, Recipe, Result, Schedule, Stretch
-from wordbias.progress import Bar, progress
+from wordbias.progress import progress
 
 Integers = NDArray[np.intp]
 Floats = NDArray[np.float64]
+Vectors = NDArray[np.floating[Any]]
+Share = tuple[list[int], list[int] | None]
+"""Places of the jobs of a stack, and their blocks; None is all blocks."""
 
-
-@dataclass
-class EarlyStopping:
-    """Early stopping of every probe by itself, shape ``(S, B)`` each.
-
-    Attributes
-    ----------
-    going
-        Whether a probe is still trained.
-    lowest
-        Its lowest loss on dev.
-    waited
-        Epochs since then.
-    epochs, best
-        Epochs that it was trained, and the one whose weights are kept.
-    """
-
-    going: NDArray[np.bool_]
-    lowest: Floats
-    waited: Integers
-    epochs: Integers
-    best: Integers
-
-    @classmethod
-    def begin(cls, shape: tuple[int, int]) -> EarlyStopping:
-        """Begin with all probes in training."""
-
-        def zeros() -> Integers:
-            return np.zeros(shape, np.intp)
-
-        return cls(np.ones(shape, bool), np.full(shape, np.inf), zeros(), zeros(), zeros())
-
-    def judge(self, at: Any, loss: Floats, recipe: Recipe) -> NDArray[np.bool_]:
-        """Compare an epoch's losses on dev with the lowest; return whose weights are to be kept."""
-        going = self.going[at]
-        self.epochs[at] += going
-        better = going & (loss < self.lowest[at] - recipe.tolerance)
-        self.lowest[at] = np.where(better, loss, self.lowest[at])
-        self.waited[at] = np.where(better, 0, self.waited[at] + going)
-        self.going[at] = going & (self.waited[at] <= recipe.patience)
-        kept: NDArray[np.bool_] = going if recipe.last else better
-        self.best[at] = np.where(kept, self.epochs[at], self.best[at])
-        return kept
-
-
-def cross_entropy(z: NDArray[np.floating[Any]], y: Integers) -> Floats:
-    """Return -ln softmax(z)[y] for every example.
-
-    Parameters
-    ----------
-    z
-        Scores, shape ``(…, K)``.
-    y
-        Classes, shape ``(…)``.
-
-    Returns
-    -------
-    array of float64, shape (…)
-        In nats.
-    """
-    z = z.astype(np.float64)
-    z -= z.max(-1, keepdims=True)
-    chosen = np.take_along_axis(z, y[..., None], -1)[..., 0]
-    found: Floats = np.log(np.exp(z).sum(-1)) - chosen
-    return found
-
-
-_TILE = 1 << 21  # numbers of examples that are scored at once
 ROWS = 8
 """Jobs of a stack: enough for numpy's calls to be worth it, few enough for the cache of a core."""
+_TILE = 1 << 21  # numbers of examples that are scored at once
 
 
 class Probes(Protocol):
-    """A stack of probes, as `wordbias.probes.linear.LinearProbes` describes it."""
+    """Stack of probes; see `wordbias.probes.linear.LinearProbes`."""
 
     def step(self, rows: Integers, y: Integers, inside: NDArray[np.bool_], steps: Integers) -> None:
         """Take one step with the first rows and columns."""
@@ -117,13 +51,102 @@ class Probes(Protocol):
         """Score examples with one column of probes."""
 
     def keep(self, which: NDArray[np.bool_]) -> None:
-        """Keep a true copy of the weights of these probes."""
+        """Keep a copy of the weights of some probes."""
 
     def arrange(self, rows: Integers, columns: Integers) -> None:
-        """Go on with these of the present rows and columns."""
+        """Select rows and columns to go on with."""
 
 
 Make = Callable[[NDArray[Any], Sequence[int], Sequence[int], int, Recipe], Probes]
+
+
+def train_jobs(
+    vectors: Vectors,
+    jobs: Sequence[Job],
+    classes: int,
+    recipe: Recipe,
+    *,
+    device: str | None = None,
+    name: str = "probing",
+) -> list[list[Result]]:
+    """Train and test every probe of every job.
+
+    The result does not depend on the number of threads.
+
+    Parameters
+    ----------
+    vectors
+        Shape ``(L, n, d)``, any float type, possibly memory-mapped; stays as it is.
+    jobs
+        Jobs, whose layers are places in `vectors`.
+    classes
+        Number of classes, K.
+    recipe
+        How the probes are trained.
+    device
+        Device of MLP probes, which torch trains; linear probes run in numpy.
+    name
+        Title of the progress bar.
+
+    Returns
+    -------
+    list of list of Result
+        One list for each job, with one item for each block.
+    """
+    make: Make = LinearProbes
+    one_by_one = False
+    bounded: AbstractContextManager[None] = nullcontext()
+    if recipe.probe == "mlp":
+        mlp = need("wordbias.probes.mlp", extra="torch", purpose="An MLP probe")
+        found_device = find_device(device)
+        make, bounded = partial(mlp.MlpProbes, device=found_device), torch_threads()
+        one_by_one = found_device.type == "cpu"  # where one wide probe already fills the cache
+    shares = list(_one_by_one(jobs) if one_by_one else _stacked(jobs))
+    found: list[dict[int, Result]] = [{} for _ in jobs]
+    stop = threading.Event()
+    total = sum(len(job.schedule.train) for job in jobs)
+    with bounded, blas_threads(1), progress(name, total, "probe") as bar:
+
+        def work(share: Share) -> None:
+            members, blocks = share
+            stack = Stack(make, vectors, [jobs[i] for i in members], classes, recipe, blocks)
+            stack.train(bar.update, stop)
+            for i, tested in zip(members, stack.test(), strict=True):
+                found[i].update(tested)
+
+        _in_threads(work, shares, stop)
+    return [[row[block] for block in sorted(row)] for row in found]
+
+
+def _one_by_one(jobs: Sequence[Job]) -> Iterator[Share]:
+    """Make a stack of every probe, the large ones first, so that no thread waits long."""
+    sizes = [(-n, i, b) for i, job in enumerate(jobs) for b, n in enumerate(job.schedule.train)]
+    yield from (([i], [b]) for _, i, b in sorted(sizes))
+
+
+def _stacked(jobs: Sequence[Job]) -> Iterator[Share]:
+    """Make stacks of jobs of one schedule."""
+    alike: dict[Any, list[int]] = {}
+    for i, job in enumerate(jobs):
+        alike.setdefault(job.schedule, []).append(i)
+    for members in alike.values():
+        count = -(-len(members) // ROWS)
+        count += count % 2 if count > 1 else 0  # even, for machines of two cores and more
+        yield from ((part.tolist(), None) for part in np.array_split(members, count))
+
+
+def _in_threads(
+    work: Callable[[Share], None], shares: Sequence[Share], stop: threading.Event
+) -> None:
+    """Train the stacks in threads; an error in one stops them all soon."""
+    pool = ThreadPoolExecutor(min(threads(), len(shares)))
+    try:
+        done, _ = wait([pool.submit(work, share) for share in shares], None, FIRST_EXCEPTION)
+        for future in done:
+            future.result()
+    finally:
+        stop.set()
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 class StoppedError(Exception):
@@ -131,22 +154,22 @@ class StoppedError(Exception):
 
 
 class Stack:
-    """Jobs of one schedule, coded together.
+    """Probes of jobs with equal schedules, trained together: a row for each job, a column a block.
 
     Parameters
     ----------
     make
-        Makes the probes.
+        Class of the probes, or a function that makes them.
     vectors
         Shape ``(L, n, d)``, C-contiguous or one layer of it.
     jobs
-        With equal schedules.
+        Jobs with equal schedules.
     classes
-        How many classes there are.
+        Number of classes.
     recipe
         How the probes are trained.
     blocks
-        Which of the schedule's blocks; all of them by default.
+        Numbers of the schedule's blocks; all of them by default.
     """
 
     examples: NDArray[np.intp]
@@ -185,7 +208,15 @@ class Stack:
         self.state.going[:] = np.isin(np.arange(len(self.sizes)), self.blocks)
 
     def train(self, finished: Callable[[int], object], stop: threading.Event) -> None:
-        """Train until every probe is done; `finished` hears how many were done in each epoch."""
+        """Train until every probe has stopped.
+
+        Parameters
+        ----------
+        finished
+            Called after each epoch with the number of probes that stopped in it.
+        stop
+            Set to end the training with `StoppedError`.
+        """
         for epoch in range(self.recipe.epochs):
             if stop.is_set():
                 raise StoppedError
@@ -219,7 +250,7 @@ class Stack:
         return reach
 
     def _arrange(self) -> None:
-        """Leave out what is done, and put the rows with the longest way to go first."""
+        """Leave out rows and columns that have stopped; sort rows by their largest block."""
         going = self.state.going[np.ix_(self.rows, self.columns)]
         reach = self._reach()
         rows = np.argsort(-reach, kind="stable")[: int((reach > 0).sum())]
@@ -236,7 +267,7 @@ class Stack:
         return loss
 
     def test(self) -> list[dict[int, Result]]:
-        """Test the weights that were kept: for each job, each block's probe by its number."""
+        """Test the weights that were kept; return a result by block number for each job."""
         tested = [self._tested(j, block) for j, block in enumerate(self.blocks.tolist())]
         return [
             dict(zip(self.blocks.tolist(), row, strict=True)) for row in zip(*tested, strict=True)
@@ -257,101 +288,75 @@ class Stack:
     def _tiles(self, rows: Integers, where: Stretch) -> Iterator[tuple[Integers, Integers]]:
         """Yield the examples of a stretch and their labels, as many as are scored at once.
 
-        How many does not depend on the stack: sums of losses are then the same to the last bit.
+        Their number does not depend on the stack: sums of losses are the same to the last bit.
         """
-        room = max(1, _TILE // (self.dim * ROWS))
-        for start in range(*where, room):
-            part = slice(start, min(start + room, where[1]))
+        size = max(1, _TILE // (self.dim * ROWS))
+        for start in range(*where, size):
+            part = slice(start, min(start + size, where[1]))
             yield self.examples[rows, part], self.labels[rows, part]
 
 
-Vectors = NDArray[np.floating[Any]]
-Share = tuple[list[int], list[int] | None]
+@dataclass
+class EarlyStopping:
+    """Early stopping of every probe by itself; each array has the shape ``(S, B)``.
+
+    Attributes
+    ----------
+    going
+        Mask of the probes that are still trained.
+    lowest
+        Lowest loss on dev.
+    waited
+        Epochs since the lowest loss.
+    epochs, best
+        Number of epochs of training, and the epoch whose weights are kept.
+    """
+
+    going: NDArray[np.bool_]
+    lowest: Floats
+    waited: Integers
+    epochs: Integers
+    best: Integers
+
+    @classmethod
+    def begin(cls, shape: tuple[int, int]) -> EarlyStopping:
+        """Begin with all probes in training."""
+
+        def zeros() -> Integers:
+            return np.zeros(shape, np.intp)
+
+        return cls(np.ones(shape, bool), np.full(shape, np.inf), zeros(), zeros(), zeros())
+
+    def judge(self, at: Any, loss: Floats, recipe: Recipe) -> NDArray[np.bool_]:
+        """Compare an epoch's losses on dev with the lowest; return a mask of weights to keep."""
+        going = self.going[at]
+        self.epochs[at] += going
+        better = going & (loss < self.lowest[at] - recipe.tolerance)
+        self.lowest[at] = np.where(better, loss, self.lowest[at])
+        self.waited[at] = np.where(better, 0, self.waited[at] + going)
+        self.going[at] = going & (self.waited[at] <= recipe.patience)
+        kept: NDArray[np.bool_] = going if recipe.last else better
+        self.best[at] = np.where(kept, self.epochs[at], self.best[at])
+        return kept
 
 
-def train_jobs(
-    vectors: Vectors,
-    jobs: Sequence[Job],
-    classes: int,
-    recipe: Recipe,
-    *,
-    device: str | None = None,
-    what: str = "probing",
-) -> list[list[Result]]:
-    """Train and test every probe of every job.
-
-    The result does not depend on the number of threads.
+def cross_entropy(z: NDArray[np.floating[Any]], y: Integers) -> Floats:
+    """Return -ln softmax(z)[y] for every example.
 
     Parameters
     ----------
-    vectors
-        Shape ``(L, n, d)``, any float type, possibly memory-mapped; stays as it is.
-    jobs
-        What is to be coded.
-    classes
-        How many classes there are, K.
-    recipe
-        How the probes are trained.
-    device
-        Of the MLP, which torch computes; linear probes run in numpy.
+    z
+        Scores, shape ``(…, K)``.
+    y
+        Classes, shape ``(…)``.
 
     Returns
     -------
-    list of list of Result
-        For each job one item a block.
+    array of float64, shape (…)
+        In nats.
     """
-    make: Make = LinearProbes
-    apart = False
-    bounded: AbstractContextManager[None] = nullcontext()
-    if recipe.probe == "mlp":
-        mlp = need("wordbias.probes.mlp", extra="torch", purpose="An MLP probe")
-        make, apart, bounded = mlp.maker(device), mlp.is_cpu(device), torch_threads()
-    shares = list(_shares(jobs, apart=apart))
-    found: list[dict[int, Result]] = [{} for _ in jobs]
-    stop = threading.Event()
-
-    def work(share: Share, bar: Bar) -> None:
-        members, blocks = share
-        stack = Stack(make, vectors, [jobs[i] for i in members], classes, recipe, blocks)
-        stack.train(bar.update, stop)
-        for i, tested in zip(members, stack.test(), strict=True):
-            found[i].update(tested)
-
-    total = sum(len(job.schedule.train) for job in jobs)
-    with bounded, blas_threads(1), progress(what, total, "probe") as bar:
-        _in_threads(lambda share: work(share, bar), shares, stop)
-    return [[row[block] for block in sorted(row)] for row in found]
-
-
-def _shares(jobs: Sequence[Job], *, apart: bool) -> Iterator[Share]:
-    """Share out jobs: some of one schedule together, or every probe alone."""
-    if apart:
-        # a wide probe fills the cache alone; the large ones first, so that no thread waits long
-        sizes = [(-size, i, b) for i, job in enumerate(jobs) for b, size in _blocks(job)]
-        yield from (([i], [b]) for _, i, b in sorted(sizes))
-        return
-    alike: dict[Any, list[int]] = {}
-    for i, job in enumerate(jobs):
-        alike.setdefault(job.schedule, []).append(i)
-    for members in alike.values():
-        count = -(-len(members) // ROWS)
-        count += count % 2 if count > 1 else 0  # even, for machines of two cores and more
-        yield from ((part.tolist(), None) for part in np.array_split(members, count))
-
-
-def _blocks(job: Job) -> Iterator[tuple[int, int]]:
-    return enumerate(job.schedule.train)
-
-
-def _in_threads(
-    work: Callable[[Share], None], shares: Sequence[Share], stop: threading.Event
-) -> None:
-    """Do the shares in threads; whatever ends one ends them all soon."""
-    pool = ThreadPoolExecutor(min(threads(), len(shares)))
-    try:
-        done, _ = wait([pool.submit(work, share) for share in shares], None, FIRST_EXCEPTION)
-        for future in done:
-            future.result()
-    finally:
-        stop.set()
-        pool.shutdown(wait=True, cancel_futures=True)
+    z = z.astype(np.float64)
+    z -= z.max(-1, keepdims=True)
+    chosen = np.take_along_axis(z, y[..., None], -1)[..., 0]
+    found: Floats = np.log(np.exp(z).sum(-1)) - chosen
+    return found

@@ -1,34 +1,30 @@
-"""Published data that can be fetched: what there is, where it is kept, how it gets there."""
+"""Published data: the catalogue, the data folder, and the download."""
 
 from typing import TYPE_CHECKING, Any
 
 from wordbias.resources.catalogue import Resource, catalogue, choose
-from wordbias.resources.storage import folder, located, state
+from wordbias.resources.storage import available, folder, located
 
 if TYPE_CHECKING:
-    from wordbias.resources.fetching import Fetched, Ways, fetch
+    from wordbias.resources.fetching import Fetched, FetchOptions, fetch
 
 __all__ = [
+    "FetchOptions",
     "Fetched",
     "Resource",
-    "Ways",
+    "available",
     "catalogue",
     "choose",
     "fetch",
     "folder",
     "located",
-    "state",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Load what fetches, and numpy with it, when it is asked for: names are completed without."""
-    if name in ("Fetched", "fetch"):
+    """Import the downloading, which needs numpy, on first use: shell completion works without."""
+    if name in ("FetchOptions", "Fetched", "fetch"):
         from wordbias.resources import fetching
 
         return getattr(fetching, name)
-    if name == "Ways":
-        from wordbias.resources.fetching import Ways
-
-        return Ways
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

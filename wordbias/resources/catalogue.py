@@ -1,4 +1,4 @@
-"""The catalogue: what can be fetched, from where, under which licence."""
+"""Catalogue of the published data that can be fetched, with addresses and licences."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ UNKNOWN = "unknown: recorded at the first download"
 
 @dataclass(frozen=True)
 class Resource:
-    """One thing that can be fetched: a file, or several that are kept in one folder.
+    """A published resource: a file, or several files in one folder.
 
     Attributes
     ----------
     name
-        What it is asked for by.
+        Its name in the catalogue.
     group
-        The download it comes from; resources of one group share an archive.
+        Name of the download; resources of one group share an archive.
     title, licence, citation, note
-        What a reader must know. A licence is what the source states, which may be nothing.
+        Texts for the reader. The licence is what the source states, which may be nothing.
     urls
-        What is downloaded; empty if only a person can.
+        Addresses of the downloads; empty if only a person can download it.
     files
-        The names that the downloads are kept by, one for each; a single one may be unpacked.
+        Names of the stored files, one for each download; a single one may be unpacked.
     member
-        Name, or pattern, of the wanted file in a zip archive; empty if the download is it.
+        Name or pattern of the file in a zip archive; empty if the download is the file.
     gunzip
-        Whether the file is stored unpacked.
+        True if the file is stored unpacked.
     size
-        Bytes of all downloads, None if unknown.
+        Bytes of all downloads; None if unknown.
     hash
         ``sha256:…`` or ``md5:…`` of the only download; empty if unknown.
     how
-        How a person gets it, if a program cannot.
+        Instructions for a person, if a program cannot download it.
     """
 
     name: str
@@ -60,13 +60,13 @@ class Resource:
 
     @property
     def is_folder(self) -> bool:
-        """Whether its place is a folder of files instead of a file."""
+        """True if the resource is a folder of files instead of a file."""
         return len(self.urls) > 1
 
 
 @cache
 def catalogue() -> Mapping[str, Resource]:
-    """Return everything that the package knows, by name."""
+    """Return all resources by name."""
     text = (files("wordbias.resources") / "catalogue.toml").read_text(encoding="utf-8")
     found = [r for group, table in tomllib.loads(text).items() for r in read_group(group, table)]
     return {resource.name: resource for resource in found}
@@ -92,23 +92,23 @@ _FACTS = ("title", "citation", "size", "hash", "how", "note", "gunzip")
 
 
 def _base(name: str) -> str:
-    """Return the path that a file of a set is kept by: as published, or the end of its URL."""
+    """Return the stored path of a file of a set: as published, or the end of its URL."""
     return name.rpartition("/")[2] if urlsplit(name).scheme else name
 
 
 def _kept(name: str, member: str) -> str:
-    """Return the name of a member of an archive, or where that is a pattern one of ours."""
+    """Return the stored name of an archive's member; for a pattern, one after the resource."""
     base = member.rpartition("/")[2]
     return f"{name}.txt" if "*" in base else base
 
 
 def choose(names: Sequence[str]) -> list[Resource]:
-    """Return the resources of these names; that of an archive stands for all its members.
+    """Return the resources of these names; the name of an archive means all its members.
 
     Raises
     ------
     WordbiasError
-        If one is not in the catalogue, with the names that resemble it.
+        If one is not in the catalogue; the message has the similar names.
     """
     return list(dict.fromkeys(resource for name in names for resource in _named(name)))
 
@@ -127,9 +127,9 @@ def _named(name: str) -> list[Resource]:
 
 
 def resembling(name: str, known: Iterable[str], cutoff: float = 0.5) -> str:
-    """Ask whether one of the known names was meant that resemble this one, if any do.
+    """Return a question for a message, whether one of the similar known names was meant, or "".
 
-    Case, dots and dashes do not count: *glove-6b* resembles *glove.6B* in all.
+    Case, dots and dashes do not count: *glove-6b* and *glove.6B* are the same.
     """
     plain = {_plain(other): other for other in reversed(list(known))}
     near = difflib.get_close_matches(_plain(name), plain, 3, cutoff)

@@ -1,7 +1,7 @@
-"""Where fetched data is kept: a folder for each resource, put there in one step.
+"""Data folder: one folder for each fetched resource, replaced atomically.
 
-``DATA/NAME/`` holds the files and ``.fetched.json``, which says where they came from and what was
-sent. ``DATA/.downloads/`` holds what is on its way.
+``DATA/NAME/`` holds the files and ``.fetched.json``, the record of their origin and hashes.
+``DATA/.downloads/`` holds unfinished downloads.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from wordbias.resources.catalogue import Resource, catalogue, resembling
 
 _RECORD = ".fetched.json"
 _LIKE_A_PATH = re.compile(r"[/\\:]|\.[A-Za-z]{2,}$")
-_SURE = 0.75
+_SIMILARITY = 0.75
 
 
 @dataclass(frozen=True)
 class Record:
-    """What was fetched.
+    """Record of a fetched resource.
 
     Attributes
     ----------
     url
-        Of the catalogue.
+        The first URL in the catalogue.
     origin
-        Where it came from in truth: that URL, one of a mirror, or a file.
+        The actual source: that URL, one of a mirror, or a file.
     sha256
-        Of each download, in the order of the catalogue's URLs.
+        Hash of each download, in the order of the catalogue's URLs.
     fetched
-        The day.
+        Date of the download.
     files
-        Bytes of every file, by its path in the folder.
+        Size in bytes of every file, by its path in the folder.
     """
 
     url: str
@@ -50,7 +50,7 @@ class Record:
 
 
 def folder() -> Path:
-    """Return the folder of all data: ``$WORDBIAS_DATA``, or the user's own for data."""
+    """Return the folder of all data: ``$WORDBIAS_DATA``, or the user's data folder."""
     named = os.environ.get("WORDBIAS_DATA")
     if named:
         return Path(named)
@@ -60,13 +60,13 @@ def folder() -> Path:
 
 
 def place(resource: Resource) -> Path:
-    """Return the path of the file, or of the folder, that commands are given."""
-    home = folder() / resource.name
-    return home if resource.is_folder or not resource.files else home / resource.files[0]
+    """Return the path of the file, or of the folder, of a resource."""
+    target = folder() / resource.name
+    return target if resource.is_folder or not resource.files else target / resource.files[0]
 
 
 def recorded(resource: Resource) -> Record | None:
-    """Return what an earlier call wrote down, whether or not the files are still there."""
+    """Return the record of an earlier download, even if its files are gone; None without one."""
     if not resource.urls:
         return None
     try:
@@ -77,13 +77,13 @@ def recorded(resource: Resource) -> Record | None:
     return record if record.url == resource.urls[0] else None
 
 
-def state(resource: Resource) -> Record | None:
-    """Return the record of a resource whose files are all there, with the sizes they had."""
+def available(resource: Resource) -> Record | None:
+    """Return the record of a resource whose files are all there in their sizes; else None."""
     record = recorded(resource)
     if record is None or not record.files:
         return None
-    home = folder() / resource.name
-    whole = all(_size(home / name) == size for name, size in record.files.items())
+    target = folder() / resource.name
+    whole = all(_size(target / name) == size for name, size in record.files.items())
     return record if whole else None
 
 
@@ -96,15 +96,15 @@ def located(name: str) -> str: ...
 @overload
 def located(name: None) -> None: ...
 def located(name: str | None) -> str | None:
-    """Return the path that `name` means: itself if there is such a path, else fetched data.
+    """Return the path that a name means: the name itself if that path exists, else fetched data.
 
-    None, an option that was not given, stays None.
+    None, for an option that is not given, stays None.
 
     Raises
     ------
     WordbiasError
-        If it is a name of the catalogue that has not been fetched, or stands for several; if it
-        is no path, but resembles a name.
+        If the name is in the catalogue but not fetched, or means several resources; if it is no
+        path, but similar to a name in the catalogue.
     """
     if name is None or os.path.exists(name):
         return name
@@ -113,10 +113,15 @@ def located(name: str | None) -> str | None:
         members = [r.name for r in catalogue().values() if r.group == name]
         if members:
             raise WordbiasError(f"{name}: stands for {', '.join(members)}; name one of them")
-        return _path(name)
+        similar = "" if _LIKE_A_PATH.search(name) else resembling(name, catalogue(), _SIMILARITY)
+        if similar:
+            raise WordbiasError(
+                f"{name}: there is no such file, nor are data of that name{similar}"
+            )
+        return name
     if resource.how:
         raise WordbiasError(f"{name}: cannot be fetched: {resource.how}")
-    if state(resource) is None:
+    if available(resource) is None:
         raise WordbiasError(
             f"{name}: there is no such file, and the data of that name is not fetched yet; run: "
             f"wordbias fetch {name}"
@@ -124,56 +129,45 @@ def located(name: str | None) -> str | None:
     return str(place(resource))
 
 
-def _path(name: str) -> str:
-    """Return what is no name of the catalogue, unless it looks as if it were meant to be one."""
-    meant = "" if _LIKE_A_PATH.search(name) else resembling(name, catalogue(), _SURE)
-    if meant:
-        raise WordbiasError(f"{name}: there is no such file, nor are data of that name{meant}")
-    return name
-
-
 @contextmanager
 def replacing_folder(resource: Resource) -> Iterator[Path]:
-    """Fill a folder that takes the resource's place only when it is complete.
+    """Fill a folder that replaces the resource's folder only when it is complete.
 
-    What an earlier process left half-done is cleared first.
+    Unfinished folders of an earlier process are removed first.
     """
-    from wordbias.formats.files import (
-        rename,
-        sync_folder,  # loads numpy, which Tab must not
-    )
+    from wordbias.formats.files import rename, sync_folder  # needs numpy; completion does not
 
     clear_unfinished(resource)
-    home, new, old = _places(resource)
+    target, new, old = _places(resource)
     try:
         new.mkdir(parents=True)
         yield new
         sync_folder(new)
-        if home.exists():
-            os.replace(home, old)
-        rename(new, home)
+        if target.exists():
+            os.replace(target, old)
+        rename(new, target)
     finally:
         for leftover in (new, old):
             shutil.rmtree(leftover, ignore_errors=True)
 
 
 def clear_unfinished(resource: Resource) -> None:
-    """Remove what a killed process left beside the resource's place; put back what was there."""
-    from wordbias.formats.files import rename  # loads numpy, which Tab must not
+    """Remove the unfinished folders of a killed process; restore the folder it was replacing."""
+    from wordbias.formats.files import rename  # needs numpy; completion does not
 
-    home, new, old = _places(resource)
-    if old.exists() and not home.exists():
-        rename(old, home)
+    target, new, old = _places(resource)
+    if old.exists() and not target.exists():
+        rename(old, target)
     for leftover in (new, old):
         shutil.rmtree(leftover, ignore_errors=True)
 
 
 def _places(resource: Resource) -> tuple[Path, Path, Path]:
-    """Return the folder of a resource, and where its next and its last content stand meanwhile."""
-    home = folder() / resource.name
-    return home, home.with_name(f".{home.name}.new"), home.with_name(f".{home.name}.old")
+    """Return the folder of a resource, and those of its next and previous content meanwhile."""
+    target = folder() / resource.name
+    return target, target.with_name(f".{target.name}.new"), target.with_name(f".{target.name}.old")
 
 
-def write_record(record: Record, at: Path) -> None:
+def write_record(record: Record, into: Path) -> None:
     """Write a record into the folder of its files."""
-    (at / _RECORD).write_text(json.dumps(asdict(record), indent=1), encoding="utf-8")
+    (into / _RECORD).write_text(json.dumps(asdict(record), indent=1), encoding="utf-8")

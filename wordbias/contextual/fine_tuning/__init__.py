@@ -1,1 +1,1 @@
-"""Training a classification head on an encoder: inferences, or what sentence comes next."""
+"""Fine-tuning of encoders: natural language inference, or next-sentence prediction."""

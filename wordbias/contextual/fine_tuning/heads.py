@@ -1,4 +1,4 @@
-"""A model to fine-tune: an encoder with the head of a task, its own if it has it, or a new one."""
+"""A model to fine-tune: an encoder with its own head for the task, or a new one."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 
 import torch
 
-from wordbias.contextual.families import base_of, family_of
-from wordbias.contextual.fine_tuning.pairs import NEXT
-from wordbias.contextual.heads import check_head
+from wordbias.contextual.families import base_of, family_of, text_head_of
+from wordbias.contextual.labelled_pairs import NEXT
 from wordbias.errors import WordbiasError
 from wordbias.nli.predictions import label_indices
 from wordbias.pretrained import LoadedModel, load_pretrained
@@ -22,12 +21,12 @@ _NEXT_SENTENCE = "AutoModelForNextSentencePrediction"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Headed(LoadedModel):
-    """A model with the head of a task, in float32; what is missing was drawn at random.
+    """A model with the head of a task, in float32; missing parameters were drawn at random.
 
     Attributes
     ----------
     places
-        For each label of the task its index among the outputs.
+        Index among the outputs of each label of the task.
     """
 
     places: tuple[int, ...]
@@ -42,8 +41,8 @@ class Headed(LoadedModel):
 def load_headed(task: str, names: Sequence[str], model: str, seed: int = 0) -> Headed:
     """Load an encoder with a head.
 
-    A head for the same labels is kept, and trained on. BERT gets its own head for the next
-    sentence, any other model a classifier, whose config then says what its outputs mean.
+    A head for the same labels is kept and trained further. BERT gets its own next-sentence head,
+    any other model a classifier, whose config then names its outputs.
 
     Parameters
     ----------
@@ -54,7 +53,7 @@ def load_headed(task: str, names: Sequence[str], model: str, seed: int = 0) -> H
     model
         A folder, or a name on the hub.
     seed
-        Of a new head's parameters.
+        Seed of a new head's parameters.
 
     Raises
     ------
@@ -70,19 +69,19 @@ def load_headed(task: str, names: Sequence[str], model: str, seed: int = 0) -> H
             loaded, places = _with_classifier(loaded, names), tuple(range(len(names)))
         elif own:
             _name_outputs(loaded.model.config, names)
-    check_head(loaded.model)
+    text_head_of(loaded.model)  # refuses other heads
     loaded = replace(loaded, model=loaded.model.float(), precision="float32")
     return Headed(**vars(loaded), places=places)
 
 
 def encoder_parameters(model: Any) -> list[Any]:
-    """Return the parameters that a head does not have: those of the encoder but for its pooler."""
+    """Return the parameters of the encoder, without its pooler and the head."""
     named, pooler = base_of(model).named_parameters(), family_of(model).pooler
     return [parameter for name, parameter in named if pooler not in name.split(".")[0]]
 
 
 def _load(task: str, name: str) -> tuple[LoadedModel, bool]:
-    """Load a model; say whether it has BERT's own head for the next sentence."""
+    """Load a model; return whether it has BERT's own next-sentence head."""
     if task == "nsp":
         try:
             return load_pretrained(_NEXT_SENTENCE, name, "a next-sentence model"), True
@@ -110,7 +109,7 @@ def _check(loaded: LoadedModel, name: str) -> None:
 
 
 def _known(loaded: LoadedModel, names: Sequence[str]) -> tuple[int, ...] | None:
-    """Return where a trained head of the same task has its labels."""
+    """Return the indices of the labels in a trained head of the same task; None for others."""
     labels = [str(label) for _, label in sorted(loaded.model.config.id2label.items())]
     if loaded.missing or len(labels) != len(names):
         return None

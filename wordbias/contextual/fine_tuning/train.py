@@ -1,13 +1,4 @@
-"""AdamW as encoders are fine-tuned with it: matrices alone decay, long gradients are cut.
-
-How a model is fine-tuned: settings, rounds, learning rate, order of the pairs.
-
-What a fine-tuning trains: parameters, their losses and score, and the optimizer.
-
-Fine-tuning: an encoder and its head, or the head alone, on labelled pairs of sentences.
-
-Logits of labelled pairs: by whole passes, or from what the encoder put out once.
-"""
+"""Training of an encoder with a head, or of the head only, on labelled pairs of sentences."""
 
 from __future__ import annotations
 
@@ -23,77 +14,42 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from wordbias.checkpoints import State
-from wordbias.contextual.families import base_of
-from wordbias.contextual.fine_tuning.distributed import ALONE, Processes
+from wordbias.contextual.families import base_of, logits_of
+from wordbias.contextual.fine_tuning.distributed import SINGLE, Processes
 from wordbias.contextual.fine_tuning.heads import Headed, encoder_parameters
-from wordbias.contextual.fine_tuning.pairs import LabelledPairs
-from wordbias.contextual.fitting import Tokens, batches
-from wordbias.contextual.heads import logits_of
-from wordbias.contextual.sweep.run import Texts
+from wordbias.contextual.labelled_pairs import LabelledPairs
+from wordbias.contextual.tokenising import TokenisedPairs, Tokens, batches
 from wordbias.devices import threads
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.progress import progress
-from wordbias.training import TrainingState, train
-
-
-def adamw(
-    parameters: Sequence[Tensor],
-    rate: float,
-    decay: float,
-    *,
-    clip: float | None = None,
-    flat_decay: float = 0.0,
-    first: Callable[[Sequence[Tensor]], None] | None = None,
-) -> torch.optim.Optimizer:
-    """Make an optimizer.
-
-    Parameters
-    ----------
-    decay, flat_decay
-        Weight decay of matrices, and of biases and norms.
-    clip
-        Norm that gradients are cut to before each step.
-    first
-        Done with the parameters before that, such as averaging over processes.
-    """
-    groups = [
-        {"params": [one for one in parameters if one.ndim > 1], "weight_decay": decay},
-        {"params": [one for one in parameters if one.ndim < 2], "weight_decay": flat_decay},
-    ]
-    optimizer = torch.optim.AdamW(groups, lr=rate, fused=True)
-
-    def before(*_: Any) -> None:
-        if first is not None:
-            first(parameters)
-        if clip is not None:
-            nn.utils.clip_grad_norm_(parameters, clip)
-
-    optimizer.register_step_pre_hook(before)
-    return optimizer
-
+from wordbias.training import train
 
 Places = NDArray[np.intp]
 _POOL = 50
-"""Batches whose pairs are sorted by length together."""
+"""Number of batches whose pairs are sorted by length together."""
+_READ = 4096
+"""Number of tokens in a batch that needs no gradient."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a model is fine-tuned.
+    """Settings of fine-tuning.
 
     Attributes
     ----------
-    head_only
-        Leave the encoder as it is; what it puts out is computed once.
     rate
-        The highest learning rate of AdamW; it rises linearly over the share `warmup` of all steps,
-        and falls linearly to zero.
+        Highest learning rate of AdamW; it rises linearly over the share `warmup` of all steps, then
+        falls linearly to zero.
     decay
-        Weight decay, of matrices alone.
+        Weight decay, of matrices only.
     clip
-        Norm that gradients are cut to.
+        Norm to which gradients are clipped.
     every
-        Steps, about, after which dev is measured and a checkpoint written.
+        Approximate number of steps between evaluations on dev, after which a checkpoint is written.
+    head_only
+        Freeze the encoder; its outputs are computed once.
+    half
+        Use bfloat16 in matrix products.
     """
 
     epochs: int = 3
@@ -108,7 +64,7 @@ class Recipe:
     seed: int = 0
 
     def with_changes(self, **changes: Any) -> Recipe:
-        """Return a recipe with what is not None changed.
+        """Return a recipe with other settings; None leaves a setting as it is.
 
         Raises
         ------
@@ -130,17 +86,107 @@ HEAD_ONLY = Recipe(epochs=10, rate=1e-3, head_only=True)
 
 
 @dataclass(frozen=True)
+class Tuned:
+    """Result of fine-tuning; the model has its best parameters.
+
+    Attributes
+    ----------
+    accuracy
+        Accuracy of the best parameters on dev.
+    round
+        Number of their round, from 1.
+    rounds
+        Division of the training into rounds.
+    """
+
+    accuracy: float
+    round: int
+    rounds: Rounds
+
+
+def train_model(
+    headed: Headed,
+    data: LabelledPairs,
+    dev: LabelledPairs,
+    recipe: Recipe,
+    *,
+    checkpoint: Path | None = None,
+    log: Path | None = None,
+    about: dict[str, Any] | None = None,
+    processes: Processes = SINGLE,
+) -> Tuned:
+    """Train a model in place.
+
+    Parameters
+    ----------
+    headed
+        The model on its device.
+    data, dev
+        Training data, and the data that choose the best parameters.
+    checkpoint
+        File that is written after each round, and resumed from if it exists. It is not removed.
+    log
+        File that gets a line of JSON each round.
+    about
+        Identity of the training, which must be that of the checkpoint.
+    processes
+        Processes that train the model together: at every step each reads a batch of the recipe's
+        size, as one process would read a batch of them all, and all end with the same parameters.
+        The first writes checkpoint and log.
+
+    Raises
+    ------
+    WordbiasError
+        If the loss is not finite, or the checkpoint is of another training.
+    """
+    recipe = replace(recipe, batch=recipe.batch * processes.count)
+    rounds = Rounds.of(len(data), recipe)
+    if checkpoint is not None:
+        processes.check_same(checkpoint.exists(), str(checkpoint))
+    torch.set_num_threads(max(1, threads() // processes.local))
+    device = headed.device
+    with torch.random.fork_rng(devices=[device] if device.startswith("cuda") else []):
+        reader = Cached if recipe.head_only else Reader
+        parts = [Part.of(reader, headed, one, processes) for one in (data, dev)]
+        trained = Trained(headed.model, recipe.head_only)
+        optimizer = optimizer_of(trained, recipe, processes)
+        task = Task(trained, optimizer, parts[0], parts[1], recipe, rounds, processes)
+        try:
+            state = train(
+                trained,
+                optimizer,
+                task,
+                epochs=rounds.rounds,
+                checkpoint=checkpoint,
+                writes=processes.first,
+                logs=[log] if log is not None and processes.first else [],
+                about=about,
+                what="fine-tuning",
+            )
+        except KeyboardInterrupt:
+            if checkpoint is None:
+                raise
+            raise Interrupted("the same call goes on after what dev was measured on last") from None
+    trained.load_state_dict(state.best)
+    headed.model.eval()
+    return Tuned(float(state.score[0]), int(state.epoch[0]), rounds)
+
+
+# Optimizer, rounds and order of the pairs
+
+
+@dataclass(frozen=True)
 class Rounds:
-    """A training in parts of equally many steps.
+    """Division of a training into rounds of equally many steps, each with an evaluation on dev.
 
     Attributes
     ----------
     batches
-        Of an epoch.
+        Number of batches in an epoch.
     rounds
-        How often dev is measured in all.
+        Number of rounds.
     steps
-        Of a round.
+        Number of steps in a round.
     """
 
     batches: int
@@ -149,7 +195,7 @@ class Rounds:
 
     @classmethod
     def of(cls, pairs: int, recipe: Recipe) -> Rounds:
-        """Divide a training; where it does not divide, a few more steps are made."""
+        """Divide a training; the steps are rounded up to whole rounds."""
         batches = -(-pairs // recipe.batch)
         total = batches * recipe.epochs
         rounds = max(recipe.epochs, round(total / recipe.every))
@@ -157,12 +203,12 @@ class Rounds:
 
     @property
     def total(self) -> int:
-        """All steps."""
+        """Number of all steps."""
         return self.rounds * self.steps
 
 
 def schedule(step: int, total: int, recipe: Recipe) -> float:
-    """Return the share of the learning rate at a step, from 0: up to 1, then down to 0."""
+    """Return the factor of the learning rate at a step: up to 1 in the warm-up, then down to 0."""
     warm = max(1, round(recipe.warmup * total))
     if step < warm:
         return (step + 1) / warm
@@ -175,14 +221,14 @@ def bucketed(lengths: Places, size: int, rng: np.random.Generator) -> list[Place
     Parameters
     ----------
     lengths
-        Of the texts, shape ``(n,)``.
+        Lengths of the texts, shape ``(n,)``.
     size
-        Of a batch; one is smaller where it does not divide `n`.
+        Size of a batch; one is smaller if it does not divide `n`.
 
     Returns
     -------
     list
-        Places of the texts, each in one batch, the batches in random order.
+        Indices of the texts in each batch, the batches in random order.
     """
     order = rng.permutation(len(lengths))
     found: list[Places] = []
@@ -193,94 +239,56 @@ def bucketed(lengths: Places, size: int, rng: np.random.Generator) -> list[Place
     return [found[i] for i in rng.permutation(len(found))]
 
 
-_READ = 4096
-"""Tokens that are read at a time where no gradient is wanted."""
+def adamw(
+    parameters: Sequence[Tensor],
+    rate: float,
+    decay: float,
+    *,
+    clip: float | None = None,
+    flat_decay: float = 0.0,
+    first: Callable[[Sequence[Tensor]], None] | None = None,
+) -> torch.optim.Optimizer:
+    """Return AdamW as encoders are fine-tuned with it, with gradient clipping.
+
+    Parameters
+    ----------
+    decay, flat_decay
+        Weight decay of matrices, and of biases and norms.
+    clip
+        Norm to which gradients are clipped before each step.
+    first
+        Function of the parameters that is called before, such as averaging over processes.
+    """
+    groups = [
+        {"params": [one for one in parameters if one.ndim > 1], "weight_decay": decay},
+        {"params": [one for one in parameters if one.ndim < 2], "weight_decay": flat_decay},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=rate, fused=True)
+
+    def before(*_: Any) -> None:
+        if first is not None:
+            first(parameters)
+        if clip is not None:
+            nn.utils.clip_grad_norm_(parameters, clip)
+
+    optimizer.register_step_pre_hook(before)
+    return optimizer
 
 
-class Reader:
-    """Logits of pairs, by whole passes."""
-
-    model: Any
-    texts: Texts
-    device: str
-    lengths: NDArray[np.intp]
-
-    def __init__(self, model: Any, texts: Texts, device: str, processes: Processes = ALONE) -> None:
-        self.model, self.texts, self.device = model, texts, device
-        self.lengths = np.array([len(one["input_ids"]) for one in texts.tokens])
-
-    def inputs(self, rows: Places) -> tuple[Places, dict[str, Tensor]]:
-        """Return the rows in the order in which they are read, and the model's inputs."""
-        tokens: list[Tokens] = [self.texts.tokens[i] for i in rows]
-        ((order, inputs),) = batches(tokens, len(tokens), self.texts.padding)
-        return rows[order], {name: x.to(self.device) for name, x in inputs.items()}
-
-    def logits(self, rows: Places) -> tuple[Places, Tensor]:
-        """Return rows in some order, and their logits."""
-        order, inputs = self.inputs(rows)
-        found: Tensor = self.model(**inputs).logits
-        return order, found
+def optimizer_of(
+    trained: Trained, recipe: Recipe, processes: Processes = SINGLE
+) -> torch.optim.Optimizer:
+    """Return AdamW that averages gradients over the processes before it clips them."""
+    average = processes.average if processes.count > 1 else None
+    parameters = list(trained.parts.values())
+    return adamw(parameters, recipe.rate, recipe.decay, clip=recipe.clip, first=average)
 
 
-class Cached(Reader):
-    """Logits of pairs whose last layer at position 0 was computed once, shape ``(n, d)``."""
-
-    first: Tensor
-
-    def __init__(self, model: Any, texts: Texts, device: str, processes: Processes = ALONE) -> None:
-        super().__init__(model, texts, device)
-        first = torch.zeros(len(texts.tokens), model.config.hidden_size)
-        own = texts.batches[processes.rank :: processes.count]
-        model.eval()
-        with torch.inference_mode(), progress("encoding", sum(map(len, own)), "pair") as bar:
-            for rows in own:
-                order, inputs = self.inputs(rows)
-                first[order] = base_of(model)(**inputs)[0][:, 0].float().cpu()
-                bar.update(len(rows))
-        self.first = processes.summed(first)
-
-    def logits(self, rows: Places) -> tuple[Places, Tensor]:
-        """Return the rows, and their logits."""
-        return rows, logits_of(self.model, self.first[rows].to(self.device))
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """Pairs with the outputs they should have; equal pairs are read as one."""
-
-    reader: Reader
-    places: Places
-    targets: Tensor
-
-    @classmethod
-    def of(
-        cls,
-        kind: type[Reader],
-        headed: Headed,
-        data: LabelledPairs,
-        processes: Processes = ALONE,
-    ) -> Part:
-        """Tokenise pairs for a model."""
-        texts = Texts.of(headed, data.pairs, truncate=True, budget=_READ)
-        targets = torch.tensor(headed.places)[torch.from_numpy(data.labels)]
-        return cls(kind(headed.model, texts, headed.device, processes), texts.places, targets)
-
-    def logits(self, rows: Places) -> tuple[Tensor, Tensor]:
-        """Return logits and targets of some pairs, shapes ``(B, C)`` and ``(B,)``."""
-        found, logits = self.reader.logits(self.places[rows])
-        order = _matching(self.places[rows], found)
-        return logits, self.targets[rows[order]].to(logits.device)
-
-
-def _matching(wanted: Places, found: Places) -> Places:
-    """Return an order in which `wanted` is `found`."""
-    order = np.empty(len(wanted), np.intp)
-    order[np.argsort(found, kind="stable")] = np.argsort(wanted, kind="stable")
-    return order
+# The model, its batches and their loss
 
 
 class Trained(nn.Module):
-    """A model as the one of a stack of models; only what is trained belongs to its state."""
+    """A model as a stack of one model, whose state has the trained parameters only."""
 
     parts: dict[str, nn.Parameter]
 
@@ -291,16 +299,16 @@ class Trained(nn.Module):
         self.parts = {name: one for name, one in model.named_parameters() if id(one) not in fixed}
 
     def train(self, mode: bool = True) -> Trained:
-        """Let the model drop out, or not."""
+        """Switch dropout on or off."""
         self.model.train(mode)
         return self
 
     def state_dict(self, *_: Any, **__: Any) -> State:  # type: ignore[override]
-        """Return what is trained, shape ``(1, …)`` each."""
+        """Return the trained parameters, shape ``(1, …)`` each."""
         return {name: one.detach()[None] for name, one in self.parts.items()}
 
     def load_state_dict(self, state: Any, *_: Any, **__: Any) -> None:  # type: ignore[override]
-        """Give what is trained other values."""
+        """Set the trained parameters."""
         with torch.no_grad():
             for name, one in self.parts.items():
                 one.copy_(state[name][0])
@@ -332,7 +340,7 @@ class Task:
         self.device = next(iter(trained.parts.values())).device
 
     def steps(self) -> int:
-        """Return the batches of a round."""
+        """Return the number of steps of a round."""
         return self.rounds.steps
 
     def losses(self, epoch: int) -> Iterator[Tensor]:
@@ -350,7 +358,7 @@ class Task:
             with self._casting():
                 logits, targets = self.data.logits(rows)
             loss = weight * nn.functional.cross_entropy(logits.float(), targets)
-            yield self.processes.told(loss)[None]
+            yield self.processes.mean_loss(loss)[None]
 
     def score(self) -> Tensor:
         """Return the accuracy on dev, shape ``(1,)``."""
@@ -372,7 +380,7 @@ class Task:
         return torch.tensor([right / len(order)], dtype=torch.float64)
 
     def _draw_dropout(self, epoch: int) -> None:
-        """Seed torch for a round, in each process otherwise: they read different rows."""
+        """Seed torch for a round, differently in each process, which reads other rows."""
         own = [self.processes.rank] * (not self.processes.first)
         sequence = np.random.SeedSequence([self.recipe.seed, epoch, *own])
         torch.manual_seed(int(sequence.generate_state(1)[0]))
@@ -387,109 +395,81 @@ class Task:
         return torch.autocast(kind, dtype=torch.bfloat16, enabled=self.recipe.half)
 
 
-def optimizer_of(
-    trained: Trained, recipe: Recipe, processes: Processes = ALONE
-) -> torch.optim.Optimizer:
-    """Make AdamW that averages gradients over the processes before it cuts them."""
-    average = processes.average if processes.count > 1 else None
-    parameters = list(trained.parts.values())
-    return adamw(parameters, recipe.rate, recipe.decay, clip=recipe.clip, first=average)
+class Reader:
+    """Logits of pairs by passes through the whole model."""
+
+    model: Any
+    texts: TokenisedPairs
+    device: str
+    lengths: NDArray[np.intp]
+
+    def __init__(
+        self, model: Any, texts: TokenisedPairs, device: str, processes: Processes = SINGLE
+    ) -> None:
+        self.model, self.texts, self.device = model, texts, device
+        self.lengths = np.array([len(one["input_ids"]) for one in texts.tokens])
+
+    def inputs(self, rows: Places) -> tuple[Places, dict[str, Tensor]]:
+        """Return the rows in the order of the batch, and the model's inputs."""
+        tokens: list[Tokens] = [self.texts.tokens[i] for i in rows]
+        ((order, inputs),) = batches(tokens, len(tokens), self.texts.padding)
+        return rows[order], {name: x.to(self.device) for name, x in inputs.items()}
+
+    def logits(self, rows: Places) -> tuple[Places, Tensor]:
+        """Return the rows in the order of the batch, and their logits."""
+        order, inputs = self.inputs(rows)
+        found: Tensor = self.model(**inputs).logits
+        return order, found
 
 
-@dataclass(frozen=True)
-class Tuned:
-    """What fine-tuning found; the model has its best parameters.
+class Cached(Reader):
+    """Logits of pairs from the last layer at position 0, computed once, shape ``(n, d)``."""
 
-    Attributes
-    ----------
-    accuracy
-        On dev, of these.
-    round
-        In which they were reached, from 1.
-    rounds
-        How the training was divided.
-    """
+    first: Tensor
 
-    accuracy: float
-    round: int
-    rounds: Rounds
+    def __init__(
+        self, model: Any, texts: TokenisedPairs, device: str, processes: Processes = SINGLE
+    ) -> None:
+        super().__init__(model, texts, device)
+        first = torch.zeros(len(texts.tokens), model.config.hidden_size)
+        own = texts.batches[processes.rank :: processes.count]
+        model.eval()
+        with torch.inference_mode(), progress("encoding", sum(map(len, own)), "pair") as bar:
+            for rows in own:
+                order, inputs = self.inputs(rows)
+                first[order] = base_of(model)(**inputs)[0][:, 0].float().cpu()
+                bar.update(len(rows))
+        self.first = processes.summed(first)
 
-
-def fine_tune(
-    headed: Headed,
-    data: LabelledPairs,
-    dev: LabelledPairs,
-    recipe: Recipe,
-    *,
-    checkpoint: Path | None = None,
-    log: Path | None = None,
-    about: dict[str, Any] | None = None,
-    processes: Processes = ALONE,
-) -> Tuned:
-    """Train a model in place.
-
-    Parameters
-    ----------
-    headed
-        The model, where it computes.
-    data, dev
-        What it is trained on, and what chooses its best parameters.
-    checkpoint
-        File that is written after each round, and resumed from if it exists. It is not removed.
-    log
-        File that gets a line of JSON each round.
-    about
-        What a checkpoint must agree in.
-    processes
-        That train the model together, this one among them: each reads a batch of the recipe's
-        size at every step, as one process would with a batch of them all, and each ends with the
-        same parameters. The first writes checkpoint and log.
-
-    Raises
-    ------
-    WordbiasError
-        If the loss is no number, or the checkpoint is of another training.
-    """
-    recipe = replace(recipe, batch=recipe.batch * processes.count)
-    rounds = Rounds.of(len(data), recipe)
-    if checkpoint is not None:
-        processes.check_same(checkpoint.exists(), str(checkpoint))
-    torch.set_num_threads(max(1, threads() // processes.local))
-    device = headed.device
-    with torch.random.fork_rng(devices=[device] if device.startswith("cuda") else []):
-        reader = Cached if recipe.head_only else Reader
-        parts = [Part.of(reader, headed, one, processes) for one in (data, dev)]
-        trained = Trained(headed.model, recipe.head_only)
-        optimizer = optimizer_of(trained, recipe, processes)
-        task = Task(trained, optimizer, parts[0], parts[1], recipe, rounds, processes)
-        state = _trained(trained, optimizer, task, checkpoint, log, about)
-    trained.load_state_dict(state.best)
-    headed.model.eval()
-    return Tuned(float(state.score[0]), int(state.epoch[0]), rounds)
+    def logits(self, rows: Places) -> tuple[Places, Tensor]:
+        """Return the rows, and their logits."""
+        return rows, logits_of(self.model, self.first[rows].to(self.device))
 
 
-def _trained(
-    model: Trained,
-    optimizer: torch.optim.Optimizer,
-    task: Task,
-    checkpoint: Path | None,
-    log: Path | None,
-    about: dict[str, Any] | None,
-) -> TrainingState:
-    first = task.processes.first
-    try:
-        return train(
-            model,
-            optimizer,
-            task,
-            epochs=task.rounds.rounds,
-            checkpoint=checkpoint,
-            writes=first,
-            logs=[log] if log is not None and first else [],
-            about=about,
-            what="fine-tuning",
-        )
-    except KeyboardInterrupt:
-        if checkpoint is None:
-            raise
-        raise Interrupted("the same call goes on after what dev was measured on last") from None
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Pairs with their target outputs; equal pairs are read once."""
+
+    reader: Reader
+    places: Places
+    targets: Tensor
+
+    @classmethod
+    def of(
+        cls,
+        kind: type[Reader],
+        headed: Headed,
+        data: LabelledPairs,
+        processes: Processes = SINGLE,
+    ) -> Part:
+        """Tokenise pairs for a model."""
+        texts = TokenisedPairs.of(headed, data.pairs, truncate=True, budget=_READ)
+        targets = torch.tensor(headed.places)[torch.from_numpy(data.labels)]
+        return cls(kind(headed.model, texts, headed.device, processes), texts.places, targets)
+
+    def logits(self, rows: Places) -> tuple[Tensor, Tensor]:
+        """Return logits and targets of some pairs, shapes ``(B, C)`` and ``(B,)``."""
+        found, logits = self.reader.logits(self.places[rows])
+        order = np.empty(len(rows), np.intp)  # of `rows`, as the reader returned them
+        order[np.argsort(found, kind="stable")] = np.argsort(self.places[rows], kind="stable")
+        return logits, self.targets[rows[order]].to(logits.device)

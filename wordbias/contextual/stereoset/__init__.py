@@ -1,1 +1,1 @@
-"""StereoSet, its gender-swapped enhancement and CrowS-Pairs: reading, repairing, scoring."""
+"""StereoSet, its gender-swapped enhancement and CrowS-Pairs: files, repairs and scores."""

@@ -1,9 +1,4 @@
-"""A model on a data file: which head it needs, what it says, and the measures of that.
-
-One record a triple, cluster or pair: what a model said of it, to be looked into.
-
-Which of the three kinds of file a file is.
-"""
+"""A model evaluated on StereoSet, enhanced StereoSet or CrowS-Pairs: its scores and measures."""
 
 from __future__ import annotations
 
@@ -14,34 +9,256 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from wordbias.contextual.csv_files import Source, header_of, read_text
 from wordbias.contextual.hooks import Intervention, applied
 from wordbias.contextual.masked_model import MaskedModel, blank_scores, pair_scores
 from wordbias.contextual.next_sentence import NextSentence
+from wordbias.contextual.stereoset.crows_pairs import CrowsPairs, crows_rows, parse_crows_pairs
 from wordbias.contextual.stereoset.gsss import LABELS, Gsss, Sentences, parse_gsss
-from wordbias.contextual.stereoset.published import (
-    KINDS,
-    Cluster,
-    CrowsPairs,
-    StereoSet,
-    parse_crows_pairs,
-    parse_stereoset,
-)
 from wordbias.contextual.stereoset.repair import Repaired
 from wordbias.contextual.stereoset.scores import (
     Float,
     Settings,
-    crows_rows,
     distances,
     gsss_rows,
     stereoset_rows,
     strengths,
 )
-from wordbias.contextual.stereoset.tables import Source, header_of, read_text
+from wordbias.contextual.stereoset.stereoset import KINDS, Cluster, StereoSet, parse_stereoset
 from wordbias.errors import WordbiasError
 from wordbias.pretrained import ModelLike, evaluating, name_of
 from wordbias.results import Row
 
 Record = dict[str, Any]
+Data = Gsss | StereoSet | CrowsPairs
+
+
+class Frame(Protocol):
+    """A pandas frame with the columns of a file."""
+
+    def to_csv(self, *, index: bool) -> str:
+        """Return it as CSV."""
+
+
+DataLike = str | os.PathLike[str] | Frame | Data
+"""A file, a frame with its columns, or the data that were read from one."""
+
+
+def load_data(path: DataLike, *, as_published: bool = False) -> Data:
+    """Read enhanced StereoSet (CSV), StereoSet (JSON) or CrowS-Pairs (CSV), whichever it is.
+
+    The parts of StereoSet are read on first use.
+
+    Parameters
+    ----------
+    path
+        The file; a frame with its columns; or the data themselves, which are returned.
+    as_published
+        Include StereoSet's items with several blanks; see `StereoSet`.
+
+    Raises
+    ------
+    WordbiasError
+        As the reader of that kind does.
+    """
+    if isinstance(path, (Gsss, StereoSet, CrowsPairs)):
+        return path
+    if isinstance(path, (str, os.PathLike)):
+        source = read_text(path)
+    elif hasattr(path, "to_csv"):
+        text = path.to_csv(index=False)
+        source = Source("a frame", text, hashlib.sha256(text.encode()).hexdigest())
+    else:
+        raise WordbiasError(
+            "expected enhanced StereoSet, StereoSet or CrowS-Pairs: a file, a frame or what was "
+            f"read of one; got {type(path).__name__}"
+        )
+    if source.text.lstrip()[:1] in ("{", "["):
+        return parse_stereoset(source, as_published=as_published)
+    if {"sent_more", "sent_less"} & set(header_of(source)):
+        return parse_crows_pairs(source)
+    return parse_gsss(source)
+
+
+_HEADS = {"intersentence": "next_sentence", "intrasentence": "masked"}
+"""The head that scores each part of StereoSet."""
+
+
+class Found(NamedTuple):
+    """Measures of a model, and one record a triple, cluster or pair."""
+
+    rows: list[Row]
+    records: list[Record]
+
+    def add(
+        self,
+        clusters: Sequence[Cluster],
+        scores: Float,
+        subject: str,
+        task: str,
+        settings: Settings,
+    ) -> None:
+        """Measure the clusters of a task."""
+        self.rows.extend(stereoset_rows(clusters, scores, subject, task, settings))
+        self.records.extend(cluster_records(clusters, scores, task))
+
+
+@dataclass(frozen=True, eq=False)
+class Scorer:
+    """A model with the heads that score a data file.
+
+    Attributes
+    ----------
+    name
+        Name of the model.
+    next_sentence, masked
+        The heads; None if the data do not need it, or the model lacks it.
+    missing
+        Reasons why heads that the data need are missing.
+    """
+
+    name: str
+    next_sentence: NextSentence | None = field(default=None, repr=False)
+    masked: MaskedModel | None = field(default=None, repr=False)
+    missing: tuple[str, ...] = ()
+
+    @classmethod
+    def load(
+        cls,
+        source: ModelLike,
+        data: Data,
+        *,
+        next_label: str | None = None,
+        device: str | None = None,
+    ) -> Scorer:
+        """Load the heads that the data need: next-sentence, masked-language, or both.
+
+        Raises
+        ------
+        WordbiasError
+            If the model has none of them, or a part that they score cannot be used.
+        """
+        name = name_of(source)
+        if isinstance(data, StereoSet):
+            needed = [_HEADS[kind] for kind in KINDS if data.items[kind]]
+        else:
+            needed = ["next_sentence" if isinstance(data, Gsss) else "masked"]
+        heads: dict[str, Any] = {}
+        missing: list[WordbiasError] = []
+        for head in needed:
+            try:
+                if head == "next_sentence":
+                    heads[head] = NextSentence.load(source, next_label=next_label, device=device)
+                else:
+                    heads[head] = MaskedModel.load(source, device=device)
+            except WordbiasError as error:
+                missing.append(error)
+        if not heads:
+            if len({str(one) for one in missing}) == 1:
+                raise missing[0]
+            reasons = "; ".join(str(one).removeprefix(f"{name}: ") for one in missing)
+            raise WordbiasError(f"{name}: has no head that the data asks for: {reasons}")
+        if isinstance(data, StereoSet):
+            _check_items(data, heads)
+        return cls(name, **heads, missing=tuple(map(str, missing)))
+
+    def with_sites(self, interventions: Sequence[Intervention]) -> Scorer:
+        """Return the scorer without the heads that lack a site, such as a sentence's vector.
+
+        Raises
+        ------
+        WordbiasError
+            If that leaves none.
+        """
+        kept: dict[str, Any] = {"next_sentence": self.next_sentence, "masked": self.masked}
+        missing: list[str] = []
+        for name, head in kept.items():
+            try:
+                for one in interventions if head is not None else ():
+                    one.within(head.model)
+            except WordbiasError as error:
+                kept[name] = None
+                missing.append(f"the {type(head.model).__name__} is left out: {error}")
+        if not any(kept.values()):
+            raise WordbiasError(f"{self.name}: {'; '.join(missing)}")
+        return Scorer(self.name, **kept, missing=tuple(missing))
+
+    @contextmanager
+    def applied(self, interventions: Sequence[Intervention]) -> Iterator[None]:
+        """Apply interventions to every head, without dropout, for a block."""
+        with ExitStack() as stack:
+            for head in (self.next_sentence, self.masked):
+                if head is not None:
+                    stack.enter_context(evaluating(head.model))
+                    stack.enter_context(applied(head.model, interventions))
+            yield
+
+    def measure(
+        self, data: Data, subject: str, settings: Settings, repaired: Repaired | None = None
+    ) -> Found:
+        """Measure which sentences the model prefers.
+
+        Parameters
+        ----------
+        data
+            The data for which the heads were loaded.
+        subject
+            Name of the model in the rows.
+        repaired
+            Enhanced StereoSet with repaired swaps, reported beside the original.
+        """
+        if isinstance(data, Gsss):
+            versions = {"original": data} | ({"repaired": repaired.gsss} if repaired else {})
+            found = self._gsss(versions, subject, settings)
+            if repaired is not None:
+                name_rules(found.records, repaired)
+            return found
+        if isinstance(data, StereoSet):
+            return self._stereoset(data, subject, settings)
+        return self._crows(data, subject, settings)
+
+    def _gsss(self, versions: dict[str, Gsss], subject: str, settings: Settings) -> Found:
+        if self.next_sentence is None:
+            raise WordbiasError(f"{self.name}: was loaded without a next-sentence head")
+        pairs = [pair for g in versions.values() for triple in g.triples for pair in triple.pairs()]
+        p = self.next_sentence.probabilities(pairs).reshape(len(versions), -1, len(LABELS), 2)
+        found = Found([], [])
+        for (version, gsss), values in zip(versions.items(), p, strict=True):
+            found.rows.extend(gsss_rows(gsss, values, subject, version, settings))
+            found.records.extend(triple_records(gsss, values, version))
+        return found
+
+    def _stereoset(self, data: StereoSet, subject: str, settings: Settings) -> Found:
+        found = Found([], [])
+        if self.next_sentence is not None and data.intersentence:
+            clusters = data.intersentence
+            pairs = [Sentences(one.context, text) for one in clusters for text in one.candidates]
+            scores = self.next_sentence.probabilities(pairs).reshape(-1, len(LABELS))
+            found.add(clusters, scores, subject, "intersentence", settings)
+        if self.masked is not None and data.intrasentence:
+            published = settings.as_published
+            scores = blank_scores(self.masked, data.intrasentence, as_published=published)
+            found.add(data.intrasentence, scores, subject, "intrasentence", settings)
+        return found
+
+    def _crows(self, data: CrowsPairs, subject: str, settings: Settings) -> Found:
+        if self.masked is None:
+            raise WordbiasError(f"{self.name}: was loaded without a masked-language head")
+        scores = pair_scores(self.masked, data.pairs)
+        return Found(crows_rows(data, scores, subject, settings), pair_records(data, scores))
+
+
+def _check_items(data: StereoSet, heads: Collection[str]) -> None:
+    """Read the parts that the heads score; refuse data without an item to score."""
+    scored = [getattr(data, kind) for kind in KINDS if _HEADS[kind] in heads]
+    if not any(scored):
+        raise WordbiasError(
+            f"{data.path}: holds no item to score: all that the model could score have more than "
+            f"one blank ({', '.join(data.several_blanks)}); --as-published takes them"
+        )
+
+
+# Records: the scores of each triple, cluster or pair
 
 
 def triple_records(gsss: Gsss, p: Float, version: str) -> list[Record]:
@@ -62,7 +279,7 @@ def triple_records(gsss: Gsss, p: Float, version: str) -> list[Record]:
 
 
 def name_rules(records: Sequence[Record], repaired: Repaired) -> None:
-    """Put into the records of triples which rules repaired each."""
+    """Add to the records of triples the rules that repaired them."""
     rules: dict[str, list[str]] = {}
     for change in repaired.changes:
         rules.setdefault(change.id, []).append(change.rule)
@@ -92,240 +309,3 @@ def pair_records(data: CrowsPairs, scores: Float) -> list[Record]:
         {**vars(pair), "score more": float(more), "score less": float(less)}
         for pair, (more, less) in zip(data.pairs, scores, strict=True)
     ]
-
-
-Data = Gsss | StereoSet | CrowsPairs
-
-
-class Frame(Protocol):
-    """A pandas frame with the columns of a file."""
-
-    def to_csv(self, *, index: bool) -> str:
-        """Return it as CSV."""
-
-
-DataLike = str | os.PathLike[str] | Frame | Data
-"""A file, its columns, or what was read of one."""
-
-
-def load_data(path: DataLike, *, as_published: bool = False) -> Data:
-    """Read enhanced StereoSet (CSV), StereoSet (JSON) or CrowS-Pairs (CSV), whichever it is.
-
-    The parts of StereoSet are read when they are asked for.
-
-    Parameters
-    ----------
-    path
-        The file; a frame with its columns; or the data themselves, which are returned.
-    as_published
-        Take StereoSet's items with several blanks; see `StereoSet`.
-
-    Raises
-    ------
-    WordbiasError
-        As the reader of that kind does.
-    """
-    if isinstance(path, (Gsss, StereoSet, CrowsPairs)):
-        return path
-    if isinstance(path, (str, os.PathLike)):
-        source = read_text(path)
-    elif hasattr(path, "to_csv"):
-        text = path.to_csv(index=False)
-        source = Source("a frame", text, hashlib.sha256(text.encode()).hexdigest())
-    else:
-        raise WordbiasError(
-            "expected enhanced StereoSet, StereoSet or CrowS-Pairs: a file, a frame or what was "
-            f"read of one; got {type(path).__name__}"
-        )
-    if source.text.lstrip()[:1] in ("{", "["):
-        return parse_stereoset(source, as_published=as_published)
-    if {"sent_more", "sent_less"} & set(header_of(source)):
-        return parse_crows_pairs(source)
-    return parse_gsss(source)
-
-
-_HEADS = {"intersentence": "following", "intrasentence": "masked"}
-"""Which head scores which part of StereoSet."""
-
-
-class Found(NamedTuple):
-    """The measures, and one record a triple, cluster or pair."""
-
-    rows: list[Row]
-    records: list[Record]
-
-    def add(
-        self,
-        clusters: Sequence[Cluster],
-        scores: Float,
-        subject: str,
-        task: str,
-        settings: Settings,
-    ) -> None:
-        """Measure the clusters of a task."""
-        self.rows.extend(stereoset_rows(clusters, scores, subject, task, settings))
-        self.records.extend(cluster_records(clusters, scores, task))
-
-
-@dataclass(frozen=True, eq=False)
-class Judge:
-    """A model with the heads that a data file asks for.
-
-    Attributes
-    ----------
-    name
-        Of the model.
-    following, masked
-        The heads; None is not asked for or not there.
-    missing
-        Why a head that would have been asked for too is not there.
-    """
-
-    name: str
-    following: NextSentence | None = field(default=None, repr=False)
-    masked: MaskedModel | None = field(default=None, repr=False)
-    missing: tuple[str, ...] = ()
-
-    @classmethod
-    def load(
-        cls,
-        source: ModelLike,
-        data: Data,
-        *,
-        next_label: str | None = None,
-        device: str | None = None,
-    ) -> Judge:
-        """Load the heads that the data needs: next-sentence, masked-language, or both.
-
-        Raises
-        ------
-        WordbiasError
-            If the model has none of them, or a part that they score cannot be used.
-        """
-        needed, name = _needed(data), name_of(source)
-        heads: dict[str, Any] = {}
-        missing: list[WordbiasError] = []
-        for head in needed:
-            try:
-                if head == "following":
-                    heads[head] = NextSentence.load(source, next_label=next_label, device=device)
-                else:
-                    heads[head] = MaskedModel.load(source, device=device)
-            except WordbiasError as error:
-                missing.append(error)
-        if not heads:
-            raise missing[0] if len({str(one) for one in missing}) == 1 else _none(name, missing)
-        if isinstance(data, StereoSet):
-            _check_items(data, heads)
-        return cls(name, **heads, missing=tuple(map(str, missing)))
-
-    def reached(self, interventions: Sequence[Intervention]) -> Judge:
-        """Return the judge without the heads that lack a site, such as a sentence's vector.
-
-        Raises
-        ------
-        WordbiasError
-            If that leaves none.
-        """
-        kept: dict[str, Any] = {"following": self.following, "masked": self.masked}
-        missing: list[str] = []
-        for name, head in kept.items():
-            try:
-                for one in interventions if head is not None else ():
-                    one.within(head.model)
-            except WordbiasError as error:
-                kept[name] = None
-                missing.append(f"the {type(head.model).__name__} is left out: {error}")
-        if not any(kept.values()):
-            raise WordbiasError(f"{self.name}: {'; '.join(missing)}")
-        return Judge(self.name, **kept, missing=tuple(missing))
-
-    @contextmanager
-    def intervened(self, interventions: Sequence[Intervention]) -> Iterator[None]:
-        """Intervene in every head, and switch its dropout off, as long as the block lasts."""
-        with ExitStack() as stack:
-            for head in (self.following, self.masked):
-                if head is not None:
-                    stack.enter_context(evaluating(head.model))
-                    stack.enter_context(applied(head.model, interventions))
-            yield
-
-    def judge(
-        self, data: Data, subject: str, settings: Settings, repaired: Repaired | None = None
-    ) -> Found:
-        """Measure what the model prefers.
-
-        Parameters
-        ----------
-        data
-            What the heads were loaded for.
-        subject
-            What the rows call the model.
-        repaired
-            Enhanced StereoSet with repaired swaps, reported beside the original.
-        """
-        if isinstance(data, Gsss):
-            versions = {"original": data} | ({"repaired": repaired.gsss} if repaired else {})
-            found = self._gsss(versions, subject, settings)
-            if repaired is not None:
-                name_rules(found.records, repaired)
-            return found
-        if isinstance(data, StereoSet):
-            return self._stereoset(data, subject, settings)
-        return self._crows(data, subject, settings)
-
-    def _gsss(self, versions: dict[str, Gsss], subject: str, settings: Settings) -> Found:
-        if self.following is None:
-            raise WordbiasError(f"{self.name}: was loaded without a next-sentence head")
-        pairs = [pair for g in versions.values() for triple in g.triples for pair in triple.pairs()]
-        p = self.following.probabilities(pairs).reshape(len(versions), -1, len(LABELS), 2)
-        found = Found([], [])
-        for (version, gsss), values in zip(versions.items(), p, strict=True):
-            found.rows.extend(gsss_rows(gsss, values, subject, version, settings))
-            found.records.extend(triple_records(gsss, values, version))
-        return found
-
-    def _stereoset(self, data: StereoSet, subject: str, settings: Settings) -> Found:
-        found = Found([], [])
-        if self.following is not None and data.intersentence:
-            scores = _following(self.following, data.intersentence)
-            found.add(data.intersentence, scores, subject, "intersentence", settings)
-        if self.masked is not None and data.intrasentence:
-            published = settings.as_published
-            scores = blank_scores(self.masked, data.intrasentence, as_published=published)
-            found.add(data.intrasentence, scores, subject, "intrasentence", settings)
-        return found
-
-    def _crows(self, data: CrowsPairs, subject: str, settings: Settings) -> Found:
-        if self.masked is None:
-            raise WordbiasError(f"{self.name}: was loaded without a masked-language head")
-        scores = pair_scores(self.masked, data.pairs)
-        return Found(crows_rows(data, scores, subject, settings), pair_records(data, scores))
-
-
-def _needed(data: Data) -> list[str]:
-    if isinstance(data, Gsss):
-        return ["following"]
-    if isinstance(data, StereoSet):
-        return [_HEADS[kind] for kind in KINDS if data.items[kind]]
-    return ["masked"]
-
-
-def _check_items(data: StereoSet, heads: Collection[str]) -> None:
-    """Read the parts that the heads score; refuse if nothing is left to be scored."""
-    scored = [getattr(data, kind) for kind in KINDS if _HEADS[kind] in heads]
-    if not any(scored):
-        raise WordbiasError(
-            f"{data.path}: holds no item to score: all that the model could score have more than "
-            f"one blank ({', '.join(data.several_blanks)}); --as-published takes them"
-        )
-
-
-def _none(name: str, missing: Sequence[WordbiasError]) -> WordbiasError:
-    reasons = "; ".join(str(one).removeprefix(f"{name}: ") for one in missing)
-    return WordbiasError(f"{name}: has no head that the data asks for: {reasons}")
-
-
-def _following(model: NextSentence, clusters: Sequence[Cluster]) -> Float:
-    pairs = [Sentences(one.context, text) for one in clusters for text in one.candidates]
-    return model.probabilities(pairs).reshape(-1, len(LABELS))

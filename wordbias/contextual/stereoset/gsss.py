@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from wordbias.contextual.stereoset.tables import Source, read_text, records
+from wordbias.contextual.csv_files import Source, read_text, records
 from wordbias.errors import WordbiasError
 
 LABELS = ("stereotype", "anti-stereotype", "unrelated")
-"""The order of every score of a triple here."""
+"""Order of the scores of a triple."""
 GENDERS = ("M", "F")
 _COLUMNS = {
     "context_id": ["context_id"],
@@ -26,7 +26,7 @@ _COLUMNS = {
 
 
 class Sentences(NamedTuple):
-    """A context and what may follow it."""
+    """A context and a next sentence."""
 
     context: str
     following: str
@@ -46,10 +46,10 @@ class Triple:
     Attributes
     ----------
     id, gender
-        As in the file; M or F is whom the context is about.
+        As in the file; the gender, M or F, is that of the person in the context.
     items
-        One for each of `LABELS`, which are those of the **original** triple: what is a stereotype
-        there is the anti-stereotype once the genders are swapped.
+        One for each of `LABELS`, which are those of the **original** triple: its stereotype is the
+        anti-stereotype once the genders are swapped.
     """
 
     id: str
@@ -63,22 +63,22 @@ class Triple:
 
     @property
     def is_swapped(self) -> bool:
-        """Whether the swap changed anything in the stereotype or the anti-stereotype."""
+        """Return whether the swap changed the stereotype or the anti-stereotype."""
         return any(item.original != item.swapped for item in self.items[:2])
 
 
 @dataclass(frozen=True)
 class Gsss:
-    """The triples of a file, and where they came from."""
+    """The triples of a file, with its path and hash."""
 
     path: str
     sha256: str
     triples: Sequence[Triple]
 
     def altered_unrelated(self) -> list[str]:
-        """Return the ids whose unrelated sentence is not the same after the swap.
+        """Return the ids whose unrelated sentence changes in the swap.
 
-        The paper says it is the same, and defines d so.
+        The paper says that it stays the same, and defines d so.
         """
         return [
             triple.id
@@ -97,14 +97,14 @@ def load_gsss(path: str | Path) -> Gsss:
     Raises
     ------
     WordbiasError
-        If columns are missing or a row cannot be used (with its line), or rows form no triple: an
-        id without exactly one row a label, or with two contexts or genders (with the id).
+        If columns are missing, a row cannot be used (with its line), or rows form no triple: an id
+        without exactly one row a label, or with two contexts or genders (with the id).
     """
     return parse_gsss(read_text(path))
 
 
 def parse_gsss(source: Source) -> Gsss:
-    """Read the text of such a file; errors are those of `load_gsss`."""
+    """Parse the published CSV; errors are those of `load_gsss`."""
     rows: dict[str, list[tuple[int, dict[str, str]]]] = {}
     for line, row in records(source, _COLUMNS):
         where = f"{source.path}: line {line}"

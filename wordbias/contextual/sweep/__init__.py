@@ -1,1 +1,1 @@
-"""All settings of Dawkins et al. (2024) at the price of little more than one pass."""
+"""The sweep over all settings of Dawkins et al. (2024), in little more than one pass."""

@@ -1,4 +1,4 @@
-"""What many models have in common: a tree of interventions, each of them done once."""
+"""The plan of a sweep: a tree of the interventions of many models, each computed once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wordbias.errors import WordbiasError
 Steps = tuple[Intervention, ...]
 _Key = tuple[object, ...]
 ATTENTION, TOKENS, CLS, SENTENCE = range(4)
-"""The stages, in the order in which a model computes."""
+"""Indices of the stages, in the order of a forward pass."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,9 +23,9 @@ class Stage:
     Attributes
     ----------
     parents
-        For each state its place among those of the stage before.
+        For each state its parent, an index into the states of the stage before.
     steps
-        For each state what is done to its parent's; empty for nothing.
+        For each state the interventions that make it of its parent; possibly none.
     """
 
     parents: tuple[int, ...]
@@ -35,7 +35,7 @@ class Stage:
         return len(self.parents)
 
     def children(self, parent: int) -> tuple[int, ...]:
-        """Return the places of the states that come from one of the stage before."""
+        """Return the indices of the states with a parent."""
         return tuple(i for i, found in enumerate(self.parents) if found == parent)
 
 
@@ -46,12 +46,12 @@ class Plan:
     Attributes
     ----------
     names
-        Of the models, in order.
+        Names of the models in their order.
     stages
         Attention of the last layer but one; tokens behind it; position 0 behind the last layer;
         the sentence's vector.
     leaves
-        For each model its place among the states of the last stage.
+        For each model an index into the states of the last stage.
 
     Notes
     -----
@@ -64,7 +64,7 @@ class Plan:
     leaves: tuple[int, ...]
 
     def steps_of(self, model: int) -> Steps:
-        """Return what is done in a model, by its place among the names."""
+        """Return the interventions of a model, by its index in `names`."""
         found: Steps = ()
         place = self.leaves[model]
         for stage in reversed(self.stages):
@@ -74,19 +74,19 @@ class Plan:
 
     @classmethod
     def of(cls, models: Mapping[str, Sequence[Intervention]], layers: int) -> Plan:
-        """Find what models have in common.
+        """Plan the interventions of several models.
 
         Parameters
         ----------
         models
-            For each what is done in it, in the order in which a model computes.
+            Interventions of each model, in the order of a forward pass.
         layers
-            How many the model has.
+            Number of layers of the model.
 
         Raises
         ------
         WordbiasError
-            If an intervention is at none of the four places.
+            If an intervention is at none of the four stages.
         """
         split = [_split(steps, layers) for steps in models.values()]
         places = [0] * len(split)

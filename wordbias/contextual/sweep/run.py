@@ -1,14 +1,8 @@
-"""A sweep over all pairs, in this process or in several.
-
-What of a sweep is done, kept in a file so that an interrupted one goes on.
-
-Pairs of texts as a model reads them: tokens, and batches of like length.
-"""
+"""Logits of every model of a plan for all pairs, in one process or several, with a checkpoint."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,41 +16,130 @@ from numpy.typing import NDArray
 
 from wordbias.checkpoints import read_checkpoint, write_checkpoint
 from wordbias.contextual.adapters import Fingerprint
-from wordbias.contextual.fitting import Tokens, batches
 from wordbias.contextual.next_sentence import NextSentence
 from wordbias.contextual.sweep.forward import Forward
 from wordbias.contextual.sweep.plan import Plan
+from wordbias.contextual.tokenising import Places, TokenisedPairs
 from wordbias.devices import threads
 from wordbias.errors import Interrupted, UsageError, WordbiasError
 from wordbias.nli.hugging_face import Classifier
-from wordbias.pretrained import LoadedModel, ModelLike, need_transformers, silent
-from wordbias.probes.tokenising import batched
+from wordbias.pretrained import ModelLike
 from wordbias.progress import progress
 from wordbias.workers import Workers
 
 Float32 = NDArray[np.float32]
+Model = NextSentence | Classifier
 SECONDS = 30
+"""Time between two writes of the checkpoint."""
+BATCHES_TOGETHER = 4
+"""Number of batches that a worker process gets at a time."""
 _PART = "sweep"
+_Part = tuple[int, Places, dict[str, NDArray[np.int64]]]
+"""A batch for a worker: its index, the indices of its pairs, and the model's inputs."""
+_Done = tuple[int, Places, Float32]
+"""A batch that was computed: its index, the indices of its pairs, and their logits."""
 
 
-class Kept:
-    """Outputs of all models for the pairs that were read, and which batches these are.
+@dataclass(frozen=True)
+class ModelSource:
+    """Arguments to load a model, in this process and in workers.
+
+    Attributes
+    ----------
+    head
+        ``next sentence`` or ``inference``.
+    model
+        A folder, a name on the hub, or, for this process only, a loaded model with its tokenizer.
+    labels
+        Labels of its outputs: the one that means "is next", or the order of three.
+    device
+        By default the first of cuda, mps and cpu that is there.
+    """
+
+    head: str
+    model: ModelLike
+    labels: tuple[str, ...] = ()
+    device: str | None = None
+
+    def load(self) -> Model:
+        """Load the model; errors are those of `NextSentence` and `Classifier`."""
+        if self.head != "inference":
+            label = self.labels[0] if self.labels else None
+            return NextSentence.load(self.model, next_label=label, device=self.device)
+        return Classifier.load(self.model, labels=self.labels or None, device=self.device)
+
+
+def outputs(
+    source: ModelSource,
+    model: Model,
+    plan: Plan,
+    pairs: TokenisedPairs,
+    *,
+    file: Path | None = None,
+    workers: Workers | None = None,
+) -> Float32:
+    """Return the logits of every model of a plan for every pair, shape ``(n, models, labels)``.
 
     Parameters
     ----------
-    shape
-        Of the outputs: pairs, models, labels.
-    batches
-        How many there are.
+    source, model
+        The loaded model, and its source for other processes.
     file
-        Where they are kept; None for nowhere.
-    about
-        What the file must agree in to be gone on from.
+        Checkpoint: written from time to time, and resumed from if it exists. The caller removes it
+        when the result is stored.
 
     Raises
     ------
     WordbiasError
-        If the file is of another sweep, or none.
+        If the checkpoint is of another sweep, the logits are not finite, or a loaded model would be
+        needed in other processes.
+    """
+    workers = workers or Workers()
+    if not workers.here and not isinstance(source.model, (str, os.PathLike)):
+        raise UsageError("--jobs and --backend go with names of models, which each process loads")
+    shape = (len(pairs.tokens), len(plan.names), model.model.config.num_labels)
+    done = PartialOutputs(
+        shape, len(pairs.batches), file, {} if file is None else _identity(model, plan, pairs)
+    )
+    left = done.left
+    try:
+        with progress(
+            f"sweep, {source.head}", sum(len(pairs.batches[i]) for i in left), "pair"
+        ) as bar:
+            for batch, places, logits in _computed(source, model, plan, pairs, left, workers):
+                done.add(batch, places, logits)
+                bar.update(len(places))
+    except KeyboardInterrupt:
+        raise Interrupted(
+            "start it again with an output file, and the next interruption loses nothing"
+            if file is None
+            else f"the same call goes on from {file.name}"
+        ) from None
+    finally:  # also if a worker died
+        done.save()
+    if not np.isfinite(done.logits).all():
+        raise WordbiasError(f"{model.name}: predicts what is no number; its weights are damaged")
+    return done.logits[pairs.places]
+
+
+class PartialOutputs:
+    """Logits of the batches that were computed, and their checkpoint.
+
+    Parameters
+    ----------
+    shape
+        Shape of the logits: distinct pairs, models, labels.
+    batches
+        Number of batches.
+    file
+        Checkpoint; None for none.
+    about
+        Identity of the sweep, which must be that of the checkpoint.
+
+    Raises
+    ------
+    WordbiasError
+        If the file is the checkpoint of another sweep, or none.
     """
 
     done: NDArray[np.bool_]
@@ -82,19 +165,19 @@ class Kept:
 
     @property
     def left(self) -> list[int]:
-        """The batches that are to be read."""
+        """Indices of the batches that are not computed yet."""
         found: list[int] = np.flatnonzero(~self.done).tolist()
         return found
 
-    def add(self, batch: int, places: NDArray[np.intp], logits: Float32) -> None:
-        """Take the outputs of a batch, shape ``(B, models, labels)``; save now and then."""
+    def add(self, batch: int, places: Places, logits: Float32) -> None:
+        """Store the logits of a batch, shape ``(B, models, labels)``; save from time to time."""
         self.logits[places] = logits
         self.done[batch] = True
         if time.monotonic() - self.saved > SECONDS:
             self.save()
 
     def save(self) -> None:
-        """Write what there is."""
+        """Write the checkpoint."""
         if self.file is not None:
             tensors = {"logits": self.logits, "done": self.done}
             parts = {_PART: {name: torch.from_numpy(x) for name, x in tensors.items()}}
@@ -102,239 +185,76 @@ class Kept:
         self.saved = time.monotonic()
 
 
-Places = NDArray[np.intp]
-BUDGET = 2048
-
-
-@dataclass(frozen=True, eq=False)
-class Texts:
-    """Distinct pairs, tokenised.
-
-    Attributes
-    ----------
-    tokens
-        Of each distinct pair.
-    places
-        For each pair that was given its place among them, shape ``(n,)``.
-    batches
-        Places of the distinct pairs that are read together, the longest first.
-    padding
-        The token that fills up.
-    """
-
-    tokens: Sequence[Tokens]
-    places: Places
-    batches: Sequence[Places]
-    padding: int
-
-    @classmethod
-    def of(
-        cls,
-        model: LoadedModel,
-        pairs: Sequence[tuple[str, str]],
-        *,
-        truncate: bool,
-        budget: int = BUDGET,
-    ) -> Texts:
-        """Tokenise pairs.
-
-        Parameters
-        ----------
-        truncate
-            Cut pairs that are longer than the model reads; else they are refused.
-        budget
-            Tokens in a batch, padding included.
-
-        Raises
-        ------
-        WordbiasError
-            If a pair is too long.
-        """
-        distinct = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
-        limit = model.longest if truncate else None
-        tokens = _tokenised(model.tokenizer, list(distinct), limit)
-        lengths = np.array([len(one["input_ids"]) for one in tokens])
-        model.check_lengths(lengths, "a pair", lambda i: list(distinct)[i][0])
-        order = np.argsort(-lengths, kind="stable")
-        return cls(
-            tokens,
-            np.array([distinct[pair] for pair in pairs]),
-            list(batched(order, lengths, budget)),
-            model.tokenizer.pad_token_id or 0,
-        )
-
-    def inputs(self, batch: int) -> tuple[Places, dict[str, Any]]:
-        """Return which pairs a batch holds, and the model's inputs, shape ``(B, T)`` each."""
-        chosen = self.batches[batch]
-        ((order, inputs),) = batches([self.tokens[i] for i in chosen], len(chosen), self.padding)
-        return chosen[order], inputs
-
-    def sha256(self) -> str:
-        """Return a hash of all tokens, in order, and how they are batched."""
-        digest = hashlib.sha256(json.dumps([dict(one) for one in self.tokens]).encode())
-        digest.update(json.dumps([len(batch) for batch in self.batches]).encode())
-        return digest.hexdigest()
-
-
-def _tokenised(tokenizer: Any, pairs: Sequence[tuple[str, str]], limit: int | None) -> list[Tokens]:
-    first, second = (list(side) for side in zip(*pairs, strict=True))
-    how = {} if limit is None else {"truncation": True, "max_length": limit}
-    with silent(need_transformers()):
-        read = tokenizer(first, second, **how)
-    names = [name for name in read if name != "attention_mask"]
-    return [{name: list(read[name][i]) for name in names} for i in range(len(first))]
-
-
-BATCHES_TOGETHER = 4
-"""Batches that a process is given at a time."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """How to load a model, here and in other processes.
-
-    Attributes
-    ----------
-    head
-        ``next sentence`` or ``inference``.
-    model
-        A folder, a name on the hub, or a loaded model with its tokenizer, for this process alone.
-    labels
-        What a user says of its outputs: the one that means "is next", or the order of three.
-    device
-        By default the first of cuda, mps and cpu that is there.
-    """
-
-    head: str
-    model: ModelLike
-    labels: tuple[str, ...] = ()
-    device: str | None = None
-
-    def load(self) -> NextSentence | Classifier:
-        """Load it; errors are those of the two classes."""
-        if self.head != "inference":
-            label = self.labels[0] if self.labels else None
-            return NextSentence.load(self.model, next_label=label, device=self.device)
-        return Classifier.load(self.model, labels=self.labels or None, device=self.device)
-
-
-def outputs(
-    source: Source,
-    judge: NextSentence | Classifier,
-    plan: Plan,
-    texts: Texts,
-    *,
-    file: Path | None = None,
-    workers: Workers | None = None,
-) -> Float32:
-    """Return the logits of every model for every pair, shape ``(n, models, labels)``.
-
-    Parameters
-    ----------
-    source, judge
-        The model, and how other processes load it.
-    texts
-        The pairs, tokenised.
-    file
-        What is done is kept there, and gone on from if it is there; who has stored the result
-        removes it.
-
-    Raises
-    ------
-    WordbiasError
-        If the file is of another sweep, the model puts out no numbers, or one that is loaded would
-        be needed in other processes.
-    """
-    workers = workers or Workers()
-    if not workers.here and not isinstance(source.model, (str, os.PathLike)):
-        raise UsageError("--jobs and --backend go with names of models, which each process loads")
-    shape = (len(texts.tokens), len(plan.names), judge.model.config.num_labels)
-    about = {} if file is None else _about(judge.model, plan, texts)
-    kept = Kept(shape, len(texts.batches), file, about)
-    what = f"sweep, {source.head}"
-    try:
-        with progress(what, sum(len(texts.batches[i]) for i in kept.left), "pair") as bar:
-            for batch, places, logits in _stream(source, judge, plan, texts, kept.left, workers):
-                kept.add(batch, places, logits)
-                bar.update(len(places))
-    except KeyboardInterrupt:
-        raise Interrupted(
-            "start it again with an output file, and the next interruption loses nothing"
-            if file is None
-            else f"the same call goes on from {file.name}"
-        ) from None
-    finally:  # also where a worker died
-        kept.save()
-    if not np.isfinite(kept.logits).all():
-        raise WordbiasError(f"{judge.name}: predicts what is no number; its weights are damaged")
-    return kept.logits[texts.places]
-
-
-def _about(model: Any, plan: Plan, texts: Texts) -> dict[str, Any]:
+def _identity(model: Model, plan: Plan, pairs: TokenisedPairs) -> dict[str, Any]:
     digest = hashlib.sha256()
     for i, name in enumerate(plan.names):
         digest.update(name.encode())
         for step in plan.steps_of(i):
             digest.update(f"{step} {step.hard}".encode())
             digest.update(step.subspace.basis.tobytes() + step.subspace.weights.tobytes())
-    model_facts = Fingerprint.of(model).to_dict()
-    return {"model": model_facts, "interventions": digest.hexdigest(), "pairs": texts.sha256()}
+    return {
+        "model": Fingerprint.of(model.model).to_dict(),
+        "interventions": digest.hexdigest(),
+        "pairs": pairs.sha256(),
+    }
 
 
-_Done = tuple[int, NDArray[np.intp], Float32]
+# In this process, or in workers
 
 
-def _stream(
-    source: Source,
-    judge: NextSentence | Classifier,
+def _computed(
+    source: ModelSource,
+    model: Model,
     plan: Plan,
-    texts: Texts,
+    pairs: TokenisedPairs,
     left: Sequence[int],
     workers: Workers,
 ) -> Iterator[_Done]:
+    """Compute batches in this process or in workers, and yield each when it is done."""
     if workers.here or len(left) <= BATCHES_TOGETHER:  # loading the model again takes longer
         torch.set_num_threads(threads())
-        forward = Forward(judge.model, plan)
-        yield from (_batch(forward, judge.device, texts, batch) for batch in left)
+        forward = Forward(model.model, plan)
+        for batch in left:
+            places, inputs = pairs.inputs(batch)
+            yield batch, places, _logits(forward, model.device, inputs)
         return
     groups = [left[i : i + BATCHES_TOGETHER] for i in range(0, len(left), BATCHES_TOGETHER)]
-    parts = [_part(texts, group) for group in groups]
+    parts = [[_part(pairs, batch) for batch in group] for group in groups]
     lost = "the same call goes on with what is left, if it has an output"
     for _, done in workers.unordered(_worker, parts, shared=(source, plan), lost=lost):
         yield from done
 
 
-def _batch(forward: Forward, device: str, texts: Texts, batch: int) -> _Done:
-    places, inputs = texts.inputs(batch)
+def _logits(forward: Forward, device: str, inputs: Mapping[str, Any]) -> Float32:
+    """Return the logits of a batch, shape ``(B, models, labels)``."""
     with torch.inference_mode():
         logits = forward({name: x.to(device) for name, x in inputs.items()})
-    return batch, places, logits.float().transpose(0, 1).cpu().numpy()
+    found: Float32 = logits.float().transpose(0, 1).cpu().numpy()
+    return found
 
 
-_loaded: dict[Source, Any] = {}
+_loaded: dict[ModelSource, Any] = {}
+"""The model that a worker loaded last, kept for its next batches."""
 
 
-def _worker(source: Source, plan: Plan, part: dict[int, Any]) -> list[_Done]:
-    """Read some batches in another process, which keeps its model for the next ones."""
+def _part(pairs: TokenisedPairs, batch: int) -> _Part:
+    places, inputs = pairs.inputs(batch)
+    return batch, places, {name: x.numpy() for name, x in inputs.items()}
+
+
+def _worker(source: ModelSource, plan: Plan, parts: Sequence[_Part]) -> list[_Done]:
+    """Compute some batches in another process."""
     torch.set_num_threads(threads())
     if source not in _loaded:
         _loaded.clear()
         _loaded[source] = source.load()
-    judge = _loaded[source]
-    forward = Forward(judge.model, plan)
+    model = _loaded[source]
+    forward = Forward(model.model, plan)
     return [
-        (batch, places, _batch(forward, judge.device, texts, 0)[2])
-        for batch, (places, texts) in part.items()
+        (
+            batch,
+            places,
+            _logits(forward, model.device, {name: torch.tensor(x) for name, x in inputs.items()}),
+        )
+        for batch, places, inputs in parts
     ]
-
-
-def _part(texts: Texts, group: Sequence[int]) -> dict[int, tuple[NDArray[np.intp], Texts]]:
-    """Cut out batches, each as texts of its own with the places they are to be stored at."""
-    found = {}
-    for batch in group:
-        chosen = texts.batches[batch]
-        places, _ = texts.inputs(batch)
-        tokens = [texts.tokens[i] for i in chosen]
-        own = np.arange(len(chosen))
-        found[batch] = (places, Texts(tokens, own, [own], texts.padding))
-    return found

@@ -1,7 +1,4 @@
-"""A whole sweep: subspaces fitted on both models, both models run, Table 7.
-
-From outputs to Table 7: strength, distance, parity, accuracy and SNLI of every model.
-"""
+"""A whole sweep: subspaces fitted on two models, both run under every setting, and Table 7."""
 
 from __future__ import annotations
 
@@ -16,30 +13,143 @@ from numpy.typing import NDArray
 from wordbias.contextual.adapters import Adapter
 from wordbias.contextual.families import layer_count
 from wordbias.contextual.hooks import Intervention
+from wordbias.contextual.labelled_pairs import LabelledPairs
 from wordbias.contextual.next_sentence import NextSentence
-from wordbias.contextual.nli_fairness import Viability, fairness_rows, snli_row
-from wordbias.contextual.sentence_pairs import TextPairs
+from wordbias.contextual.nli_fairness import Parity, Viability, fairness_rows, snli_row
 from wordbias.contextual.settings import SENT_DEBIAS as BASELINE
 from wordbias.contextual.settings import all_settings
 from wordbias.contextual.stereoset.gsss import LABELS, Gsss
 from wordbias.contextual.stereoset.scores import ALL, Settings, gsss_rows
 from wordbias.contextual.sweep.plan import Plan
-from wordbias.contextual.sweep.run import Source, Texts, outputs
+from wordbias.contextual.sweep.run import Model, ModelSource, outputs
 from wordbias.contextual.table7 import BASE, SENT_DEBIAS, Entry
+from wordbias.contextual.tokenising import TokenisedPairs
 from wordbias.nli.hugging_face import Classifier, as_written
 from wordbias.nli.test_sets import TestSet
 from wordbias.pretrained import evaluating
 from wordbias.results import Row
 from wordbias.workers import Workers
 
-Float = NDArray[np.float64]
 Float32 = NDArray[np.float32]
 ORIGINAL = "original"
 _SHOWN = ("ss", "strength", "opposite-strength", "distance")
 
 
+@dataclass(frozen=True, eq=False)
+class SweptModel:
+    """One of the two models of a sweep.
+
+    Attributes
+    ----------
+    source, model
+        The model, and its source for other processes.
+    adapter
+        The subspaces fitted on it.
+    file
+        Checkpoint of its outputs; None for none.
+    """
+
+    source: ModelSource
+    model: Model
+    adapter: Adapter
+    file: Path | None
+
+    def logits(
+        self, pairs: Sequence[tuple[str, str]], workers: Workers, *, truncate: bool
+    ) -> tuple[list[str], Float32]:
+        """Return the names of the models and their logits, shape ``(n, models, labels)``."""
+        plan = Plan.of(models_of(self.adapter), layer_count(self.model.model))
+        tokenised = TokenisedPairs.of(self.model, pairs, truncate=truncate)
+        with evaluating(self.model.model):
+            found = outputs(
+                self.source, self.model, plan, tokenised, file=self.file, workers=workers
+            )
+        return list(plan.names), found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the model and its fit, for the inputs of a report."""
+        about: dict[str, Any] = {"path": self.model.name, **self.adapter.fingerprint.to_dict()}
+        return {**about, "device": self.model.device, "fitting": dict(self.adapter.facts)}
+
+
+def sweep(
+    next_sentence: SweptModel,
+    inference: SweptModel,
+    versions: Mapping[str, Gsss],
+    test: TestSet,
+    snli: LabelledPairs,
+    *,
+    settings: Settings,
+    parity: Parity,
+    viability: Viability,
+    workers: Workers | None = None,
+) -> tuple[list[Entry], list[Row]]:
+    """Measure every setting on both models.
+
+    Parameters
+    ----------
+    next_sentence, inference
+        The next-sentence model and the NLI model. Their checkpoints are not removed.
+    versions
+        Enhanced StereoSet by version of its swaps; Table 7 has the first.
+    test
+        Test set of occupations.
+    snli
+        Labelled pairs.
+    settings
+        Share of extreme triples and the seed.
+    parity
+        ``mean`` or ``strict``.
+    viability
+        Loss on SNLI that is allowed; by default compared with the base.
+
+    Returns
+    -------
+    entries, rows
+        Table 7, one entry a model in its order; all measures with intervals.
+
+    Raises
+    ------
+    WordbiasError
+        If a model cannot be run on its data.
+    """
+    workers = workers or Workers()
+    assert isinstance(next_sentence.model, NextSentence)
+    assert isinstance(inference.model, Classifier)
+    pairs = [
+        (pair.context, pair.following)
+        for gsss in versions.values()
+        for triple in gsss.triples
+        for pair in triple.pairs()
+    ]
+    names, logits = next_sentence.logits(pairs, workers, truncate=False)
+    subject = Path(next_sentence.model.name).name
+    found = stereoset_rows(versions, logits, next_sentence.model.place, subject, names, settings)
+    questions = [(as_written(first), as_written(second)) for first, second in test]
+    questions += snli.pairs
+    names, logits = inference.logits(questions, workers, truncate=True)
+    p = softmax(logits[..., list(inference.model.places)])
+    correct = p[len(test) :].argmax(-1) == snli.labels[:, None]
+    more = inference_rows(
+        test,
+        p[: len(test)],
+        correct,
+        Path(inference.model.name).name,
+        names,
+        parity=parity,
+        viability=viability,
+        seed=settings.seed,
+    )
+    rows = {name: with_setting(name, [*found[name], *more[name]]) for name in names}
+    version = next(iter(versions))
+    entries = [entry(name, of, parity, version) for name, of in rows.items()]
+    return entries, [row for of in rows.values() for row in of]
+
+
 def models_of(adapter: Adapter) -> dict[str, list[Intervention]]:
-    """Return the base, the baseline if it was fitted, and the 74 settings, as Table 7 lists them.
+    """Return the interventions of the base, the baseline (if fitted) and the 74 settings.
+
+    They are in the order of Table 7.
 
     Raises
     ------
@@ -50,13 +160,6 @@ def models_of(adapter: Adapter) -> dict[str, list[Intervention]]:
     if adapter.sent_debias is not None:
         models[SENT_DEBIAS] = adapter.interventions(BASELINE)
     return models | {setting.name: adapter.interventions(setting) for setting in all_settings()}
-
-
-def softmax(logits: NDArray[Any]) -> NDArray[Any]:
-    """Return probabilities along the last axis."""
-    shifted = np.exp(logits - logits.max(-1, keepdims=True))
-    found: NDArray[Any] = shifted / shifted.sum(-1, keepdims=True)
-    return found
 
 
 def stereoset_rows(
@@ -74,8 +177,8 @@ def stereoset_rows(
     logits
         Shape ``(n, models, 2)``, the pairs of all triples of one version after another.
     place
-        Where "is next" stands.
-    """  # fmt: skip
+        Index of "is next" among the labels.
+    """
     p = softmax(logits.astype(np.float64))[..., place]  # (n, models)
     p = p.reshape(len(versions), -1, len(LABELS), 2, len(names))
     found: dict[str, list[Row]] = {name: [] for name in names}
@@ -89,11 +192,11 @@ def stereoset_rows(
 def inference_rows(
     test: TestSet,
     p: Float32,
-    right: NDArray[np.bool_],
+    correct: NDArray[np.bool_],
     subject: str,
     names: Sequence[str],
     *,
-    parity: Any = "mean",
+    parity: Parity = "mean",
     viability: Viability | None = None,
     seed: int = 0,
 ) -> dict[str, list[Row]]:
@@ -102,24 +205,31 @@ def inference_rows(
     Parameters
     ----------
     p
-        (N, E, C) of each pair of the test set, shape ``(n, models, 3)``.
-    right
-        Which SNLI pairs are predicted right, shape ``(m, models)``.
+        Probabilities (N, E, C) of the pairs of the test set, shape ``(n, models, 3)``.
+    correct
+        Whether each SNLI pair is predicted correctly, shape ``(m, models)``.
     parity
         ``mean`` or ``strict``.
     viability
-        What a model may lose on SNLI; by default of what the base reaches.
+        Loss on SNLI that is allowed; by default compared with the base.
     """
     found = {}
     viability = viability or Viability()
     if viability.base is None:
-        viability = viability._replace(base=float(right[:, names.index(BASE)].mean()))
+        viability = viability._replace(base=float(correct[:, names.index(BASE)].mean()))
     for i, name in enumerate(names):
         rows = fairness_rows(test, p[:, i], subject, parity=parity, setting=name, seed=seed)
-        share = float(right[:, i].mean())
+        share = float(correct[:, i].mean())
         found[name] = [
-            *rows, snli_row(share, len(right), subject, setting=name, viability=viability)
+            *rows, snli_row(share, len(correct), subject, setting=name, viability=viability)
         ]  # fmt: skip
+    return found
+
+
+def softmax(logits: NDArray[Any]) -> NDArray[Any]:
+    """Return probabilities along the last axis."""
+    shifted = np.exp(logits - logits.max(-1, keepdims=True))
+    found: NDArray[Any] = shifted / shifted.sum(-1, keepdims=True)
     return found
 
 
@@ -127,12 +237,12 @@ def entry(name: str, rows: Sequence[Row], parity: str, version: str = ORIGINAL) 
     """Return a model's line of Table 7 from its rows."""
     level, _, digits = name.rpartition("-") if name not in (BASE, SENT_DEBIAS) else (name, "", "")
 
-    def value(measure: str, **told: str) -> float:
+    def value(measure: str, **details: str) -> float:
         (row,) = (
             row
             for row in rows
             if row.measure == measure
-            and all(row.details.get(key) == wanted for key, wanted in told.items())
+            and all(row.details.get(key) == wanted for key, wanted in details.items())
         )
         assert row.value is not None
         return row.value
@@ -148,122 +258,8 @@ def entry(name: str, rows: Sequence[Row], parity: str, version: str = ORIGINAL) 
     )
 
 
-def told(name: str, rows: Sequence[Row]) -> list[Row]:
-    """Say in each row which model it is of."""
+def with_setting(name: str, rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of a model with its setting and level in their details."""
     level = name if name in (BASE, SENT_DEBIAS) else name.rpartition("-")[0]
     about = {"setting": name, "level": level}
     return [replace(row, details={**about, **row.details, "setting": name}) for row in rows]
-
-
-Judge = NextSentence | Classifier
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """One model of a sweep.
-
-    Attributes
-    ----------
-    source, judge
-        The model.
-    adapter
-        What was fitted on it.
-    file
-        Where its outputs are kept while it runs; None for nowhere.
-    """
-
-    source: Source
-    judge: Judge
-    adapter: Adapter
-    file: Path | None
-
-    def run(
-        self, pairs: Sequence[tuple[str, str]], workers: Workers, *, truncate: bool
-    ) -> tuple[list[str], Float32]:
-        """Return the names of the models and their logits, shape ``(n, models, labels)``."""
-        plan = Plan.of(models_of(self.adapter), layer_count(self.judge.model))
-        texts = Texts.of(self.judge, pairs, truncate=truncate)
-        with evaluating(self.judge.model):
-            found = outputs(self.source, self.judge, plan, texts, file=self.file, workers=workers)
-        return list(plan.names), found
-
-
-def sweep(
-    following: Part,
-    inferring: Part,
-    versions: Mapping[str, Gsss],
-    test: TestSet,
-    snli: TextPairs,
-    *,
-    settings: Settings,
-    parity: str,
-    viability: Viability,
-    workers: Workers | None = None,
-) -> tuple[list[Entry], list[Row]]:
-    """Measure every setting on both models.
-
-    Parameters
-    ----------
-    following, inferring
-        The next-sentence model and the NLI model. Their files are left: who has stored the result
-        removes them.
-    versions
-        Enhanced StereoSet by version of its swaps; the first is that of the table.
-    test
-        The occupations' pairs.
-    snli
-        Labelled pairs.
-    settings
-        Which triples are extreme, and the seed of everything random.
-    parity
-        ``mean`` or ``strict``.
-    viability
-        What a model may lose on SNLI; by default of what the base reaches.
-
-    Returns
-    -------
-    entries, rows
-        Table 7, one entry a model in its order; the same with intervals, and what else was
-        measured.
-
-    Raises
-    ------
-    WordbiasError
-        If a model cannot be run on its data.
-    """
-    workers = workers or Workers()
-    pairs = [
-        (pair.context, pair.following)
-        for gsss in versions.values()
-        for triple in gsss.triples
-        for pair in triple.pairs()
-    ]
-    names, logits = following.run(pairs, workers, truncate=False)
-    assert isinstance(following.judge, NextSentence)
-    assert isinstance(inferring.judge, Classifier)
-    subject = Path(following.judge.name).name
-    found = stereoset_rows(versions, logits, following.judge.place, subject, names, settings)
-    questions = [(as_written(first), as_written(second)) for first, second in test]
-    questions += [(first, second) for first, second in snli.pairs]
-    names, logits = inferring.run(questions, workers, truncate=True)
-    p = softmax(logits[..., list(inferring.judge.places)])
-    more = inference_rows(
-        test,
-        p[: len(test)],
-        p[len(test) :].argmax(-1) == snli.labels[:, None],
-        Path(inferring.judge.name).name,
-        names,
-        parity=parity,
-        viability=viability,
-        seed=settings.seed,
-    )
-    rows = {name: told(name, [*found[name], *more[name]]) for name in names}
-    version = next(iter(versions))
-    entries = [entry(name, of, parity, version) for name, of in rows.items()]
-    return entries, [row for of in rows.values() for row in of]
-
-
-def facts(judge: Judge, adapter: Adapter) -> dict[str, Any]:
-    """Return what a report says of a model and of what was fitted on it."""
-    about: dict[str, Any] = {"path": judge.name, **adapter.fingerprint.to_dict()}
-    return {**about, "device": judge.device, "fitting": dict(adapter.facts)}

@@ -26,15 +26,15 @@ from wordbias.devices import find_device, torch_threads
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.methods.fitted import Fitted
-from wordbias.methods.gender_preserving.encoder import TanhEncoder as TanhEncoder
 from wordbias.methods.gender_preserving.networks import (
     Reach,
+    TanhEncoder,
     load_torch,
     refuse_mostly_outside,
     tanh_reach,
 )
 from wordbias.methods.gender_preserving.words import Given, Lists, find_lists, hold_out
-from wordbias.methods.words import as_attribute, as_embedding
+from wordbias.methods.words import as_attribute, check_embedding
 from wordbias.results import Row
 from wordbias.wordlists import Attribute
 
@@ -167,7 +167,8 @@ def fit(
     The paper's loss weighs what it removes so lightly that stereotypes may stay where they were,
     or move further out: the rows `stereotype-projection` tell, and a warning says so.
     """
-    embedding, attribute = as_embedding(embedding), as_attribute(attribute)
+    check_embedding(embedding)
+    attribute = as_attribute(attribute)
     load_torch()
     settings: dict[str, Any] = {
         "pretrain_epochs": pretrain_epochs,

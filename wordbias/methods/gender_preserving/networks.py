@@ -10,13 +10,16 @@ What a decoder that ends in tanh can reach, and the scale that brings vectors wi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from wordbias.arrays import like
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError, need
-from wordbias.methods.fitted import finite_blocks
+from wordbias.methods.transform import Arrays, Rows, check_width
+from wordbias.methods.words import finite_blocks
 
 Tensor = Any
 """A ``torch.Tensor``, which an installation without torch cannot name."""
@@ -208,6 +211,40 @@ def debiasing_terms(networks: Networks, x: Tensor, seen: Tensor, v: Tensor) -> T
         entropy.mean((0, 1)),
         (hidden[:, 2:] @ v).square().mean(0),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class TanhEncoder(Arrays):
+    """One layer with tanh: ``tanh(x @ weight + bias)``, every value in (−1, 1).
+
+    Parameters
+    ----------
+    weight, bias
+        Shapes ``(d, k)`` and ``(k,)``.
+
+    Raises
+    ------
+    WordbiasError
+        If the shapes do not fit.
+    """
+
+    kind: ClassVar[str] = "tanh-encoder"
+    weight: Any
+    bias: Any
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.weight.ndim != 2 or self.bias.shape != self.weight.shape[1:]:
+            raise WordbiasError(
+                "expected a weight of shape (d, k) and k biases, "
+                f"got {self.weight.shape} and {self.bias.shape}"
+            )
+
+    def __call__(self, x: Rows) -> Rows:
+        """Encode."""
+        check_width(x, len(self.weight))
+        encoded: Rows = np.tanh(x @ like(self.weight, x) + like(self.bias, x))
+        return encoded
 
 
 _EDGE = 0.99

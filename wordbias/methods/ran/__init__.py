@@ -1,18 +1,14 @@
 r"""RAN-Debias: repulsion, attraction and neutralisation, word by word (Kumar et al. 2020).
 
-What RAN-Debias did to its words: who moved, and what that was good for.
-
-Repulsion sets of RAN-Debias: neighbours that a word owes to a direction (Kumar et al. 2020).
-
-`S` has the neighbours `v` of `w` with indirect bias ``β(w, v) ≥ θ``. Most words have none, and
-for most of those it shows before their neighbours are known: with ``p = w·g``, ``q = v·g`` and
-``c = w·v > 0``, and θ below 1,
+The repulsion set `S` of a word `w` has the neighbours `v` with indirect bias ``β(w, v) ≥ θ``. Most
+words have none, and most of these can be recognised before their neighbours are known: with
+``p = w·g``, ``q = v·g`` and ``c = w·v > 0``, and θ below 1,
 
 .. math:: \beta \ge \theta \iff (1 - \theta) \sqrt{1 - p^2} \sqrt{1 - q^2} + p q / c \ge 1
           \implies c \le \frac{|p|}{\sqrt{1 - (1 - \theta)^2 (1 - p^2)}}
 
 by Cauchy and Schwarz over `q`. Once `k` words are found nearer than that, none of the `k` nearest
-is in `S`, and there is no need to find out which they are.
+is in `S`, and they need not be searched for.
 """
 
 from __future__ import annotations
@@ -35,7 +31,7 @@ from wordbias.measures.panel import find_direction
 from wordbias.methods.fitted import Fitted, Replaced
 from wordbias.methods.ran.optimise import Floats, Objective, Parts, Sets, minimise
 from wordbias.methods.transform import Normalise
-from wordbias.methods.words import as_attribute, as_embedding
+from wordbias.methods.words import as_attribute, check_embedding
 from wordbias.progress import progress
 from wordbias.results import Row
 from wordbias.subspace import Subspace
@@ -45,223 +41,11 @@ from wordbias.wordlists import Attribute, Resolved, resolve, wordlist
 _QUERIES = 128
 _TILE = 8192
 _TILES = 4
-"""What is looked at for a proof: 32,768 words; more cost as much as they save."""
+"""Tiles searched for a proof, 32,768 words in all; more cost as much as they save."""
 _LEAST = 0.05
-"""Below this cosine nothing is proven: there rounding weighs too much in β."""
+"""Cosine below which nothing is proven, because of rounding in β."""
 _EPS = float(np.finfo(np.float32).eps)
-
-
-class Repelled(NamedTuple):
-    """What each of `q` words is repelled from.
-
-    Attributes
-    ----------
-    sets
-        Row numbers of each word's repulsion set, the nearest first.
-    share
-        Share of each word's neighbours with ``β ≥ θ``, shape ``(q,)``.
-    """
-
-    sets: list[NDArray[np.intp]]
-    share: NDArray[np.float64]
-
-
-def repulsion_sets(
-    unit_vectors: NDArray[np.float32],
-    words: NDArray[np.intp],
-    g: Subspace,
-    neighbours: int = 100,
-    theta: float = 0.05,
-) -> Repelled:
-    """Find the repulsion set of every word.
-
-    Parameters
-    ----------
-    unit_vectors
-        Of the whole vocabulary, shape ``(n, d)``, n > 1, rows of length one.
-    words
-        Row numbers, shape ``(q,)``.
-    g
-        One direction.
-    neighbours, theta
-        A set has the first `neighbours` of the ``2 · neighbours`` nearest words whose indirect
-        bias β is `theta` or more; `theta` is positive.
-    """
-    k = min(2 * neighbours, len(unit_vectors) - 1)
-    open_ = np.flatnonzero(~proven_empty(unit_vectors, words, g, k, theta))
-    near = nearest(unit_vectors, words[open_], k).rows
-    biased = indirect_bias(unit_vectors, words[open_], near, g) >= theta
-    chosen = biased & (biased.cumsum(axis=1) <= neighbours)
-    sets = [np.zeros(0, np.intp)] * len(words)
-    for i, row, mask in zip(open_.tolist(), near, chosen, strict=True):
-        sets[i] = row[mask].astype(np.intp)
-    share = np.zeros(len(words))
-    share[open_] = biased.mean(axis=1)
-    return Repelled(sets, share)
-
-
-def proven_empty(
-    unit_vectors: NDArray[np.float32],
-    words: NDArray[np.intp],
-    g: Subspace,
-    k: int,
-    theta: float,
-) -> NDArray[np.bool_]:
-    """Tell which words surely have no neighbour with ``β ≥ θ`` among their `k` nearest.
-
-    Returns
-    -------
-    array
-        Shape ``(q,)``; False says nothing.
-    """
-    bound = nearer_than(unit_vectors[words] @ g.basis[0], theta, unit_vectors.shape[1])
-    proven = np.zeros(len(words), bool)
-
-    def work(start: int) -> int:
-        part = slice(start, start + _QUERIES)
-        q, nearer = unit_vectors[words[part]], np.zeros(len(bound[part]), np.intp)
-        for tile in range(0, min(_TILES * _TILE, len(unit_vectors)), _TILE):
-            cosine = q @ unit_vectors[tile : tile + _TILE].T
-            nearer += np.count_nonzero(cosine > bound[part, None], axis=1)
-        proven[part] = nearer > k  # the word itself is among them
-        return len(q)
-
-    with blas_threads(1), progress("biased neighbours", len(words), "word") as bar:
-        for done in ordered_map(work, range(0, len(words), _QUERIES)):
-            bar.update(done)
-    return proven
-
-
-def nearer_than(p: NDArray[np.float64], theta: float, d: int) -> NDArray[np.float32]:
-    """Return the cosine above which no `v` has ``β ≥ θ`` with a word of ``w·g = p``.
-
-    Parameters
-    ----------
-    p
-        Shape ``(q,)``.
-    theta
-        θ.
-    d
-        Dimensions. Rounding may add ``2 d ε`` to each of ``w·v`` and ``pq``, and takes a `v` within
-        ``√(d ε)`` of `g` for `g` itself.
-
-    Returns
-    -------
-    array
-        Shape ``(q,)``; 2 where there is no such cosine.
-    """
-    rounding = 4 * d * _EPS / _LEAST
-    room = (1 - rounding) ** 2 - max(0.0, 1 - theta) ** 2 * (1 - np.minimum(p * p, 1))
-    bound = np.abs(p) / np.sqrt(np.maximum(room, _EPS)) + np.sqrt(d * _EPS)
-    return np.where(room > _EPS, np.maximum(bound, _LEAST), 2).astype(np.float32)
-
-
 _SHOWN = 5
-
-
-class Outcome(NamedTuple):
-    """Where words ended, and what their objective was before and after.
-
-    Attributes
-    ----------
-    moved
-        Which of the words moved, shape ``(n,)``.
-    vectors
-        Of those, of length one, shape ``(m, d)``.
-    before, after
-        Parts of the objective.
-    """
-
-    moved: NDArray[np.bool_]
-    vectors: NDArray[np.float64]
-    before: Parts
-    after: Parts
-
-
-def outcome(
-    objective: Objective, w: Floats, x: Floats, sets: Sets, names: Sequence[str]
-) -> Outcome:
-    """Compare where words ended with where they were.
-
-    A word stays where it was if its objective is not lower at the end: Adam with a fixed rate ends
-    within some steps' length of a kink, and words that were nearly neutral were nearer to it. As
-    published, every word moves.
-
-    Parameters
-    ----------
-    objective, sets
-        What was minimised.
-    w, x
-        First and last vectors, both ``(n, d)``; the first of length one.
-    names
-        The words, for messages.
-
-    Raises
-    ------
-    WordbiasError
-        If a word has no direction any more, or none moved.
-    """
-    length = np.linalg.norm(x.astype(float), axis=1, keepdims=True)
-    lost = np.flatnonzero(~(np.isfinite(length) & (length > 0)))
-    if len(lost):
-        raise WordbiasError(f"RAN lost the word {names[lost[0]]!r}; lower the learning rate")
-    before, after = (objective.parts(at, w, sets) for at in (w, x))
-    moved = (objective.total(after) < objective.total(before)) | objective.as_published
-    if not moved.any():
-        raise WordbiasError(
-            f"RAN moved none of {len(names)} words: the objective of each is lowest where it is; "
-            "are they debiased already? If not, lower the learning rate or give more iterations"
-        )
-    final = (np.where(moved, new, old) for new, old in zip(after, before, strict=True))
-    return Outcome(moved, x[moved] / length[moved], before, Parts(*final))
-
-
-def rows(
-    subject: str,
-    chosen: Resolved[str],
-    repelled: Repelled,
-    objective: Objective,
-    found: Outcome,
-    **said: Any,
-) -> tuple[Row, ...]:
-    """Report the words, their repulsion sets, and the objective; `said` goes with the sets."""
-    sizes = np.array([len(one) for one in repelled.sets])
-    n = len(sizes)
-    unmoved = int((~found.moved).sum())
-    return (
-        Row(subject, "ran-words", n, {"unmoved": unmoved, "missing": list(chosen.missing)}),
-        Row(subject, "ran-repulsion-set", float(sizes.mean()), {"n": n, **said}),
-        Row(subject, "ran-empty-sets", int((sizes == 0).sum()), {"n": n, **said}),
-        Row(subject, "ran-illicit-share", float(repelled.share.mean()), {"n": n, **said}),
-        *_about_parts(subject, objective, "before", found.before),
-        *_about_parts(subject, objective, "after", found.after),
-    )
-
-
-def _about_parts(subject: str, objective: Objective, stage: str, parts: Parts) -> list[Row]:
-    weights = (1.0, *objective.weights[:2], objective.neutralisation)
-    columns = (objective.total(parts), *parts)
-    return [
-        Row(
-            subject,
-            "ran-objective",
-            float(values.mean()),
-            {"set": name, "stage": stage, "weight": weight, "n": len(values)},
-        )
-        for name, values, weight in zip(("total", *Parts._fields), columns, weights, strict=True)
-    ]
-
-
-def remarks(subject: str, chosen: Resolved[str], repelled: Repelled) -> tuple[str, ...]:
-    """Say which words were missing, and if nothing was repelled."""
-    said = []
-    if chosen.missing:
-        first = ", ".join([*chosen.missing[:_SHOWN], *["…"][: len(chosen.missing) - _SHOWN]])
-        counts = f"{len(chosen.missing)} of {len(chosen.asked)}"
-        said.append(f"{subject} lacks {counts} words to debias: {first}")
-    if not any(map(len, repelled.sets)):
-        said.append("no word has a neighbour to be repelled from: RAN only neutralised")
-    return tuple(said)
 
 
 def fit(
@@ -279,42 +63,44 @@ def fit(
 ) -> Fitted:
     """Fit RAN-Debias.
 
-    Each word of V_d moves away from the neighbours that it owes to the direction, stays near where
-    it was, and loses its component along the direction; see `wordbias.methods.ran.optimise`.
-    All other words stay as they are.
+    Each word of V_d moves away from neighbours that are near it because of the direction, stays
+    near its place, and loses its component along the direction; see
+    `wordbias.methods.ran.optimise`. All other words stay as they are.
 
     Parameters
     ----------
     embedding
-        Where the vectors come from; everything is computed on unit length.
+        Vectors to fit to; everything is computed at length one.
     attribute
-        Its pairs define the direction, its specific words are not in V_d; by default gender.
+        Pairs, which define the direction, and specific words, which are not in V_d; by default
+        gender.
     words
         V_d, or a file with it; by default the frequent neutral words, see
-        `wordbias.vocabulary.choose_vocabulary`, for the authors' own list is not to be had.
+        `wordbias.vocabulary.choose_vocabulary`, since the authors' own list is not available.
     iterations, learning_rate
-        Of Adam.
+        Settings of Adam.
     lambdas
-        λ1, λ2, λ3 of repulsion, attraction and neutralisation.
+        Weights λ1, λ2, λ3 of repulsion, attraction and neutralisation.
     neighbours
-        Words in a repulsion set at most; they are sought among twice as many nearest neighbours.
+        Number of words in a repulsion set at most, out of twice as many nearest neighbours.
     theta
-        Indirect bias β from which on a neighbour is repelled.
+        Indirect bias β from which on a neighbour repels.
     direction
         ``pca``, as in the paper: the first principal component of the definitional pairs. See
         `wordbias.measures.panel.find_direction` for the others.
     as_published
-        As the released code does it, in four ways. λ2 weighs the neutralisation too, and that is
-        ``|X·g|`` for the paper's ``|cos(X, g)|``, see `Objective`. All words are brought to length
+        As in the released code, in four ways. λ2 weights the neutralisation too, which is ``|X·g|``
+        in place of the paper's ``|cos(X, g)|``, see `Objective`. All words are brought to length
         one; by default every word keeps its own length, so that inner products between words
-        inside and outside V_d keep their meaning. And every word goes where Adam ends; by default
-        words whose objective is not lower there, for they were all but neutral before, stay.
+        inside and outside V_d keep their meaning. And every word takes the vector that Adam ends
+        with; by default it keeps its own if the objective is not lower there, because it was nearly
+        neutral before.
 
     Raises
     ------
     WordbiasError
-        If a setting is out of its range, a vector is not finite, no word of V_d is found or one is
-        zero, the direction is undefined or more than one, or no word moves.
+        If a setting is out of range, a vector is not finite, no word of V_d is found or one is
+        zero, there is no direction or more than one, or no word moves.
     """
     settings = {
         "words": str(words) if isinstance(words, (str, Path)) else words and list(words),
@@ -323,7 +109,8 @@ def fit(
         "as_published": as_published,
     }  # fmt: skip
     _check(iterations, learning_rate, lambdas, neighbours, theta, as_published)
-    embedding, attribute = as_embedding(embedding), as_attribute(attribute)
+    check_embedding(embedding)
+    attribute = as_attribute(attribute)
     chosen = _choose(embedding, attribute, words)
     units = _on_unit_length(embedding, chosen.found)
     at, _ = units.rows(chosen.found)
@@ -332,12 +119,12 @@ def fit(
     objective = Objective(units.vectors, g.basis[0], lambdas, as_published)
     x = minimise(objective, at, repelled.sets, iterations, learning_rate)
     found = outcome(objective, units.vectors[at], x, repelled.sets, chosen.found)
-    said = {key: settings[key] for key in ("neighbours", "theta", "direction")}
+    of_sets = {key: settings[key] for key in ("neighbours", "theta", "direction")}
     return Fitted(
         "ran",
         (Normalise(),) if as_published else (),
         replaced=_replaced(found, chosen.found, embedding, as_published),
-        found=rows(embedding.name, chosen, repelled, objective, found, **said),
+        found=rows(embedding.name, chosen, repelled, objective, found, of_sets),
         settings=settings,
         warnings=remarks(embedding.name, chosen, repelled),
     )
@@ -371,7 +158,7 @@ def _check(
 def _choose(
     embedding: Embedding, attribute: Attribute, words: Sequence[str] | str | Path | None
 ) -> Resolved[str]:
-    """Resolve V_d against the embedding."""
+    """Look the words of V_d up in the embedding."""
     if words is None:
         neutral = choose_vocabulary([embedding], attribute)
         # a vector of zeros has no direction to lose
@@ -382,7 +169,7 @@ def _choose(
 
 
 def _on_unit_length(embedding: Embedding, words: Sequence[str]) -> Embedding:
-    """Bring all vectors to length one, and see to it that those of V_d have one."""
+    """Bring all vectors to length one; refuse a vector of V_d that is zero."""
     bad = np.flatnonzero(~np.isfinite(embedding.vectors).all(axis=1))
     if len(bad):
         raise WordbiasError(
@@ -401,7 +188,7 @@ def _on_unit_length(embedding: Embedding, words: Sequence[str]) -> Embedding:
 
 
 def _direction(units: Embedding, attribute: Attribute, recipe: str) -> Subspace:
-    """Find the one direction that is neutralised."""
+    """Return the one direction that is neutralised."""
     found = find_direction(units, attribute, recipe, dims=1)
     if found.subspace is None:
         raise WordbiasError(
@@ -419,9 +206,226 @@ def _direction(units: Embedding, attribute: Attribute, recipe: str) -> Subspace:
 def _replaced(
     found: Outcome, words: Sequence[str], embedding: Embedding, as_published: bool
 ) -> Replaced:
-    """Give the words that moved their new vectors: at length one if published, else their own."""
+    """Return the new vectors of words that moved, with their own lengths unless as published."""
     names = [word for word, moved in zip(words, found.moved.tolist(), strict=True) if moved]
     if as_published:
         return Replaced(names, found.vectors)
     length: NDArray[np.float64] = np.linalg.norm(embedding.take(names).astype(float), axis=1)
     return Replaced(names, found.vectors * length[:, None])
+
+
+# repulsion sets
+
+
+class Repelled(NamedTuple):
+    """Repulsion sets of `q` words.
+
+    Attributes
+    ----------
+    sets
+        Row numbers of each word's repulsion set, the nearest first.
+    share
+        Share of each word's neighbours with ``β ≥ θ``, shape ``(q,)``.
+    """
+
+    sets: list[NDArray[np.intp]]
+    share: NDArray[np.float64]
+
+
+def repulsion_sets(
+    unit_vectors: NDArray[np.float32],
+    words: NDArray[np.intp],
+    g: Subspace,
+    neighbours: int = 100,
+    theta: float = 0.05,
+) -> Repelled:
+    """Find the repulsion set of every word.
+
+    Parameters
+    ----------
+    unit_vectors
+        Vectors of the whole vocabulary, shape ``(n, d)``, n > 1, rows of length one.
+    words
+        Row numbers, shape ``(q,)``.
+    g
+        One direction.
+    neighbours, theta
+        A set has the first `neighbours` of the ``2 · neighbours`` nearest words whose indirect
+        bias β is at least `theta`, which is positive.
+    """
+    k = min(2 * neighbours, len(unit_vectors) - 1)
+    open_ = np.flatnonzero(~proven_empty(unit_vectors, words, g, k, theta))
+    near = nearest(unit_vectors, words[open_], k).rows
+    biased = indirect_bias(unit_vectors, words[open_], near, g) >= theta
+    chosen = biased & (biased.cumsum(axis=1) <= neighbours)
+    sets = [np.zeros(0, np.intp)] * len(words)
+    for i, row, mask in zip(open_.tolist(), near, chosen, strict=True):
+        sets[i] = row[mask].astype(np.intp)
+    share = np.zeros(len(words))
+    share[open_] = biased.mean(axis=1)
+    return Repelled(sets, share)
+
+
+def proven_empty(
+    unit_vectors: NDArray[np.float32],
+    words: NDArray[np.intp],
+    g: Subspace,
+    k: int,
+    theta: float,
+) -> NDArray[np.bool_]:
+    """Return which words certainly have no neighbour with ``β ≥ θ`` among their `k` nearest.
+
+    Returns
+    -------
+    array
+        Shape ``(q,)``; False means undecided.
+    """
+    bound = nearer_than(unit_vectors[words] @ g.basis[0], theta, unit_vectors.shape[1])
+    proven = np.zeros(len(words), bool)
+
+    def work(start: int) -> int:
+        part = slice(start, start + _QUERIES)
+        q, nearer = unit_vectors[words[part]], np.zeros(len(bound[part]), np.intp)
+        for tile in range(0, min(_TILES * _TILE, len(unit_vectors)), _TILE):
+            cosine = q @ unit_vectors[tile : tile + _TILE].T
+            nearer += np.count_nonzero(cosine > bound[part, None], axis=1)
+        proven[part] = nearer > k  # the word itself is among them
+        return len(q)
+
+    with blas_threads(1), progress("biased neighbours", len(words), "word") as bar:
+        for done in ordered_map(work, range(0, len(words), _QUERIES)):
+            bar.update(done)
+    return proven
+
+
+def nearer_than(p: NDArray[np.float64], theta: float, d: int) -> NDArray[np.float32]:
+    """Return the cosine above which no `v` has ``β ≥ θ`` with a word of ``w·g = p``.
+
+    Parameters
+    ----------
+    p
+        Shape ``(q,)``.
+    theta
+        θ.
+    d
+        Number of dimensions. Rounding may add ``2 d ε`` to each of ``w·v`` and ``pq``, and takes a
+        `v` within ``√(d ε)`` of `g` for `g` itself.
+
+    Returns
+    -------
+    array
+        Shape ``(q,)``; 2 where there is no such cosine.
+    """
+    rounding = 4 * d * _EPS / _LEAST
+    room = (1 - rounding) ** 2 - max(0.0, 1 - theta) ** 2 * (1 - np.minimum(p * p, 1))
+    bound = np.abs(p) / np.sqrt(np.maximum(room, _EPS)) + np.sqrt(d * _EPS)
+    return np.where(room > _EPS, np.maximum(bound, _LEAST), 2).astype(np.float32)
+
+
+# outcome
+
+
+class Outcome(NamedTuple):
+    """Result of the minimisation.
+
+    Attributes
+    ----------
+    moved
+        Which of the words moved, shape ``(n,)``.
+    vectors
+        New vectors of those words, of length one, shape ``(m, d)``.
+    before, after
+        Parts of the objective before and after.
+    """
+
+    moved: NDArray[np.bool_]
+    vectors: NDArray[np.float64]
+    before: Parts
+    after: Parts
+
+
+def outcome(
+    objective: Objective, w: Floats, x: Floats, sets: Sets, names: Sequence[str]
+) -> Outcome:
+    """Compare the last vectors of the words with the first.
+
+    A word keeps its first vector if its objective is not lower at the end: Adam with a fixed rate
+    ends within a few steps of a kink, and words that were nearly neutral were nearer to it. As
+    published, every word moves.
+
+    Parameters
+    ----------
+    objective, sets
+        Objective that was minimised, and the repulsion sets.
+    w, x
+        First and last vectors, both ``(n, d)``; the first of length one.
+    names
+        The words, for messages.
+
+    Raises
+    ------
+    WordbiasError
+        If a word lost its direction, or none moved.
+    """
+    length = np.linalg.norm(x.astype(float), axis=1, keepdims=True)
+    lost = np.flatnonzero(~(np.isfinite(length) & (length > 0)))
+    if len(lost):
+        raise WordbiasError(f"RAN lost the word {names[lost[0]]!r}; lower the learning rate")
+    before, after = (objective.parts(at, w, sets) for at in (w, x))
+    moved = (objective.total(after) < objective.total(before)) | objective.as_published
+    if not moved.any():
+        raise WordbiasError(
+            f"RAN moved none of {len(names)} words: the objective of each is lowest where it is; "
+            "are they debiased already? If not, lower the learning rate or give more iterations"
+        )
+    final = (np.where(moved, new, old) for new, old in zip(after, before, strict=True))
+    return Outcome(moved, x[moved] / length[moved], before, Parts(*final))
+
+
+def rows(
+    subject: str,
+    chosen: Resolved[str],
+    repelled: Repelled,
+    objective: Objective,
+    found: Outcome,
+    settings: dict[str, Any],
+) -> tuple[Row, ...]:
+    """Return rows on the words, their repulsion sets with the settings, and the objective."""
+    sizes = np.array([len(one) for one in repelled.sets])
+    n = len(sizes)
+    details = {"n": n, **settings}
+    unmoved = int((~found.moved).sum())
+    return (
+        Row(subject, "ran-words", n, {"unmoved": unmoved, "missing": list(chosen.missing)}),
+        Row(subject, "ran-repulsion-set", float(sizes.mean()), details),
+        Row(subject, "ran-empty-sets", int((sizes == 0).sum()), details),
+        Row(subject, "ran-illicit-share", float(repelled.share.mean()), details),
+        *_about_parts(subject, objective, "before", found.before),
+        *_about_parts(subject, objective, "after", found.after),
+    )
+
+
+def _about_parts(subject: str, objective: Objective, stage: str, parts: Parts) -> list[Row]:
+    weights = (1.0, *objective.weights[:2], objective.neutralisation)
+    columns = (objective.total(parts), *parts)
+    return [
+        Row(
+            subject,
+            "ran-objective",
+            float(values.mean()),
+            {"set": name, "stage": stage, "weight": weight, "n": len(values)},
+        )
+        for name, values, weight in zip(("total", *Parts._fields), columns, weights, strict=True)
+    ]
+
+
+def remarks(subject: str, chosen: Resolved[str], repelled: Repelled) -> tuple[str, ...]:
+    """Return warnings on missing words, and if no word was repelled."""
+    notes = []
+    if chosen.missing:
+        first = ", ".join([*chosen.missing[:_SHOWN], *["…"][: len(chosen.missing) - _SHOWN]])
+        counts = f"{len(chosen.missing)} of {len(chosen.asked)}"
+        notes.append(f"{subject} lacks {counts} words to debias: {first}")
+    if not any(map(len, repelled.sets)):
+        notes.append("no word has a neighbour to be repelled from: RAN only neutralised")
+    return tuple(notes)

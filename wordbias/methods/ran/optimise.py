@@ -1,4 +1,4 @@
-r"""The objective of RAN-Debias, word by word (Kumar et al. 2020).
+r"""Minimisation of the objective of RAN-Debias for many words at once (Kumar et al. 2020).
 
 .. math:: J(X) = \lambda_1 \frac{1}{|S|} \sum_{v \in S} |\cos(X, v)|
                  + \lambda_2 \frac{|\cos(X, w) - 1|}{2} + \lambda_3 |\cos(X, g)|
@@ -9,15 +9,10 @@ Where no cosine is zero, J is linear in ``u = X / ‖X‖``; with ``±`` the sig
           p = \frac{\lambda_1}{|S|} \sum_{v \in S} \pm v - \tfrac{\lambda_2}{2} w, \quad
           \nabla J = \frac{h - (u \cdot h)\, u}{\|X\|}
 
-so that a step needs the set `S` only where a sign may have changed.
-
-Minimisation of the objective of RAN-Debias for many words at once (Kumar et al. 2020).
-
-The runs of all words are computed side by side, by Adam. A run needs the vectors of the word's
-repulsion set only for the signs of their cosines. ``u·v`` keeps its sign while `u` is less than
-``arcsin |P·v|`` away from a place `P` where the sign was seen. So with the least ``|P·v|`` of the
-set, ``u·P > √(1 − min |P·v|²)`` vouches for all signs, and the set is looked at again only when
-that fails: about once in a run, for neighbours are far from being orthogonal.
+so that a step needs the set `S` only for the signs of its cosines. ``u·v`` keeps its sign while `u`
+is less than ``arcsin |P·v|`` away from a place `P` where the sign is known. So with the least
+``|P·v|`` of the set, ``u·P > √(1 − min |P·v|²)`` guarantees all signs, and they are computed again
+only when that fails: about once for a word, since neighbours are far from orthogonal.
 
 This is not the loop of `wordbias.training`: every word is a problem of its own with a fixed number
 of full steps in numpy, without batches, dev set or checkpoint.
@@ -38,6 +33,64 @@ from wordbias.progress import progress
 
 Floats = NDArray[np.floating[Any]]
 Sets = Sequence[NDArray[np.intp]]
+VALUES = 1 << 16
+"""Values in one array of a chunk; the at most seven arrays of a thread stay in its cache."""
+_BETAS = 0.9, 0.999
+_EPS = 1e-8
+
+
+def minimise(
+    objective: Objective,
+    words: NDArray[np.intp],
+    sets: Sets,
+    iterations: int = 300,
+    learning_rate: float = 0.01,
+) -> Floats:
+    """Minimise J for words given as rows of the objective's matrix, chunk by chunk, in threads.
+
+    Words with a repulsion set come first, so that the other chunks have no signs to update. No
+    result depends on the chunk that it is computed in.
+
+    Returns
+    -------
+    array
+        Shape ``(len(words), d)``; rows of any length.
+    """
+    out = np.empty((len(words), objective.vectors.shape[1]), objective.vectors.dtype)
+    order = np.argsort([len(one) == 0 for one in sets], kind="stable")
+    size = max(1, VALUES // out.shape[1])
+
+    def work(start: int) -> int:
+        part = order[start : start + size]
+        theirs = [sets[i] for i in part.tolist()]
+        w = objective.vectors[words[part]]
+        out[part] = descend(objective, w, theirs, iterations, learning_rate)
+        return len(part)
+
+    with blas_threads(1), progress("RAN", len(words), "word") as bar:
+        for done in ordered_map(work, range(0, len(words), size)):
+            bar.update(done)
+    return out
+
+
+def descend(
+    objective: Objective, w: Floats, sets: Sets, iterations: int = 300, learning_rate: float = 0.01
+) -> Floats:
+    """Minimise J by Adam, starting from `w`, shape ``(n, d)``, of length one.
+
+    Returns
+    -------
+    array
+        Shape ``(n, d)``, in the type of `w`; rows of any length.
+    """
+    x, slope, spare = w.copy(), np.empty_like(w), np.empty_like(w)
+    pull, adam = Pull(objective, x, w, sets), _Adam(x, learning_rate)
+    for _ in range(iterations):
+        inverse = 1 / np.sqrt(dots(x, x))
+        pull.follow(x, inverse)
+        objective.slope(x, inverse, pull.value, slope, spare)
+        adam.step(x, slope, spare)
+    return x
 
 
 class Parts(NamedTuple):
@@ -57,14 +110,13 @@ class Objective:
     vectors
         Shape ``(v, d)``, rows of length one.
     g
-        The direction to be neutralised, shape ``(d,)``, of length one.
+        Direction to be neutralised, shape ``(d,)``, of length one.
     weights
         λ1, λ2, λ3 of repulsion, attraction and neutralisation.
     as_published
-        As the released code has it: λ2 weighs the neutralisation too, λ3 nothing, and the last
-        term is ``|X·g|``, which a short `X` makes small as well as a neutral one. The paper has
-        λ3 and the cosine, which is the default: J is then a function of the direction alone, as
-        the result is.
+        As in the released code: λ2 weights the neutralisation too, λ3 nothing, and the last term
+        is ``|X·g|``, which is small for a short `X` as well as for a neutral one. The paper has λ3
+        and the cosine, which is the default: J and the result then depend only on the direction.
     """
 
     vectors: Floats
@@ -96,13 +148,13 @@ class Objective:
         )
 
     def total(self, parts: Parts) -> NDArray[np.float64]:
-        """Weigh the parts: J, shape ``(n,)``."""
+        """Weighted sum J of the parts, shape ``(n,)``."""
         first, second, _ = self.weights
         total: NDArray[np.float64] = first * parts.repulsion + second * parts.attraction
         return total + self.neutralisation * parts.neutralisation
 
     def slope(self, x: Floats, inverse: Floats, pull: Floats, out: Floats, spare: Floats) -> None:
-        """Write ∇J into `out`; at a kink of the last term it pulls to neither side.
+        """Write ∇J into `out`; at a kink of the last term its part is 0.
 
         Parameters
         ----------
@@ -113,7 +165,7 @@ class Objective:
         pull
             `p`, with the signs that hold at `x`, shape ``(n, d)``.
         out, spare
-            Of the shape and type of `x`; both are overwritten.
+            Arrays of the shape and type of `x`; both are overwritten.
         """
         g = self.g.astype(x.dtype, copy=False)
         along = np.einsum("nd,d->n", x, g)
@@ -127,40 +179,24 @@ class Objective:
         out += np.multiply(g, push[:, None], out=spare)
 
 
-def dots(a: Floats, b: Floats) -> Any:
-    """Inner product of every two rows, each as if it were alone, unlike a matrix product."""
-    return np.einsum("nd,nd->n", a, b)
-
-
-def _on_length_one(x: Floats) -> Floats:
-    scaled: Floats = x / np.linalg.norm(x, axis=1, keepdims=True)
-    return scaled
-
-
-VALUES = 1 << 16
-"""Values of one array of a chunk; those of a thread, seven at most, stay in its cache."""
-_BETAS = 0.9, 0.999
-_EPS = 1e-8
-
-
 class Pull:
-    """`p` of every word (see `Objective.slope`), its signs followed as `X` moves.
+    """Vector `p` of every word (see `Objective.slope`), whose signs are updated as `X` moves.
 
     Parameters
     ----------
     objective
-        What is minimised.
+        Objective to minimise.
     x, w
-        Where the words are and where they come from, of length one, both ``(n, d)``.
+        Current and first vectors of the words, of length one, both ``(n, d)``.
     sets
         Row numbers of their repulsion sets.
 
     Attributes
     ----------
     value
-        Shape ``(n, d)``. A vector of a set that is orthogonal to `X` pulls to neither side.
+        Shape ``(n, d)``. A vector of a set that is orthogonal to `X` adds nothing.
     looks
-        How often a set was looked at.
+        Number of times that the signs of a set were computed.
     """
 
     value: NDArray[np.float64]
@@ -168,19 +204,19 @@ class Pull:
 
     def __init__(self, objective: Objective, x: Floats, w: Floats, sets: Sets) -> None:
         self._objective, self._sets = objective, sets
-        self._home = w * x.dtype.type(objective.weights[1] / 2)
+        self._start = w * x.dtype.type(objective.weights[1] / 2)
         self._slack = x.shape[1] * float(np.finfo(x.dtype).eps)
-        self.value, self.looks = -self._home, 0
-        self._seen_at = np.zeros_like(x)
+        self.value, self.looks = -self._start, 0
+        self._known_at = np.zeros_like(x)
         self._reach = np.array([2.0 if len(one) else -2.0 for one in sets], x.dtype)
         self._any = any(map(len, sets))
         self.follow(x, 1 / np.sqrt(dots(x, x)))
 
     def follow(self, x: Floats, inverse: Floats) -> None:
-        """Look at the sets of the words, of length ``1 / inverse``, that went out of reach."""
+        """Update the signs of words, of length ``1 / inverse``, whose signs may have changed."""
         if not self._any:
             return
-        near = dots(x, self._seen_at) * inverse
+        near = dots(x, self._known_at) * inverse
         for i in np.flatnonzero(near < self._reach).tolist():
             self._look(i, x[i] * inverse[i])
 
@@ -189,15 +225,15 @@ class Pull:
         cosine = repelled @ u
         away = np.sign(cosine) @ repelled
         away *= self._objective.weights[0] / len(repelled)
-        self.value[i] = away - self._home[i]
-        self._seen_at[i] = u
+        self.value[i] = away - self._start[i]
+        self._known_at[i] = u
         least = min(1.0, float(np.abs(cosine).min()))
         self._reach[i] = math.sqrt(1 - least * least) + self._slack
         self.looks += 1
 
 
 class _Adam:
-    """Adam (Kingma and Ba 2015) with its usual constants; it keeps sums where that has averages."""
+    """Adam (Kingma and Ba 2015) with its usual constants, on sums in place of averages."""
 
     def __init__(self, x: Floats, learning_rate: float) -> None:
         self._sum, self._squares = np.zeros_like(x), np.zeros_like(x)
@@ -221,55 +257,11 @@ class _Adam:
         x -= spare
 
 
-def descend(
-    objective: Objective, w: Floats, sets: Sets, iterations: int = 300, learning_rate: float = 0.01
-) -> Floats:
-    """Minimise J from `w`, shape ``(n, d)``, of length one, by so many steps of Adam.
-
-    Returns
-    -------
-    array
-        Shape ``(n, d)``, of the type of `w`, of any length.
-    """
-    x, slope, spare = w.copy(), np.empty_like(w), np.empty_like(w)
-    pull, adam = Pull(objective, x, w, sets), _Adam(x, learning_rate)
-    for _ in range(iterations):
-        inverse = 1 / np.sqrt(dots(x, x))
-        pull.follow(x, inverse)
-        objective.slope(x, inverse, pull.value, slope, spare)
-        adam.step(x, slope, spare)
-    return x
+def dots(a: Floats, b: Floats) -> Any:
+    """Inner products of rows, ``(n,)``; unlike a matrix product's, they do not depend on `n`."""
+    return np.einsum("nd,nd->n", a, b)
 
 
-def minimise(
-    objective: Objective,
-    words: NDArray[np.intp],
-    sets: Sets,
-    iterations: int = 300,
-    learning_rate: float = 0.01,
-) -> Floats:
-    """Minimise J for words given as rows of the objective's matrix, chunk by chunk, in threads.
-
-    Words with a repulsion set come first, so that the chunks of the others need not be watched. No
-    result depends on the chunk it is computed in.
-
-    Returns
-    -------
-    array
-        Shape ``(len(words), d)``, of any length.
-    """
-    out = np.empty((len(words), objective.vectors.shape[1]), objective.vectors.dtype)
-    order = np.argsort([len(one) == 0 for one in sets], kind="stable")
-    size = max(1, VALUES // out.shape[1])
-
-    def work(start: int) -> int:
-        part = order[start : start + size]
-        theirs = [sets[i] for i in part.tolist()]
-        w = objective.vectors[words[part]]
-        out[part] = descend(objective, w, theirs, iterations, learning_rate)
-        return len(part)
-
-    with blas_threads(1), progress("RAN", len(words), "word") as bar:
-        for done in ordered_map(work, range(0, len(words), size)):
-            bar.update(done)
-    return out
+def _on_length_one(x: Floats) -> Floats:
+    scaled: Floats = x / np.linalg.norm(x, axis=1, keepdims=True)
+    return scaled

@@ -1,62 +1,7 @@
-r"""The contextualised association test on vectors: draws, their combined effect, its errors.
+"""CEAT, the contextualised embedding association test, on vectors of words in context.
 
-CEAT (Guo and Caliskan 2021, "Detecting emergent intersectional biases"), the intrinsic measure of
+Guo and Caliskan (2021), "Detecting emergent intersectional biases"; the intrinsic measure of
 contextual models in Orgad et al. (2022). Neutral is 0; positive: X goes with A and Y with B.
-
-Draws: for every word one of its contexts at random, and the effect size of each draw.
-
-Each draw is one WEAT (`wordbias.measures.weat`) on contextual vectors (Guo and Caliskan 2021,
-section "CEAT"). All vectors have unit length, so that
-
-.. math:: s(w, A, B) = \langle w, \operatorname{mean}_{a \in A} a - \operatorname{mean}_{b \in B} b
-          \rangle:
-
-a draw costs one direction and n + m inner products. Draws are taken in blocks whose vectors stay in
-the processor's cache. Products are of float32, everything that is made of them of float64.
-
-Bootstrap over sentences: how far the combined effect depends on which sentences there are.
-
-The bootstrap draws the distinct sentences of every word again with replacement, and takes the
-combined effect of each such set of sentences in the limit of many draws. That effect does not
-depend on how many draws there are, so neither does its spread. Simulated, it would need about
-as many draws for each resample as a word has sentences, and a thousand resamples. Its variance can
-be had from the draws made already:
-
-The combined effect is a weighted mean over draws, :math:`\sum v_i e_i / \sum v_i`, and
-:math:`r_i = v_i (e_i - \hat e) / \bar v` is what draw i contributes to it. Each draw takes one
-sentence of every word, independently, so in the limit the effect is a mean over the product of the
-words' sentences. What sentence z of word w contributes is :math:`g_w(z) = E[r \mid z]`, and to
-first order in the number of sentences n_w the bootstrap's variance is
-
-.. math:: \sum_w \operatorname{Var}_z(g_w(z)) / n_w.
-
-Two draws that took the same sentence of w, and all else independently, have
-:math:`E[r_i r_j] = \operatorname{Var}_z g_w(z)`. The mean over all such pairs is therefore free of
-the Monte-Carlo noise of the draws: nothing has to be subtracted but the mean of r.
-
-As sentences are a sample, Var_z is multiplied by n_w / (n_w − 1). Higher orders (the contributions
-that two sentences make together) then enter with at least their true weight: the variance is that
-of a jackknife, which on average is too large rather than too small (Efron and Stein 1981). It
-vanishes against the first order as n_w grows. Words are fixed: it says nothing of other words.
-Sentences are taken as independent of each other.
-
-In-sample variance: how uncertain the effect size of one draw is.
-
-``"standard-error"``, the default
-    The squared standard error of a standardised difference of means,
-
-    .. math:: V = \frac{n + m}{n m} + \frac{d^2}{2 (n + m)}
-
-    (Hedges and Olkin 1985, chapter 5; Borenstein et al. 2009, equation 4.20): what a random-effects
-    model asks for, in the unit of the effect size squared. It is the uncertainty of having taken
-    these words and not others, large for small sets, while the draws differ only in the sentences
-    of the same words: Q is then far below N, and τ² is 0. As V grows with d², large effects weigh a
-    little less, and the combined effect is nearer to 0 than the mean of the draws, by some percent.
-``"released"``
-    sd² of s(w, A, B) over X ∪ Y, the square of what the effect size was divided by. The released
-    code of CEAT takes this. It is in the unit of a cosine squared, so that scaling all associations
-    changes it but not the effect size, and it is no variance of an effect size. It is so small that
-    τ² takes over, and the combined effect is all but the mean of the draws.
 """
 
 from __future__ import annotations
@@ -79,24 +24,28 @@ Array = NDArray[np.float64]
 Float32 = NDArray[np.float32]
 Places = NDArray[np.intp]
 Sizes = tuple[int, int, int, int]
-
+Variance = Literal["standard-error", "released"]
+VARIANCES: tuple[str, ...] = get_args(Variance)
+DRAWS = 10_000
 _AT_ONCE = 1024
 """Vectors of a block: at most 3 MiB of 768 dimensions."""
+_CLEAR = 2
+"""Smallest ratio of a variance to its own Monte-Carlo standard error for it to be reported."""
 
 
 @dataclass(frozen=True, eq=False)
 class Contexts:
-    """The contextual vectors of a query's words.
+    """Contextual vectors of a query's words.
 
     Attributes
     ----------
     vectors
-        Of unit length, the contexts of one word after those of another, in the order of X, Y, A
-        and B, shape ``(c, d)``.
+        Unit vectors, the contexts of one word after those of another, in the order of X, Y, A and
+        B, shape ``(c, d)``.
     counts
-        How many contexts each word has, shape ``(k,)``.
+        Number of contexts of each word, shape ``(k,)``.
     sizes
-        How many words X, Y, A and B have; their sum is k.
+        Number of words in X, Y, A and B; their sum is k.
     """
 
     vectors: Float32 = field(repr=False)
@@ -107,12 +56,12 @@ class Contexts:
     def of(
         cls, sets: Sequence[Sequence[ArrayLike]], names: Sequence[str] | None = None
     ) -> Contexts:
-        """Make unit vectors of the contexts of every word of X, Y, A and B.
+        """Return the contexts of the words of X, Y, A and B, scaled to unit length.
 
         Parameters
         ----------
         sets
-            Four sequences; of each word its vectors of any length, shape ``(contexts, d)``.
+            Four sequences with the vectors of each word, of any length, shape ``(contexts, d)``.
         names
             The words, for messages.
 
@@ -132,191 +81,24 @@ class Contexts:
             raise WordbiasError("expected of each word its vectors, shape (contexts, d)")
         counts = np.array([len(word) for word in words])
         vectors = np.concatenate(words)
-        length = _lengths(vectors)
+        with np.errstate(over="ignore", invalid="ignore"):
+            length = np.sqrt(np.einsum("id,id->i", vectors, vectors, dtype=np.float64))
         usable = np.isfinite(length) & (length > 0)
         if not usable.all():
             bad = int(np.argmin(usable))
             word = int(np.searchsorted(np.cumsum(counts), bad, "right"))
-            raise WordbiasError(
-                f"{names[word] if names else f'word {word + 1}'}: {_fault(length[bad])}"
-            )
+            fault = "is zero, and has no cosine with any other"
+            if length[bad] != 0:
+                fault = "holds a value that is no finite number"
+            name = names[word] if names else f"word {word + 1}"
+            raise WordbiasError(f"{name}: one of its vectors {fault}")
         vectors /= length[:, None]
         return cls(vectors, counts, (x, y, a, b))
 
     @property
     def rounding(self) -> float:
-        """How far rounding may move an association: √d times the precision of float32."""
+        """Largest rounding error of an association: √d times the precision of float32."""
         return float(np.sqrt(self.vectors.shape[1]) * np.finfo(np.float32).eps)
-
-
-@dataclass(frozen=True, eq=False)
-class Drawn:
-    """The draws that have an effect size.
-
-    Attributes
-    ----------
-    effects
-        e_i, shape ``(n,)``.
-    deviations
-        The standard deviation of s over X ∪ Y by which each was divided, shape ``(n,)``.
-    places
-        Which of its contexts each word had, shape ``(n, k)``.
-    undefined
-        How many draws have none, because all target words were associated alike.
-    """
-
-    effects: Array
-    deviations: Array
-    places: Places
-    undefined: int = 0
-
-
-def draw_places(counts: ArrayLike, draws: int, rng: np.random.Generator) -> Places:
-    """Draw one context of every word, `draws` times, independently; shape ``(draws, k)``."""
-    n = np.asarray(counts)
-    return rng.integers(0, n, size=(draws, len(n)))
-
-
-def drawn_effects(contexts: Contexts, places: Places) -> Drawn:
-    """Compute the effect size of every draw; ``ddof=1``, as CEAT and Caliskan et al. do.
-
-    Parameters
-    ----------
-    contexts
-        Vectors of every word.
-    places
-        What `draw_places` returns.
-    """
-    n, m = contexts.sizes[:2]
-    s = drawn_associations(contexts, places)
-    gap = s[:, :n].mean(axis=1) - s[:, n : n + m].mean(axis=1)
-    deviations = s.std(axis=1, ddof=1)
-    usable = deviations > contexts.rounding
-    effects = gap[usable] / deviations[usable]
-    return Drawn(effects, deviations[usable], places[usable], int((~usable).sum()))
-
-
-def drawn_associations(contexts: Contexts, places: Places) -> Array:
-    """s(w, A, B) of every target word in every draw, shape ``(draws, |X| + |Y|)``."""
-    starts = np.concatenate([[0], np.cumsum(contexts.counts)[:-1]])
-    rows = places + starts
-    step = max(1, _AT_ONCE // rows.shape[1])
-    blocks = [rows[start : start + step] for start in range(0, len(rows), step)]
-    x, y, a, b = contexts.sizes
-    signs = np.concatenate([np.full(a, 1 / a), np.full(b, -1 / b)]).astype(np.float32)
-
-    def work(block: Places) -> Float32:
-        u = signs @ contexts.vectors.take(block[:, x + y :], axis=0)  # (draws, d)
-        s: Float32 = (contexts.vectors.take(block[:, : x + y], axis=0) @ u[:, :, None])[:, :, 0]
-        return s
-
-    with blas_threads(1):
-        s = np.concatenate(list(counted(ordered_map(work, blocks), "drawing", len(blocks))))
-    return s.astype(np.float64)
-
-
-def _lengths(vectors: Float32) -> Array:
-    with np.errstate(over="ignore", invalid="ignore"):
-        squares: Array = np.einsum("id,id->i", vectors, vectors, dtype=np.float64)
-    return np.sqrt(squares)
-
-
-def _fault(length: float) -> str:
-    if length == 0:
-        return "one of its vectors is zero, and has no cosine with any other"
-    return "one of its vectors holds a value that is no finite number"
-
-
-_CLEAR = 2
-"""A variance is reported if it is so many times its own Monte-Carlo standard error."""
-
-
-class Spread(NamedTuple):
-    """Variance of an effect over resampled sentences.
-
-    Attributes
-    ----------
-    variance
-        Unbiased, hence below 0 where the draws are too few.
-    noise
-        The Monte-Carlo standard error of `variance`, as it would be if sentences had no influence.
-    """
-
-    variance: float
-    noise: float
-
-    @property
-    def is_clear(self) -> bool:
-        """Whether there were enough draws to distinguish the variance from their noise."""
-        return self.variance > _CLEAR * self.noise
-
-
-def contributions(effects: Array, combined: Combined) -> Array:
-    """r_i: what every draw contributes to the combined effect, shape ``(n,)``, mean 0."""
-    v = combined.weights
-    r: Array = v * (effects - combined.effect) / v.mean()
-    return r
-
-
-def sentence_spread(r: Array, places: NDArray[np.intp], counts: Sequence[int]) -> Spread:
-    """Variance of the mean of `r` over resampled sentences, in the limit of many draws.
-
-    Parameters
-    ----------
-    r
-        Contributions, shape ``(n,)``, mean 0.
-    places
-        Which of its sentences each word had in every draw, shape ``(n, k)``.
-    counts
-        How many sentences each of the k words has. A word with one contributes nothing: of its
-        spread nothing is known.
-    """
-    variance, noise2 = 0.0, 0.0
-    every = len(r) * (len(r) - 1)  # pairs of draws
-    common = float(r @ r) / every  # minus the mean of r_i r_j over all pairs
-    for place, n in zip(places.T, counts, strict=True):
-        if n < 2:
-            continue
-        times = np.bincount(place, minlength=n)
-        pairs = int(times @ (times - 1))
-        if not pairs:
-            return Spread(0.0, float("inf"))
-        total, squares = np.bincount(place, r, n), np.bincount(place, r * r, n)
-        variance += ((total @ total - squares.sum()) / pairs + common) / (n - 1)
-        noise2 += 2 * (1 / pairs - 1 / every) / (n - 1) ** 2
-    return Spread(float(variance), float(np.sqrt(noise2) * r.var()))
-
-
-Variance = Literal["standard-error", "released"]
-VARIANCES: tuple[str, ...] = get_args(Variance)
-
-
-def standard_error_squared(d: Array, n: int, m: int) -> Array:
-    """Variance of standardised mean differences between groups of n and m; shape of `d`."""
-    v: Array = (n + m) / (n * m) + d**2 / (2 * (n + m))
-    return v
-
-
-def in_sample_variances(drawn: Drawn, n: int, m: int, kind: Variance) -> Array:
-    """Return V_i of every draw, shape ``(draws,)``.
-
-    Raises
-    ------
-    WordbiasError
-        If `kind` is none of `VARIANCES`.
-    """
-    if kind not in VARIANCES:
-        raise WordbiasError(f"variance {kind!r}: expected one of {', '.join(VARIANCES)}")
-    if kind == "released":
-        return drawn.deviations**2
-    return standard_error_squared(drawn.effects, n, m)
-
-
-DRAWS = 10_000
-
-
-class UndefinedError(WordbiasError):
-    """There is no effect size: all target words are associated alike."""
 
 
 @dataclass(frozen=True)
@@ -326,17 +108,17 @@ class Association:
     Attributes
     ----------
     combined
-        The effect sizes of all draws combined. Its standard error, interval and p say how well the
-        mean of all possible draws is known; they shrink as 1/√draws, and test nothing.
+        Combined effect size of all draws. Its standard error, interval and p say how well the mean
+        of all possible draws is known; they shrink as 1/√draws, and test nothing.
     drawn
-        The effect size of every draw.
+        Effect size of every draw.
     sentence_se
-        The standard error of the combined effect as other sentences would have been found; it does
-        not shrink with the number of draws. None where it is undefined.
+        Standard error of the combined effect over other samples of sentences; it does not shrink
+        with the number of draws. None where it is undefined.
     reason
-        Why `sentence_se` is None.
+        Reason why `sentence_se` is None.
     monte_carlo_se
-        How far the combined effect would move with other draws of the same sentences.
+        Standard error of the combined effect over other draws of the same sentences.
     """
 
     combined: Combined
@@ -376,6 +158,10 @@ class Association:
         return {"low": low, "high": high, "sentence_se": self.sentence_se, "interval": about}
 
 
+class UndefinedError(WordbiasError):
+    """There is no effect size: all target words are associated alike."""
+
+
 def associate(
     contexts: Contexts,
     *,
@@ -390,11 +176,11 @@ def associate(
     contexts
         Vectors of every word.
     draws
-        N, at least 2.
+        Number of draws N, at least 2.
     variance
-        See `wordbias.probes.ceat.association`.
+        In-sample variance, see `in_sample_variances`.
     seed
-        Of the draws; the same seed draws the same sentences from any vectors of them.
+        Seed of the draws; the same seed draws the same sentences from any vectors of them.
 
     Raises
     ------
@@ -409,7 +195,7 @@ def associate(
 
 
 def associate_drawn(contexts: Contexts, places: Places, variance: Variance) -> Association:
-    """Run CEAT on draws that were made; see `associate`."""
+    """Run CEAT on given draws; see `associate`."""
     drawn = drawn_effects(contexts, places)
     if len(drawn.effects) < 2:
         raise UndefinedError("undefined: all target words are associated alike")
@@ -421,6 +207,7 @@ def associate_drawn(contexts: Contexts, places: Places, variance: Variance) -> A
 
 
 def _sentence_se(contexts: Contexts, drawn: Drawn, r: Any) -> tuple[float | None, str]:
+    """Return the standard error over sentences, or None and the reason."""
     if contexts.counts.max() == 1:
         return None, "undefined: every word has one sentence, of whose spread nothing is known"
     if np.ptp(drawn.effects) <= 4 * contexts.rounding / drawn.deviations.min():
@@ -429,3 +216,215 @@ def _sentence_se(contexts: Contexts, drawn: Drawn, r: Any) -> tuple[float | None
     if not spread.is_clear:
         return None, "undefined: too few draws to see how much the sentences matter; take more"
     return math.sqrt(spread.variance), ""
+
+
+# draws
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Draws that have an effect size.
+
+    Attributes
+    ----------
+    effects
+        Effect sizes e_i, shape ``(n,)``.
+    deviations
+        Standard deviation of s over X ∪ Y by which each was divided, shape ``(n,)``.
+    places
+        Context of each word in each draw, as its place among the word's contexts, shape ``(n, k)``.
+    undefined
+        Number of draws without an effect size, because all target words were associated alike.
+    """
+
+    effects: Array
+    deviations: Array
+    places: Places
+    undefined: int = 0
+
+
+def draw_places(counts: ArrayLike, draws: int, rng: np.random.Generator) -> Places:
+    """Draw one context of every word, `draws` times, independently; shape ``(draws, k)``."""
+    n = np.asarray(counts)
+    return rng.integers(0, n, size=(draws, len(n)))
+
+
+def drawn_effects(contexts: Contexts, places: Places) -> Drawn:
+    """Compute the effect size of every draw; ``ddof=1``, as CEAT and Caliskan et al. do.
+
+    Each draw is one WEAT (`wordbias.measures.weat`) on contextual vectors (Guo and Caliskan 2021,
+    section "CEAT").
+
+    Parameters
+    ----------
+    contexts
+        Vectors of every word.
+    places
+        Context of each word in each draw, from `draw_places`, shape ``(draws, k)``.
+    """
+    n, m = contexts.sizes[:2]
+    s = drawn_associations(contexts, places)
+    gap = s[:, :n].mean(axis=1) - s[:, n : n + m].mean(axis=1)
+    deviations = s.std(axis=1, ddof=1)
+    usable = deviations > contexts.rounding
+    effects = gap[usable] / deviations[usable]
+    return Drawn(effects, deviations[usable], places[usable], int((~usable).sum()))
+
+
+def drawn_associations(contexts: Contexts, places: Places) -> Array:
+    r"""Return s(w, A, B) of every target word in every draw, shape ``(draws, |X| + |Y|)``.
+
+    All vectors have unit length, so that
+
+    .. math:: s(w, A, B) = \langle w,
+              \operatorname{mean}_{a \in A} a - \operatorname{mean}_{b \in B} b \rangle:
+
+    a draw costs one direction and n + m inner products. Draws are computed in blocks whose vectors
+    stay in the processor's cache, products in float32 and all else in float64.
+    """
+    starts = np.concatenate([[0], np.cumsum(contexts.counts)[:-1]])
+    rows = places + starts
+    step = max(1, _AT_ONCE // rows.shape[1])
+    blocks = [rows[start : start + step] for start in range(0, len(rows), step)]
+    x, y, a, b = contexts.sizes
+    signs = np.concatenate([np.full(a, 1 / a), np.full(b, -1 / b)]).astype(np.float32)
+
+    def work(block: Places) -> Float32:
+        u = signs @ contexts.vectors.take(block[:, x + y :], axis=0)  # (draws, d)
+        s: Float32 = (contexts.vectors.take(block[:, : x + y], axis=0) @ u[:, :, None])[:, :, 0]
+        return s
+
+    with blas_threads(1):
+        s = np.concatenate(list(counted(ordered_map(work, blocks), "drawing", len(blocks))))
+    return s.astype(np.float64)
+
+
+# in-sample variance
+
+
+def in_sample_variances(drawn: Drawn, n: int, m: int, kind: Variance) -> Array:
+    r"""Return V_i, the variance of the effect size of every draw, shape ``(draws,)``.
+
+    Parameters
+    ----------
+    n, m
+        Number of words in X and in Y.
+    kind
+        ``"standard-error"``, the default, is the squared standard error of a standardised
+        difference of means,
+
+        .. math:: V = \frac{n + m}{n m} + \frac{d^2}{2 (n + m)}
+
+        (Hedges and Olkin 1985, chapter 5; Borenstein et al. 2009, equation 4.20): what a
+        random-effects model needs, in the unit of the effect size squared. It is the uncertainty of
+        having taken these words and not others, large for small sets, while the draws differ only
+        in the sentences of the same words: Q is then far below N, and τ² is 0. As V grows with d²,
+        large effects weigh a little less, and the combined effect is nearer to 0 than the mean of
+        the draws, by some percent.
+
+        ``"released"``, of the released code of CEAT, is sd² of s(w, A, B) over X ∪ Y, the square of
+        the effect size's denominator. It is in the unit of a cosine squared, so that scaling all
+        associations changes it but not the effect size, and it is no variance of an effect size. It
+        is so small that τ² dominates, and the combined effect is nearly the mean of the draws.
+
+    Raises
+    ------
+    WordbiasError
+        If `kind` is none of `VARIANCES`.
+    """
+    if kind not in VARIANCES:
+        raise WordbiasError(f"variance {kind!r}: expected one of {', '.join(VARIANCES)}")
+    if kind == "released":
+        return drawn.deviations**2
+    return standard_error_squared(drawn.effects, n, m)
+
+
+def standard_error_squared(d: Array, n: int, m: int) -> Array:
+    """Return the variance of standardised mean differences between groups of n and m words."""
+    v: Array = (n + m) / (n * m) + d**2 / (2 * (n + m))
+    return v
+
+
+# spread over sentences
+
+
+def contributions(effects: Array, combined: Combined) -> Array:
+    """Return r_i, the contribution of each draw to the combined effect, shape ``(n,)``, mean 0."""
+    v = combined.weights
+    r: Array = v * (effects - combined.effect) / v.mean()
+    return r
+
+
+class Spread(NamedTuple):
+    """Variance of an effect over resampled sentences.
+
+    Attributes
+    ----------
+    variance
+        Unbiased estimate, hence below 0 where the draws are too few.
+    noise
+        Monte-Carlo standard error of `variance`, as it would be if sentences had no influence.
+    """
+
+    variance: float
+    noise: float
+
+    @property
+    def is_clear(self) -> bool:
+        """True if there are enough draws to distinguish the variance from their noise."""
+        return self.variance > _CLEAR * self.noise
+
+
+def sentence_spread(r: Array, places: NDArray[np.intp], counts: Sequence[int]) -> Spread:
+    r"""Return the variance of the mean of `r` over resampled sentences, in the limit of many draws.
+
+    The bootstrap draws the distinct sentences of every word again with replacement, and takes the
+    combined effect of each such set of sentences in the limit of many draws. That effect does not
+    depend on the number of draws, so neither does its spread. Simulated, it would need about as
+    many draws for each resample as a word has sentences, and a thousand resamples. Its variance
+    follows from the draws that are already there:
+
+    The combined effect is a weighted mean over draws, :math:`\sum v_i e_i / \sum v_i`, and
+    :math:`r_i = v_i (e_i - \hat e) / \bar v` is the contribution of draw i to it. Each draw takes
+    one sentence of every word, independently, so in the limit the effect is a mean over the product
+    of the words' sentences. The contribution of sentence z of word w is
+    :math:`g_w(z) = E[r \mid z]`, and to first order in the number of sentences n_w the bootstrap's
+    variance is
+
+    .. math:: \sum_w \operatorname{Var}_z(g_w(z)) / n_w.
+
+    Two draws that took the same sentence of w, and all else independently, have
+    :math:`E[r_i r_j] = \operatorname{Var}_z g_w(z)`. The mean over all such pairs is therefore free
+    of the Monte-Carlo noise of the draws: only the mean of r has to be subtracted.
+
+    As sentences are a sample, Var_z is multiplied by n_w / (n_w − 1). Higher orders (the
+    contributions that two sentences make together) then enter with at least their true weight: the
+    variance is that of a jackknife, which on average is too large rather than too small (Efron and
+    Stein 1981). The difference vanishes against the first order as n_w grows. Words are fixed: the
+    variance says nothing of other words. Sentences are taken as independent of each other.
+
+    Parameters
+    ----------
+    r
+        Contributions, shape ``(n,)``, mean 0.
+    places
+        Sentence of each word in every draw, as its place among the word's sentences, shape
+        ``(n, k)``.
+    counts
+        Number of sentences of each of the k words. A word with one contributes nothing: nothing is
+        known of its spread.
+    """
+    variance, noise2 = 0.0, 0.0
+    every = len(r) * (len(r) - 1)  # pairs of draws
+    common = float(r @ r) / every  # minus the mean of r_i r_j over all pairs
+    for place, n in zip(places.T, counts, strict=True):
+        if n < 2:
+            continue
+        times = np.bincount(place, minlength=n)
+        pairs = int(times @ (times - 1))
+        if not pairs:
+            return Spread(0.0, float("inf"))
+        total, squares = np.bincount(place, r, n), np.bincount(place, r * r, n)
+        variance += ((total @ total - squares.sum()) / pairs + common) / (n - 1)
+        noise2 += 2 * (1 / pairs - 1 / every) / (n - 1) ** 2
+    return Spread(float(variance), float(np.sqrt(noise2) * r.var()))

@@ -1,38 +1,52 @@
-"""CEAT of queries on representations, as rows."""
+"""CEAT of queries on representations of words in context, as rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
 from wordbias.measures.registry import ideal
-from wordbias.probes.ceat.association import DRAWS, VARIANCES, UndefinedError, Variance, associate
-from wordbias.probes.ceat.contexts import FoundWords, WordRows, find_words, swapped
+from wordbias.probes.ceat.association import (
+    DRAWS,
+    VARIANCES,
+    Contexts,
+    Float32,
+    UndefinedError,
+    Variance,
+    associate,
+)
+from wordbias.probes.ceat.contexts import COLUMN
 from wordbias.probes.representations import Representations
 from wordbias.results import Row
 from wordbias.wordlists.queries import Query
+from wordbias.wordlists.resolve import Resolved
 
 MEASURE = "ceat"
+_REMEDY = "give more sentences, or stimuli with other words"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How CEAT is computed.
+    """Settings of CEAT.
 
     Attributes
     ----------
     draws
-        How many, at least 2.
+        Number of draws, at least 2.
     variance
-        The in-sample variance; see `wordbias.probes.ceat.association`.
+        In-sample variance; see `wordbias.probes.ceat.association.in_sample_variances`.
     minimum
-        Sentences that a word needs to take part.
+        Sentences that a word needs; words with fewer are left out.
     swap
         Exchange targets and attributes. The released code has names as X and Y of stimulus 6, and
         so do we; Orgad et al. describe them as A and B. The sign stays, the deviation does not.
     seed
-        Of the draws.
+        Seed of the draws.
     """
 
     draws: int = DRAWS
@@ -66,20 +80,20 @@ def ceat(
     Parameters
     ----------
     found
-        A vector a context; the column `word` says whose. The contexts of a word are taken as
-        distinct sentences.
+        One vector for each context, with the word in the column `word`. The contexts of a word are
+        taken as distinct sentences.
     queries
-        What to run.
+        Queries with the words of X, Y, A and B.
     layers
-        Some of those that `found` holds, by default all. They share their draws.
+        Layers to measure, by default all that `found` holds. They share their draws.
 
     Returns
     -------
     list of Row
-        One a query and layer, whose value is the combined effect size. `low` and `high` are its
-        95 % interval over resampled sentences, see the module `resampling`; the words
-        are fixed. `p` and `p_two_sided` are those of the random-effects model over draws and shrink
-        with their number.
+        One row for each query and layer, whose value is the combined effect size. `low` and `high`
+        are its 95 % interval over resampled sentences, see `association.sentence_spread`; the
+        words are fixed. `p` and `p_two_sided` are those of the random-effects model over draws and
+        shrink with their number.
 
     Raises
     ------
@@ -91,7 +105,7 @@ def ceat(
     layers = tuple(found.layers if layers is None else layers)
     for layer in layers:
         found.place(layer)
-    contexts = WordRows.of(found)
+    contexts = rows_by_word(found)
     rows: list[Row] = []
     errors = []
     for query in (swapped(query) if settings.swap else query for query in queries):
@@ -102,14 +116,14 @@ def ceat(
             about = {"set": query.name, "reason": f"undefined: {error}"}
             rows += [Row(found.name, MEASURE, None, {**about, "layer": i}) for i in layers]
         else:
-            rows += _measured(found, words, layers, settings)
+            rows += _query_rows(found, words, layers, settings)
     if errors and len(errors) == len(queries):
         raise WordbiasError(errors[0])
     return rows
 
 
-def _measured(
-    found: Representations, words: FoundWords, layers: Sequence[int], settings: Settings
+def _query_rows(
+    found: Representations, words: QueryWords, layers: Sequence[int], settings: Settings
 ) -> Iterator[Row]:
     for layer in layers:
         contexts = words.contexts(found.layer(layer), f"{found.name}, layer {layer}")
@@ -129,3 +143,131 @@ def _measured(
             yield Row(found.name, MEASURE, None, {**about, "reason": str(error)})
         else:
             yield Row(found.name, MEASURE, result.combined.effect, result.details() | about)
+
+
+def swapped(query: Query) -> Query:
+    """Exchange targets and attributes, as Orgad et al. (2022) describe stimulus 6."""
+    return replace(query, targets=query.attributes, attributes=query.targets)
+
+
+# words of a query
+
+
+@dataclass(frozen=True, eq=False)
+class QueryWords:
+    """Words of a query that have enough contexts, spelled exactly as the query spells them.
+
+    Attributes
+    ----------
+    query
+        The query.
+    sets
+        X, Y, A and B: found and missing words of each.
+    rows
+        Rows of every found word among the representations.
+    few
+        Words that have contexts, but too few, and how many they have.
+    """
+
+    query: Query
+    sets: tuple[Resolved[str], ...]
+    rows: Mapping[str, NDArray[np.intp]]
+    few: Mapping[str, int]
+
+    def contexts(self, vectors: Float32, where: str) -> Contexts:
+        """Return unit vectors of one layer, shape ``(n, d)``.
+
+        Raises
+        ------
+        WordbiasError
+            If a vector is zero or holds what is no number.
+        """
+        try:
+            return Contexts.of(
+                [[vectors[self.rows[word]] for word in words.found] for words in self.sets],
+                [word for words in self.sets for word in words.found],
+            )
+        except WordbiasError as error:
+            raise WordbiasError(f"{where}: {self.query.name}: {error}") from None
+
+    def details(self) -> dict[str, Any]:
+        """Return the details on words and sentences that every row holds."""
+        named = dict(zip(self.query.names, self.sets, strict=True))
+        counts = {word: len(rows) for word, rows in self.rows.items()}
+        return {
+            "set": self.query.name,
+            "n": {name: len(words.found) for name, words in named.items()},
+            "missing": {n: list(words.missing) for n, words in named.items() if words.missing},
+            "too_few": dict(self.few),
+            "sentences": counts,
+            "single": sum(count == 1 for count in counts.values()),
+        }
+
+
+def rows_by_word(found: Representations) -> dict[str, NDArray[np.intp]]:
+    """Group the rows of representations by their column `word`.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no such column.
+    """
+    if COLUMN not in found.columns:
+        raise WordbiasError(
+            f"{found.name}: has no column 'word' that says whose context each vector is; write one "
+            "with: wordbias ceat MODEL --sentences FILE --save VECTORS, or wordbias encode "
+            "--pooling word"
+        )
+    column = found.column(COLUMN)
+    order = np.argsort(column.codes, kind="stable")
+    ends = np.cumsum(np.bincount(column.codes, minlength=len(column.values)))[:-1]
+    return dict(zip(column.values, np.split(order, ends), strict=True))
+
+
+def find_words(
+    query: Query, contexts: Mapping[str, NDArray[np.intp]], minimum: int = 1
+) -> QueryWords:
+    """Find the words of a query that have at least `minimum` contexts.
+
+    Parameters
+    ----------
+    contexts
+        Rows of each word's contexts, as `rows_by_word` returns them.
+
+    Raises
+    ------
+    WordbiasError
+        If fewer than two words of a set are found.
+    """
+    sets = []
+    for name, listed in (*query.targets, *query.attributes):
+        words = tuple(dict.fromkeys(listed))
+        usable = {w: "as written" for w in words if len(contexts.get(w, ())) >= minimum}
+        missing = tuple(word for word in words if word not in usable)
+        sets.append(Resolved(words, tuple(usable), usable, missing, name).at_least(2, _REMEDY))
+    few = {w: len(contexts[w]) for words in sets for w in words.missing if w in contexts}
+    found = {word: contexts[word] for words in sets for word in words.found}
+    return QueryWords(query, tuple(sets), found, few)
+
+
+def check_words(
+    queries: Sequence[Query], contexts: Mapping[str, Sequence[Any]], name: str, minimum: int = 1
+) -> None:
+    """Refuse, before anything is encoded, contexts that are too few for every query.
+
+    Raises
+    ------
+    WordbiasError
+        Naming what the first query lacks.
+    """
+    rows = {word: np.arange(len(found)) for word, found in contexts.items() if found}
+    errors = []
+    for query in queries:
+        try:
+            find_words(query, rows, minimum)
+        except WordbiasError as error:
+            errors.append(f"{name}: {query.name}: {error}")
+        else:
+            return
+    if errors:
+        raise WordbiasError(errors[0])

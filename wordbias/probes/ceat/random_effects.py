@@ -1,6 +1,6 @@
-r"""Random effects: many effect sizes, each with a variance, combined into one.
+r"""Random-effects model: many effect sizes, each with a variance, combined into one.
 
-DerSimonian and Laird (1986), "Meta-analysis in clinical trials", as CEAT takes it (Guo and Caliskan
+DerSimonian and Laird (1986), "Meta-analysis in clinical trials", as used by CEAT (Guo and Caliskan
 2021, section "Random-effects model"). With :math:`w_i = 1 / V_i`,
 
 .. math:: Q = \sum w_i (e_i - \bar e_w)^2, \quad c = \sum w_i - \sum w_i^2 / \sum w_i, \quad
@@ -25,20 +25,20 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Combined:
-    """Effect of `n` effect sizes combined by a random-effects model.
+    """Combined effect of `n` effect sizes by a random-effects model.
 
     Attributes
     ----------
     effect
-        The combined effect size.
+        Combined effect size.
     se
-        Its standard error, which falls as 1/√n whatever the effects are.
+        Standard error, which falls as 1/√n whatever the effects are.
     tau2
         τ², the variance between the effects that their own variances do not explain.
     q
         Cochran's Q.
     weights
-        v_i, shape ``(n,)``.
+        Weights v_i, shape ``(n,)``.
     """
 
     effect: float
@@ -49,17 +49,17 @@ class Combined:
 
     @property
     def interval(self) -> Interval:
-        """The effect ± 1.96 standard errors."""
+        """Effect ± 1.96 standard errors."""
         return normal_interval(self.effect, self.se)
 
     @property
     def p(self) -> float:
-        """One-sided: the chance of an effect at least as large if there were none."""
+        """One-sided p: probability of an effect at least as large if there were none."""
         return upper_tail(self.effect / self.se)
 
     @property
     def p_two_sided(self) -> float:
-        """The chance of an effect at least as far from 0 if there were none."""
+        """Two-sided p: probability of an effect at least as far from 0 if there were none."""
         return min(1.0, 2 * upper_tail(abs(self.effect) / self.se))
 
 
@@ -69,7 +69,7 @@ def combine_effects(effects: ArrayLike, variances: ArrayLike) -> Combined:
     Parameters
     ----------
     effects, variances
-        e_i and V_i, shape ``(n,)`` each, n ≥ 2, V_i > 0.
+        Effect sizes e_i and variances V_i, shape ``(n,)`` each, n ≥ 2, V_i > 0.
 
     Raises
     ------
@@ -77,17 +77,6 @@ def combine_effects(effects: ArrayLike, variances: ArrayLike) -> Combined:
         If the shapes are others, a variance is not positive or a value is not finite.
     """
     e, variance = np.asarray(effects, np.float64), np.asarray(variances, np.float64)
-    _check(e, variance)
-    w = 1 / variance
-    fixed = w @ e / w.sum()
-    q = float(w @ (e - fixed) ** 2)
-    c = w.sum() - w @ w / w.sum()
-    tau2 = max(0.0, float((q - (len(e) - 1)) / c))
-    v = 1 / (variance + tau2)
-    return Combined(float(v @ e / v.sum()), float(1 / np.sqrt(v.sum())), tau2, q, v)
-
-
-def _check(e: Array, variance: Array) -> None:
     if e.ndim != 1 or e.shape != variance.shape or len(e) < 2:
         raise WordbiasError(
             "expected at least two effect sizes and a variance for each, got shapes "
@@ -97,3 +86,10 @@ def _check(e: Array, variance: Array) -> None:
         raise WordbiasError("expected finite effect sizes and variances")
     if variance.min() <= 0:
         raise WordbiasError(f"expected positive variances, found {variance.min():g}")
+    w = 1 / variance
+    fixed = w @ e / w.sum()
+    q = float(w @ (e - fixed) ** 2)
+    c = w.sum() - w @ w / w.sum()
+    tau2 = max(0.0, float((q - (len(e) - 1)) / c))
+    v = 1 / (variance + tau2)
+    return Combined(float(v @ e / v.sum()), float(1 / np.sqrt(v.sum())), tau2, q, v)

@@ -1,22 +1,4 @@
-r"""The sentences of every word, from a file of any size in one pass.
-
-Of each word at most so many *distinct* sentences are kept, drawn uniformly: those whose keyed hash
-is smallest (a bottom-k sample; Broder 1997). Equal sentences have equal hashes, so that a sentence
-that occurs a thousand times counts once and is as likely to be kept as any other; and neither the
-order of the file nor its length matters to what is kept or to the memory it takes.
-
-Which of many words stand in a text, and where.
-
-A word stands where no letter, digit or underscore (``\w``) is before or behind it, nor an accent
-that is a character by itself: `he` is not in `teacher`, but is in `he's`. A word written with a
-capital (`Bill`, `NASA`) is found only so; one without (`bill`) in any case, so that it is found at
-the beginning of a sentence. Looking a text's words up in a table of all words costs the same for
-three words as for three hundred.
-
-The published window: a sentence cut to the words around a target word.
-
-Which queries the option `--stimuli` means.
-"""
+"""Sentences of CEAT's words, found in a file of any size in one pass; and CEAT's stimuli."""
 
 from __future__ import annotations
 
@@ -30,12 +12,21 @@ from typing import NamedTuple
 
 from wordbias.errors import WordbiasError
 from wordbias.formats.tables import Line
-from wordbias.probes.texts import Source, TextsLike, open_texts
-from wordbias.probes.tokenising import first_alone, pattern_of
+from wordbias.probes.texts import USUAL, Source, TextsLike, open_texts
+from wordbias.probes.tokenising import first_match, pattern_of
 from wordbias.progress import progress
 from wordbias.wordlists.queries import Query, choose_query, load_queries
 
-_WORDS = re.compile(r"\w+").findall
+PER_WORD = 1_000
+_OFTEN = 1 << 14
+"""Lines between two updates of the progress bar."""
+_WORD = re.compile(r"\w+")
+_SIDE = 4
+_WINDOW = 2 * _SIDE + 1
+_REMEDY = (
+    "add a table [queries.NAME] with targets = [x, y] and attributes = [a, b], names of sets, in a "
+    ".toml file"
+)
 
 
 class Occurrence(NamedTuple):
@@ -47,12 +38,18 @@ class Occurrence(NamedTuple):
 
 
 def can_be_found(word: str) -> bool:
-    """Say whether a word has a letter or a digit."""
-    return bool(_WORDS(word.lower()))
+    """Return whether a word has a letter or a digit."""
+    return bool(_WORD.search(word.lower()))
 
 
 class Scanner:
-    """Finds words in texts.
+    r"""Scanner that finds many words in a text.
+
+    A word is found where no letter, digit or underscore (``\w``) is before or behind it, nor an
+    accent that is a character by itself: `he` is not in `teacher`, but is in `he's`. A word written
+    with a capital (`Bill`, `NASA`) is found only so; one without (`bill`) in any case, also at the
+    beginning of a sentence. A text's words are looked up in a table of all words, which costs the
+    same for three words as for three hundred.
 
     Parameters
     ----------
@@ -71,20 +68,15 @@ class Scanner:
             if not can_be_found(word):
                 raise WordbiasError(f"the word {word!r} has neither a letter nor a digit")
             pattern = pattern_of(word, re.IGNORECASE if word == word.lower() else re.NOFLAG)
-            self._patterns.setdefault(_WORDS(word.lower())[0], []).append((word, pattern))
+            self._patterns.setdefault(_WORD.findall(word.lower())[0], []).append((word, pattern))
         self._first = frozenset(self._patterns)
 
     def __call__(self, text: str) -> Iterator[Occurrence]:
         """Yield the first occurrence of every word that is in the text."""
-        for first in self._first.intersection(_WORDS(text.lower())):
+        for first in self._first.intersection(_WORD.findall(text.lower())):
             for word, pattern in self._patterns[first]:
-                if found := first_alone(pattern, text):
+                if found := first_match(pattern, text):
                     yield Occurrence(word, *found)
-
-
-PER_WORD = 1_000
-USUAL = ("text", "sentence")
-_OFTEN = 1 << 14
 
 
 class Context(NamedTuple):
@@ -97,16 +89,16 @@ class Context(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sentences:
-    """What was found of each word.
+    """Sentences found of each word.
 
     Attributes
     ----------
     contexts
-        Distinct sentences of every word that was asked for, in the order of their hashes.
+        Distinct sentences of every word, in the order of their hashes.
     seen
-        How many sentences with it there were, repeated ones too.
+        Number of sentences with each word, repeated ones too.
     lines
-        How many sentences were looked at.
+        Number of sentences that were scanned.
     """
 
     contexts: Mapping[str, tuple[Context, ...]] = field(repr=False)
@@ -114,9 +106,9 @@ class Sentences:
     lines: int
 
     def fewer_than(self, count: int) -> dict[str, int]:
-        """Return the words with fewer distinct sentences than `count`, and how many, fewest first.
+        """Return words with fewer distinct sentences than `count` and their number, fewest first.
 
-        Words without any are among them.
+        Words without any are included.
         """
         few = {word: len(found) for word, found in self.contexts.items() if len(found) < count}
         return dict(sorted(few.items(), key=lambda item: item[1]))
@@ -132,18 +124,23 @@ def find_sentences(
 ) -> Sentences:
     """Find the sentences of words.
 
+    At most `per_word` *distinct* sentences of each word are kept, drawn uniformly: those whose
+    keyed hash is smallest (a bottom-k sample; Broder 1997). Equal sentences have equal hashes, so
+    that a sentence that occurs a thousand times counts once and is as likely to be kept as any
+    other; and neither the order of the file nor its length changes the sample or the memory.
+
     Parameters
     ----------
     texts
-        Sentences; what surrounds them of white space does not count.
+        Sentences, without white space around them.
     words
-        See `Scanner`.
+        Words to find, see `Scanner`.
     per_word
-        How many distinct sentences of a word to keep, at least 1.
+        Maximum number of distinct sentences of a word, at least 1.
     seed
-        Of the choice among more.
+        Seed of the sample.
     what
-        What the texts are, for messages.
+        Name of the texts in messages.
 
     Raises
     ------
@@ -169,15 +166,15 @@ def find_sentences(
 
 
 def read_sentences(source: TextsLike, column: str | None = None) -> Iterator[str]:
-    """Yield the sentences of a file, .gz, .bz2 and .xz too, or of what is in memory.
+    """Yield the sentences of a file, .gz, .bz2 and .xz too, or of a list or columns in memory.
 
     Parameters
     ----------
     source
-        A file with one a line or a table; a list; or columns, see
+        A file with one sentence on each line or a table; a list; or columns, see
         `wordbias.probes.texts.open_texts`.
     column
-        Of a table; by default ``text``, else ``sentence``, else the only one.
+        Column of a table; by default ``text``, else ``sentence``, else the only one.
 
     Raises
     ------
@@ -199,25 +196,26 @@ def read_sentences(source: TextsLike, column: str | None = None) -> Iterator[str
         raise WordbiasError(f"{opened.name}: holds no sentence")
 
 
-def _column(source: Source, line: Line, asked: str | None) -> str:
+def _column(source: Source, line: Line, column: str | None) -> str:
+    """Return the name of the column of the sentences."""
     names = list(line.cells)
     if source.plain:
-        if asked is not None:
+        if column is not None:
             raise WordbiasError(f"{source.name}: {source.plain}")
         return names[0]
     usual = [name for name in (*USUAL, *(names if len(names) == 1 else [])) if name in names]
-    if asked is None and not usual:
+    if column is None and not usual:
         raise WordbiasError(
             f"{source.name}: which column holds the sentences? Name one of {', '.join(names)} with "
             "--column"
         )
-    if asked is not None and asked not in names:
-        raise WordbiasError(f"{source.name}: has no column {asked!r}; it has {', '.join(names)}")
-    return usual[0] if asked is None else asked
+    if column is not None and column not in names:
+        raise WordbiasError(f"{source.name}: has no column {column!r}; it has {', '.join(names)}")
+    return usual[0] if column is None else column
 
 
 class _Smallest:
-    """The sentences with the smallest hashes."""
+    """Sentences with the smallest hashes."""
 
     def __init__(self, count: int, seed: int, word: str) -> None:
         self.seen = 0
@@ -242,28 +240,28 @@ class _Smallest:
             heappush(self._heap, item)
 
     def contexts(self) -> tuple[Context, ...]:
-        """Return what was kept, the smallest hash first."""
+        """Return the sentences that were kept, the smallest hash first."""
         return tuple(context for _, context in sorted(self._heap, reverse=True))
-
-
-_WINDOW_WORDS = re.compile(r"\w+")
-SIDE = 4
-WINDOW = 2 * SIDE + 1
 
 
 def published_window(context: Context) -> Context:
     """Cut a sentence as the released code of CEAT does; punctuation becomes space there.
 
-    Of a sentence of nine words or more the first nine are kept if fewer than four stand before the
-    target, else the last nine if fewer than four stand behind it, else the four before it, the
+    A sentence of nine words or more is cut to its first nine if fewer than four are before the
+    target, else to its last nine if fewer than four are behind it, else to the four before it, the
     target, and three behind it: eight words, not nine, as the fourth behind is left out by mistake.
     """
-    spans = [found.span() for found in _WINDOW_WORDS.finditer(context.text)]
+    spans = [found.span() for found in _WORD.finditer(context.text)]
     first = next(i for i, (_, end) in enumerate(spans) if end > context.start)
     count = sum(context.start < end and start < context.end for start, end in spans)
     kept = slice(0, len(spans))
-    if len(spans) >= WINDOW:
-        kept = _kept(first, count, len(spans))
+    if len(spans) >= _WINDOW:
+        if first < _SIDE:
+            kept = slice(0, _WINDOW)
+        elif len(spans) - first - count < _SIDE:
+            kept = slice(len(spans) - _WINDOW, len(spans))
+        else:
+            kept = slice(first - _SIDE, first + _SIDE)
     words = [context.text[start:end] for start, end in spans]
     before = " ".join(words[kept.start : first])
     target = " ".join(words[first : first + count])
@@ -271,26 +269,12 @@ def published_window(context: Context) -> Context:
     return Context(" ".join(words[kept]), start, start + len(target))
 
 
-def _kept(first: int, count: int, total: int) -> slice:
-    if first < SIDE:
-        return slice(0, WINDOW)
-    if total - first - count < SIDE:
-        return slice(total - WINDOW, total)
-    return slice(first - SIDE, first + SIDE)
-
-
-_REMEDY = (
-    "add a table [queries.NAME] with targets = [x, y] and attributes = [a, b], names of sets, in a "
-    ".toml file"
-)
-
-
-def choose_stimuli(asked: str) -> tuple[Query, ...]:
-    """Return queries: those of a file, or of the ten stimuli of WEAT and CEAT.
+def choose_stimuli(stimuli: str) -> tuple[Query, ...]:
+    """Return the queries of a file, or some of the ten stimuli of WEAT and CEAT.
 
     Parameters
     ----------
-    asked
+    stimuli
         A file as `load_queries` reads it (.toml, .json); or numbers, ranges and names of the ten
         between commas: ``6``, ``1-10``, ``weat6,7``, ``all``.
 
@@ -299,9 +283,9 @@ def choose_stimuli(asked: str) -> tuple[Query, ...]:
     WordbiasError
         If the file is of no use, or there is no such stimulus.
     """
-    if Path(asked).suffix.lower() in (".toml", ".json") or Path(asked).is_file():
-        return load_queries(asked, remedy=_REMEDY)
+    if Path(stimuli).suffix.lower() in (".toml", ".json") or Path(stimuli).is_file():
+        return load_queries(stimuli, remedy=_REMEDY)
     known = load_queries()
     listed = f"choose among 1-{len(known)} ({', '.join(query.name for query in known)})"
     remedy = f"{listed}, or name a .toml or .json file"
-    return choose_query(known, asked, what="stimulus", remedy=remedy)
+    return choose_query(known, stimuli, what="stimulus", remedy=remedy)

@@ -1,0 +1,233 @@
+"""What is printed of the experiment: every table fits, says what it is, and leaves nothing out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from made_up_runs import PUBLISHED_COMPRESSION, compression_rows, gap_rows, published_rows, row
+
+from wordbias.biographies.data import Biographies
+from wordbias.biographies.results import ACCURATE, AFTER, BEFORE, GAPS
+from wordbias.biographies.summary import Summary
+from wordbias.biographies.synthetic import synthetic
+from wordbias.functions import bios_tables
+from wordbias.rendering import Table, as_text
+from wordbias.results import Row
+
+LONG = ("none", "subsample", "oversample", "scrub", "scrub-as-published+oversample", "swap")
+WIDTH = 100
+
+
+def runs(
+    strategies: Sequence[str], seeds: int, classes: int = 3, *, after: bool = True
+) -> list[Row]:
+    """Return rows as of a study, with random values, of so many classes."""
+    rng = np.random.default_rng(3)
+
+    def of(names: Sequence[str]) -> dict[str, list[float]]:
+        return {name: (1 + rng.random(seeds)).tolist() for name in names}
+
+    everyone = ("pretrained", "untrained", *strategies)
+    rows = [*compression_rows(of(everyone), control=1.25)]
+    for i in range(classes):
+        rows += compression_rows(of(everyone), part=f"class {i}")
+    undefined = [
+        row(name, "ceat", None, 0, reason="undefined: no john; give --sentences")
+        for name in everyone
+    ]
+    rows += undefined
+    for view in ("own", "original"):
+        names = [name for name in strategies if view == "own" or "scrub" in name]
+        if view == "original":
+            rows += compression_rows(of(names), view=view)
+        for stage in (BEFORE, AFTER) if after else (BEFORE,):
+            for metric in (ACCURATE, *GAPS):
+                found = list(gap_rows(metric, stage, of(names), view=view))
+                if classes < 3 and metric.set == "pearson":
+                    why = {"reason": "2 classes have a gap and a share, needed are 3"}
+                    found = [Row(r.subject, r.measure, None, {**r.details, **why}) for r in found]
+                rows += found
+    return rows
+
+
+def column(table: Table, name: str) -> dict[str, str]:
+    place = list(table.columns).index(name)
+    return {cells[0]: cells[place] for cells in table.cells}
+
+
+def tables_of(rows: Sequence[Row], *, frozen: bool = False, correct: bool = False) -> list[Table]:
+    return bios_tables.tables(Summary.of(rows, correct=correct), frozen=frozen)
+
+
+def titled(tables: Sequence[Table], start: str) -> list[Table]:
+    found = [table for table in tables if table.title.startswith(start)]
+    assert found, [table.title for table in tables]
+    return found
+
+
+@pytest.mark.parametrize("classes", [2, 28])
+@pytest.mark.parametrize("seeds", [1, 3, 6])
+@pytest.mark.parametrize("strategies", [("scrub",), LONG])
+@pytest.mark.parametrize("frozen", [False, True])
+def test_every_table_fits(
+    strategies: Sequence[str], seeds: int, classes: int, frozen: bool
+) -> None:
+    for table in tables_of(runs(strategies, seeds, classes), frozen=frozen):
+        lines = as_text(table, WIDTH).splitlines()
+        assert max(map(len, lines)) <= WIDTH
+        assert len(table.cells) == len({cells[0] for cells in table.cells})
+
+
+def test_strategies_that_do_not_fit_beside_each_other_are_in_the_next_part() -> None:
+    tables = titled(tables_of(runs(LONG, 3)), "As fine-tuned")
+    assert [table.title[-11:] for table in tables] == ["part 1 of 2", "part 2 of 2"]
+    heads = [head for table in tables for head in table.columns[1:]]
+    assert tuple(heads) == LONG
+    assert [bool(table.note) for table in tables] == [False, True]
+
+
+def test_the_published_means_are_printed_as_published() -> None:
+    tables = tables_of(published_rows())
+    (before,) = titled(tables, "As fine-tuned (as Orgad et al. 2022, Table 3)")
+    assert column(before, "subsample") == {
+        "Accuracy": "0.861",
+        "TPR gap (P)": "0.319",
+        "TPR gap (S)": "1.598",
+        "FPR gap (P)": "0.087",
+        "FPR gap (S)": "0.030",
+        "Precision gap (P)": "-0.299",
+        "Precision gap (S)": "1.549",
+        "Independence (S)": "0.001",
+        "Separation (S)": "0.204",
+        "Sufficiency (S)": "1.218",
+    }
+    (after,) = titled(tables, "Last layer retrained (as Orgad et al. 2022, Table 4)")
+    assert column(after, "oversample")["Sufficiency (S)"] == "10.908"
+    (both,) = titled(tables, "Before and after retraining")
+    shown = column(both, "scrub")
+    assert list(shown)[:2] == ["Compression", "Accuracy, before"]
+    assert shown["Compression"] == f"{PUBLISHED_COMPRESSION['scrub']:.3f}"
+    assert (shown["TPR gap (P), before"], shown["TPR gap (P), after"]) == ("0.704", "0.714")
+    (squares,) = titled(tables, "Compression and extrinsic bias")
+    found = column(squares, "R² before"), column(squares, "R² after")
+    x = list(PUBLISHED_COMPRESSION.values())
+    y = [0.075, 0.085, 0.030, 0.057], [0.073, 0.068, 0.081, 0.059]
+    for shown, values in zip(found, y, strict=True):
+        assert shown["FPR gap (S)"] == f"{np.corrcoef(x, values)[0, 1] ** 2:.3f}"
+    assert "n = 4 runs." in squares.note
+
+
+def test_a_frozen_encoder_has_the_table_of_one() -> None:
+    titles = [table.title for table in tables_of(runs(LONG[:4], 3), frozen=True)]
+    assert "Frozen encoder (as Orgad et al. 2022, Table 5)" in titles
+    assert "Frozen encoder, last layer retrained on the original data" in titles
+    assert not any("Table 3" in title or "Table 4" in title for title in titles)
+
+
+def test_an_experiment_without_retraining_has_no_columns_for_it() -> None:
+    tables = tables_of(runs(LONG[:4], 3, after=False))
+    for table in tables:
+        assert "after" not in " ".join([*table.columns, *(cells[0] for cells in table.cells)])
+
+
+def test_metrics_undefined_in_all_runs_are_named_below_and_not_drawn() -> None:
+    tables = tables_of(runs(("none", "scrub"), 3, classes=2))
+    (before,) = titled(tables, "As fine-tuned")
+    assert [cells[0] for cells in before.cells] == [
+        metric.title for metric in (ACCURATE, *GAPS) if metric.set != "pearson"
+    ]
+    assert (
+        "Undefined: TPR gap (P), FPR gap (P), Precision gap (P) (2 classes have a gap and a share, "
+        "needed are 3)."
+    ) in before.note
+    (vectors,) = titled(tables, "Gender in the vectors")
+    assert "Undefined: CEAT (no john)." in vectors.note
+    assert set(column(vectors, "CEAT").values()) == {"–"}
+
+
+def test_the_vectors_of_baselines_stand_beside_those_of_strategies() -> None:
+    (vectors,) = titled(tables_of(runs(LONG, 3)), "Gender in the vectors")
+    assert [cells[0] for cells in vectors.cells] == ["pretrained", "untrained", *LONG]
+    assert "Knowing only the class gives a compression of 1.250." in vectors.note
+    assert re.fullmatch(r"\d\.\d{3} ± \d\.\d{3}", column(vectors, "compression")["untrained"])
+
+
+@pytest.mark.parametrize("seeds", [3, 6])
+def test_stars_stand_where_there_can_be_any(seeds: int) -> None:
+    base = np.arange(seeds) / 10
+    values = {"none": base.tolist(), "scrub": (base + 1).tolist(), "swap": base.tolist()}
+    rows = list(compression_rows(values)) + list(gap_rows(GAPS[1], BEFORE, values))
+    (table,) = titled(tables_of(rows), "As fine-tuned")
+    starred = {name: column(table, name)["TPR gap (S)"].endswith("*") for name in values}
+    assert starred == {"none": False, "scrub": seeds >= 6, "swap": False}
+    if seeds >= 6:
+        assert "* p < 0.05 against none, exact sign-flip permutation test" in table.note
+        (table,) = titled(tables_of(rows, correct=True), "As fine-tuned")
+        assert "two-sided, corrected by Holm's method." in table.note
+    else:
+        assert "No stars: the smallest p that 3 pairs of seeds can have is 0.25." in table.note
+
+
+def test_models_of_rewritten_texts_are_shown_on_both_texts() -> None:
+    (table,) = titled(tables_of(runs(("none", "scrub"), 3)), "Models of rewritten texts")
+    assert list(table.columns[1:]) == ["scrub: rewritten texts", "scrub: texts as they were"]
+    own, original = (column(table, head) for head in table.columns[1:])
+    assert own["TPR gap (S), after"] != original["TPR gap (S), after"]
+    rows = runs(("none", "swap"), 3)
+    titles = [table.title for table in tables_of(rows)]
+    assert not any(title.startswith("Models of rewritten texts") for title in titles)
+
+
+def test_fewer_seeds_are_told() -> None:
+    rows = [*compression_rows({"none": [1.0, 2.0, 3.0]})]
+    rows += gap_rows(GAPS[1], BEFORE, {"none": [1.0, None, 3.0]})
+    (table,) = titled(tables_of(rows), "As fine-tuned")
+    assert "Of fewer seeds: TPR gap (S)." in table.note
+    assert column(table, "none")["TPR gap (S)"].startswith("2.000 ± 1.414")
+
+
+def test_the_heading_says_what_the_data_are() -> None:
+    (line,) = bios_tables.heading(synthetic(1000), "tiny")
+    assert "synthetic biographies (seed 0, n=1,000): 1,000 biographies, 10 classes" in line
+    assert "(from engineer 14 % to nurse 88 %). Encoder: tiny." in line
+    two = Biographies.of("a.tsv", "abcd", "xxyy", "FMMM")
+    (line,) = bios_tables.heading(two, "tiny")
+    assert line.endswith(
+        "a.tsv: 4 biographies, 2 classes, 25 % women (y 0 %, x 50 %). Encoder: tiny."
+    )
+
+
+def test_the_closing_reads_the_figures_and_says_the_conventions() -> None:
+    lines = bios_tables.closing(Summary.of(published_rows()))
+    assert any(line.startswith("Does compression predict what retraining") for line in lines)
+    assert "0 is fair" in lines[-1]
+
+
+def test_one_job_alone_can_be_shown() -> None:
+    rows = list(compression_rows({"none": [2.0]}))
+    (table,) = tables_of(rows)
+    assert table.title == "Gender in the vectors"
+    assert bios_tables.closing(Summary.of(rows))
+
+
+def test_ceat_has_its_own_squares_where_it_is_defined() -> None:
+    rows = [one for one in runs(("none", "scrub"), 3) if one.measure != "ceat"]
+    values = {"none": [0.4, 0.6, 0.9], "scrub": [0.1, 0.3, 0.2]}
+    for name, of_seeds in values.items():
+        rows += [row(name, "ceat", value, i, part="weat6") for i, value in enumerate(of_seeds)]
+    (table,) = titled(tables_of(rows), "CEAT and extrinsic bias over all runs")
+    gap = [
+        one.value
+        for name in values
+        for one in rows
+        if one.subject == name
+        and (one.measure, one.details["set"]) == ("tpr-gap", "sum")
+        and (one.details["stage"], one.details["view"]) == (BEFORE, "own")
+    ]
+    x = [value for of_seeds in values.values() for value in of_seeds]
+    expected = np.corrcoef(x, np.array(gap, float))[0, 1]
+    assert column(table, "R² before")["TPR gap (S)"] == f"{expected**2:.3f}"
+    assert column(table, "r before")["TPR gap (S)"] == f"{expected:.2f}"

@@ -1,0 +1,411 @@
+"""Bootstrap over cells, samples that treat groups alike, intervals, and the rows made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from wordbias import WordbiasError
+from wordbias.outcomes import confusion as cells
+from wordbias.outcomes import confusion as counting
+from wordbias.outcomes import fairness as measuring
+from wordbias.outcomes.confusion import Cells, Confusion
+from wordbias.outcomes.fairness import (
+    ACCURACY,
+    ALL,
+    CORRELATION,
+    DIVERGENCES,
+    GAPS,
+    SUM,
+    bootstrap_interval,
+    expected_alike,
+    fairness_rows,
+)
+from wordbias.outcomes.metrics import (
+    Distance,
+    Settings,
+    along_positions,
+    metrics,
+    sampled,
+    total_variation,
+)
+from wordbias.results import Row
+
+
+def _made(
+    counts: NDArray[np.int64] | list[object], groups: tuple[str, ...] = ("F", "M")
+) -> Confusion:
+    table = np.asarray(counts, dtype=np.int64)
+    classes = tuple("abcdefgh"[: table.shape[1]])
+    return Confusion(classes, classes, groups, table)
+
+
+def _random(seed: int, *shape: int, most: int = 30) -> Confusion:
+    rng = np.random.default_rng(seed)
+    return _made(rng.integers(0, most, shape or (2, 4, 4)))
+
+
+def _by_key(rows: list[Row]) -> dict[tuple[str, str], Row]:
+    return {(row.measure, row.details["set"]): row for row in rows}
+
+
+def _whole(blocks: Iterable[Cells]) -> NDArray[np.int64]:
+    return np.concatenate([block.dense() for block in blocks])
+
+
+def _many_classes(kinds: int, n: int = 600) -> Confusion:
+    rng = np.random.default_rng(0)
+    gold, groups = rng.integers(kinds, size=n), rng.integers(2, size=n)
+    predicted = np.where(rng.random(n) < 0.5, gold, rng.integers(kinds, size=n))
+    predicted[gold < 3] = rng.integers(kinds, size=int((gold < 3).sum()))
+    return Confusion.of(gold, predicted, groups)
+
+
+def test_work_is_that_of_the_examples_whatever_the_classes() -> None:
+    table = _many_classes(500)
+    for blocks in (table.resampled(40, rng := np.random.default_rng(0)), table.alike(40, rng)):
+        held = 0
+        for block in blocks:
+            held += block.counts.size
+            for rows in (block.by_class(), block.by_outcome()):
+                filled = sum(counts.size for _, counts in rows)
+                assert filled <= 2 * block.counts.size
+        assert held <= 40 * 2 * len(table)  # of 40 · 2 · 500 · 500 cells of whole tables
+
+
+@pytest.mark.parametrize("distance", [total_variation, along_positions(np.arange(60.0))])
+@pytest.mark.parametrize("published", [False, True])
+def test_classes_in_pieces_give_what_all_at_once_give(
+    distance: Distance, published: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = _many_classes(60)
+    block = next(table.resampled(9, np.random.default_rng(1)))
+    settings = Settings(as_published=published)
+    whole = metrics(block.dense(), table.first_shares(), settings, distance)
+    even = _whole(table.alike(9, np.random.default_rng(2)))
+    # private: sizes of the blocks of a numerical kernel, which may change no value
+    monkeypatch.setattr(cells, "_SMALL", 0)
+    monkeypatch.setattr(counting, "_AT_ONCE", 1)
+    for name, metric in metrics(block, table.first_shares(), settings, distance).items():
+        np.testing.assert_allclose(metric.joined(), whole[name].joined(), rtol=1e-9, atol=1e-12)
+    pieces = _whole(table.alike(9, np.random.default_rng(2)))
+    np.testing.assert_array_equal(pieces.sum(axis=3), even.sum(axis=3))
+    assert not pieces[:, :, table.counts.sum(axis=0) == 0].any()
+
+
+def test_samples_have_as_many_examples_and_no_new_cells() -> None:
+    table = _random(0)
+    table.counts[0, 1, 2] = 0
+    drawn = _whole(table.resampled(50, np.random.default_rng(0)))
+    assert drawn.shape == (50, 2, 4, 4)
+    assert set(drawn.sum(axis=(1, 2, 3))) == {len(table)}
+    assert not drawn[:, table.counts == 0].any()
+
+
+def test_samples_do_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = _random(1)
+    whole = list(table.resampled(50, np.random.default_rng(0)))
+    even = _whole(table.alike(50, np.random.default_rng(0)))
+    # private: sizes of the blocks of a numerical kernel, which may change no value
+    monkeypatch.setattr(counting, "_AT_ONCE", 7 * table.counts.size)
+    parts = list(table.resampled(50, np.random.default_rng(0)))
+    assert (len(whole), len(parts)) == (1, 8)
+    np.testing.assert_array_equal(_whole(whole), _whole(parts))
+    np.testing.assert_array_equal(even, _whole(table.alike(50, np.random.default_rng(0))))
+
+
+def test_even_samples_keep_the_classes_of_each_group() -> None:
+    table = _random(2)
+    table.counts[:, 3] = 0  # nobody is of the last class
+    drawn = _whole(table.alike(2000, np.random.default_rng(0)))
+    n = table.counts.sum(axis=2)
+    np.testing.assert_array_equal(drawn.sum(axis=3), np.broadcast_to(n, (2000, *n.shape)))
+    of_class = table.counts.sum(axis=0)
+    p = of_class / np.maximum(of_class.sum(axis=1, keepdims=True), 1)
+    expected = n[..., None] * p
+    # the mean of 2,000 binomial counts, within five standard errors
+    error = np.sqrt(n[..., None] * p * (1 - p) / 2000)
+    assert np.all(np.abs(drawn.mean(axis=0) - expected) <= 5 * error + 1e-9)
+
+
+def test_metrics_of_a_block_are_those_of_its_samples() -> None:
+    table = _random(3)
+    shares = table.first_shares()
+    block = _whole(table.resampled(5, np.random.default_rng(0)))
+    together = sampled([block], shares, Settings(), total_variation)
+    for i, one in enumerate(block):
+        alone = metrics(one[None], shares, Settings(), total_variation)
+        for name, metric in alone.items():
+            np.testing.assert_array_equal(metric.joined()[0], together[name][i])
+
+
+def test_the_interval_of_a_gap_is_as_wide_as_theory_says() -> None:
+    """A TPR gap is a difference of two proportions of known sizes.
+
+    Their sizes are drawn too, which changes the variance by a relative 1/n; and the deviation of
+    4,000 draws is off by a relative 1/sqrt(8,000) or so, here five times.
+    """
+    n, p = 2000, (0.9, 0.7)
+    counts = [[[int(n * q), n - int(n * q)], [n // 10, n - n // 10]] for q in p]
+    rows = fairness_rows(_made(counts), "x", Settings(draws=4000))
+    row = _by_key(rows)["tpr-gap", "a"]
+    sd = np.sqrt(sum(q * (1 - q) / n for q in p))
+    assert row.value == pytest.approx(0.2)
+    width = (row.details["high"] - row.details["low"]) / (2 * 1.96)
+    assert width == pytest.approx(sd, rel=5 * (1 / np.sqrt(8000) * 2 + 1 / n))
+
+
+def test_sums_of_gaps_have_the_basic_interval() -> None:
+    samples = np.array([1.0, 2, 3, 4, 5, np.nan])
+    low, high = np.percentile(samples[:5], [2.5, 97.5])
+    assert bootstrap_interval(2.5, samples, signed=True) == {"low": low, "high": high, "draws": 5}
+    found = bootstrap_interval(2.5, samples, signed=False)
+    assert found == {"low": pytest.approx(5 - high), "high": pytest.approx(5 - low), "draws": 5}
+    assert bootstrap_interval(1.0, samples, signed=False)["low"] == 0
+    assert bootstrap_interval(1.0, np.full(3, np.nan), signed=True) == {
+        "low": None,
+        "high": None,
+        "draws": 0,
+    }
+
+
+def test_the_p_value_counts_as_many_or_more() -> None:
+    found = expected_alike(2.0, np.array([1.0, 2, 3, 0, np.nan]))
+    assert found == {"alike": 1.5, "p": (1 + 2) / (1 + 4)}
+    assert expected_alike(2.0, np.full(3, np.nan)) == {}
+
+
+def test_an_even_handed_classifier_is_rarely_suspected() -> None:
+    """Of 300 p-values as many are below .1 as a binomial allows with probability 1 − 2e-6."""
+    from scipy.stats import binom
+
+    rng = np.random.default_rng(0)
+    n = np.array([[40, 80, 30], [70, 20, 60]])
+    p = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]])
+    low = 0
+    for seed in range(300):
+        table = _made(rng.multinomial(n, p))
+        even = sampled(
+            table.alike(99, np.random.default_rng(seed)),
+            table.first_shares(),
+            Settings(),
+            total_variation,
+        )
+        found = metrics(table.counts[None], table.first_shares(), Settings(), total_variation)
+        value = found["tpr-gap"].total[0]
+        low += expected_alike(float(value), even["tpr-gap"][:, 0])["p"] <= 0.1
+    assert low <= binom.isf(1e-6, 300, 0.1)
+    assert low >= binom.ppf(1e-6, 300, 0.1)
+
+
+def test_a_classifier_that_favours_a_group_is_found_out() -> None:
+    counts = [[[90, 10], [10, 90]], [[60, 40], [10, 90]]]
+    found = _by_key(fairness_rows(_made(counts), "x"))
+    assert found["tpr-gap", SUM].details["p"] == 1 / 201
+    assert found["tpr-gap", SUM].details["low"] > 0
+    assert found["tpr-gap", SUM].value > 3 * found["tpr-gap", SUM].details["alike"]
+
+
+def test_different_classes_make_an_expected_gap_of_precision() -> None:
+    """P(r|y) is the same for both groups; only what they are differs."""
+    p = np.array([[0.9, 0.1], [0.1, 0.9]])
+    n = np.array([[9000, 1000], [1000, 9000]])
+    counts = np.round(n[..., None] * p).astype(np.int64)
+    found = _by_key(fairness_rows(_made(counts), "x"))
+    row = found["precision-gap", SUM]
+    expected = 2 * (8100 / 8200 - 900 / 1800)
+    assert row.value == pytest.approx(expected)
+    assert row.details["alike"] == pytest.approx(expected, rel=0.01)
+    assert found["tpr-gap", SUM].value == pytest.approx(0, abs=1e-12)
+
+
+def test_rows_say_what_they_are() -> None:
+    table = _random(4)
+    rows = fairness_rows(table, "clf", Settings(draws=20, seed=3), shares_from="somewhere")
+    keys = [(row.measure, row.details["set"]) for row in rows]
+    expected = [(ACCURACY, part) for part in (ALL, "F", "M")]
+    for gap in GAPS:
+        expected += [(gap, part) for part in (SUM, CORRELATION, *"abcd")]
+    expected += [(DIVERGENCES[0], part) for part in (SUM, "F", "M")]
+    expected += [(name, part) for name in DIVERGENCES[1:] for part in (SUM, *"abcd")]
+    assert keys == expected
+    found = _by_key(rows)
+    for row in rows:
+        assert row.subject == "clf"
+        assert {"neutral", "better", "n", "seed", "groups", "low", "high", "draws"} <= set(
+            row.details
+        )
+        assert row.details["seed"] == 3
+    assert found["tpr-gap", "a"].details["better"] == "neutral"
+    assert found["tpr-gap", SUM].details["better"] == "lower"
+    assert found["tpr-gap", SUM].details["difference"] == "F − M"
+    assert found["tpr-gap", CORRELATION].details["shares_from"] == "somewhere"
+    assert found["separation", SUM].details["distance"] == "kl, nats"
+    assert found["sufficiency", SUM].details["distance"] == "total-variation"
+    n = table.counts.sum(axis=2)[:, 0]
+    assert found["tpr-gap", "a"].details["n"] == {"F": n[0], "M": n[1]}
+    others = table.counts[:, 1:].sum(axis=(1, 2))
+    assert found["fpr-gap", "a"].details["n"] == {"F": others[0], "M": others[1]}
+    called = table.counts.sum(axis=1)[:, 0]
+    assert found["sufficiency", "a"].details["n"] == {"F": called[0], "M": called[1]}
+    for name in (*GAPS, *DIVERGENCES):
+        parts = [row.value for (measure, part), row in found.items() if measure == name]
+        parts = parts[2 if name in GAPS else 1 :]
+        assert found[name, SUM].value == pytest.approx(sum(map(abs, parts)))
+
+
+def test_the_same_seed_gives_the_same_rows() -> None:
+    first, again, other = (
+        [row.to_dict() for row in fairness_rows(_random(5), "x", Settings(draws=30, seed=seed))]
+        for seed in (1, 1, 2)
+    )
+    assert first == again
+    assert [row["value"] for row in first] == [row["value"] for row in other]
+    assert first != other
+
+
+def test_no_draws_no_intervals() -> None:
+    for row in fairness_rows(_random(6), "x", Settings(draws=0)):
+        assert not {"low", "high", "alike", "p"} & set(row.details)
+
+
+def test_what_is_empty_is_reported_and_left_out_of_sums() -> None:
+    counts = _random(7, 2, 4, 4).counts + 1
+    counts[0, 1] = 0  # no woman of class b
+    counts[:, :, 3] = 0  # nobody is predicted as d
+    found = _by_key(fairness_rows(_made(counts), "x", Settings(draws=50)))
+    assert found["tpr-gap", "b"].value is None
+    assert found["tpr-gap", "b"].details["reason"] == "a group has no example of it"
+    assert found["tpr-gap", "b"].details["n"]["F"] == 0
+    assert found["tpr-gap", SUM].details["left_out"] == ["b"]
+    assert found["precision-gap", "d"].value is None
+    assert found["precision-gap", SUM].details["left_out"] == ["d"]
+    assert found["f1-gap", "d"].value == 0  # examples there are, so F1 is 0 in both groups
+    assert found["sufficiency", "d"].value is None
+    assert found["separation", "b"].value == 0
+    others = [found["tpr-gap", name].value for name in "acd"]
+    assert found["tpr-gap", SUM].value == pytest.approx(sum(map(abs, others)))
+    assert "left_out" not in found["fpr-gap", SUM].details
+
+
+def test_as_published_leaves_out_what_one_group_lacks() -> None:
+    counts = _random(7, 2, 4, 4).counts + 1
+    counts[0, 1] = 0  # no woman of class b
+    counts[1, :, 3] = 0  # no man is predicted as d
+    found = _by_key(fairness_rows(_made(counts), "x", Settings(as_published=True, draws=20)))
+    assert found["separation", "b"].details["reason"] == "a group has no example of it"
+    assert found["sufficiency", "d"].details["reason"] == "in a group nobody is predicted as it"
+    assert found["separation", SUM].details["left_out"] == ["b"]
+    assert found["precision-gap", "d"].value is not None  # TP/N has no empty denominator
+
+
+def test_a_class_called_as_a_total_is_refused() -> None:
+    table = Confusion.of(["sum", "b"], ["b", "sum"], "FM")
+    with pytest.raises(WordbiasError, match=r"a class is called 'sum'.* rename it"):
+        fairness_rows(table, "x")
+
+
+def test_two_classes_have_no_correlation() -> None:
+    row = _by_key(fairness_rows(_random(8, 2, 2, 2), "x"))["tpr-gap", CORRELATION]
+    assert row.value is None
+    assert row.details["reason"] == "2 classes have a gap and a share, needed are 3"
+
+
+def test_balanced_examples_have_no_shares_to_correlate_with() -> None:
+    counts = np.zeros((2, 4, 4), np.int64)
+    rng = np.random.default_rng(0)
+    counts[:] = rng.multinomial(100, np.full(4, 0.25), (2, 4))
+    table = _made(counts)
+    row = _by_key(fairness_rows(table, "x"))["tpr-gap", CORRELATION]
+    assert row.value is None
+    assert "the same in every class; give those of the training data" in row.details["reason"]
+    shares = np.array([0.1, 0.9, 0.4, 0.5])
+    given = _by_key(fairness_rows(table, "x", shares=shares))["tpr-gap", CORRELATION]
+    assert given.value is not None
+
+
+def test_three_groups_where_the_definition_allows() -> None:
+    table = _made(_random(9, 3, 4, 4).counts + 1, ("F", "M", "X"))
+    found = _by_key(fairness_rows(table, "x", Settings(draws=20)))
+    assert found["tpr-gap", SUM].details["difference"] == "largest − smallest"
+    assert found["tpr-gap", "a"].details["better"] == "lower"
+    assert all(r.details["low"] >= 0 for r in found.values() if r.value is not None)
+    assert "3 groups have no signed gap" in found["tpr-gap", CORRELATION].details["reason"]
+    assert found["independence", "X"].value is not None
+    with pytest.raises(WordbiasError, match="difference of two groups, found 3"):
+        fairness_rows(table, "x", Settings(as_published=True))
+
+
+def test_as_published_is_the_released_arithmetic() -> None:
+    """TP/N, Σ|D(F) − D(M)|, and Wasserstein over positions, written out in loops."""
+    from scipy.stats import entropy, wasserstein_distance
+
+    table = _made(_random(10).counts + 1)
+    found = _by_key(fairness_rows(table, "x", Settings(as_published=True, draws=0)))
+    counts, k, n = table.counts, 4, len(table)
+    precision = [(counts[0, y, y] - counts[1, y, y]) / n for y in range(k)]
+    assert found["precision-gap", SUM].value == pytest.approx(np.abs(precision).sum())
+    apart, moved = 0.0, 0.0
+    for c in range(k):
+        d = [entropy(counts[z, c], counts[:, c].sum(axis=0)) for z in range(2)]
+        apart += abs(d[0] - d[1])
+        w = [
+            wasserstein_distance(range(k), range(k), counts[z, :, c], counts[:, :, c].sum(axis=0))
+            for z in range(2)
+        ]
+        moved += abs(w[0] - w[1])
+    assert found["separation", SUM].value == pytest.approx(apart)
+    assert found["sufficiency", SUM].value == pytest.approx(moved)
+    assert found["sufficiency", SUM].details["distance"] == "positions"
+    assert found["sufficiency", SUM].details["aggregate"] == "difference"
+
+
+def test_no_answer_is_left_out_of_separation_only_as_published() -> None:
+    counts = _random(11, 2, 3, 4).counts + 1
+    table = Confusion(("a", "b", "c"), ("a", "b", "c", "None"), ("F", "M"), counts)
+    answered = Confusion(table.classes, table.classes, table.groups, counts[..., :3])
+    published = Settings(as_published=True, draws=0)
+    key = ("separation", SUM)
+    assert _by_key(fairness_rows(table, "x", published))[key].value == pytest.approx(
+        _by_key(fairness_rows(answered, "x", published))[key].value
+    )
+    plain = Settings(draws=0)
+    assert _by_key(fairness_rows(table, "x", plain))[key].value != pytest.approx(
+        _by_key(fairness_rows(answered, "x", plain))[key].value
+    )
+    assert ("sufficiency", "None") in _by_key(fairness_rows(table, "x", plain))
+    assert ("tpr-gap", "None") not in _by_key(fairness_rows(table, "x", plain))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (Settings(distance="kl"), "distance 'kl': expected one of total-variation, positions"),
+        (Settings(distance="costs"), r"expected costs of shape \(4, 4\), found None"),
+        (Settings(costs=np.eye(3)), r"expected costs of shape \(4, 4\), found \(3, 3\)"),
+    ],
+)
+def test_distances_that_cannot_be(settings: Settings, message: str) -> None:
+    with pytest.raises(WordbiasError, match=message):
+        fairness_rows(_random(12), "x", settings)
+
+
+def test_a_bar_is_moved_by_each_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    moved: list[int] = []
+
+    class Counting:
+        def update(self, n: int = 1) -> None:
+            moved.append(n)
+
+    @contextmanager
+    def shown(what: str, total: int, unit: str) -> Iterator[Counting]:
+        yield Counting()
+        assert sum(moved) == total == 30 + 30
+
+    monkeypatch.setattr(measuring, "progress", shown)
+    table = Confusion.of(["a", "b"] * 6, ["a", "b"] * 6, ["F", "F", "M"] * 4)
+    assert fairness_rows(table, "made up", Settings(draws=30))

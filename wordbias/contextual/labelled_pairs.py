@@ -1,0 +1,234 @@
+"""Labelled pairs of sentences: inferences, or sentences that follow each other or not.
+
+`wordbias.nli.pairs.load_pairs` reads the same inferences as tokens of an embedding; here they stay
+text, for models with a tokenizer of their own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.contextual.csv_files import Source, read_text
+from wordbias.errors import WordbiasError
+from wordbias.nli.pairs import LABELS, UNDECIDED, PairsLike, labelled_rows, pairs_name
+from wordbias.rendering import how_many
+
+TASKS = ("nli", "nsp")
+"""Natural language inference, next-sentence prediction."""
+NEXT = ("is_next", "not_next")
+Document = list[str]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledPairs:
+    """Pairs of sentences with labels.
+
+    Attributes
+    ----------
+    path
+        Path of the file.
+    sha256
+        Hash of its uncompressed content.
+    names
+        Names of the labels.
+    pairs
+        The sentences as the file has them.
+    labels
+        Indices into `names`, shape ``(n,)``.
+    kind
+        Kind of file, for reports.
+    dropped
+        Number of pairs without a label, which were left out.
+    """
+
+    path: str
+    sha256: str
+    names: tuple[str, ...]
+    pairs: Sequence[tuple[str, str]]
+    labels: NDArray[np.int64]
+    kind: str
+    dropped: int = 0
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def head(self, count: int | None) -> LabelledPairs:
+        """Return the first `count` pairs; all for None."""
+        return replace(self, pairs=self.pairs[:count], labels=self.labels[:count])
+
+    def check_classes(self) -> None:
+        """Refuse training data with a single label.
+
+        Raises
+        ------
+        WordbiasError
+            If all pairs have the same label.
+        """
+        found = np.unique(self.labels).tolist()
+        if len(found) < 2:
+            raise WordbiasError(
+                f"{self.path}: all {len(self):,} of the pairs to train on are labelled "
+                f"{self.names[found[0]]}; give pairs of at least two labels (--limit takes the "
+                "first ones)"
+            )
+
+    def source(self) -> dict[str, Any]:
+        """Return the file and the number of pairs, for the inputs of a report."""
+        return {
+            "path": self.path, "sha256": self.sha256, "pairs": len(self), "dropped": self.dropped
+        }  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the same with the kind of file and the number of pairs of each label."""
+        counts = np.bincount(self.labels, minlength=len(self.names)).tolist()
+        return {
+            "path": self.path,
+            "sha256": self.sha256,
+            "kind": self.kind,
+            "pairs": len(self),
+            "dropped": self.dropped,
+            "labels": dict(zip(self.names, counts, strict=True)),
+        }
+
+
+def load_labelled(task: str, path: PairsLike, seed: int = 0) -> LabelledPairs:
+    """Read the pairs of a task.
+
+    Parameters
+    ----------
+    task
+        One of `TASKS`.
+    seed
+        Seed of the pairs that are drawn from running text.
+
+    Raises
+    ------
+    WordbiasError
+        If the file cannot be read or used; the message names the place.
+    """
+    return load_inferences(path) if task == "nli" else load_next_sentences(path, seed)
+
+
+def load_inferences(path: PairsLike) -> LabelledPairs:
+    """Read the premises, hypotheses and labels that `wordbias.nli.pairs.load_pairs` reads.
+
+    Raises
+    ------
+    WordbiasError
+        As that function does.
+    """
+    digest, name = hashlib.sha256(), pairs_name(path)
+    rows = list(labelled_rows(path, digest))
+    labelled = [row for row in rows if row[0] != UNDECIDED]
+    if not labelled:
+        among = f" among {len(rows)} without a label" if rows else ""
+        raise WordbiasError(f"{name}: holds no labelled pair{among}")
+    labels = np.array([LABELS.index(label) for label, _, _ in labelled])
+    pairs = [(premise, hypothesis) for _, premise, hypothesis in labelled]
+    dropped = len(rows) - len(labelled)
+    return LabelledPairs(name, digest.hexdigest(), LABELS, pairs, labels, "inferences", dropped)
+
+
+def load_next_sentences(path: PairsLike, seed: int = 0) -> LabelledPairs:
+    """Read pairs for next-sentence prediction.
+
+    Parameters
+    ----------
+    path
+        File of tabbed lines (label is_next or not_next, first sentence, second sentence); or of
+        running text, one sentence a line and a blank line between documents, see `from_documents`.
+
+    Raises
+    ------
+    WordbiasError
+        If the file cannot be read or holds no pair; the message names the place.
+    """
+    if not isinstance(path, (str, PathLike)):
+        raise WordbiasError("pairs of following sentences are read from a file; name one")
+    source = read_text(path)
+    first = next((line for line in source.text.splitlines() if line.strip()), "")
+    if first.count("\t") >= len(NEXT):
+        pairs, labels = _tabbed(source)
+        kind = "labelled pairs"
+    else:
+        found = documents(source)
+        pairs, labels = from_documents(found, seed)
+        kind = f"running text, {how_many(len(found), 'document')}, seed {seed}"
+    if not pairs:
+        raise WordbiasError(
+            f"{path}: no two sentences follow each other; write one sentence a line, and a blank "
+            "line between documents"
+        )
+    return LabelledPairs(source.path, source.sha256, NEXT, pairs, np.array(labels), kind)
+
+
+def documents(source: Source) -> list[Document]:
+    """Split running text: one sentence a line, a blank line between documents."""
+    found: list[Document] = [[]]
+    for line in source.text.splitlines():
+        sentence = line.strip()
+        if sentence:
+            found[-1].append(sentence)
+        elif found[-1]:
+            found.append([])
+    return [document for document in found if document]
+
+
+def from_documents(
+    found: Sequence[Document], seed: int = 0
+) -> tuple[list[tuple[str, str]], list[int]]:
+    """Pair each sentence with the one after it, or with another one.
+
+    A random half keeps the next sentence; the others get a sentence of another document, drawn at
+    random, as in the pre-training of BERT (Devlin et al. 2019, section 3.1). If there is only one
+    document, they get any other sentence of it.
+
+    Returns
+    -------
+    pairs, labels
+        0 is next, 1 is not.
+    """
+    rng = np.random.default_rng(seed)
+    sentences = [text for document in found for text in document]
+    pairs, labels, start = [], [], 0
+    for document in found:
+        own = range(start, start + len(document))
+        for i in own[:-1]:
+            is_next = bool(rng.random() < 0.5)
+            barred = (i, i + 1) if len(found) == 1 else own
+            if is_next or len(sentences) <= len(barred):
+                second, label = sentences[i + 1], 0
+            else:
+                place = int(rng.integers(len(sentences) - len(barred)))
+                place += len(barred) * (place >= barred[0])
+                second, label = sentences[place], 1
+            pairs.append((sentences[i], second))
+            labels.append(label)
+        start += len(document)
+    return pairs, labels
+
+
+def _tabbed(source: Source) -> tuple[list[tuple[str, str]], list[int]]:
+    pairs, labels = [], []
+    for number, line in enumerate(source.text.splitlines(), 1):
+        if not line.strip():
+            continue
+        cells = [cell.strip() for cell in line.split("\t")]
+        if number == 1 and cells[0].lower() == "label":
+            continue
+        label = cells[0].lower()
+        if label not in NEXT or len(cells) < 3 or not (cells[1] and cells[2]):
+            raise WordbiasError(
+                f"{source.path}: line {number}: expected {' or '.join(NEXT)}, first and second "
+                f"sentence, separated by tabs, found {line[:60]!r}"
+            )
+        pairs.append((cells[1], cells[2]))
+        labels.append(NEXT.index(label))
+    return pairs, labels

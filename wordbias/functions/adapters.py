@@ -1,0 +1,41 @@
+"""Adapters as arguments of functions on encoders.
+
+Short, as functions without encoders must not import adapters.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from wordbias.contextual.adapters import Adapter
+from wordbias.errors import UsageError
+from wordbias.functions.checks import path_named
+
+AdapterLike = str | os.PathLike[str] | Adapter
+"""An adapter, or the file that one was written to."""
+
+
+def open_adapter(
+    adapter: AdapterLike | None, setting: str | Sequence[str]
+) -> tuple[Adapter | None, list[str]]:
+    """Read an adapter; return it with the settings to measure, by default its own one.
+
+    Raises
+    ------
+    UsageError
+        If there is an adapter without a setting, or a setting without an adapter.
+    WordbiasError
+        If the file cannot be read.
+    """
+    names = list(dict.fromkeys([setting] if isinstance(setting, str) else setting))
+    if adapter is None or isinstance(adapter, Adapter):
+        found = adapter
+    else:
+        path = path_named("--adapter", adapter)
+        found = Adapter.load(path) if names or os.path.exists(path) else None
+    if found is not None and found.chosen is not None:
+        names = names or [found.chosen]
+    if (found is None) != (not names) or (found is None) != (adapter is None):
+        raise UsageError("--adapter and --setting go together")
+    return found, names

@@ -1,0 +1,262 @@
+"""Diagnosis of a fitted subspace: what its components describe, what it removes, what is noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordbias.embedding import Embedding
+from wordbias.errors import WordbiasError
+from wordbias.measures.midb import (
+    ALIKE,
+    DESCRIBES_DIFFERENCE,
+    STABLE,
+    Components,
+    axis,
+    components,
+)
+from wordbias.methods.fitted import Fitted
+from wordbias.methods.misp import check_dims, fit_groups, group_vectors, resolve_groups
+from wordbias.methods.transform import Projection
+from wordbias.results import Row
+from wordbias.subspace import Subspace
+from wordbias.wordlists import Attribute, Resolved, WordGroups
+from wordbias.wordlists.groups import FEW_NAMES
+
+REMOVED = "difference-removed"
+
+
+def diagnose(
+    projection: Projection,
+    embedding: Embedding,
+    attribute: Attribute | WordGroups,
+    settings: dict[str, Any],
+) -> Fitted:
+    """Return MISP or MHD as a fitted method whose rows say what its components describe.
+
+    Parameters
+    ----------
+    projection
+        Fitted on the embedding and the attribute's groups.
+    settings
+        Settings of the fit; ``center`` among them. The components are those weighted by variance,
+        whatever weights are removed.
+    """
+    center = bool(settings["center"] or settings.get("as_published"))
+    settings = {**settings, "dims": projection.subspace.dims, "center": center}
+    if isinstance(attribute, WordGroups):
+        groups = resolve_groups(embedding, attribute)
+        rows = list(_mean_rows(projection, embedding, attribute, groups))
+        notes = _about_missing(attribute.groups, groups, first_names=attribute.first_names)
+        del settings["center"]  # means are not centred on anything
+        settings.pop("as_published", None)
+    else:
+        found = Diagnosis.of(embedding, attribute, settings["dims"], center=center)
+        rows = [found.removed_row(projection), *found.component_rows(projection)]
+        notes = found.cautions()
+    return Fitted(
+        projection.name, (projection,), found=tuple(rows), settings=settings, warnings=tuple(notes)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """The subspace of the differences between two groups, and what its components describe.
+
+    Attributes
+    ----------
+    subject
+        Name of the embedding.
+    attribute, groups
+        The attribute, and the words of its two groups as the embedding has them.
+    vectors
+        Vectors of both groups, shapes ``(n, d)`` and ``(m, d)``.
+    subspace
+        Components with their shares of variance as weights.
+    components
+        Direction and stability of each component.
+    center
+        Whether the differences were centred.
+    """
+
+    subject: str
+    attribute: Attribute
+    groups: tuple[Resolved[str], Resolved[str]]
+    vectors: tuple[NDArray[np.float32], NDArray[np.float32]]
+    subspace: Subspace
+    components: Components
+    center: bool
+
+    @classmethod
+    def of(
+        cls,
+        embedding: Embedding,
+        attribute: Attribute,
+        dims: int,
+        *,
+        center: bool = False,
+        seed: int = 0,
+    ) -> Diagnosis:
+        """Fit the subspace to the groups' words and diagnose it.
+
+        Raises
+        ------
+        WordbiasError
+            If fewer than two words of a group are found, or `dims` does not fit.
+        """
+        first, second = resolve_groups(embedding, attribute)
+        check_dims(dims, embedding.dim)
+        vectors = embedding.take(first.found), embedding.take(second.found)
+        subspace = Subspace.from_groups(*vectors, dims, center=center)
+        rng = np.random.default_rng(seed)
+        found = components(subspace, *vectors, axis(embedding, attribute)[0], rng, center=center)
+        return cls(embedding.name, attribute, (first, second), vectors, subspace, found, center)
+
+    def component_rows(self, projection: Projection) -> list[Row]:
+        """Return a row for each component, and the share of the groups' difference in their span.
+
+        `projection` says how much of each component is removed.
+        """
+        sizes = {
+            "n": sum(map(len, self.vectors)),
+            "setting": "centred" if self.center else "not centred",
+            "centred": self.center,
+        }
+        missing = [word for group in self.groups for word in group.missing]
+        found, removed = self.components, removed_shares(projection)
+        along = found.cos_direction
+        rows = []
+        for i, weight in enumerate(found.weights.tolist()):
+            details = {
+                "component": i + 1,
+                "removed": removed[i],
+                "cos_difference": float(found.cos_difference[i]),
+                "cos_direction": None if along is None else float(along[i]),
+                "sign_stability": float(found.stability[i]),
+            }
+            rows.append(Row(self.subject, "explained-variance", weight, {**details, **sizes}))
+        in_span = {**sizes, "missing": missing}
+        return [*rows, Row(self.subject, "difference-in-span", found.share, in_span)]
+
+    def removed_row(self, projection: Projection) -> Row:
+        """Return how much of the groups' difference a fit removes, beside the published fit."""
+        details: dict[str, Any] = {"centred": self.center, "n": sum(map(len, self.vectors))}
+        share = difference_removed(projection, *self.vectors)
+        if share is None:
+            details["reason"] = "undefined: the groups' means are the same"
+        try:
+            centred = Subspace.from_groups(*self.vectors, projection.subspace.dims, center=True)
+        except WordbiasError:  # centred differences of few words span fewer components
+            return Row(self.subject, REMOVED, share, details)
+        published = difference_removed(replace(projection, subspace=centred), *self.vectors)
+        return Row(self.subject, REMOVED, share, {"published": published, **details})
+
+    def cautions(self) -> list[str]:
+        """Say where few words were found, the difference is left out, or a component is noise."""
+        found, attribute = self.components, self.attribute
+        notes = _about_missing(attribute.groups, self.groups, first_names=attribute.first_names)
+        if found.first_stability is not None and found.first_stability < ALIKE:
+            notes.append(
+                "the first component hangs on which words are in the groups: of words drawn again "
+                f"it has the mean |cos| {found.first_stability:.2f} with this one; give more words"
+            )
+        if found.share < DESCRIBES_DIFFERENCE:
+            notes.append(
+                f"these components hold {found.share:.0%} of the difference between the groups: "
+                "they describe variation within the groups (among their words) more than that "
+                "difference; without --center or --as-published they contain it"
+            )
+        noisy = ", ".join(f"g{i + 1}" for i, share in enumerate(found.stability) if share < STABLE)
+        if noisy:
+            notes.append(
+                f"the sign of {noisy} is noise (bootstrap stability below {STABLE}), and signed "
+                "MIDB with it; midb-rms does not depend on signs"
+            )
+        return notes
+
+
+def subspace_cautions(
+    embedding: Embedding, attribute: Attribute, *, dims: int, center: bool, seed: int
+) -> list[str]:
+    """Return the cautions about the subspace that MIDB is measured along; none if it has none."""
+    try:
+        return Diagnosis.of(embedding, attribute, dims, center=center, seed=seed).cautions()
+    except WordbiasError:
+        return []  # the measure itself says why it is undefined
+
+
+def removed_shares(projection: Projection) -> list[float]:
+    """Return how much of each component a projection removes."""
+    weights: list[float] = projection.subspace.weights.tolist()
+    return [1.0] * len(weights) if projection.hard else weights
+
+
+def difference_removed(
+    projection: Projection, first: NDArray[np.float32], second: NDArray[np.float32]
+) -> float | None:
+    """Share of ``‖Δ‖²``, the squared difference of the groups' means, that a projection removes.
+
+    None where the groups do not differ.
+    """
+    delta = first.mean(0, np.float64) - second.mean(0, np.float64)
+    left = projection(delta)
+    return float(1 - left @ left / (delta @ delta)) if delta.any() else None
+
+
+def about_removal(row: Row) -> list[str]:
+    """Write a `Diagnosis.removed_row` as one sentence; none where it is undefined."""
+    share, published = row.value, row.details.get("published")
+    if share is None:
+        return []
+    beside = "" if published is None else f"; the published variant {_percent(published)}"
+    if row.details["centred"] and share == published:
+        beside = ", as published: the differences are centred"
+    return [f"Removed {_percent(share)} of the difference between the groups{beside}."]
+
+
+def _percent(share: float) -> str:
+    """Write a share; one that is nearly all of it with one more digit."""
+    return f"{share:.1%}" if 0.99 < share < 1 else f"{share:.0%}"
+
+
+def _mean_rows(
+    projection: Projection,
+    embedding: Embedding,
+    attribute: WordGroups,
+    groups: Sequence[Resolved[str]],
+) -> Iterator[Row]:
+    """Yield a row for each component of the groups' means: how far along it each mean lies."""
+    means = np.stack([x.mean(0, np.float64) for x in group_vectors(embedding, attribute)])
+    fitted = fit_groups(embedding, attribute, projection.subspace.dims)
+    along = fitted.coordinates(means - means.mean(0))
+    sizes = {
+        "n": sum(len(group.found) for group in groups),
+        "missing": [word for group in groups for word in group.missing],
+    }
+    removed = removed_shares(projection)
+    for i, weight in enumerate(fitted.weights.tolist()):
+        means_along = dict(zip(attribute.groups, along[:, i].tolist(), strict=True))
+        details = {"component": i + 1, "removed": removed[i], **means_along, **sizes}
+        yield Row(embedding.name, "variance-between-means", weight, details)
+
+
+def _about_missing(
+    names: Sequence[str], groups: Sequence[Resolved[str]], *, first_names: bool
+) -> list[str]:
+    """Say of which groups few words were found."""
+    notes = []
+    for name, group in zip(names, groups, strict=True):
+        few = first_names and len(group.found) < FEW_NAMES
+        if few or len(group.found) < len(group.asked) / 2:
+            noun = "first names" if first_names else "words"
+            first = ", ".join(group.missing[:3])
+            notes.append(
+                f"group {name}: only {len(group.found)} of {len(group.asked)} {noun} found"
+                + (f" (missing: {first}, …)" if first else "")
+                + "; another choice may give another result"
+            )
+    return notes

@@ -1,0 +1,242 @@
+"""Fairness of a classifier as rows: every metric with its parts and its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from wordbias.errors import WordbiasError
+from wordbias.outcomes.confusion import RATES, Confusion, Values
+from wordbias.outcomes.metrics import Metric, Settings, metrics, sampled, undefined_because
+from wordbias.progress import progress
+from wordbias.results import Row
+from wordbias.statistics import TIE, basic_interval, p_of_null, percentile_interval
+
+ALIKE = 200
+"""Number of samples of a classifier that treats groups alike."""
+SUM, CORRELATION, ALL = "sum", "pearson", "all"
+ACCURACY = "accuracy"
+GAPS = tuple(f"{name}-gap" for name in RATES)
+DIVERGENCES = ("independence", "separation", "sufficiency")
+EVALUATED = "the evaluated examples"
+_WHY = {
+    "tpr-gap": "a group has no example of it",
+    "fpr-gap": "a group has no example of another class",
+    "precision-gap": "in a group nobody is predicted as it",
+    "f1-gap": "a group has neither an example of it nor a prediction",
+    "separation": "nobody is of it",
+    "sufficiency": "nobody is predicted as it",
+}
+_WHY_DIFFERENCE = {"separation": _WHY["tpr-gap"], "sufficiency": _WHY["precision-gap"]}
+
+
+def fairness_rows(
+    confusion: Confusion,
+    subject: str,
+    settings: Settings | None = None,
+    *,
+    shares: Values | None = None,
+    shares_from: str = EVALUATED,
+) -> list[Row]:
+    """Measure group fairness (Orgad et al. 2022, §2.1.1).
+
+    Parameters
+    ----------
+    confusion
+        Counts of predictions.
+    shares
+        Share of the first group in each class, shape ``(classes,)``; by default that of
+        `confusion`, as in the released code, which is the same for all classes of a balanced set.
+        The paper's text takes them from the training data.
+    shares_from
+        Source of the shares, for the rows.
+
+    Returns
+    -------
+    list of Row
+        Accuracy, over all and by group; the four gaps: their absolute sum (S), their correlation
+        with the shares (P), and that of each class; independence, separation and sufficiency:
+        their sum, and the part of each group, class or prediction. An undefined value is None with
+        a reason, and is left out of sums, whose rows name the classes that were. Each sum comes
+        with that of a classifier that treats the groups `alike`: with the same number of
+        examples of each class in each group, whose predictions are drawn from P(r|y) of all; such
+        sums are above 0 by chance, and some also where groups differ in their classes.
+
+    Raises
+    ------
+    WordbiasError
+        If more than two groups are to be measured as published, a distance cannot be computed, or
+        a class has the name of a total.
+    """
+    settings = settings or Settings()
+    for name in confusion.outcomes:
+        if name in (SUM, CORRELATION):
+            raise WordbiasError(
+                f"a class is called {name!r}, as what is reported over all classes; rename it"
+            )
+    shares = confusion.first_shares() if shares is None else shares
+    distance = settings.distance_between(len(confusion.classes))
+    found = metrics(confusion.counts[None], shares, settings, distance)
+    rng = np.random.default_rng(settings.seed)
+    few = min(settings.draws, ALIKE)
+    with progress("intervals", settings.draws + few, "sample") as bar:
+        drawn, even = (
+            sampled(blocks, shares, settings, distance, bar)
+            for blocks in (confusion.resampled(settings.draws, rng), confusion.alike(few, rng))
+        )
+    rows: list[Row] = []
+    for name, metric in found.items():
+        samples = drawn.get(name), even.get(name)
+        one = _Measured(subject, name, metric, *samples, _about(confusion, settings, name))
+        rows += _rows(one, confusion, shares, shares_from, settings)
+    return rows
+
+
+@dataclass(frozen=True, eq=False)
+class _Measured:
+    """A metric with its name, its samples, and the details of all its rows.
+
+    `drawn` are bootstrap samples and `even` samples that treat groups alike, as `Metric.joined`.
+    """
+
+    subject: str
+    name: str
+    metric: Metric
+    drawn: Values | None
+    even: Values | None
+    about: Mapping[str, Any]
+
+    @cached_property
+    def values(self) -> Values:
+        """Values of `Metric.joined`, one for each row."""
+        found: Values = self.metric.joined()[0]
+        return found
+
+    def row(self, part: str, place: int, reason: str = "", **details: Any) -> Row:
+        """Make a row of one column of `Metric.joined`."""
+        value = float(self.values[place])
+        details = {"set": part, **self.about, **details}
+        if np.isnan(value):
+            return Row(self.subject, self.name, None, {**details, "reason": reason or "undefined"})
+        if self.drawn is not None:
+            signed = details["better"] != "lower"
+            details |= bootstrap_interval(value, self.drawn[:, place], signed=signed)
+        if self.even is not None and part == SUM:
+            details |= expected_alike(value, self.even[:, place])
+        return Row(self.subject, self.name, value, details)
+
+
+def _about(confusion: Confusion, settings: Settings, name: str) -> dict[str, Any]:
+    about: dict[str, Any] = {
+        "n": len(confusion),
+        "groups": list(confusion.groups),
+        "neutral": 0,
+        "better": "lower",
+        "seed": settings.seed,
+    }
+    if name == ACCURACY:
+        return {**about, "neutral": None, "better": "higher"}
+    if name in GAPS:
+        signed = len(confusion.groups) == 2
+        first, second = confusion.groups[:2]
+        about["difference"] = f"{first} − {second}" if signed else "largest − smallest"
+        if name in GAPS[2:]:
+            about["precision"] = "TP/N" if settings.as_published else "TP/(TP+FP)"
+    if name in DIVERGENCES[1:]:
+        about["aggregate"] = settings.aggregate
+    if name in DIVERGENCES:
+        about["distance"] = settings.distance_name if name == DIVERGENCES[2] else "kl, nats"
+    return about
+
+
+def _rows(
+    one: _Measured, confusion: Confusion, shares: Values, shares_from: str, settings: Settings
+) -> Iterator[Row]:
+    name, parts = one.name, one.metric.parts[0]
+    over = _over(confusion, name)[: len(parts)]
+    differs = _WHY_DIFFERENCE if settings.aggregate == "difference" else {}
+    reason = differs.get(name) or _WHY.get(name, "")
+    left_out = [part for part, value in zip(over, parts, strict=True) if np.isnan(value)]
+    extra = {"left_out": left_out, "left_out_because": reason} if left_out else {}
+    yield one.row(ALL if name == ACCURACY else SUM, 0, f"of all {len(over)}: {reason}", **extra)
+    signed = name in GAPS and len(confusion.groups) == 2
+    better = "neutral" if signed else one.about["better"]
+    if name in GAPS:
+        why = undefined_because(parts, shares, len(confusion.groups))
+        yield one.row(CORRELATION, 1, why, shares_from=shares_from, better="neutral")
+    sizes = _sizes(confusion, name)
+    for place, (part, size) in enumerate(zip(over, sizes, strict=False), 2):
+        yield one.row(part, place, reason, n=size, better=better)
+
+
+def _over(confusion: Confusion, name: str) -> Sequence[str]:
+    """Return the groups, classes or predictions that the parts of a metric belong to."""
+    if name in (ACCURACY, DIVERGENCES[0]):
+        return confusion.groups
+    return confusion.outcomes if name == DIVERGENCES[2] else confusion.classes
+
+
+def _sizes(confusion: Confusion, name: str) -> Sequence[int | dict[str, int]]:
+    """Return the number of examples of each part, by group."""
+    counts = confusion.counts
+    everyone = counts.sum(axis=(1, 2))
+    if name in (ACCURACY, DIVERGENCES[0]):
+        return [int(n) for n in everyone]
+    by_prediction = name in ("precision-gap", DIVERGENCES[2])
+    sizes = counts.sum(axis=1) if by_prediction else counts.sum(axis=2)
+    if name == "fpr-gap":
+        sizes = everyone[:, None] - sizes
+    return [dict(zip(confusion.groups, map(int, n), strict=True)) for n in sizes.T]
+
+
+def bootstrap_interval(value: float, samples: Values, *, signed: bool) -> dict[str, Any]:
+    """Return the 95 % bootstrap interval of a metric.
+
+    A sum of absolute gaps or of distances is above 0 even if nothing differs, and resampling adds
+    as much noise again. Therefore it has the basic interval, cut off at 0, which may lie below the
+    value; a signed metric has the percentile interval.
+
+    Parameters
+    ----------
+    samples
+        Values of samples, shape ``(draws,)``; nan where the metric is undefined, such as in a
+        sample without any example of a class.
+    signed
+        True if the metric can be negative, or is not biased upwards.
+
+    Returns
+    -------
+    dict
+        `low`, `high`, and the number of `draws`.
+    """
+    defined = samples[~np.isnan(samples)]
+    if not len(defined):
+        return {"low": None, "high": None, "draws": 0}
+    if signed:
+        low, high = percentile_interval(defined)
+    else:
+        low, high = (max(0.0, end) for end in basic_interval(value, defined))
+    return {"low": low, "high": high, "draws": len(defined)}
+
+
+def expected_alike(value: float, samples: Values) -> dict[str, Any]:
+    """Return the mean of a metric if groups are treated alike, and how often it is as large.
+
+    Parameters
+    ----------
+    samples
+        Values of a classifier that treats groups alike, shape ``(draws,)``; nan if undefined.
+
+    Returns
+    -------
+    dict
+        `alike`, the mean, and `p`, the one-sided Monte Carlo p-value.
+    """
+    defined = samples[~np.isnan(samples)]
+    if not len(defined):
+        return {}
+    return {"alike": float(defined.mean()), "p": p_of_null(defined, value * (1 - TIE))}

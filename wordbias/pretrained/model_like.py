@@ -1,0 +1,177 @@
+"""Models as arguments: a folder, a name on the hub, or a model loaded by the caller.
+
+Also the few uses of torch and transformers that all models share: import, device, mode, log level.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol, cast
+
+from wordbias.devices import find_device
+from wordbias.errors import WordbiasError, need
+
+PURPOSE = "a Hugging Face model"
+
+
+def need_transformers() -> Any:
+    """Import transformers; raise an error with the command that installs it if it is missing."""
+    need("torch", extra="contextual", purpose=PURPOSE)
+    with warnings.catch_warnings():
+        # by tqdm, in a notebook without ipywidgets
+        warnings.filterwarnings("ignore", "IProgress not found")
+        return need("transformers", extra="contextual", purpose=PURPOSE)
+
+
+def to_device(model: Any, device: str | None, precision: str | None = None) -> tuple[Any, str]:
+    """Move a model to a device, in evaluation mode; return it and the device.
+
+    Parameters
+    ----------
+    device
+        See `wordbias.devices.find_device`.
+    precision
+        A type of torch; by default that of the model.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no such device.
+    """
+    torch = need("torch", extra="contextual", purpose=PURPOSE)
+    dtype = None if precision is None else getattr(torch, precision)
+    chosen = find_device(device or None)
+    try:
+        return model.eval().to(device=chosen, dtype=dtype), str(chosen)
+    except (RuntimeError, TypeError) as error:
+        raise WordbiasError(f"device {str(chosen)!r}: {first_line(error)}; use cpu") from None
+
+
+def to_float64(x: Any) -> Any:
+    """Return a tensor in float64, on the CPU if it is on mps, which lacks that type."""
+    return (x.cpu() if x.device.type == "mps" else x).double()
+
+
+@contextmanager
+def evaluating(model: Any) -> Iterator[None]:
+    """Set a model to evaluation mode, without dropout, and restore its mode afterwards."""
+    training = [module for module in model.modules() if module.training]
+    if training:
+        model.eval()
+    try:
+        yield
+    finally:
+        for module in training:
+            module.training = True
+
+
+@contextmanager
+def silent(transformers: Any) -> Iterator[None]:
+    """Silence the messages and progress bars of transformers."""
+    logging = transformers.utils.logging
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, or its class if it has none."""
+    return (str(error).strip() or type(error).__name__).split("\n")[0]
+
+
+class HoldsModel(Protocol):
+    """A pipeline of transformers, a ``CrossEncoder``, or an object with the same attributes."""
+
+    model: Any
+    tokenizer: Any
+
+
+class HoldsTransformer(Protocol):
+    """A ``SentenceTransformer``."""
+
+    tokenizer: Any
+
+    def __getitem__(self, place: int) -> Any:
+        """Return a module."""
+
+
+ModelLike = str | os.PathLike[str] | tuple[Any, Any] | HoldsModel | HoldsTransformer
+"""A folder, a name on the hub, a pair (model, tokenizer), a pipeline, or a SentenceTransformer."""
+
+
+def name_of(source: ModelLike) -> str:
+    """Return the name of a model in messages and results; of a loaded one its source.
+
+    Raises
+    ------
+    WordbiasError
+        If it is no model.
+    """
+    if isinstance(source, (str, os.PathLike)):
+        return os.fspath(source)
+    model, _ = model_and_tokenizer(source)
+    return str(getattr(model, "name_or_path", "") or type(model).__name__)
+
+
+def model_and_tokenizer(source: object) -> tuple[Any, Any]:
+    """Return the model and the tokenizer that a caller has loaded.
+
+    Raises
+    ------
+    WordbiasError
+        If it is something else.
+    """
+    model = tokenizer = None
+    if isinstance(source, (tuple, list)) and len(source) == 2:
+        model, tokenizer = transformer_of(source[0]), source[1]
+    elif not isinstance(source, (str, os.PathLike)):
+        model, tokenizer = transformer_of(source), getattr(source, "tokenizer", None)
+        if model is source and tokenizer is not None:
+            model = getattr(source, "model", None)
+    if hasattr(model, "config") and callable(tokenizer):
+        return model, tokenizer
+    without = " without its tokenizer" if hasattr(source, "config") else ""
+    raise WordbiasError(
+        "expected a model: a folder, a name on the hub, a pair (model, tokenizer) of transformers, "
+        f"a pipeline or a SentenceTransformer; got {type(source).__name__}{without}"
+    )
+
+
+def transformer_of(model: Any) -> Any:
+    """Return the transformers model in a ``SentenceTransformer``, or the model itself."""
+    if hasattr(model, "transformers_model"):
+        return model.transformers_model
+    return model[0].auto_model if hasattr(model, "_first_module") else model
+
+
+@contextmanager
+def in_folder(source: ModelLike) -> Iterator[str]:
+    """Yield the folder or name of a model; one that is loaded is written to a temporary folder.
+
+    Raises
+    ------
+    WordbiasError
+        If it is no model.
+    """
+    if isinstance(source, (str, os.PathLike)):
+        yield os.fspath(source)
+        return
+    pair = model_and_tokenizer(source)
+    with tempfile.TemporaryDirectory(prefix="wordbias-") as made:
+        with silent(need_transformers()):
+            if hasattr(source, "encode"):  # a SentenceTransformer, with its other modules
+                cast("Any", source).save_pretrained(made, create_model_card=False)
+            else:
+                for part in pair:
+                    part.save_pretrained(made)
+        yield made
