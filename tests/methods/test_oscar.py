@@ -178,6 +178,6 @@ def test_a_word_that_is_not_finite_is_named(sample: Embedding, word: str, value:
         fit(sample.with_vectors(vectors))
 
 
-def test_what_is_no_embedding_is_refused() -> None:
+def test_anything_but_an_embedding_is_refused() -> None:
     with pytest.raises(WordbiasError, match="expected an Embedding, got list"):
         fit([])  # type: ignore[arg-type]

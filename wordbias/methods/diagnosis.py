@@ -150,7 +150,7 @@ class Diagnosis:
         return Row(self.subject, REMOVED, share, {"published": published, **details})
 
     def cautions(self) -> list[str]:
-        """Say where few words were found, the difference is left out, or a component is noise."""
+        """Return warnings on few words, a missing difference, and components that are noise."""
         found, attribute = self.components, self.attribute
         notes = _about_missing(attribute.groups, self.groups, first_names=attribute.first_names)
         if found.first_stability is not None and found.first_stability < ALIKE:
@@ -241,7 +241,7 @@ def _mean_rows(
 def _about_missing(
     names: Sequence[str], groups: Sequence[Resolved[str]], *, first_names: bool
 ) -> list[str]:
-    """Say of which groups few words were found."""
+    """Return warnings on groups of which few words were found."""
     notes = []
     for name, group in zip(names, groups, strict=True):
         few = first_names and len(group.found) < FEW_NAMES
