@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from wordbias.measures.chance import draw_nulls
+
 
 @pytest.fixture
 def report(cli: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
@@ -38,3 +40,9 @@ def refused(cli: Callable[..., Any]) -> Callable[..., str]:
         return str(done.err).rstrip("\n")
 
     return call
+
+
+@pytest.fixture(autouse=True)
+def _few_random_axes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compute chance levels along few axes; how many there are is tested with the measures."""
+    monkeypatch.setattr(draw_nulls, "__defaults__", (3,))
