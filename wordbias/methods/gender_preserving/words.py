@@ -173,7 +173,7 @@ def _refuse_two_kinds(lists: Lists) -> None:
         for word in words:
             if word in known:
                 raise WordbiasError(
-                    f"{word!r} is among {known[word]} and among {kind}; it can be of one kind only, "
-                    "remove it from one list"
+                    f"{word!r} is among {known[word]} and among {kind}; it can be of one kind "
+                    "only, remove it from one list"
                 )
             known[word] = kind
