@@ -11,6 +11,23 @@ import pytest
 from wordbias.measures.chance import draw_nulls
 
 
+@pytest.fixture(scope="module")
+def _outcomes() -> dict[tuple[object, ...], Any]:
+    return {}
+
+
+@pytest.fixture
+def once(cli: Callable[..., Any], _outcomes: dict[tuple[object, ...], Any]) -> Callable[..., Any]:
+    """Run a command; the tests of a module that look at one outcome share it."""
+
+    def call(*arguments: object) -> Any:
+        if arguments not in _outcomes:
+            _outcomes[arguments] = cli(*arguments)
+        return _outcomes[arguments]
+
+    return call
+
+
 @pytest.fixture
 def report(cli: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
     """Run a command that says nothing on stderr; return its report."""
