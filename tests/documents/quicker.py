@@ -7,13 +7,17 @@ that is changed for speed stands here, and nowhere else.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import click
+import pytest
 
 import wordbias
 from wordbias.cli import cli
+from wordbias.measures.chance import draw_nulls
+from wordbias.measures.clustering import clustering
 
 INSTEAD: dict[str, dict[str, str]] = {
     "audit": {"--skip": "clustering,gipe,recoverability,mab"},
@@ -74,6 +78,16 @@ def _instead(command: str, given: Collection[str]) -> dict[str, str]:
         instead["--only"] = QUICK_MEASURES + ",sembias" * ("--sembias" in given)
         instead["--only"] += ",clustering" * ("--direction" in given)
     return instead
+
+
+@contextmanager
+def fewer_repetitions() -> Iterator[None]:
+    """Compute chance levels along few axes, and cluster from few starts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(draw_nulls, "__defaults__", (3,))
+        for name in ("seeds", "n_init"):
+            patch.setitem(clustering.__kwdefaults__, name, 2)  # type: ignore[arg-type]
+        yield
 
 
 def quicker_functions() -> Iterator[tuple[str, Callable[..., object]]]:

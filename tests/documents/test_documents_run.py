@@ -21,7 +21,15 @@ from typing import Any
 import pytest
 import stand_ins
 from fences import DOCUMENTS, ROOT, Block, Command, blocks, commands, last_call, name_of
-from quicker import INSTEAD, MEASURING, SHELL, SKIPPED, quicker, quicker_functions
+from quicker import (
+    INSTEAD,
+    MEASURING,
+    SHELL,
+    SKIPPED,
+    fewer_repetitions,
+    quicker,
+    quicker_functions,
+)
 
 import wordbias
 from wordbias.wordlists import Attribute, load_queries
@@ -68,7 +76,7 @@ class Reader:
         at = f"{name_of(self.path)}, line {block.line}"
         self._prepare(re.findall(r'"([^"]+)"', block.text))
         code = compile("\n" * (block.line - 1) + block.text, at, "exec")
-        with contextlib.redirect_stdout(io.StringIO()):
+        with contextlib.redirect_stdout(io.StringIO()), fewer_repetitions():
             exec(code, self.names)
 
     def _text(self, block: Block) -> None:
@@ -109,7 +117,8 @@ class Reader:
     def _wordbias(self, command: Command, at: str) -> None:
         words = quicker(command.words)
         self._prepare(words)
-        done = self.cli(*words)
+        with fewer_repetitions():
+            done = self.cli(*words)
         assert done.code == 0, f"{at}\n{done.err}"
         if command.redirected:
             (self.folder / command.redirected).write_text(done.out, encoding="utf-8")
