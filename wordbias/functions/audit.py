@@ -22,8 +22,8 @@ from wordbias.functions.report import Page, check_output
 from wordbias.measures.panel import make_panels
 from wordbias.measures.sembias import SemBias
 from wordbias.nli.files import Model
-from wordbias.pages.audit import Plan, make_stages, slow_parts
-from wordbias.pages.audit import audit as measure_stages
+from wordbias.pages.audit import measure_stages, slow_parts
+from wordbias.pages.stages import Plan, make_stages
 from wordbias.resources import located
 from wordbias.word_tasks import find_sets
 from wordbias.wordlists import Attribute, GroupsLike, wordlist

@@ -25,7 +25,8 @@ from wordbias.functions.inputs import Reading, about, distinctly_named, open_sub
 from wordbias.functions.report import report_of
 from wordbias.measures.measure import panel_rows
 from wordbias.measures.panel import make_panels
-from wordbias.pages.plots import SYMBOLS, check_plot, save_comparison
+from wordbias.pages.compare_plots import SYMBOLS, save_comparison
+from wordbias.pages.plots import check_plot
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
 from wordbias.rows import Source, read_source, source_of

@@ -216,7 +216,7 @@ def probe(
             )
             rows += accuracy_rows(one.examples, probed, one_layer=one.one_layer)
     if plot is not None:
-        from wordbias.pages.figures import save_codes
+        from wordbias.pages.probe_plots import save_codes
 
         save_codes(plot, rows)
     closing = _code_closing(rows, dev is not None, as_published) if mdl else [_ACCURACY_CLOSING]
@@ -250,7 +250,7 @@ def _shares(fractions: str | Sequence[float] | None) -> str | Sequence[float]:
 
 def _picture(report: Report, ax: Axes | None) -> Axes:
     """Draw the codes of a report."""
-    from wordbias.pages.figures import plot_codes
+    from wordbias.pages.probe_plots import plot_codes
 
     return plot_codes(report.rows, ax)
 

@@ -15,7 +15,8 @@ from wordbias.functions.inputs import path_of
 from wordbias.pages.document import Document, read_documents, rows_of, said_by, told_apart
 from wordbias.pages.headline import headline
 from wordbias.pages.markdown import render_markdown
-from wordbias.pages.page import render_page, sections
+from wordbias.pages.page import render_page
+from wordbias.pages.views import sections
 from wordbias.results import Report, Row
 
 FORMATS = ("html", "md")

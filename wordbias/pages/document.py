@@ -1,10 +1,6 @@
-"""What a report is made from: the rows that a command saved, with where they came from.
+"""Documents: the rows that commands saved, with their provenance.
 
-Rows of unknown origin, made safe to arrange and draw; the data of a page keeps them whole.
-
-Subjects of which two files say different things are told apart by the files' names.
-
-Where the values of a page came from: inputs, arguments, versions, and what to know of them.
+Rows may be of any origin; they are checked on reading, and made safe to arrange and draw.
 """
 
 from __future__ import annotations
@@ -20,7 +16,6 @@ from typing import Any
 from wordbias.errors import WordbiasError, printable
 from wordbias.formats.source import is_web_page
 from wordbias.pages.lines import interval, is_number
-from wordbias.pages.section import Markup, element
 from wordbias.rows import Found, given, read_source
 
 DATA = "wordbias-data"
@@ -267,58 +262,7 @@ def _named(row: Found, several: set[str], name: str) -> Found:
     return {**row, "subject": f"{subject} ({name})"} if subject in several else row
 
 
-_SHORT = 120
-
-
-def notes(documents: Sequence[Document]) -> Markup:
-    """List what the commands said that a reader must know."""
-    said = [note for one in documents for note in said_by(one)]
-    if not said:
-        return Markup("")
-    items = [element("li", note) for note in dict.fromkeys(said)]
-    return Markup(element("h2", "Notes") + element("ul", *items))
-
-
 def said_by(one: Document) -> list[str]:
     """Return the notes of one document."""
     found = one.about.get("notes")
     return [str(note) for note in found] if isinstance(found, list) else []
-
-
-def provenance(documents: Sequence[Document]) -> Markup:
-    """Fold away the inputs with their hashes, the arguments and the versions."""
-    parts = [_document(one) for one in documents if one.about]
-    if not parts:
-        return Markup("")
-    summary = element("summary", "Inputs, arguments and versions")
-    return element("details", summary, *parts)
-
-
-def _document(one: Document) -> Markup:
-    about = dict(one.about)
-    facts: list[tuple[str, Any]] = [
-        ("command", f"wordbias {about.get('command', '')}".strip()),
-        ("version", about.get("wordbias", "")),
-        ("seed", about.get("seed")),
-        *((f"input {name}", facts) for name, facts in _dict(about.get("inputs")).items()),
-        *(
-            (f"argument {name}", value)
-            for name, value in _dict(about.get("arguments")).items()
-            if value not in (None, False, [], "")
-        ),
-        *((f"version of {name}", value) for name, value in _dict(about.get("versions")).items()),
-    ]
-    told = [(name, _plain_text(value)) for name, value in facts if value not in (None, "")]
-    pairs = [Markup(element("dt", name) + element("dd", value)) for name, value in told]
-    return element("dl", *pairs)
-
-
-def _plain_text(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {_plain_text(part)}" for key, part in value.items() if part != "")
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

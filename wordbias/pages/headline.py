@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from wordbias.measures.registry import FAMILY_OF, measure_title
 from wordbias.pages import words as occupations
-from wordbias.pages.judging import (
+from wordbias.pages.lines import Line, is_number, minus
+from wordbias.pages.verdicts import (
     IMPROVED,
     SAME,
     UNCLEAR,
@@ -16,7 +17,6 @@ from wordbias.pages.judging import (
     change,
     differs,
 )
-from wordbias.pages.lines import Line, is_number, minus
 from wordbias.pages.views import main_lines, without_query
 from wordbias.pages.words import by_word, sides
 from wordbias.rendering import how_many

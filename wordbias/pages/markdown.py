@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from wordbias.errors import printable
 from wordbias.pages.document import Document, rows_of, said_by
 from wordbias.pages.headline import headline
-from wordbias.pages.page import page_title, sections
+from wordbias.pages.page import page_title
 from wordbias.pages.section import Section
+from wordbias.pages.views import sections
 from wordbias.rendering import Table
 from wordbias.results import LIMITS
 

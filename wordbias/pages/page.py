@@ -1,155 +1,23 @@
-"""One self-contained HTML page: no network, nothing to install, to be mailed and printed.
-
-Figures and tables of a page.
-
-Rows arranged as sections: each view takes the rows that it knows.
-
-What no view knows becomes plain tables, so that rows of any command can be shown.
-"""
+"""One self-contained HTML page: no network, nothing to install, to be mailed and printed."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from collections.abc import Sequence
 from importlib.resources import files
+from typing import Any
 
 from wordbias import __version__
-from wordbias.measures.registry import SECTIONS
-from wordbias.pages import components, words
-from wordbias.pages import views as family
-from wordbias.pages import views as glance
-from wordbias.pages import views as matrix
-from wordbias.pages import views as plain
-from wordbias.pages.document import DATA, Document, notes, provenance, rows_of
+from wordbias.pages.document import DATA, Document, rows_of, said_by
 from wordbias.pages.headline import headline
 from wordbias.pages.section import Figure, Grid, Markup, Section, element, joined, script_data
+from wordbias.pages.views import sections
 from wordbias.results import LIMITS
-from wordbias.rows import Found
 
 _NUMERIC = re.compile(r"(?:[-−–.,%()+→ \d]|to|e[-+])*")
-
-
-def figure(one: Figure) -> Markup:
-    """Write a picture with what it shows and what it does not."""
-    return element(
-        "figure",
-        element("h3", one.title),
-        one.picture,
-        element(
-            "figcaption",
-            element("p", one.shows),
-            element("p", element("strong", "Not shown: "), one.not_shown, class_="quiet"),
-        ),
-    )
-
-
-def grid(one: Grid) -> Markup:
-    """Write a table that scrolls by itself, or whose lines are blocks on a phone."""
-    table = one.table
-    heads = [*table.columns, *(["picture"] if one.pictures else [])]
-    right = _numeric(one)
-    head = element("tr", *(_head(name, i in right) for i, name in enumerate(heads)), role="row")
-    lines = [_line(one, heads, i, right) for i in range(len(table.cells))]
-    drawn = element(
-        "table",
-        element("caption", table.title),
-        element("thead", head, role="rowgroup"),
-        element("tbody", *lines, role="rowgroup"),
-        role="table",
-        class_="stacked sortable" if one.stacked else "sortable",
-    )
-    note = element("p", table.note, class_="quiet") if table.note else Markup("")
-    region = {"role": "region", "aria_label": table.title, "tabindex": 0}
-    whole = Markup(element("div", drawn, class_="scroll", **region) + note)
-    if not one.folded:
-        return whole
-    return element("details", element("summary", f"As a table: {table.title}"), whole)
-
-
-def _head(name: str, right: bool) -> Markup:
-    look = "number" if right else None
-    return element("th", name, scope="col", role="columnheader", class_=look)
-
-
-def _line(one: Grid, heads: Sequence[str], i: int, right: set[int]) -> Markup:
-    cells = one.table.cells[i]
-    shades = one.shades[i] if one.shades else [None] * (len(cells) - 1)
-    parts = [element("th", cells[0], scope="row", role="rowheader")]
-    for j, (cell, shade) in enumerate(zip(cells[1:], shades, strict=True), 1):
-        looks = ["number"] * (j in right) + ([] if shade is None else [f"shade{shade}"])
-        look = " ".join(looks) or None
-        parts.append(element("td", cell, role="cell", data_label=heads[j], class_=look))
-    if one.pictures:
-        parts.append(element("td", one.pictures[i], role="cell", class_="picture"))
-    return element("tr", *parts, role="row")
-
-
-def _numeric(one: Grid) -> set[int]:
-    """Return the columns whose cells are all numbers, with or without intervals."""
-    columns = list(zip(*one.table.cells, strict=True))
-    return {
-        j
-        for j, cells in enumerate(columns)
-        if j and any(cells) and all(_NUMERIC.fullmatch(cell) for cell in cells)
-    }
-
-
-_VIEWS = (
-    (words.claims_occupations, words.occupation_sections),
-    (components.claims_components, components.component_sections),
-    (words.claims_clusters, words.cluster_sections),
-    (words.claims_neighbours, words.neighbour_sections),
-    (components.claims_entailment, components.entailment_sections),
-    (family.claims_measures, family.measure_sections),
-)
-
-
-def sections(rows: Sequence[Found]) -> list[Section]:
-    """Arrange rows as sections, in the order in which people look.
-
-    Sections of several views with one key become one: the pictures of the first stand above.
-    """
-    taken: dict[int, list[Found]] = {}
-    left: list[Found] = []
-    for row in rows:
-        number = next((i for i, (claims, _) in enumerate(_VIEWS) if claims(row)), None)
-        (left if number is None else taken.setdefault(number, [])).append(row)
-    found = [part for i in sorted(taken) for part in _VIEWS[i][1](taken[i])]
-    ordered = [
-        *glance.glance_sections(rows),
-        *matrix.matrix_sections(rows),
-        *found,
-        *plain.plain_sections(left),
-    ]
-    merged: dict[str, Section] = {}
-    for section in sorted(ordered, key=_place):
-        known = merged.get(section.key)
-        merged[section.key] = section if known is None else _together(known, section)
-    return list(merged.values())
-
-
-def _place(section: Section) -> int:
-    return _ORDER.index(section.key) if section.key in _ORDER else len(_ORDER)
-
-
-_ORDER = ["glance", "matrix", "occupations", *(family.key for family in SECTIONS)]
-_ORDER.insert(_ORDER.index("moved"), "neighbours")
-
-
-def _together(first: Section, second: Section) -> Section:
-    """Put two parts of one section into one; words come from the one that has them."""
-    return Section(
-        first.key,
-        second.title or first.title,
-        [*second.lead, *first.lead],
-        [*first.figures, *second.figures],
-        [*second.grids, *first.grids],
-        [*second.method, *first.method],
-    )
-
-
 _NAMED = 3
 AFTER = {
     "misp": "MISP makes of it in memory (wordbias misp)",
@@ -280,3 +148,119 @@ def _footer(documents: Sequence[Document]) -> Markup:
         provenance(documents),
         element("p", f"Made by wordbias {__version__}.", class_="quiet"),
     )
+
+
+def figure(one: Figure) -> Markup:
+    """Write a picture with what it shows and what it does not."""
+    return element(
+        "figure",
+        element("h3", one.title),
+        one.picture,
+        element(
+            "figcaption",
+            element("p", one.shows),
+            element("p", element("strong", "Not shown: "), one.not_shown, class_="quiet"),
+        ),
+    )
+
+
+def grid(one: Grid) -> Markup:
+    """Write a table that scrolls by itself, or whose lines are blocks on a phone."""
+    table = one.table
+    heads = [*table.columns, *(["picture"] if one.pictures else [])]
+    right = _numeric(one)
+    head = element("tr", *(_head(name, i in right) for i, name in enumerate(heads)), role="row")
+    lines = [_line(one, heads, i, right) for i in range(len(table.cells))]
+    drawn = element(
+        "table",
+        element("caption", table.title),
+        element("thead", head, role="rowgroup"),
+        element("tbody", *lines, role="rowgroup"),
+        role="table",
+        class_="stacked sortable" if one.stacked else "sortable",
+    )
+    note = element("p", table.note, class_="quiet") if table.note else Markup("")
+    region = {"role": "region", "aria_label": table.title, "tabindex": 0}
+    whole = Markup(element("div", drawn, class_="scroll", **region) + note)
+    if not one.folded:
+        return whole
+    return element("details", element("summary", f"As a table: {table.title}"), whole)
+
+
+def _head(name: str, right: bool) -> Markup:
+    look = "number" if right else None
+    return element("th", name, scope="col", role="columnheader", class_=look)
+
+
+def _line(one: Grid, heads: Sequence[str], i: int, right: set[int]) -> Markup:
+    cells = one.table.cells[i]
+    shades = one.shades[i] if one.shades else [None] * (len(cells) - 1)
+    parts = [element("th", cells[0], scope="row", role="rowheader")]
+    for j, (cell, shade) in enumerate(zip(cells[1:], shades, strict=True), 1):
+        looks = ["number"] * (j in right) + ([] if shade is None else [f"shade{shade}"])
+        look = " ".join(looks) or None
+        parts.append(element("td", cell, role="cell", data_label=heads[j], class_=look))
+    if one.pictures:
+        parts.append(element("td", one.pictures[i], role="cell", class_="picture"))
+    return element("tr", *parts, role="row")
+
+
+def _numeric(one: Grid) -> set[int]:
+    """Return the columns whose cells are all numbers, with or without intervals."""
+    columns = list(zip(*one.table.cells, strict=True))
+    return {
+        j
+        for j, cells in enumerate(columns)
+        if j and any(cells) and all(_NUMERIC.fullmatch(cell) for cell in cells)
+    }
+
+
+_SHORT = 120
+
+
+def notes(documents: Sequence[Document]) -> Markup:
+    """List what the commands said that a reader must know."""
+    said = [note for one in documents for note in said_by(one)]
+    if not said:
+        return Markup("")
+    items = [element("li", note) for note in dict.fromkeys(said)]
+    return Markup(element("h2", "Notes") + element("ul", *items))
+
+
+def provenance(documents: Sequence[Document]) -> Markup:
+    """Fold away the inputs with their hashes, the arguments and the versions."""
+    parts = [_facts(one) for one in documents if one.about]
+    if not parts:
+        return Markup("")
+    summary = element("summary", "Inputs, arguments and versions")
+    return element("details", summary, *parts)
+
+
+def _facts(one: Document) -> Markup:
+    about = dict(one.about)
+    facts: list[tuple[str, Any]] = [
+        ("command", f"wordbias {about.get('command', '')}".strip()),
+        ("version", about.get("wordbias", "")),
+        ("seed", about.get("seed")),
+        *((f"input {name}", facts) for name, facts in _dict(about.get("inputs")).items()),
+        *(
+            (f"argument {name}", value)
+            for name, value in _dict(about.get("arguments")).items()
+            if value not in (None, False, [], "")
+        ),
+        *((f"version of {name}", value) for name, value in _dict(about.get("versions")).items()),
+    ]
+    told = [(name, _plain_text(value)) for name, value in facts if value not in (None, "")]
+    pairs = [Markup(element("dt", name) + element("dd", value)) for name, value in told]
+    return element("dl", *pairs)
+
+
+def _plain_text(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_plain_text(part)}" for key, part in value.items() if part != "")
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -1,14 +1,6 @@
-"""Views: each claims the rows that it knows, and builds sections of them.
+"""Sections of a report: each view takes the rows that it knows, and builds sections of them.
 
-A family of known measures: what it asks, the values in a table and, on one scale, a picture.
-
-Lines as a table: values with intervals, what is neutral, which way is better, what changed.
-
-The first table: one measure of each family, before and after.
-
-Several embeddings side by side: a shaded table of their measures.
-
-Rows that no view knows, as plain tables: nothing that a command measured is hidden.
+Rows that no view knows become plain tables, so that nothing that a command measured is hidden.
 """
 
 from __future__ import annotations
@@ -20,8 +12,8 @@ from typing import Any
 
 from wordbias.measures.family import Family
 from wordbias.measures.registry import FAMILY_OF, LISTED, SECTIONS, full_title, measure_title
+from wordbias.pages import components, entailment, words
 from wordbias.pages.forest import forest, strip
-from wordbias.pages.judging import UNKNOWN, change, meaning
 from wordbias.pages.lines import (
     CHANCE,
     Line,
@@ -36,10 +28,64 @@ from wordbias.pages.lines import (
     value_text,
 )
 from wordbias.pages.section import Figure, Grid, Section
+from wordbias.pages.verdicts import UNKNOWN, change, meaning
 from wordbias.rendering import Table, how_many
 from wordbias.results import number
 from wordbias.rows import Found, given
 from wordbias.wordlists.queries import CONTROL
+
+
+def sections(rows: Sequence[Found]) -> list[Section]:
+    """Arrange rows as sections, in the order in which people look.
+
+    Sections of several views with one key become one: the pictures of the first stand above.
+    """
+    views = (
+        (words.claims_occupations, words.occupation_sections),
+        (components.claims_components, components.component_sections),
+        (words.claims_clusters, words.cluster_sections),
+        (words.claims_neighbours, words.neighbour_sections),
+        (entailment.claims_entailment, entailment.entailment_sections),
+        (claims_measures, measure_sections),
+    )
+    taken: dict[int, list[Found]] = {}
+    left: list[Found] = []
+    for row in rows:
+        number = next((i for i, (claims, _) in enumerate(views) if claims(row)), None)
+        (left if number is None else taken.setdefault(number, [])).append(row)
+    found = [part for i in sorted(taken) for part in views[i][1](taken[i])]
+    ordered = [
+        *glance_sections(rows),
+        *matrix_sections(rows),
+        *found,
+        *plain_sections(left),
+    ]
+    merged: dict[str, Section] = {}
+    for section in sorted(ordered, key=_place):
+        known = merged.get(section.key)
+        merged[section.key] = section if known is None else _together(known, section)
+    return list(merged.values())
+
+
+def _place(section: Section) -> int:
+    return _ORDER.index(section.key) if section.key in _ORDER else len(_ORDER)
+
+
+_ORDER = ["glance", "matrix", "occupations", *(family.key for family in SECTIONS)]
+_ORDER.insert(_ORDER.index("moved"), "neighbours")
+
+
+def _together(first: Section, second: Section) -> Section:
+    """Put two parts of one section into one; words come from the one that has them."""
+    return Section(
+        first.key,
+        second.title or first.title,
+        [*second.lead, *first.lead],
+        [*first.figures, *second.figures],
+        [*second.grids, *first.grids],
+        [*second.method, *first.method],
+    )
+
 
 Column = tuple[str, Callable[[Line], str]]
 
@@ -139,8 +185,6 @@ _DETAILS: dict[str, Callable[[Line], str]] = {
     "coverage": _coverage,
     "reading": _reading,
 }
-
-
 _DRAWN = 40
 """Lines in one picture; a table shows them all."""
 

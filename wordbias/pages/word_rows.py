@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,10 @@ from wordbias.measures.panel import Panel, projections
 from wordbias.measures.registry import ideal
 from wordbias.pages import words as clusters
 from wordbias.pages import words as occupations
+from wordbias.pages.stages import Plan, Stages
 from wordbias.results import Row
 from wordbias.statistics import percentile_interval, resampled_means
 from wordbias.wordlists import Templates, resolve
-
-if TYPE_CHECKING:
-    from wordbias.pages.audit import Plan, Stages
 
 MAPPED = 200
 """Words on the map, half of each side."""
