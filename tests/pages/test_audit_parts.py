@@ -20,7 +20,7 @@ from wordbias.methods.words import listed_words
 from wordbias.nli.files import Model
 from wordbias.pages.audit import Audited, measure_stages
 from wordbias.pages.stages import PARTS, Plan, Stages, among, make_stages
-from wordbias.pages.word_rows import map_rows, neighbour_rows, occupation_rows, plane
+from wordbias.pages.word_rows import map_rows, neighbour_rows, occupation_rows, project_on_plane
 from wordbias.results import Row
 from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute, Templates, load_two_sets
@@ -119,11 +119,11 @@ def test_occupations_stand_where_their_cosine_less_the_mean_is(stages: Stages) -
 @given(st.integers(0, 10_000), st.integers(2, 30), st.integers(2, 8))
 def test_the_map_is_the_best_plane(seed: int, n: int, d: int) -> None:
     x = np.random.default_rng(seed).normal(size=(n, d)).astype(np.float32)
-    places = plane(x, np.zeros((0, 2)))
+    places = project_on_plane(x, np.zeros((0, 2)))
     centred = x.astype(float) - x.mean(0, np.float64)
     kept = np.sort(np.linalg.eigvalsh(centred.T @ centred))[::-1][:2]
     np.testing.assert_allclose((places**2).sum(0), kept, rtol=1e-8, atol=1e-8)
-    np.testing.assert_allclose(plane(x, -places), -places, atol=1e-8)
+    np.testing.assert_allclose(project_on_plane(x, -places), -places, atol=1e-8)
 
 
 def test_the_map_has_both_sides_at_both_stages_and_points_alike(stages: Stages) -> None:

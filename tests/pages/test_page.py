@@ -38,8 +38,8 @@ def document(subject: str, word: str) -> Document:
         rows += [row(name, 0.4 - k / 10, subject, **about, set=word) for name in LISTED]
         for i, (x, side) in enumerate((one, two) for one in (-0.3, 0.2) for two in ("m", word)):
             named = {**said, "word": f"{word}{i}", "towards": side}
-            rows.append(row(words.MEASURE, x, subject, **named, set=words.SET))
-            rows.append(row(words.CLUSTERING, x, subject, **named, y=x * i, set=words.CLUSTERED))
+            rows.append(row(words.LEAN, x, subject, **named, set=words.OCCUPATIONS))
+            rows.append(row(words.MAP, x, subject, **named, y=x * i, set=words.MOST_BIASED))
         for group in ("male", "female"):
             shares = zip(entailment.MEASURES, (0.5, 0.3, 0.2), strict=True)
             rows += [row(m, p, subject, **said, group=group, setting=word) for m, p in shares]

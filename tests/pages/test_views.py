@@ -33,9 +33,9 @@ def staged(measure: str, **details: Any) -> list[dict[str, Any]]:
 
 def leaning() -> list[dict[str, Any]]:
     leans = {"nurse": 0.4, "maid": 0.3, "boss": -0.2, "miner": -0.5, "clerk": 0.01}
-    about = {"set": words.SET, "setting": "she−he", "neutral": 0.0, "better": "neutral"}
+    about = {"set": words.OCCUPATIONS, "setting": "she−he", "neutral": 0.0, "better": "neutral"}
     return [
-        row(words.MEASURE, value * k, stage=stage, word=word, **about,
+        row(words.LEAN, value * k, stage=stage, word=word, **about,
             towards="female" if value > 0 else "male")
         for stage, k in (("before", 1.0), ("after", 0.5))
         for word, value in leans.items()
@@ -52,7 +52,7 @@ def places() -> list[dict[str, Any]]:
     draw = random.Random(0)
     return [
         row("map", draw.gauss(0, 1), y=draw.gauss(0, 1), stage=stage, word=f"w{i}",
-            set=words.CLUSTERED, towards="female" if i % 2 else "male")
+            set=words.MOST_BIASED, towards="female" if i % 2 else "male")
         for stage in ("before", "after")
         for i in range(20)
     ]  # fmt: skip
@@ -190,7 +190,7 @@ def test_the_bars_of_answers_add_up_to_the_whole_width() -> None:
 
 
 def test_maps_have_a_point_a_word_of_the_shape_of_its_side() -> None:
-    (section,) = words.cluster_sections(places())
+    (section,) = words.map_sections(places())
     assert [figure.title.rpartition(", ")[2] for figure in section.figures] == ["before", "after"]
     for figure in section.figures:
         points = re.findall(r"<title>(w\d+), leant to (\w+)</title><(\w+)", figure.picture)

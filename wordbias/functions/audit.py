@@ -147,7 +147,7 @@ def audit(
         center=center or as_published,
         by_projection=as_published,
     )
-    stages = make_stages(panels, misp=plan.asks("misp"))
+    stages = make_stages(panels, misp=plan.includes("misp"))
     if slow := slow_parts(panels, plan):
         them = "it" if len(slow) == 1 else "them"
         note(f"{' and '.join(slow)} may take minutes; --skip={','.join(slow)} leaves {them} out")

@@ -12,7 +12,13 @@ from wordbias.calls import current, public
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import check_writable, refuse_same
 from wordbias.functions.inputs import path_of
-from wordbias.pages.document import Document, read_documents, rows_of, said_by, told_apart
+from wordbias.pages.document import (
+    Document,
+    notes_of,
+    read_documents,
+    rows_of,
+    with_distinct_subjects,
+)
 from wordbias.pages.headline import headline
 from wordbias.pages.markdown import render_markdown
 from wordbias.pages.page import render_page
@@ -110,7 +116,7 @@ def report(
             raise WordbiasError(
                 f"report: expected reports and files of results, got {type(one).__name__}"
             )
-    documents = told_apart(found)
+    documents = with_distinct_subjects(found)
     every = [dict(row) for document in documents for row in document.rows]
     page = Page(
         inputs={
@@ -119,7 +125,7 @@ def report(
             for name, facts in dict(document.about.get("inputs") or {}).items()
         },
         rows=[Row(row.pop("subject"), row.pop("measure"), row.pop("value"), row) for row in every],
-        notes=list(dict.fromkeys(note for one in documents for note in said_by(one))),
+        notes=list(dict.fromkeys(note for one in documents for note in notes_of(one))),
         documents=documents,
     )
     if output is not None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wordbias.comparison import Comparison, Correlation, Correlations
-from wordbias.errors import need
-from wordbias.formats.files import replacing
+from wordbias.pages.plots import INK, label_points, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-from wordbias.pages.plots import INK, STYLE, check_plot, label_points
 
 SYMBOLS = {"pearson": "r", "spearman": "ρ"}
 _DARK = 0.55  # |r| above which a cell needs white text
@@ -31,37 +28,36 @@ def save_comparison(
     path
         A .png, .pdf or .svg, written whole or not at all.
     table, found
-        The values and their correlations.
+        Values of the measures, and their correlations.
     pair
-        The measures to scatter.
+        Measures of the scatter.
     """
-    check_plot(path)
-    matplotlib, kind = need("matplotlib", extra="plot", purpose="A figure"), Path(path).suffix[1:]
     side = max(2.4, _CELL * (len(found.measures) - 1))
-    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a name that no font here can draw
-        figure = _figure(side, max(map(len, found.measures)))
-        left, right = figure.subplots(1, 2, width_ratios=[side, max(3.8, side * 0.9)])
+    longest = max(map(len, found.measures))
+    width = max(3.8, side * 0.9)
+
+    def draw(figure: Any) -> None:
+        left, right = figure.subplots(1, 2, width_ratios=[side, width])
         draw_matrix(left, found)
         draw_scatter(right, table, pair, SYMBOLS[found.method])
-        metadata = {"Date": None} if kind.lower() == "svg" else {}
-        with replacing(path) as file:
-            figure.savefig(file, format=kind.lower(), metadata=metadata)
+
+    size = (side + width + 0.07 * longest + 0.8, side + 0.05 * longest + 0.5)
+    save_figure(path, size, draw)
 
 
 def draw_matrix(axes: Axes, found: Correlations) -> Axes:
     """Draw the triangle of correlations; undefined ones are hatched.
 
-    The lower triangle, because its cells are next to both names; the diagonal is left out.
+    It is the lower triangle, whose cells are next to both names; the diagonal is left out.
     """
     r = found.matrix()[1:, :-1]
-    seen = np.tri(len(r), dtype=bool)
-    shown = np.ma.masked_invalid(np.where(seen, r, np.nan))
+    lower = np.tri(len(r), dtype=bool)
+    shown = np.ma.masked_invalid(np.where(lower, r, np.nan))
     image = axes.pcolormesh(shown, cmap="RdBu_r", vmin=-1, vmax=1, edgecolors="white", lw=1.5)
     axes.set_aspect("equal")
     axes.invert_yaxis()
     places = np.arange(len(r)) + 0.5
-    for i, j in np.argwhere(seen).tolist():
+    for i, j in np.argwhere(lower).tolist():
         _draw_cell(axes, i, j, float(r[i, j]))
     axes.set_xticks(places, found.measures[:-1], rotation=45, ha="right", rotation_mode="anchor")
     axes.set_yticks(places, found.measures[1:])
@@ -76,26 +72,19 @@ def draw_matrix(axes: Axes, found: Correlations) -> Axes:
 
 
 def draw_scatter(axes: Axes, table: Comparison, pair: Correlation, symbol: str = "r") -> Axes:
-    """Draw one measure against another, each embedding by its name.
+    """Draw one measure against another, with the name of each embedding.
 
-    Draw it last: its labels are placed in the figure as it is then laid out.
+    Draw it last: its labels are placed in the layout that the figure then has.
     """
     x, y = table.column(pair.x), table.column(pair.y)
     both = np.isfinite(x) & np.isfinite(y)
     points = np.stack([x[both], y[both]], axis=1)
     axes.scatter(points[:, 0], points[:, 1], s=18, color=INK, linewidths=0, zorder=3)
     axes.margins(0.12)
-    axes.set(xlabel=pair.x, ylabel=pair.y, title=_said(pair, symbol))
+    axes.set(xlabel=pair.x, ylabel=pair.y, title=_title(pair, symbol))
     names = [name for name, given in zip(table.subjects, both, strict=True) if given]
     label_points(axes, points, names)
     return axes
-
-
-def _figure(side: float, longest: int) -> Any:
-    """Make a figure for a matrix of `side` inches and names of `longest` characters."""
-    figure = need("matplotlib.figure", extra="plot", purpose="A figure")
-    size = side + max(3.8, side * 0.9) + 0.07 * longest + 0.8, side + 0.05 * longest + 0.5
-    return figure.Figure(figsize=size, layout="constrained")
 
 
 def _draw_cell(axes: Axes, i: int, j: int, r: float) -> None:
@@ -127,7 +116,7 @@ def _sizes(found: Correlations) -> str:
     return f", n = {low}" if low == high else f", n = {low} to {high}"
 
 
-def _said(pair: Correlation, symbol: str) -> str:
+def _title(pair: Correlation, symbol: str) -> str:
     if pair.r is None or pair.p is None:
         return f"{symbol} undefined, n = {pair.n}"
     p = "p < .001" if pair.p < 0.001 else f"p = {f'{pair.p:.3f}'.removeprefix('0')}"

@@ -13,10 +13,10 @@ from wordbias.results import number
 from wordbias.rows import Found, given
 
 VARIANCE = "explained-variance"
-PART = "midb-component"
+CONTRIBUTION = "midb-component"
 _NAMES, _STEP, _TOP = 26.0, 30.0, 40.0
-_MIDDLE, _GAP = 176.0, 40.0
-_NOT = (
+_LEFT_END, _GAP = 176.0, 40.0
+_NOT_SHOWN = (
     "Along these fixed components the filled bar is (1 − aᵢ) times the pale one by construction. "
     "The components say what the groups’ words differ in, within a group too; whether that is "
     "the difference between the groups is what cos(gᵢ, Δ) tells: near 0, it is something else."
@@ -24,8 +24,8 @@ _NOT = (
 
 
 def claims_components(row: Found) -> bool:
-    """Whether a row is about a component."""
-    return row["measure"] in (VARIANCE, PART) and given(row, "component")
+    """Return whether a row is about a component."""
+    return row["measure"] in (VARIANCE, CONTRIBUTION) and given(row, "component")
 
 
 def component_sections(rows: Sequence[Found]) -> list[Section]:
@@ -33,29 +33,28 @@ def component_sections(rows: Sequence[Found]) -> list[Section]:
     parts = [
         (subject, [row for row in rows if row["subject"] == subject]) for subject in subjects(rows)
     ]
-    figures = [_figure(subject, found) for subject, found in parts if _of(found, VARIANCE)]
-    grids = [_grid(subject, found) for subject, found in parts if _of(found, VARIANCE)]
+    parts = [(subject, found) for subject, found in parts if _by_component(found, VARIANCE)]
+    figures = [_figure(subject, found) for subject, found in parts]
+    grids = [_grid(subject, found) for subject, found in parts]
     return [Section("midb", "Components", (), figures, grids)]
 
 
-def _of(rows: Sequence[Found], measure: str) -> dict[int, Found]:
-    known = [row for row in rows if row["measure"] == measure and is_number(row["value"])]
-    return {int(row["component"]): row for row in known if row.get("stage") != "after"}
-
-
-def _after(rows: Sequence[Found]) -> dict[int, Found]:
+def _by_component(rows: Sequence[Found], measure: str, *, after: bool = False) -> dict[int, Found]:
     return {
         int(row["component"]): row
         for row in rows
-        if row["measure"] == PART and row.get("stage") == "after" and is_number(row["value"])
+        if row["measure"] == measure
+        and is_number(row["value"])
+        and (row.get("stage") == "after") == after
     }
 
 
 def _figure(subject: str, rows: Sequence[Found]) -> Figure:
-    weights, before, after = _of(rows, VARIANCE), _of(rows, PART), _after(rows)
+    weights = _by_component(rows, VARIANCE)
+    before, after = (_by_component(rows, CONTRIBUTION, after=done) for done in (False, True))
     bottom = _TOP + _STEP * len(weights)
-    end = _MIDDLE if before else WIDTH - 10
-    left = Scale(0, _most(weights), _NAMES, end)
+    end = _LEFT_END if before else WIDTH - 10
+    left = Scale(0, _limit(weights), _NAMES, end)
     parts = [
         label(_NAMES, 30, "share of variance aᵢ", class_="axis"),
         axis(left, _TOP - 4, bottom, "", 3),
@@ -70,18 +69,18 @@ def _figure(subject: str, rows: Sequence[Found]) -> Figure:
     if before:
         shows += " Right: what it contributes to MIDB, the mean of |aᵢ⟨gᵢ, x⟩| over neutral words."
     title = f"MIDB spectrum of {subject}"
-    return Figure(title, drawing(bottom + 24, title, shows, *parts), shows, _NOT)
+    return Figure(title, drawing(bottom + 24, title, shows, *parts), shows, _NOT_SHOWN)
 
 
 def _contributions(
     before: dict[int, Found], after: dict[int, Found], bottom: float
 ) -> list[Markup]:
-    right = Scale(0, _most(before), _MIDDLE + _GAP, WIDTH - 10)
+    right = Scale(0, _limit(before), _LEFT_END + _GAP, WIDTH - 10)
     stages = [("before", "bar before"), *([("after", "bar after")] if after else [])]
     parts = [
-        label(_MIDDLE + _GAP, 30, "mean |aᵢ⟨gᵢ, x⟩|", class_="axis"),
+        label(_LEFT_END + _GAP, 30, "mean |aᵢ⟨gᵢ, x⟩|", class_="axis"),
         axis(right, _TOP - 4, bottom, "", 3),
-        legend([(stage, bar(-5, -4, 10, 8, look)) for stage, look in stages], _MIDDLE + _GAP, 12),
+        legend([(stage, bar(-5, -4, 10, 8, look)) for stage, look in stages], _LEFT_END + _GAP, 12),
     ]
     for i, component in enumerate(before):
         y = _TOP + _STEP * i
@@ -91,21 +90,21 @@ def _contributions(
     return parts
 
 
-def _most(rows: dict[int, Found]) -> float:
+def _limit(rows: dict[int, Found]) -> float:
     return max([0.0, *(float(row["value"]) for row in rows.values())]) * 1.05 or 1.0
 
 
-def _bar(along: Scale, y: float, height: float, row: Found, class_: str, named: str) -> Markup:
+def _bar(along: Scale, y: float, height: float, row: Found, class_: str, name: str) -> Markup:
     start = along(0.0)
     drawn = bar(start, y, along(float(row["value"])) - start, height, class_)
-    return hovered(f"{named}: {value_text(row)}", drawn)
+    return hovered(f"{name}: {value_text(row)}", drawn)
 
 
 def _grid(subject: str, rows: Sequence[Found]) -> Grid:
-    weights = _of(rows, VARIANCE)
+    weights = _by_component(rows, VARIANCE)
     lines = {
         int(line.any["component"]): line
-        for line in make_lines(row for row in rows if row["measure"] == PART)
+        for line in make_lines(row for row in rows if row["measure"] == CONTRIBUTION)
     }
     stages = stages_of(list(lines.values()))
     heads = ["component", "weight aᵢ", "cos(gᵢ, Δ)", "sign stability"]

@@ -15,14 +15,14 @@ from wordbias.rows import Found, given
 MEASURES = ("mab-neutral", "mab-entailment", "mab-contradiction")
 _NAMES = ("neutral", "entailment", "contradiction")
 _EDGE, _STEP, _TOP, _HEIGHT = 4.0, 34.0, 26.0, 15.0
-_NOT = (
+_NOT_SHOWN = (
     "Means over many template sentences, which say nothing about single ones; a model that is "
     "wrong alike for all is not biased here, and not right either."
 )
 
 
 def claims_entailment(row: Found) -> bool:
-    """Whether a row is a mean probability of one group of words."""
+    """Return whether a row is a mean probability of one group of words."""
     return row["measure"] in MEASURES and given(row, "group") and not given(row, "word")
 
 
@@ -44,9 +44,9 @@ def entailment_sections(rows: Sequence[Found]) -> list[Section]:
 
 
 def _bars(rows: Sequence[Found]) -> dict[str, tuple[float, ...]]:
-    """Return the three probabilities by who is asked about and when: groups stand together."""
+    """Return the three probabilities by setting, stage and group."""
     found: dict[str, dict[str, float]] = {}
-    for row in sorted(rows, key=_place(rows)):
+    for row in sorted(rows, key=_order(rows)):
         if is_number(row["value"]):
             parts = (row.get("setting"), row.get("stage"), row.get("group"))
             name = ", ".join(str(part) for part in parts if part)
@@ -55,8 +55,8 @@ def _bars(rows: Sequence[Found]) -> dict[str, tuple[float, ...]]:
     return {name: tuple(parts[measure] for measure in MEASURES) for name, parts in whole.items()}
 
 
-def _place(rows: Sequence[Found]) -> Callable[[Found], tuple[int, int]]:
-    """Order by setting, then stage, both as they came."""
+def _order(rows: Sequence[Found]) -> Callable[[Found], tuple[int, int]]:
+    """Return a sort key by setting, then stage, both in the order of the rows."""
     settings = list(dict.fromkeys(str(row.get("setting")) for row in rows))
     stages = list(dict.fromkeys(str(row.get("stage")) for row in rows))
     return lambda row: (
@@ -75,19 +75,19 @@ def _figure(subject: str, bars: Mapping[str, tuple[float, ...]]) -> Figure:
     parts += [_bar(name, values, _TOP + _STEP * i) for i, (name, values) in enumerate(bars.items())]
     title = f"Answers of the NLI model on {subject}"
     height = _TOP + _STEP * len(bars)
-    return Figure(title, drawing(height, title, shows, *parts), shows, _NOT)
+    return Figure(title, drawing(height, title, shows, *parts), shows, _NOT_SHOWN)
 
 
 def _bar(name: str, values: Sequence[float], top: float) -> Markup:
-    room = WIDTH - 2 * _EDGE
+    width = WIDTH - 2 * _EDGE
     x, parts = _EDGE, [label(_EDGE, top + 11, name, class_="name")]
     for i, share in enumerate(values):
-        parts.append(bar(x, top + 15, share * room, _HEIGHT, f"part p{i}"))
+        parts.append(bar(x, top + 15, share * width, _HEIGHT, f"part p{i}"))
         if share > 0.1:
-            said = f"{share:.2f}"
+            middle = x + share * width / 2
             parts.append(
-                label(x + share * room / 2, top + 26, said, anchor="middle", class_=f"on p{i}")
+                label(middle, top + 26, f"{share:.2f}", anchor="middle", class_=f"on p{i}")
             )
-        x += share * room
-    told = ", ".join(f"{what} {share:.3f}" for what, share in zip(_NAMES, values, strict=True))
-    return hovered(f"{name}: {told}", *parts)
+        x += share * width
+    shares = ", ".join(f"{what} {share:.3f}" for what, share in zip(_NAMES, values, strict=True))
+    return hovered(f"{name}: {shares}", *parts)

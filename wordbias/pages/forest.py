@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from wordbias.measures.registry import measure_title
 from wordbias.pages.lines import Line, interval, is_number, stages_of, value_text
@@ -23,10 +22,6 @@ from wordbias.pages.svg import (
 )
 from wordbias.rows import Found
 
-if TYPE_CHECKING:
-    pass
-
-
 _STEP = 30.0
 _EDGE = 12.0
 LOOKS = {
@@ -39,81 +34,73 @@ LOOKS = {
 
 
 def forest(lines: Sequence[Line], title: str, text: str, *, subjects: bool = False) -> Markup:
-    """Draw one row a line, all along one axis, with their common neutral value if they have one.
+    """Draw a row for each line along one axis, with the neutral value that they share, if any.
 
     Parameters
     ----------
     lines
-        At least one with a value.
+        Lines, at least one of which has a value.
     title, text
-        Read out to whoever cannot see the picture.
+        Title and description for screen readers.
     subjects
-        Whether each row names its subject.
+        Name the subject in each row.
     """
-    neutral = common_neutral(lines)
-    known = [value for one in lines if (value := common_neutral([one])) is not None]
+    neutral = _neutral(lines)
+    known = [value for one in lines if (value := _neutral([one])) is not None]
     along = scale([*known, *(v for one in lines for v in one.values())], _EDGE, WIDTH - _EDGE)
     stages = [stage for stage in stages_of(lines) if stage]
     top = 22.0 if stages else 4.0
     bottom = top + _STEP * len(lines)
     parts = [legend([(stage, _symbol(stage)) for stage in stages], _EDGE, 13)] if stages else []
-    parts.append(axis(along, top, bottom, _name(neutral, bool(known))))
+    of_each = "dashed: neutral" if known else ""
+    named = of_each if neutral is None else f"dashed: neutral, {neutral:g}"
+    parts.append(axis(along, top, bottom, named))
     several = len({one.measure for one in lines}) > 1
     for i, one in enumerate(lines):
-        parts.append(_row(one, along, top + _STEP * i, named(one, subjects, several)))
+        parts.append(_row(one, along, top + _STEP * i, _row_name(one, subjects, several)))
     return drawing(bottom + 34, title, text, *parts)
 
 
 def strip(one: Line) -> Markup:
-    """Draw one line small, to stand in a table beside its numbers."""
-    neutral = common_neutral([one])
-    values = [*one.values(), *([] if neutral is None else [neutral])]
+    """Draw one line small, for a table with its numbers."""
+    neutral = _neutral([one])
     if not one.values():
         return Markup("")
-    along = scale(values, 6, 134, 0.08)
+    along = scale([*one.values(), *([] if neutral is None else [neutral])], 6, 134, 0.08)
     parts = [line(6, 15, 134, 15, "grid")]
     if neutral is not None:
         parts.append(line(along(neutral), 4, along(neutral), 26, "neutral"))
-    parts += [_marks(one, along, 15.0)]
-    named = f"{measure_title(one.measure)}: {said(one)}"
-    return drawing(30, named, _about(neutral), *parts, width=140)
+    parts.append(_marks(one, along, 15.0))
+    named = f"{measure_title(one.measure)}: {_stages_text(one)}"
+    text = "" if neutral is None else f"The upright line is the neutral value, {neutral:g}."
+    return drawing(30, named, text, *parts, width=140)
 
 
-def common_neutral(lines: Sequence[Line]) -> float | None:
+def _neutral(lines: Sequence[Line]) -> float | None:
     """Return the neutral value that all lines share, if they do."""
     known = {one.any.get("neutral") for one in lines}
     value = next(iter(known)) if len(known) == 1 else None
     return float(value) if is_number(value) and value is not None else None
 
 
-def said(one: Line) -> str:
-    """Say all stages of a line in one sentence's part."""
-    told = [(stage, value_text(row)) for stage, row in one.stages.items()]
-    return ", ".join(f"{stage} {value}".strip() for stage, value in told)
+def _stages_text(one: Line) -> str:
+    """Write the values of all stages of a line."""
+    parts = [(stage, value_text(row)) for stage, row in one.stages.items()]
+    return ", ".join(f"{stage} {value}".strip() for stage, value in parts)
 
 
-def named(one: Line, subjects: bool, measures: bool) -> str:
-    """Name a row by what the rows of a picture differ in."""
+def _row_name(one: Line, subjects: bool, measures: bool) -> str:
+    """Name a row by the properties that differ between the rows of a picture."""
     title = measure_title(one.measure) if measures or not one.variant else ""
     text = ", ".join(part for part in (title, one.variant) if part)
     return f"{one.subject}: {text}" if subjects else text
 
 
-def _name(neutral: float | None, known: bool) -> str:
-    if neutral is None:
-        return "dashed: neutral" if known else ""
-    return f"dashed: neutral, {neutral:g}"
-
-
-def _about(neutral: float | None) -> str:
-    return "" if neutral is None else f"The upright line is the neutral value, {neutral:g}."
-
-
 def _row(one: Line, along: Scale, top: float, named: str) -> Markup:
-    neutral = common_neutral([one])
+    neutral = _neutral([one])
     at = along(neutral) if neutral is not None else 0.0
     return hovered(
-        f"{named}: {said(one)}",
+        f"{named}: {_stages_text(one)}",
         label(_EDGE, top + 10, fitted(named, WIDTH - 2 * _EDGE), class_="name halo"),
         *([] if neutral is None else [line(at, top + 13, at, top + 28, "neutral")]),
         _marks(one, along, top + 20),

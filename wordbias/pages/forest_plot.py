@@ -11,50 +11,54 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from wordbias.errors import WordbiasError, need
+from wordbias.errors import WordbiasError
 from wordbias.pages.lines import interval, is_number, make_lines
-from wordbias.pages.plots import INK, STYLE, new_figure
+from wordbias.pages.plots import (
+    INK,
+    STYLE,
+    load_matplotlib,
+    new_figure,
+)
 from wordbias.results import Report
 from wordbias.rows import Found, given
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
 _COLOURS = ("#1b6ca8", "#c8553d", "#2a9d5c", "#7b4fa3", "#b8860b", "#555555")
 _CHANCE, _STRIPE, _GRID = "#d4d4d4", "#f6f6f6", "#e2e2e2"
-_MANY = 80
-"""Lines that are drawn at most."""
-_APART = 4.0
-"""How many times as large one measure's values may be as another's in the same panel."""
+_MOST_LINES = 80
+"""Largest number of lines that are drawn."""
+_RATIO = 4.0
+"""Largest ratio between the values of two measures in the same panel."""
 _WIDTH, _CHARACTERS = 46, 13  # characters of a label, and in an inch of the legend
 _FIGURE, _AXIS = 7.5, 0.42  # inches: the width of all, the height of an axis
-_TEXT, _SERIES, _ROOM = 0.15, 0.13, 0.12  # inches: a line of a label, a value, what is between
+_TEXT, _SERIES, _SPACE = 0.15, 0.13, 0.12  # inches: a line of a label, a value, the space between
 
 
 @dataclass(frozen=True)
 class _Mark:
-    """One value: on which line it is drawn, and in whose colour."""
+    """One value, the line on which it is drawn, and the series that gives its colour."""
 
     line: str
     series: str
     row: Found
     shared: str = ""
-    """What all lines would be called, where the subject is the line."""
+    """Common name of all lines, if each line is a subject."""
 
     def size(self) -> float:
-        """Return how large the value is, its interval and what chance gives."""
+        """Return the largest absolute value among the value, its interval and its chance range."""
         ends = (self.row.get(key) for key in ("value", "low", "high", "chance_low", "chance_high"))
         return max(abs(float(x)) for x in ends if is_number(x))
 
 
 def forest_plot(report: Report, ax: Axes | None = None) -> Axes:
-    """Draw one line a measure and setting, one colour a subject and stage.
+    """Draw a line for each measure and setting, in a colour for each subject and stage.
 
     Parameters
     ----------
     report
-        What was measured; rows without a value and rows of single words are left out.
+        Report to draw; rows without a value and rows of single words are left out.
     ax
         Axes to draw on; by default those of a new figure. Panels are inset into them.
 
@@ -63,14 +67,14 @@ def forest_plot(report: Report, ax: Axes | None = None) -> Axes:
     WordbiasError
         If there is nothing to draw, or matplotlib is not installed.
     """
-    matplotlib = need("matplotlib", extra="plot", purpose="A figure")
+    matplotlib = load_matplotlib()
     rows = [row.to_dict() for row in report.rows]
     rows = [row for row in rows if is_number(row["value"]) and not given(row, "word")]
     if not rows:
         raise WordbiasError("no value to draw in this report")
     marks = _marks(rows)
     lines = _lines_of(marks)
-    marks = [mark for mark in marks if mark.line in lines[:_MANY]]
+    marks = [mark for mark in marks if mark.line in lines[:_MOST_LINES]]
     series = list(dict.fromkeys(mark.series for mark in marks))
     panels = _panels(marks)
     heights = [sum(_height(line, series) for line in _lines_of(panel)) for panel in panels]
@@ -81,14 +85,14 @@ def forest_plot(report: Report, ax: Axes | None = None) -> Axes:
         shown = list(_insets(axes, heights)) if len(panels) > 1 else [axes]
         for part, panel in zip(shown, panels, strict=True):
             _draw_panel(part, panel, series)
-        if len(lines) > _MANY:
-            shown[-1].set_xlabel(f"the first {_MANY} of {len(lines)} lines", loc="left")
+        if len(lines) > _MOST_LINES:
+            shown[-1].set_xlabel(f"the first {_MOST_LINES} of {len(lines)} lines", loc="left")
         _legend(axes, marks, series, outside=ax is None)
     return axes
 
 
 def _marks(rows: Sequence[Found]) -> list[_Mark]:
-    """Put each value on a line, named by its measure where they are several and its setting."""
+    """Put each value on a line, named by its measure, if there are several, and its setting."""
     several = len({row["measure"] for row in rows}) > 1
     subjects = {row["subject"] for row in rows}
     placed: dict[tuple[str, str], int] = {}
@@ -117,7 +121,7 @@ def _lines_of(marks: Sequence[_Mark]) -> list[str]:
 
 
 def _panels(marks: Sequence[_Mark]) -> list[list[_Mark]]:
-    """Put measures together whose values are of about one size; a family is not divided."""
+    """Group measures whose values are of about one size; a family is not divided."""
     families: dict[str, list[_Mark]] = {}
     for mark in marks:
         families.setdefault(mark.row["measure"].partition("-")[0], []).append(mark)
@@ -126,7 +130,7 @@ def _panels(marks: Sequence[_Mark]) -> list[list[_Mark]]:
         size = max(mark.size() for mark in family)
         for i, (low, high, panel) in enumerate(panels):
             low, high = min(low, size), max(high, size)
-            if high <= _APART * low:
+            if high <= _RATIO * low:
                 panels[i] = low, high, [*panel, *family]
                 break
         else:
@@ -135,8 +139,8 @@ def _panels(marks: Sequence[_Mark]) -> list[list[_Mark]]:
 
 
 def _height(line: str, series: Sequence[str]) -> float:
-    """Return how much room a line needs, in inches."""
-    return max(_TEXT * len(_wrapped(line)), _SERIES * len(series)) + _ROOM
+    """Return the height of a line in inches."""
+    return max(_TEXT * len(_wrapped(line)), _SERIES * len(series)) + _SPACE
 
 
 def _wrapped(line: str) -> list[str]:
@@ -179,7 +183,7 @@ def _draw_panel(axes: Axes, panel: Sequence[_Mark], series: Sequence[str]) -> No
 def _draw_line(
     axes: Axes, marks: Sequence[_Mark], series: Sequence[str], top: float, height: float
 ) -> None:
-    """Draw the values of one line, each at its own height; what they share over the whole line."""
+    """Draw the values of one line, each at its own height, and their chance range."""
     slot, middle = _SERIES, top + height / 2
     places = [middle + slot * (series.index(m.series) - (len(series) - 1) / 2) for m in marks]
     ranges = {(m.row.get("chance_low"), m.row.get("chance_high")) for m in marks}
@@ -187,7 +191,7 @@ def _draw_line(
         row, ends = mark.row, interval(mark.row)
         low, high = row.get("chance_low"), row.get("chance_high")
         if is_number(low) and is_number(high):
-            at, thick = (middle, height - _ROOM / 2) if len(ranges) == 1 else (place, slot)
+            at, thick = (middle, height - _SPACE / 2) if len(ranges) == 1 else (place, slot)
             axes.barh(at, high - low, thick, left=low, color=_CHANCE, linewidth=0, zorder=1)
         if is_number(row.get("neutral")):
             axes.vlines(row["neutral"], top, top + height, color=INK, linewidth=1, zorder=2)
@@ -202,9 +206,9 @@ def _colour(series: Sequence[str], name: str) -> str:
 
 
 def _legend(axes: Axes, marks: Sequence[_Mark], series: Sequence[str], *, outside: bool) -> None:
-    """Say above the axes, where no value is, what the marks mean."""
-    lines = need("matplotlib.lines", extra="plot", purpose="A figure")
-    patches = need("matplotlib.patches", extra="plot", purpose="A figure")
+    """Explain the marks in a legend above the axes, where no value is."""
+    lines = load_matplotlib("lines")
+    patches = load_matplotlib("patches")
     has_interval = any(interval(mark.row) for mark in marks)
     subjects = {str(mark.row["subject"]) for mark in marks}
     whose = subjects.pop() if len(subjects) == 1 else "value"

@@ -11,15 +11,16 @@ from importlib.resources import files
 from typing import Any
 
 from wordbias import __version__
-from wordbias.pages.document import DATA, Document, rows_of, said_by
+from wordbias.pages.document import DATA, Document, notes_of, rows_of
 from wordbias.pages.headline import headline
-from wordbias.pages.section import Figure, Grid, Markup, Section, element, joined, script_data
+from wordbias.pages.section import Figure, Grid, Markup, Section, element, script_data
 from wordbias.pages.views import sections
 from wordbias.results import LIMITS
 
 _NUMERIC = re.compile(r"(?:[-−–.,%()+→ \d]|to|e[-+])*")
-_NAMED = 3
-AFTER = {
+_NAMED = 3  # subjects in a title
+_LONGEST = 120  # characters of a fact
+_AFTER = {
     "misp": "MISP makes of it in memory (wordbias misp)",
     "hard": "hard debiasing makes of it in memory (wordbias debias hard)",
 }
@@ -28,8 +29,8 @@ AFTER = {
 def render_page(documents: Sequence[Document]) -> str:
     """Write documents as one page.
 
-    Everything that a user gave is escaped. The page holds its own data, from which
-    `read_documents` gets the documents back; it loads nothing, and its policy forbids it to.
+    Text of users is escaped. The page holds its own data, from which `read_documents` gets the
+    documents back; it loads nothing, and its security policy forbids loading.
     """
     rows = rows_of(documents)
     found = sections(rows)
@@ -42,7 +43,7 @@ def render_page(documents: Sequence[Document]) -> str:
 
 
 def page_title(documents: Sequence[Document]) -> str:
-    """Name what the page is about: its subjects, or how many there are."""
+    """Return a title that names the subjects, or their number."""
     subjects = dict.fromkeys(str(row["subject"]) for one in documents for row in one.rows)
     few = ", ".join(subjects) if len(subjects) <= _NAMED else f"{len(subjects)} subjects"
     return f"Bias report: {few or 'no values'}"
@@ -54,7 +55,7 @@ def _document(title: str, body: Sequence[Markup], data: object) -> str:
         for name in ("page.css", "page.js")
     )
     policy = (
-        f"default-src 'none'; style-src {_hashed(style)}; script-src {_hashed(script)}; "
+        f"default-src 'none'; style-src {_source_hash(style)}; script-src {_source_hash(script)}; "
         "base-uri 'none'; form-action 'none'"
     )
     head = element(
@@ -71,32 +72,30 @@ def _document(title: str, body: Sequence[Markup], data: object) -> str:
     return f"<!DOCTYPE html>\n{element('html', head, inside, lang='en')}\n"
 
 
-def _hashed(text: str) -> str:
+def _source_hash(text: str) -> str:
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return f"'sha256-{digest}'"
 
 
 def _header(documents: Sequence[Document]) -> Markup:
     found = [row.get("debiased") for one in documents for row in one.rows]
-    done = ", or ".join(text for name, text in AFTER.items() if name in found)
+    done = ", or ".join(text for name, text in _AFTER.items() if name in found)
     after = f"“Before” is the embedding as it was given, “after” what {done}; nothing was written."
-    said = [_described(name, facts) for one in documents for name, facts in _inputs(one)]
+    inputs = [
+        _input_text(name, facts)
+        for one in documents
+        for name, facts in _dict(one.about.get("inputs")).items()
+        if isinstance(facts, dict)
+    ]
     return element(
         "header",
         element("h1", page_title(documents)),
-        *(element("p", text, class_="quiet") for text in dict.fromkeys(said)),
+        *(element("p", text, class_="quiet") for text in dict.fromkeys(inputs)),
         element("p", after, class_="quiet") if done else Markup(""),
     )
 
 
-def _inputs(document: Document) -> list[tuple[str, dict[str, object]]]:
-    inputs = document.about.get("inputs")
-    if not isinstance(inputs, dict):
-        return []
-    return [(str(name), facts) for name, facts in inputs.items() if isinstance(facts, dict)]
-
-
-def _described(name: str, facts: dict[str, object]) -> str:
+def _input_text(name: str, facts: dict[str, object]) -> str:
     words, dim = facts.get("words"), facts.get("dim")
     if isinstance(words, int) and dim:
         return f"{name}: {words:,} words × {dim}"
@@ -104,10 +103,8 @@ def _described(name: str, facts: dict[str, object]) -> str:
 
 
 def _short(sentences: Sequence[str]) -> Markup:
-    items = [element("li", sentence) for sentence in sentences]
-    return element(
-        "section", element("h2", "In short"), element("ul", *items), id="short", class_="short"
-    )
+    items = element("ul", *(element("li", sentence) for sentence in sentences))
+    return element("section", element("h2", "In short"), items, id="short", class_="short")
 
 
 def _contents(found: Sequence[Section]) -> Markup:
@@ -119,24 +116,21 @@ def _contents(found: Sequence[Section]) -> Markup:
 
 
 def _section(one: Section) -> Markup:
-    figures = element("div", *map(figure, one.figures), class_="figures")
+    figures = element("div", *map(_figure, one.figures), class_="figures")
+    method = element(
+        "details",
+        element("summary", "Method, limits and source"),
+        *(element("p", text) for text in one.method),
+    )
     return element(
         "section",
         element("h2", one.title),
         *(element("p", text) for text in one.lead),
         figures if one.figures else Markup(""),
-        *map(grid, one.grids),
-        folded("Method, limits and source", one.method),
+        *map(_grid, one.grids),
+        method if one.method else Markup(""),
         id=one.key,
     )
-
-
-def folded(title: str, paragraphs: Sequence[object]) -> Markup:
-    """Fold paragraphs under a title; nothing if there are none."""
-    if not paragraphs:
-        return Markup("")
-    inside = joined(element("p", text) for text in paragraphs)
-    return element("details", element("summary", title), inside)
 
 
 def _footer(documents: Sequence[Document]) -> Markup:
@@ -144,14 +138,14 @@ def _footer(documents: Sequence[Document]) -> Markup:
         "footer",
         element("h2", "What these numbers cannot say"),
         element("p", LIMITS),
-        notes(documents),
-        provenance(documents),
+        _notes(documents),
+        _provenance(documents),
         element("p", f"Made by wordbias {__version__}.", class_="quiet"),
     )
 
 
-def figure(one: Figure) -> Markup:
-    """Write a picture with what it shows and what it does not."""
+def _figure(one: Figure) -> Markup:
+    """Write a picture with its sentences on what it shows and what it does not."""
     return element(
         "figure",
         element("h3", one.title),
@@ -164,8 +158,8 @@ def figure(one: Figure) -> Markup:
     )
 
 
-def grid(one: Grid) -> Markup:
-    """Write a table that scrolls by itself, or whose lines are blocks on a phone."""
+def _grid(one: Grid) -> Markup:
+    """Write a table that scrolls by itself, or has its lines as blocks on a phone."""
     table = one.table
     heads = [*table.columns, *(["picture"] if one.pictures else [])]
     right = _numeric(one)
@@ -215,20 +209,17 @@ def _numeric(one: Grid) -> set[int]:
     }
 
 
-_SHORT = 120
-
-
-def notes(documents: Sequence[Document]) -> Markup:
-    """List what the commands said that a reader must know."""
-    said = [note for one in documents for note in said_by(one)]
-    if not said:
+def _notes(documents: Sequence[Document]) -> Markup:
+    """List the notes of the commands."""
+    found = [note for one in documents for note in notes_of(one)]
+    if not found:
         return Markup("")
-    items = [element("li", note) for note in dict.fromkeys(said)]
+    items = [element("li", note) for note in dict.fromkeys(found)]
     return Markup(element("h2", "Notes") + element("ul", *items))
 
 
-def provenance(documents: Sequence[Document]) -> Markup:
-    """Fold away the inputs with their hashes, the arguments and the versions."""
+def _provenance(documents: Sequence[Document]) -> Markup:
+    """List the inputs with their hashes, the arguments and the versions, folded."""
     parts = [_facts(one) for one in documents if one.about]
     if not parts:
         return Markup("")
@@ -250,8 +241,11 @@ def _facts(one: Document) -> Markup:
         ),
         *((f"version of {name}", value) for name, value in _dict(about.get("versions")).items()),
     ]
-    told = [(name, _plain_text(value)) for name, value in facts if value not in (None, "")]
-    pairs = [Markup(element("dt", name) + element("dd", value)) for name, value in told]
+    pairs = [
+        Markup(element("dt", name) + element("dd", _plain_text(value)))
+        for name, value in facts
+        if value not in (None, "")
+    ]
     return element("dl", *pairs)
 
 
@@ -259,7 +253,7 @@ def _plain_text(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key} {_plain_text(part)}" for key, part in value.items() if part != "")
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
 def _dict(value: Any) -> dict[str, Any]:

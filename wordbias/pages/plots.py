@@ -7,7 +7,8 @@ notebook and where a program has imported it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError, need
-from wordbias.formats.files import check_writable
+from wordbias.formats.files import check_writable, replacing
 from wordbias.progress import in_notebook
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
+INK = "#222222"
 SUFFIXES = (".png", ".pdf", ".svg")
 STYLE: dict[str, Any] = {
     "font.size": 9,
@@ -37,33 +38,67 @@ STYLE: dict[str, Any] = {
 }
 
 
-def new_figure(size: tuple[float, float]) -> Any:
-    """Make a figure; pyplot's, which shows it, in a notebook or where it is used.
+def load_matplotlib(part: str = "") -> Any:
+    """Import matplotlib, or a part of it such as ``figure``; name its extra if it is missing."""
+    module = f"matplotlib.{part}".rstrip(".")
+    return need(module, extra="plot", purpose="A figure")
 
-    Make it outside of `rc_context`: with a notebook's first figure a setting is made that shows all
-    figures, and the context would take it back.
+
+def new_figure(size: tuple[float, float]) -> Any:
+    """Make a figure: by pyplot, which shows it, in a notebook or where pyplot is in use.
+
+    Make it outside of `rc_context`: the first figure of a notebook switches on a setting that
+    shows all figures, and the context would switch it off again.
     """
     if "matplotlib.pyplot" in sys.modules or in_notebook():
-        make = need("matplotlib.pyplot", extra="plot", purpose="A figure").figure
+        make = load_matplotlib("pyplot").figure
     else:
-        make = need("matplotlib.figure", extra="plot", purpose="A figure").Figure
+        make = load_matplotlib("figure").Figure
     return make(figsize=size, layout="constrained")
 
 
+def save_figure(path: str | Path, size: tuple[float, float], draw: Callable[[Any], object]) -> None:
+    """Draw on a new figure and write it, whole or not at all.
+
+    Parameters
+    ----------
+    path
+        A .png, .pdf or .svg.
+    size
+        Width and height in inches.
+    draw
+        Called with the figure.
+
+    Raises
+    ------
+    WordbiasError
+        If `check_plot` refuses the path, or the file cannot be written.
+    """
+    check_plot(path)
+    kind = Path(path).suffix[1:].lower()
+    with load_matplotlib().rc_context(STYLE), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a character that no font here can draw
+        figure = load_matplotlib("figure").Figure(figsize=size, layout="constrained")
+        draw(figure)
+        with replacing(path) as file:
+            figure.savefig(file, format=kind, metadata={"Date": None} if kind == "svg" else {})
+
+
 def check_plot(path: str | Path) -> None:
-    """Refuse early a figure that cannot be drawn: its suffix, its folder, no matplotlib."""
+    """Refuse a figure that cannot be drawn: wrong suffix, missing folder, no matplotlib."""
     if Path(path).suffix.lower() not in SUFFIXES:
         raise WordbiasError(f"{path}: cannot be drawn; name a file in {', '.join(SUFFIXES)}")
     check_writable(path)
-    need("matplotlib", extra="plot", purpose="A figure")
+    load_matplotlib()
 
 
-INK = "#222222"
+# Names beside points
+
 _NEAR = 7.0  # points from a mark beyond which its label needs a line
 _MARK = 3.5  # points around a mark to keep free
 _PAD = 1.0  # points around a name to keep free
 _STEPS = 8  # boxes that stand for a line
-_SWEEPS = 3  # times that all names are placed again
+_PASSES = 3  # times that all names are placed again
 _GAPS = {4.0: 0.0, 9.0: 0.03, 16.0: 0.08, 24.0: 0.14, 34.0: 0.22}  # points: price
 _SIDES = {(1, 0): 0.0, (-1, 0): 0.01, (0, 1): 0.02, (0, -1): 0.02} | {
     (dx, dy): 0.03 for dy in (1, -1) for dx in (1, -1)
@@ -78,11 +113,11 @@ def label_points(axes: Axes, points: NDArray[np.float64], names: Sequence[str]) 
     Parameters
     ----------
     axes
-        In a figure that is laid out for good but for these names, which take no part in that.
+        Axes in a figure whose layout is final; the names take no part in the layout.
     points
-        Shape ``(n, 2)``.
+        Coordinates, shape ``(n, 2)``.
     names
-        One a point.
+        Name of each point.
     """
     figure: Any = axes.figure
     figure.draw_without_rendering()
@@ -103,7 +138,7 @@ def label_points(axes: Axes, points: NDArray[np.float64], names: Sequence[str]) 
         text.set_position(tuple(offset.tolist()))
         end = np.clip(mark, size[:2] + offset, size[2:] + offset)
         if np.hypot(*(end - mark)) > _NEAR:
-            _lead(axes, point, end * scale)
+            _draw_leader(axes, point, end * scale)
 
 
 def _offsets(
@@ -113,7 +148,7 @@ def _offsets(
     blocked = np.hstack([marks - _MARK, marks + _MARK])
     offsets = np.zeros((len(marks), 2))
     placed: dict[int, NDArray[np.float64]] = {}
-    for i in [*_crowded_first(marks), *list(range(len(marks))) * _SWEEPS]:
+    for i in [*_crowded_first(marks), *list(range(len(marks))) * _PASSES]:
         others = [boxes for j, boxes in placed.items() if j != i]
         taken = np.vstack([np.delete(blocked, i, axis=0), *others])
         offsets[i] = _offset(sizes[i], marks[i], taken, frame)
@@ -123,6 +158,7 @@ def _offsets(
 
 
 def _crowded_first(marks: NDArray[np.float64]) -> list[int]:
+    """Order marks by the sum of the distances to their nearest ones, the most crowded first."""
     gaps = np.hypot(*(marks[:, None] - marks[None]).T)
     order: list[int] = np.argsort(np.sort(gaps, axis=1)[:, :4].sum(1), kind="stable").tolist()
     return order
@@ -167,7 +203,7 @@ def _covered(boxes: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray
     return np.asarray(np.prod(np.maximum(high - low, 0), axis=-1))
 
 
-def _lead(axes: Axes, point: NDArray[np.float64], end: NDArray[np.float64]) -> None:
+def _draw_leader(axes: Axes, point: NDArray[np.float64], end: NDArray[np.float64]) -> None:
     """Draw a thin line from a point to a place in the window."""
     x, y = np.stack([point, axes.transData.inverted().transform(end)], axis=1)
     axes.plot(x, y, color="#999999", lw=0.6, zorder=1)[0].set_in_layout(False)

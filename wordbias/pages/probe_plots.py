@@ -2,86 +2,77 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wordbias.errors import need
-from wordbias.formats.files import replacing
-from wordbias.pages.plots import STYLE, check_plot, new_figure
+from wordbias.pages.plots import (
+    STYLE,
+    load_matplotlib,
+    new_figure,
+    save_figure,
+)
 from wordbias.probes.rows import CODELENGTH, COMPRESSION, CONTROL, TASK
 from wordbias.results import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
 _COLOURS = ("#1b6ca8", "#c8553d", "#3d8b5f", "#8457a3", "#9a7b1f", "#5b6770")
 _FAINT = "#8a8a8a"
 _PANEL = (4.6, 3.5)  # inches
-_BESIDE = 2  # panels in a line
+_COLUMNS = 2  # panels beside each other
 _DARKEST = 0.87  # of the colours of layers: the end of the scale looks like black
 _TICKS = 14  # layers from which on every other one is named
 _SLACK = 0.06  # of the range of an axis, above and below it
 
 
 def save_codes(path: str | Path, rows: Sequence[Row]) -> None:
-    """Draw what online codes cost along the data, and their compression along the layers.
+    """Draw the cost of online codes along the data, and their compression along the layers.
 
     Parameters
     ----------
     path
         A .png, .pdf or .svg, written whole or not at all.
     rows
-        Of `wordbias.probes.rows.code_rows`, of one input or several.
+        Rows from `wordbias.probes.rows.code_rows`, about one input or several.
     """
-    check_plot(path)
-    matplotlib, kind = need("matplotlib", extra="plot", purpose="A figure"), Path(path).suffix[1:]
-    figure = need("matplotlib.figure", extra="plot", purpose="A figure").Figure(
-        figsize=_size(rows), layout="constrained"
-    )
-    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a name that no font here can draw
-        _draw(figure, rows)
-        metadata = {"Date": None} if kind.lower() == "svg" else {}
-        with replacing(path) as file:
-            figure.savefig(file, format=kind.lower(), metadata=metadata)
+    save_figure(path, _size(rows), lambda figure: _draw(figure, rows))
 
 
 def plot_codes(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
-    """Draw what `save_codes` writes.
+    """Draw the figure that `save_codes` writes.
 
     Parameters
     ----------
     rows
-        As there.
+        See `save_codes`.
     ax
         Axes to draw one panel on: the compression along the layers, or of inputs without layers the
         bits along the data. By default all panels, on a new figure; the last is returned.
     """
-    matplotlib = need("matplotlib", extra="plot", purpose="A figure")
     figure = new_figure(_size(rows)) if ax is None else None
-    with matplotlib.rc_context(STYLE):
+    with load_matplotlib().rc_context(STYLE):
         if ax is None:
             return _draw(figure, rows)
-        layered = [row for row in rows if len(_layers(_of(rows, row.subject))) > 1]
+        names, _ = _split_layered(rows)
+        layered = [row for row in rows if row.subject in names]
         return draw_compression(ax, layered) if layered else draw_inputs(ax, rows)
 
 
-def _parts(rows: Sequence[Row]) -> tuple[list[str], list[Row]]:
+def _split_layered(rows: Sequence[Row]) -> tuple[list[str], list[Row]]:
     """Return the inputs that have a panel of their own, and the rows of all others."""
-    layered = [name for name in _subjects(rows) if len(_layers(_of(rows, name))) > 1]
+    layered = [name for name in _subjects(rows) if len(_layers(_rows_of(rows, name))) > 1]
     return layered, [row for row in rows if row.subject not in layered]
 
 
 def _grid(rows: Sequence[Row]) -> tuple[int, int]:
     """Return how many lines and columns of panels there are."""
-    layered, flat = _parts(rows)
+    layered, flat = _split_layered(rows)
     count = len(layered) + bool(layered) + bool(flat)
-    return -(-count // _BESIDE), min(count, _BESIDE)
+    return -(-count // _COLUMNS), min(count, _COLUMNS)
 
 
 def _size(rows: Sequence[Row]) -> tuple[float, float]:
@@ -91,13 +82,13 @@ def _size(rows: Sequence[Row]) -> tuple[float, float]:
 
 def _draw(figure: Any, rows: Sequence[Row]) -> Axes:
     """Draw all panels; return the last."""
-    layered, flat = _parts(rows)
+    layered, flat = _split_layered(rows)
     panels = iter(figure.subplots(*_grid(rows), squeeze=False).flat)
     last: Axes
     if flat:
         last = draw_inputs(next(panels), flat)
     for name in layered:
-        draw_layers(next(panels), _of(rows, name))
+        draw_layers(next(panels), _rows_of(rows, name))
     if layered:
         last = draw_compression(next(panels), [row for row in rows if row.subject in layered])
     for unused in panels:
@@ -106,26 +97,26 @@ def _draw(figure: Any, rows: Sequence[Row]) -> Axes:
 
 
 def draw_inputs(axes: Axes, rows: Sequence[Row]) -> Axes:
-    """Draw the bits an example takes against how many were learned from, a line an input."""
-    for name, colour in zip(_subjects(rows), _cycled(rows), strict=True):
-        for row in _of(rows, name):
+    """Draw bits per example against the number of training examples, one curve for each input."""
+    for name, colour in zip(_subjects(rows), _colours(rows), strict=True):
+        for row in _rows_of(rows, name):
             if row.measure == CODELENGTH and row.details["set"] == TASK:
-                _draw_course(axes, row, colour, label=name)
+                _draw_curve(axes, row, colour, label=name)
             elif row.measure == CODELENGTH:
-                _draw_course(axes, row, colour, label=f"{name}: control", dashed=True)
-    _finish_course(axes, rows, "Bits an example takes")
+                _draw_curve(axes, row, colour, label=f"{name}: control", dashed=True)
+    _finish_curves(axes, rows, "Bits an example takes")
     return axes
 
 
 def draw_layers(axes: Axes, rows: Sequence[Row]) -> Axes:
-    """Draw the bits an example takes against how many were learned from, a line a layer."""
-    matplotlib = need("matplotlib", extra="plot", purpose="A figure")
+    """Draw bits per example against the number of training examples, one curve for each layer."""
+    matplotlib = load_matplotlib()
     layers = _layers(rows)
     places = range(len(layers))
     colours = matplotlib.colormaps["viridis_r"](np.linspace(0, _DARKEST, len(layers)))
     for row in rows:
         if row.measure == CODELENGTH and row.details["set"] == TASK:
-            _draw_course(axes, row, colours[layers.index(row.details["layer"])], spread=False)
+            _draw_curve(axes, row, colours[layers.index(row.details["layer"])], spread=False)
     scale = matplotlib.colors.BoundaryNorm(np.arange(len(layers) + 1) - 0.5, len(layers))
     shown = matplotlib.cm.ScalarMappable(scale, matplotlib.colors.ListedColormap(colours))
     bar = axes.figure.colorbar(shown, ax=axes, pad=0.02, aspect=30)
@@ -135,18 +126,18 @@ def draw_layers(axes: Axes, rows: Sequence[Row]) -> Axes:
     bar.ax.tick_params(length=0, labelsize=8)
     bar.outline.set_visible(False)
     bar.set_label("layer")
-    _finish_course(axes, rows, f"{rows[0].subject}: bits an example takes")
+    _finish_curves(axes, rows, f"{rows[0].subject}: bits an example takes")
     return axes
 
 
 def draw_compression(axes: Axes, rows: Sequence[Row]) -> Axes:
-    """Draw compression against the layer, a line an input, its control dashed."""
+    """Draw compression against the layer, one curve for each input, its control dashed."""
     names = _subjects(rows)
-    for name, colour in zip(names, _cycled(rows), strict=True):
+    for name, colour in zip(names, _colours(rows), strict=True):
         for which in (TASK, CONTROL):
             chosen = [
                 row
-                for row in _of(rows, name)
+                for row in _rows_of(rows, name)
                 if row.measure == COMPRESSION and row.details["set"] == which
             ]
             if chosen:
@@ -170,10 +161,10 @@ def _draw_line(axes: Axes, rows: Sequence[Row], colour: str, which: str) -> None
     axes.fill_between(layers, low, high, color=colour, alpha=0.15, lw=0)
 
 
-def _draw_course(
+def _draw_curve(
     axes: Axes, row: Row, colour: Any, *, label: str = "", dashed: bool = False, spread: bool = True
 ) -> None:
-    """Draw one row's blocks: the mean over seeds, or every seed where their blocks differ."""
+    """Draw the blocks of a row: their mean over seeds, or every seed where the blocks differ."""
     ends = np.array(_padded(row.details["block_ends"]))
     bits = np.array(_padded(row.details["block_bits"]))
     each = bits[:, 1:] / np.diff(ends, axis=1)
@@ -189,13 +180,13 @@ def _draw_course(
 
 
 def _padded(lists: Sequence[Sequence[float]]) -> list[list[float]]:
-    """Fill seeds of fewer blocks with what matplotlib does not draw."""
+    """Pad seeds of fewer blocks with NaN, which matplotlib does not draw."""
     longest = max(map(len, lists))
     return [[*one, *[np.nan] * (longest - len(one))] for one in lists]
 
 
-def _finish_course(axes: Axes, rows: Sequence[Row], title: str) -> None:
-    ticker = need("matplotlib.ticker", extra="plot", purpose="A figure")
+def _finish_curves(axes: Axes, rows: Sequence[Row], title: str) -> None:
+    ticker = load_matplotlib("ticker")
     uniform = float(np.log2(rows[0].details["classes"]))
     axes.axhline(uniform, color=_FAINT, lw=0.8, ls=":", label="without a model")
     axes.set_xscale("log")
@@ -212,7 +203,7 @@ def _subjects(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(row.subject for row in rows))
 
 
-def _of(rows: Sequence[Row], name: str) -> list[Row]:
+def _rows_of(rows: Sequence[Row], name: str) -> list[Row]:
     return [row for row in rows if row.subject == name]
 
 
@@ -220,5 +211,5 @@ def _layers(rows: Sequence[Row]) -> list[int]:
     return sorted({row.details["layer"] for row in rows if "layer" in row.details})
 
 
-def _cycled(rows: Sequence[Row]) -> list[str]:
+def _colours(rows: Sequence[Row]) -> list[str]:
     return [_COLOURS[i % len(_COLOURS)] for i in range(len(_subjects(rows)))]

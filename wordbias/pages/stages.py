@@ -19,11 +19,11 @@ from wordbias.nli.files import Model
 from wordbias.results import Row
 from wordbias.word_tasks.sets import AnalogySet, SimilaritySet
 
-AFTER = "misp"
-PARTS = (*STANDARD, "weat", "occupations", "map", "neighbours", "quality", "mab", AFTER)
-"""What can be left out; without `misp` nothing is measured after it."""
+_AFTER = "misp"
+PARTS = (*STANDARD, "weat", "occupations", "map", "neighbours", "quality", "mab", _AFTER)
+"""Parts that can be skipped; without `misp` nothing is measured after it."""
 GIPE_WORDS = 50_000
-"""Words, from the most frequent on, among which GIPE looks for neighbours."""
+"""Number of most frequent words among which GIPE looks for neighbours."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Plan:
     Attributes
     ----------
     skip
-        Some of `PARTS`.
+        Parts to skip, some of `PARTS`.
     sembias, sets
-        Test sets that are not part of the package; None and none leave these parts out.
+        Test sets that are not part of the package; without them these parts are left out.
     model
         The NLI model of the marked attribute bias; None leaves it out.
     words
@@ -43,14 +43,14 @@ class Plan:
     gipe_words
         See `GIPE_WORDS`.
     isolated
-        GIPE's weight of a word that is nobody's neighbour; see `wordbias.measures.gipe.gipe`.
+        GIPE's weight of a word that is no neighbour of any word; see `wordbias.measures.gipe.gipe`.
     chance
-        Put beside the values what `wordbias.measures.chance` gives on the vectors before.
+        Add chance levels by `wordbias.measures.chance`, measured on the vectors before.
 
     Raises
     ------
     WordbiasError
-        If something else is to be skipped.
+        If a skipped part is none of `PARTS`.
     """
 
     skip: Collection[str] = ()
@@ -67,27 +67,27 @@ class Plan:
             if name not in PARTS:
                 raise WordbiasError(f"part {name!r}: expected some of {', '.join(PARTS)}")
 
-    def asks(self, part: str) -> bool:
-        """Whether a part is measured."""
+    def includes(self, part: str) -> bool:
+        """Return whether a part is measured."""
         return part not in self.skip
 
 
 @dataclass(frozen=True)
 class Stages:
-    """Panels of one embedding.
+    """One embedding before and after debiasing, as panels of measures.
 
     Attributes
     ----------
     before
-        As it was given.
+        Embedding as it was given.
     after
-        With MISP, its original being the one before; None if that is left out or cannot be.
+        Debiased embedding, with the one before as its original; None if there is none.
     projection, fitted
-        What MISP fitted, and what its components describe; or another method's fit alone.
+        Fit of MISP and the diagnosis of its components; or only the fit of another method.
     reason
-        Why MISP was not fitted, if it was asked for.
+        Reason why MISP could not be fitted.
     method
-        What debiased: hard debiasing where there are too few words for MISP.
+        Method of debiasing: hard debiasing if there are too few words for MISP.
     """
 
     before: Panel
@@ -99,7 +99,7 @@ class Stages:
 
     @property
     def name(self) -> str:
-        """What the rows call the embedding, at both stages."""
+        """Name of the embedding in the rows of both stages."""
         return self.before.embedding.name
 
     def panels(self) -> Iterator[tuple[str, Panel]]:
@@ -109,26 +109,26 @@ class Stages:
             yield "after", self.after
 
     def row(self, stage: str, row: Row, **details: object) -> Row:
-        """Call a row by the embedding's name and its stage; without an after there is none."""
+        """Return a row with the embedding's name and its stage; no stage if there is no after."""
         known = {} if self.after is None else {"stage": stage}
-        done = {"debiased": self.method} if stage == "after" else {}
-        said = {key: value for key, value in row.details.items() if key not in details}
-        return Row(self.name, row.measure, row.value, {**known, **done, **details, **said})
+        method = {"debiased": self.method} if stage == "after" else {}
+        rest = {key: value for key, value in row.details.items() if key not in details}
+        return Row(self.name, row.measure, row.value, {**known, **method, **details, **rest})
 
     def rows(self, stage: str, rows: Iterable[Row], **details: object) -> list[Row]:
-        """Do so for several rows."""
+        """Return several rows with the embedding's name and their stage."""
         return [self.row(stage, row, **details) for row in rows]
 
 
 def make_stages(panels: Sequence[Panel], *, misp: bool = True) -> list[Stages]:
     """Debias each panel's embedding in memory, with the panel's own settings.
 
-    Where MISP cannot be fitted the stages say why.
+    If MISP cannot be fitted, ``reason`` of the stages has the error.
 
     Raises
     ------
     WordbiasError
-        If the panels' direction is a file that does not fit.
+        If the direction of a panel is a file that does not fit.
     """
     for panel in panels:
         if panel.recipe not in RECIPES:

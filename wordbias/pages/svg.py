@@ -10,13 +10,9 @@ import math
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wordbias.pages.section import Markup, element
-
-if TYPE_CHECKING:
-    pass
-
 
 WIDTH = 360.0
 _EQUAL = 1e-12
@@ -25,7 +21,7 @@ _CHARACTER = 5.9  # mean width of a character of 11 units, a little too wide on 
 
 @dataclass(frozen=True)
 class Scale:
-    """A linear map from values to places."""
+    """A linear map from values to coordinates."""
 
     low: float
     high: float
@@ -33,7 +29,7 @@ class Scale:
     end: float
 
     def __call__(self, value: float) -> float:
-        """Return the place of a value."""
+        """Return the coordinate of a value."""
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
 
     def ticks(self, count: int = 5) -> list[float]:
@@ -42,15 +38,15 @@ class Scale:
 
 
 def scale(values: Iterable[float], start: float, end: float, pad: float = 0.04) -> Scale:
-    """Fit a scale to values, with a little room on both sides; equal values get some, too.
+    """Fit a scale to values, with a margin on both sides, also around equal values.
 
-    Values that differ by rounding only are equal: there is no round number between them.
+    Values that differ only by rounding are equal: there is no round number between them.
     """
     known = list(values)
     low, high = min(known), max(known)
-    apart = high - low > max(_EQUAL * max(abs(low), abs(high)), sys.float_info.min)
-    room = (high - low) * pad if apart else max(abs(high), 1.0) * 0.05
-    return Scale(low - room, high + room, start, end)
+    differ = high - low > max(_EQUAL * max(abs(low), abs(high)), sys.float_info.min)
+    margin = (high - low) * pad if differ else max(abs(high), 1.0) * 0.05
+    return Scale(low - margin, high + margin, start, end)
 
 
 def ticks(low: float, high: float, count: int = 5) -> list[float]:
@@ -63,7 +59,7 @@ def ticks(low: float, high: float, count: int = 5) -> list[float]:
 
 
 def drawing(height: float, title: str, text: str, *content: object, width: float = WIDTH) -> Markup:
-    """Write a picture; `title` and `text` are read out to whoever cannot see it."""
+    """Write a picture; `title` and `text` are for screen readers."""
     return element(
         "svg",
         element("title", title),
@@ -96,7 +92,7 @@ def bar(x: float, y: float, width: float, height: float, class_: str, *content: 
 
 
 def mark(x: float, y: float, class_: str, *, shape: str = "circle", size: float = 4.0) -> Markup:
-    """Draw a circle, square or diamond around a place."""
+    """Draw a circle, square or diamond around a point."""
     if shape == "circle":
         return element("circle", cx=x, cy=y, r=size, class_=class_)
     half = size * 0.9
@@ -106,12 +102,12 @@ def mark(x: float, y: float, class_: str, *, shape: str = "circle", size: float 
 
 
 def hovered(text: str, *content: object) -> Markup:
-    """Group marks that say something when the pointer rests on them."""
+    """Group marks with a text that shows when the pointer rests on them."""
     return element("g", element("title", text), *content)
 
 
 def axis(along: Scale, top: float, bottom: float, name: str, count: int = 5) -> Markup:
-    """Draw a horizontal axis below: grid lines, ticks and what it measures."""
+    """Draw a horizontal axis below: grid lines, ticks and its name."""
     parts = []
     for value in along.ticks(count):
         x = along(value)
@@ -127,14 +123,14 @@ def signed(value: float) -> str:
     return f"{value + 0.0:g}".replace("-", "−")
 
 
-def fitted(text: str, room: float) -> str:
-    """Cut text that is wider than `room`."""
-    most = max(int(room / _CHARACTER), 1)
+def fitted(text: str, width: float) -> str:
+    """Cut text that is wider than `width`."""
+    most = max(int(width / _CHARACTER), 1)
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def legend(entries: Sequence[tuple[str, Markup]], x: float, y: float) -> Markup:
-    """Write marks with their names in one line; each mark is drawn around 0, 0."""
+    """Write marks with their names in one line; each mark is given around (0, 0)."""
     parts = []
     for name, symbol in entries:
         parts.append(element("g", symbol, transform=f"translate({x + 5:.1f} {y - 4:.1f})"))
