@@ -9,10 +9,10 @@ from wordbias.calls import current, note, public
 from wordbias.data import nli_sample_path
 from wordbias.functions.inputs import (
     EmbeddingsLike,
-    Reading,
-    about,
+    ReadOptions,
     as_list,
     distinctly_named,
+    input_facts,
     open_subjects,
     path_of,
 )
@@ -134,7 +134,9 @@ def audit(
         isolated=0.0 if as_published else 1.0,
         chance=chance,
     )
-    subjects = distinctly_named(open_subjects(embeddings, Reading(cache, skip_bad, allow_pickle)))
+    subjects = distinctly_named(
+        open_subjects(embeddings, ReadOptions(cache, skip_bad, allow_pickle))
+    )
     panels = make_panels(
         [subject.embedding for subject in subjects],
         None,
@@ -154,7 +156,7 @@ def audit(
     found = measure_stages(stages, plan)
     page = Page(
         arguments={name: one for name, one in current().arguments.items() if name != "output"},
-        inputs=about(subjects),
+        inputs=input_facts(subjects),
         rows=found.rows,
         seed=seed,
         notes=found.notes,

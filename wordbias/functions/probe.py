@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from wordbias.calls import note, public
 from wordbias.errors import UsageError
 from wordbias.functions.checks import seeds_of
-from wordbias.functions.inputs import Reading
+from wordbias.functions.inputs import ReadOptions
 from wordbias.functions.labelled_vectors import (
     CellsLike,
     Labelled,
@@ -179,10 +179,13 @@ def probe(
     recipe = Recipe(probe, epochs, batch, rate, last=as_published)
     order = seeds_of(seeds)
     shares = _shares(fractions)
-    reading = Reading(cache, skip_bad, allow_pickle)
+    read_options = ReadOptions(cache, skip_bad, allow_pickle)
     several = several_of(vectors)
     inputs = with_names(
-        [open_labelled(one, name, reading, labels, names, layers, array) for name, one in several]
+        [
+            open_labelled(one, name, read_options, labels, names, layers, array)
+            for name, one in several
+        ]
     )
     if random or (random is None and all(one is None for _, one in several)):
         inputs = [both for one in inputs for both in (one, one.random(order[0]))]

@@ -154,9 +154,9 @@ def check_output(
         target = os.fspath(output)
         check_writable(target)
         refuse_same({"the output": target}, {f"an input, {path}": path for path in read})
-    asked, suffix = current().format, Path(output or "").suffix.lower()
-    if asked is not None:
-        return asked
+    chosen, suffix = current().format, Path(output or "").suffix.lower()
+    if chosen is not None:
+        return chosen
     if suffix in ("", ".htm"):
         return "html"
     if suffix[1:] not in known:
