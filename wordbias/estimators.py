@@ -31,7 +31,7 @@ from wordbias.calls import WordbiasWarning, plain, python_messages
 from wordbias.embedding import Embedding, EmbeddingLike, as_embedding, is_words_and_vectors
 from wordbias.errors import WordbiasError, on_a_line
 from wordbias.functions.debias import fitted_report
-from wordbias.functions.inputs import Reading, open_subject
+from wordbias.functions.inputs import ReadOptions, open_subject
 from wordbias.methods import inlp
 from wordbias.methods.fitted import Chain, Fitted
 from wordbias.methods.gender_preserving import remove_checkpoints
@@ -962,7 +962,7 @@ def _words_of(X: Any, *, rows: bool) -> Embedding | None:
         Take a data frame as rows, even if its index has words.
     """
     if isinstance(X, (str, os.PathLike)):
-        return open_subject(X, Reading()).embedding
+        return open_subject(X, ReadOptions()).embedding
     if hasattr(X, "to_numpy"):
         index = getattr(X, "index", ())
         named = not rows and len(index) and all(isinstance(word, str) for word in index)
