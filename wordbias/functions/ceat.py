@@ -312,7 +312,7 @@ def _left_out(sentences: Sentences, lost: int, truncated: int, name: str) -> lis
             "sentence too long for the model"
         )
     if truncated:
-        notes.append(f"{how_many(truncated, 'sentence')} cut behind the word")
+        notes.append(f"{how_many(truncated, 'sentence')} cut after the word")
     return notes
 
 
@@ -360,7 +360,7 @@ def _few_words(about: Mapping[str, Any]) -> str:
     if single := about.get("single"):
         noun = "word has" if single == 1 else "words have"
         narrow = "" if about.get("low") is None else ": the interval is too narrow"
-        parts.append(f"{single} {noun} only one sentence, whose spread is unknown{narrow}")
+        parts.append(f"{single} {noun} only one sentence, and an unknown spread{narrow}")
     return "; ".join(parts)
 
 

@@ -583,6 +583,6 @@ def _notes(file: RecordFile, balanced: Balanced | None, tallies: Sequence[Tally]
         yield f"{shown}; such a class {effect}"
     for tally in tallies:
         if not tally.rows:
-            yield f"{tally.method}: there is no row that is asked for"
+            yield f"{tally.method}: no row was selected"
         elif tally.method in _CHANGING_WORDS and not tally.words:
             yield f"{tally.method}: nothing was found to change"
