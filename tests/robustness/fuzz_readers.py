@@ -379,9 +379,7 @@ READERS = [
         shares,
         "winobias/occupational_female_precentage.json",
     ),
-    Reader(
-        "costs", "c.csv", seeds.COSTS, call("outcomes.inputs:load_costs", ["nurse", "surgeon"])
-    ),
+    Reader("costs", "c.csv", seeds.COSTS, call("outcomes.inputs:load_costs", ["nurse", "surgeon"])),
     Reader("rows", "r.json", seeds.ROWS, source),
     Reader("rows, jsonl", "r.jsonl", seeds.ROWS_JSONL, source),
     Reader("rows, CSV", "r.csv", seeds.ROWS_CSV, source),
