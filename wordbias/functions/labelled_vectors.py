@@ -68,8 +68,8 @@ class Labelled:
         listed = ", ".join(f"{name:.40}" for name in rare[:_NAMED])
         return [
             f"{self.examples.name}: {len(rare)} of {len(self.examples.classes)} classes occur "
-            f"only once ({listed}{' …' * (len(rare) > _NAMED)}); a probe cannot be trained and "
-            "tested on them"
+            f"only once ({listed}{' …' * (len(rare) > _NAMED)}); a probe cannot be both trained "
+            "and tested on them"
         ]
 
     @property
