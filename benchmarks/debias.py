@@ -62,7 +62,7 @@ from wordbias import Attribute, Embedding
 from wordbias.methods.ran import repulsion_sets
 from wordbias.methods.ran.optimise import Objective, minimise
 from wordbias.arrays import unit
-from wordbias.measures.panel import find_direction
+from wordbias.measures.direction import find_direction
 from wordbias.progress import set_quiet
 set_quiet(True)
 loaded = Embedding.load(sys.argv[1])

@@ -48,8 +48,8 @@ OURS = (
     START
     + """
 from wordbias.probes.inputs import Examples
-from wordbias.probes.online import online_codes
-from wordbias.probes.schedule import Recipe
+from wordbias.probes.jobs import Recipe
+from wordbias.probes.mdl import online_codes
 set_threads(count or None)
 if probe == "mlp":
     import torch

@@ -25,10 +25,10 @@ from pathlib import Path
 OURS = """
 import sys, time
 from wordbias import Embedding
-from wordbias.word_tasks import Settings, find_sets, quality
+from wordbias.word_tasks import find_sets, quality
 embedding = Embedding.load(sys.argv[1])
 t = time.perf_counter()
-rows = quality(embedding, find_sets(sys.argv[2]), Settings(method=sys.argv[3]))
+rows = quality(embedding, find_sets(sys.argv[2]), method=sys.argv[3])
 total = rows[-1]
 print(time.perf_counter() - t, total.value, total.details["n"])
 """

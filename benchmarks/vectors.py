@@ -42,7 +42,7 @@ from gensim.models import KeyedVectors
 kv = KeyedVectors.load_word2vec_format(sys.argv[1], no_header=True)
 f, m = (kv[[w for w in group.split() if w in kv]] for group in sys.argv[3:5])
 d = (f[:, None] - m[None]).reshape(-1, kv.vector_size).astype(float)
-_, s, g = np.linalg.svd(d - d.mean(0), full_matrices=False)
+_, s, g = np.linalg.svd(d, full_matrices=False)
 a, g = (s**2 / (s**2).sum())[:4], g[:4]
 kv.vectors = (kv.vectors - (kv.vectors @ g.T * a) @ g).astype(np.float32)
 kv.save_word2vec_format(sys.argv[2], write_header=False)

@@ -18,7 +18,7 @@ from wordbias.cli import SECTIONS, cli
 from wordbias.methods.methods import METHODS
 from wordbias.resources import catalogue
 from wordbias.resources.catalogue import Resource
-from wordbias.wordlists.groups import ATTRIBUTES
+from wordbias.wordlists.attribute_files import ATTRIBUTES
 
 Tab = Callable[[str], list[str]]
 

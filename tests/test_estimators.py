@@ -202,7 +202,7 @@ def test_an_embedding_is_debiased_as_the_command_line_does(
 
 
 @pytest.mark.parametrize("cls", ALL, ids=lambda cls: cls.__name__)
-def test_what_was_saved_is_loaded_whole(cls: Any, tmp_path: Path) -> None:
+def test_a_saved_estimator_is_loaded_whole(cls: Any, tmp_path: Path) -> None:
     method = fitted(cls)
     method.save(tmp_path / "fitted.safetensors")
     loaded = load_method(tmp_path / "fitted.safetensors")
@@ -224,7 +224,7 @@ def test_what_was_saved_is_loaded_whole(cls: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cls", ALL, ids=lambda cls: cls.__name__)
-def test_a_report_says_what_was_removed_and_what_it_cost(cls: Any) -> None:
+def test_a_report_has_removal_and_cost(cls: Any) -> None:
     report = fitted(cls).report
     assert report is fitted(cls).report
     found = list(fitted(cls).fitted_.found)
@@ -285,7 +285,7 @@ def test_files_of_something_else_are_refused(tmp_path: Path) -> None:
         load_method(tmp_path / "other.safetensors")
 
 
-def test_whatever_holds_words_is_taken(tmp_path: Path) -> None:
+def test_all_containers_of_words_are_accepted(tmp_path: Path) -> None:
     expected = MHD().fit_transform(few()).vectors
     few().save(tmp_path / "few.safetensors")
     held: list[Any] = [
@@ -335,7 +335,7 @@ def test_messages_name_arguments_as_python_does() -> None:
     assert "--" not in str(caught.value)
 
 
-def test_what_is_of_single_words_warns_of_rows() -> None:
+def test_methods_with_exempt_words_warn_on_rows() -> None:
     x = few().vectors[:5].astype(float)
     with pytest.warns(WordbiasWarning, match=r"Hard leaves out .* words and replaces .* rows do"):
         mapped = fitted(Hard).transform(x)
@@ -348,7 +348,7 @@ def test_what_is_of_single_words_warns_of_rows() -> None:
 @pytest.mark.parametrize(
     "cls", [cls for cls in ALL if cls not in ON_ROWS], ids=lambda cls: cls.__name__
 )
-def test_rows_are_refused_by_what_needs_words(cls: Any) -> None:
+def test_methods_that_need_words_refuse_rows(cls: Any) -> None:
     x, y = rows()
     with pytest.raises(WordbiasError, match=f"{cls.__name__} needs words, which the rows of an"):
         cls().fit(x, y)
@@ -511,7 +511,7 @@ def test_hard_takes_the_means_of_rows_only() -> None:
         (Hard(as_published=True), "as_published="),
     ],
 )
-def test_what_is_about_words_is_refused_of_rows(method: Any, named: str) -> None:
+def test_parameters_for_words_are_refused_with_rows(method: Any, named: str) -> None:
     with pytest.raises(WordbiasError, match=f"{named} is for words; rows have labels instead"):
         method.fit(*rows())
 
@@ -647,7 +647,7 @@ def test_frames_are_rows_where_labels_are_given() -> None:
     ]
 
 
-def test_an_embedding_stays_one_whatever_scikit_learn_makes_of_rows() -> None:
+def test_an_embedding_stays_an_embedding_under_set_output() -> None:
     pytest.importorskip("pandas")
     with config_context(transform_output="pandas"):
         made = MHD().fit_transform(few())
@@ -690,7 +690,7 @@ def test_no_other_module_imports_scikit_learn_when_it_is_imported() -> None:
     )
 
 
-def test_fitted_methods_say_in_a_line_what_they_are() -> None:
+def test_the_repr_of_a_fitted_method_is_one_line() -> None:
     text = repr(fitted(Hard).fitted_)
     assert text.startswith("<Fitted hard: projection, normalise; ")
     assert "\n" not in text

@@ -266,7 +266,7 @@ class Counted:
         self.said = s
 
 
-def test_a_bar_is_told_of_every_batch_and_of_loss_and_score() -> None:
+def test_a_bar_shows_every_batch_the_loss_and_the_score() -> None:
     bar = Counted()
     _train(_column(0.25, 0.75), bar=bar)
     assert bar.steps == 2 * STEPS

@@ -39,17 +39,17 @@ def table(area: str) -> str:
     """Return the table of an area, and below it how its families are computed."""
     chosen = [family for family in FAMILIES if family.area == area]
     lines = [*HEAD, *(line for family in chosen for line in _lines(family)), ""]
-    lines += [f"- **{family.short}**: {family.told} {family.limits}" for family in chosen]
+    lines += [f"- **{family.short}**: {family.description} {family.limits}" for family in chosen]
     return "\n".join([*lines, ""])
 
 
 def _lines(family: Family) -> Iterator[str]:
     """Yield a line for each question, with all measures that answer it."""
-    for _, alike in groupby(family.measures, lambda one: (one.asks, one.caution)):
+    for _, alike in groupby(family.measures, lambda one: (one.question, one.caution)):
         ones = list(alike)
         cells = [
             ", ".join(f"`{one.name}`" for one in ones),
-            ones[0].asks,
+            ones[0].question,
             _joined(one.scale for one in ones),
             _joined(map(_neutral, ones)),
             _joined(map(_better, ones)),

@@ -71,7 +71,7 @@ def _offer(name: str, words: Mapping[str, str], *, groups: bool) -> Offer:
         if name in FETCHED:
             known = _fetched()
         elif groups:
-            from wordbias.wordlists.groups import ATTRIBUTES
+            from wordbias.wordlists.attribute_files import ATTRIBUTES
 
             known = ATTRIBUTES.items()
         return [CompletionItem(incomplete, type="file"), *_beginning(known, incomplete)]

@@ -611,7 +611,7 @@ class INLP(Method):
         if projection is None:
             notes = ["no classifier was better than chance on held-out rows: nothing is removed"]
         elif len(rounds.basis) == x.shape[1] - 1:
-            notes = [f"of {x.shape[1]} dimensions one is left; ask for fewer rounds"]
+            notes = [f"of {x.shape[1]} dimensions one is left; use fewer rounds"]
         for note in notes:
             warn(f"INLP: {note}", WordbiasWarning, stacklevel=4)
         return () if projection is None else (projection,)

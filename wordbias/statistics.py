@@ -20,17 +20,17 @@ from wordbias.errors import WordbiasError
 Array = NDArray[np.float64]
 
 SAMPLES = 1000
-"""Bootstrap samples."""
+"""Number of bootstrap samples."""
 Z95 = 1.959963984540054
-"""95 % of a normal distribution lie within so many standard deviations of its mean."""
+"""Standard deviations around its mean that hold 95 % of a normal distribution."""
 TIE = 1e-12
 """Relative difference below which two values of a test are equal."""
 MAX_EXACT = 200_000
-"""Partitions up to which the permutation test counts all."""
+"""Number of partitions up to which the permutation test counts all."""
 EXACT_PAIRS = 20
-"""Pairs up to which the sign-flip test counts all signs."""
+"""Number of pairs up to which the sign-flip test counts all signs."""
 SIGNS = 100_000
-"""Signs that are drawn beyond `EXACT_PAIRS`."""
+"""Number of sign vectors drawn beyond `EXACT_PAIRS`."""
 _AT_ONCE = 1 << 21  # rows of bootstrap samples that are held at one time
 _KEYS_AT_ONCE = 1 << 18  # random numbers that are held at one time to draw partitions
 
@@ -133,7 +133,7 @@ def resampled_cells(
 ) -> NDArray[np.intp]:
     """Return bootstrap samples of words that fall into few cells, shape ``(samples, cells)``.
 
-    What depends on words only through how many fall into each cell needs no word to be drawn.
+    A statistic that depends only on the number of words in each cell needs no word to be drawn.
     Where each cell is one word, this is how often each is drawn.
     """
     return rng.multinomial(int(counts.sum()), counts / counts.sum(), samples)
@@ -150,7 +150,7 @@ def _times(rows: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 class PValue(NamedTuple):
-    """A p-value, of how many partitions, and whether these are all there are."""
+    """A p-value with the number of partitions; `exact` if these are all there are."""
 
     p: float
     partitions: int
@@ -206,8 +206,8 @@ def permutation_test(
     tie
         Difference up to which a value is as large as the observed one.
     strict
-        Count what is larger than the observed value only, r/N, which can be 0: no valid test, but
-        published.
+        Count only partitions with a larger value than the observed one, r/N, which can be 0: not a
+        valid test, but published.
     """
     exact = math.comb(len(values), first) <= max_exact
     null = (

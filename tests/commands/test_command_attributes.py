@@ -15,7 +15,7 @@ import pytest
 from wordbias import Embedding
 from wordbias.measures.clustering import clustering_rows
 from wordbias.measures.gipe import gipe_rows
-from wordbias.measures.means import mean_rows
+from wordbias.measures.midb import midb_rows
 from wordbias.measures.panel import make_panels
 from wordbias.measures.recoverability import recoverability_rows
 from wordbias.wordlists import ATTRIBUTES, Attribute, WordGroups
@@ -30,8 +30,8 @@ NAMES = {
     "ethnicity:white,black": ("white", "black"),
 }
 FAMILIES = {
-    "midb": mean_rows,
-    "direct-bias": mean_rows,
+    "midb": midb_rows,
+    "direct-bias": midb_rows,
     "clustering": partial(clustering_rows, words=60),
     "recoverability": partial(recoverability_rows, words=60),
     "gipe": gipe_rows,

@@ -150,7 +150,7 @@ def test_the_tables_say_what_p_is(cli: Run, saved: Path, mine: Path) -> None:
         "mine: no sentence has zed.",
         "p is not a test of significance: its standard error, se, falls as 1/√draws",
         "se p, one-sided two-sided",
-        "beyond ±0.5 medium",
+        "beyond ±0.5 medium, beyond ±0.8",
         "neutral 0",
     ):
         assert part in text
@@ -251,7 +251,7 @@ def test_a_model_in_a_table_for_people(cli: Run, model: Path, text: Path, mine: 
     assert done.err == f"note: {text}: no sentence has 1 of 9 words\n"
     said = " ".join(done.out.split())
     assert "CEAT of tiny-bert, layer 2" in said
-    assert "no sentence has zed; fewer than 10 sentences have Ann 1; 1 word has one" in said
+    assert "no sentence has zed; fewer than 10 sentences have Ann 1; 1 word has only one" in said
 
 
 def test_an_interruption_behind_the_model_says_where_the_vectors_are(

@@ -453,7 +453,10 @@ def test_another_pooling_of_such_a_folder_is_noted(
     assert done.code == 0
     assert "note: " in done.err
     assert "is a sentence-transformers model with Pooling(mean) → Dense(12 to 6, Id" in done.err
-    assert "pooled otherwise (first, special tokens seen) and its prompt 'is: ' is left" in done.err
+    assert (
+        "in another way, as chosen (first, special tokens seen) and its prompt 'is: ' is left"
+        in done.err
+    )
     plain = Encoder.load(model, device="cpu")
     first = encode(plain, TEXTS, settings=Settings((2,), "first", max_length=10))
     close(load_representations(out).vectors, first)

@@ -47,7 +47,7 @@ def test_scrubbing(cli: Callable, bios: Path, tmp_path: Path) -> None:
         cells(bios, column) for column in HEADER[:4]
     ]
     assert "bios.tsv: 5 rows read" in done.out
-    assert "What scrub changed most often" in done.out
+    assert "Words that scrub changed most often" in done.out
     assert f"Written: {out}, 5 rows." in done.out.replace("\n", " ")
     assert max(map(len, done.out.splitlines())) <= 100 + len(str(out))
 

@@ -16,6 +16,7 @@ from wordbias.contextual.families import PARTS
 from wordbias.contextual.fitting import (
     Recipe,
     compressed,
+    encode_pairs,
     first_component,
     fit_adapter,
     stability,
@@ -321,3 +322,19 @@ def test_compressed_rows_have_the_same_inner_products(
     first = np.linalg.svd(rows - rows.mean(0) * center)[1][0]
     centred = small - small.mean(0) * center
     assert np.linalg.norm(centred @ first_component(small, center)) == pytest.approx(first)
+
+
+def test_pairs_are_sorted_by_what_the_tokenizer_makes_of_them() -> None:
+    tokenizer = make_tokenizer(["she", "he", "left", "act", "##ress", "actor"])
+    model = build("bert", vocabulary=len(tokenizer))
+    pairs = [
+        SentencePair("foo left", "bar left"),
+        SentencePair("actress left", "actor left"),
+        SentencePair("she left", "he left"),
+    ]
+    read = encode_pairs(model, tokenizer, pairs)
+    assert read.pairs == tuple(pairs[1:])
+    assert read.same == (pairs[0],)
+    assert read.uneven == (0,)
+    assert read.even() == [1]
+    assert read.lengths(0) == (5, 4)

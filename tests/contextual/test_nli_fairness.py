@@ -1,16 +1,11 @@
 from __future__ import annotations
 
-import gzip
-from collections import Counter
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from wordbias.contextual.labelled_pairs import load_inferences
 from wordbias.contextual.nli_fairness import (
     PARITIES,
     Viability,
@@ -23,7 +18,6 @@ from wordbias.contextual.nli_fairness import (
     snli_row,
 )
 from wordbias.errors import WordbiasError
-from wordbias.nli.pairs import load_pairs
 from wordbias.nli.test_sets import TestSet, build
 
 N, E, C = np.eye(3)
@@ -178,22 +172,3 @@ def test_viability_is_given_only_beside_a_base_model() -> None:
     assert beside.details["viable"] is True
     assert (beside.details["base"], beside.details["relative"]) == (0.84, True)
     assert snli_row(0.78, 100, "m", viability=Viability(0.84)).details["viable"] is False
-
-
-def test_text_pairs_are_those_of_the_other_reader_untokenised(shared_data: Path) -> None:
-    path = shared_data / "nli" / "snli_test.tsv.gz"
-    texts, tokens = load_inferences(path), load_pairs(path)
-    assert (len(texts), texts.dropped, texts.sha256) == (len(tokens), tokens.dropped, tokens.sha256)
-    np.testing.assert_array_equal(texts.labels, tokens.labels)
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        raw = Counter(line.rstrip("\n").split("\t")[1] for line in file)
-    assert all(raw[premise] for premise, _ in texts.pairs[:500])
-
-
-def test_text_pairs_that_cannot_be_used(tmp_path: Path) -> None:
-    (tmp_path / "a.tsv").write_text("-\tA.\tB.\n")
-    with pytest.raises(WordbiasError, match="holds no labelled pair among 1 without a label"):
-        load_inferences(tmp_path / "a.tsv")
-    (tmp_path / "b.tsv").write_text("perhaps\tA.\tB.\n")
-    with pytest.raises(WordbiasError, match=r"b\.tsv: line 1: unknown label 'perhaps'"):
-        load_inferences(tmp_path / "b.tsv")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from wordbias.contextual.stereoset.crows_pairs import CrowsPair, CrowsPairs, load_crows_pairs
+from wordbias.contextual.stereoset.crows_pairs import CrowsPairs
 from wordbias.contextual.stereoset.evaluate import load_data
 from wordbias.contextual.stereoset.gsss import Gsss
 from wordbias.contextual.stereoset.stereoset import BLANK, StereoSet, filler, load_stereoset
@@ -238,37 +238,6 @@ def test_the_published_file(shared_data: Path) -> None:
 
 CROWS = "id,sent_more,sent_less,stereo_antistereo,bias_type,annotations\n"
 ROW = '0,"Women, sadly, weep.","Men, sadly, weep.",stereo,gender,[[\'gender\']]\n'
-
-
-def test_crows_pairs_are_read(tmp_path: Path) -> None:
-    path = written(
-        tmp_path / "crows.csv", CROWS + ROW + "1,Men rule.,Women rule.,antistereo,race,[]\n"
-    )
-    found = load_crows_pairs(path)
-    assert found.pairs == [
-        CrowsPair("Women, sadly, weep.", "Men, sadly, weep.", "stereo", "gender"),
-        CrowsPair("Men rule.", "Women rule.", "antistereo", "race"),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (CROWS, "holds no pair"),
-        (
-            CROWS + ROW.replace("stereo", "both"),
-            "line 2: stereo_antistereo: expected one of stereo",
-        ),
-        (
-            CROWS.replace("bias_type", "kind") + ROW,
-            "lacks the column bias_type; found id, sent_more",
-        ),
-        (CROWS + "1,a,,stereo,gender,\n", "line 2: sent_less is empty"),
-    ],
-)
-def test_crows_pairs_that_cannot_be_used(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(WordbiasError, match=message):
-        load_crows_pairs(written(tmp_path / "crows.csv", text))
 
 
 def test_each_kind_of_file_is_recognised_by_its_content(tmp_path: Path, shared_data: Path) -> None:

@@ -123,7 +123,7 @@ def test_a_constant_measure_is_left_out(
         for name, column in values.items()
         for one, value in zip(three, column, strict=True)
     ]
-    monkeypatch.setattr("wordbias.functions.compare.panel_rows", lambda *_, **__: rows)
+    monkeypatch.setattr("wordbias.functions.compare.evaluate_panels", lambda *_, **__: rows)
     found = compare(*three, measure=True)
     assert found.notes == [
         "rnd is 1 for all 3 embeddings that have it: left out, as nothing correlates with a "

@@ -14,7 +14,7 @@ from wordbias import Attribute, Embedding, WordbiasError
 from wordbias.errors import UsageError
 from wordbias.functions.apply import apply
 from wordbias.functions.debias import debias
-from wordbias.measures.registry import TAKEN
+from wordbias.measures.registry import SELECTABLE
 from wordbias.methods.methods import fit_chain
 from wordbias.methods.misp import fit as fit_misp
 from wordbias.methods.words import listed_words
@@ -170,4 +170,4 @@ def test_errors_name_arguments_of_python(
 
 
 def test_the_help_names_all_measures() -> None:
-    assert f"some of {', '.join(TAKEN)}.  [default: all but weat]" in (debias.__doc__ or "")
+    assert f"some of {', '.join(SELECTABLE)}.  [default: all but weat]" in (debias.__doc__ or "")

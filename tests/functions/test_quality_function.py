@@ -70,6 +70,6 @@ def test_one_reason_for_several_sets_stands_once(sets: Path) -> None:
     text = " ".join(str(quality(other, sets=sets)).split())
     assert "left out; analogies answered by 3CosAdd. " in text
     assert text.endswith(
-        "mine, more undefined: 0 of 5 pairs have words of this embedding. questions-words "
-        "undefined: 0 of 1 questions have words of this embedding."
+        "google undefined: 0 of 1 questions have words of this embedding. mine, more undefined: "
+        "0 of 5 pairs have words of this embedding."
     )

@@ -13,11 +13,12 @@ from wordbias import Attribute, Embedding, Subspace
 from wordbias.arrays import unit
 from wordbias.measures.chance import DRAWS, chance, draw_nulls, key_of, with_chance
 from wordbias.measures.clustering import WORDS, clustering
-from wordbias.measures.measure import FAMILIES, panel_rows, table_rows
+from wordbias.measures.direction import most_biased, projections
+from wordbias.measures.evaluate import evaluate, evaluate_panels
 from wordbias.measures.midb import direct_bias, midb
-from wordbias.measures.panel import Panel, make_panels, most_biased, projections
+from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.recoverability import recoverability
-from wordbias.measures.registry import BY_KEY
+from wordbias.measures.registry import BY_KEY, STANDARD
 from wordbias.measures.sembias import SemBias, category_counts, choices
 from wordbias.methods.misp import misp
 from wordbias.results import Row
@@ -131,7 +132,7 @@ def test_sembias_and_gipe_along_a_null(panel: Panel) -> None:
         own_direction = original_direction = replace(panel.own_direction, subspace=null.direction)
 
     turned = Turned(emb, emb, small.vocabulary, small.attribute)
-    for row in table_rows(turned, ["gipe"]):
+    for row in evaluate(turned, ["gipe"]):
         assert values[key_of(row)][2] == pytest.approx(row.value, rel=1e-9)
 
 
@@ -146,10 +147,10 @@ def test_it_is_taken_once_on_the_original(sample: Embedding) -> None:
     clean = misp(sample)
     panels = make_panels([sample, clean], sample, Attribute.load())
     before, after = (
-        {key_of(row): row for row in panel_rows(panels, QUICK) if row.subject == one.name}
+        {key_of(row): row for row in evaluate_panels(panels, QUICK) if row.subject == one.name}
         for one in (sample, clean)
     )
-    alone = panel_rows(make_panels([clean], sample, Attribute.load()), QUICK)
+    alone = evaluate_panels(make_panels([clean], sample, Attribute.load()), QUICK)
     keys = ("chance", "chance_low", "chance_high")
     for row in alone:
         both = before[key_of(row)], after[key_of(row)]
@@ -158,7 +159,7 @@ def test_it_is_taken_once_on_the_original(sample: Embedding) -> None:
         }
         assert row.details == both[1].details
         assert row.value != both[0].value
-    plain = panel_rows(panels, QUICK, chance=False)
+    plain = evaluate_panels(panels, QUICK, chance=False)
     assert not any("chance" in row.details for row in plain)
 
 
@@ -198,7 +199,7 @@ def test_every_direction_has_a_null(panel: Panel, recipe: str, tmp_path: Path) -
 def test_the_published_subspace_is_its_own_chance(panel: Panel) -> None:
     """Centred, it is variation within the groups, which is what the nulls are fitted to."""
     published = replace(panel, center=True)
-    rows = panel_rows([published], ["midb"])
+    rows = evaluate_panels([published], ["midb"])
     assert all("chance" in row.details and "beyond_chance" not in row.details for row in rows)
     (row,) = (row for row in rows if row.measure == "midb-abs")
     assert row.details["chance_low"] <= row.value <= row.details["chance_high"]
@@ -218,7 +219,7 @@ def test_without_groups_or_pairs_the_rest_is_still_measured() -> None:
     emb = Embedding(words, np.random.default_rng(0).normal(size=(len(words), 8)), "e")
     bare = Attribute("x", ("f", "m"), (FIRST, SECOND))
     (panel,) = make_panels([emb], None, bare)
-    assert {key[0] for key in chance(panel, FAMILIES)} == {
+    assert {key[0] for key in chance(panel, STANDARD)} == {
         "midb", "midb-abs", "midb-rms", "midb-unit", "difference-in-span"
     }  # fmt: skip
     lone = replace(panel, attribute=Attribute("x", ("f", "m"), (("zz",), ("yy",)), (("w1", "w2"),)))

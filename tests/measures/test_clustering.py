@@ -24,7 +24,8 @@ from wordbias.measures.clustering import (
     intervals,
     v_measure,
 )
-from wordbias.measures.panel import Panel, projections
+from wordbias.measures.direction import projections
+from wordbias.measures.panel import Panel
 from wordbias.subspace import Subspace
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -7,13 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from wordbias import Attribute, Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.clustering import clustering_rows
+from wordbias.measures.direction import find_direction, most_biased, projections
 from wordbias.measures.gipe import gipe_rows
-from wordbias.measures.means import mean_rows
-from wordbias.measures.panel import Panel, find_direction, projections
+from wordbias.measures.midb import midb_rows
+from wordbias.measures.panel import Panel
 from wordbias.measures.recoverability import recoverability_rows
 from wordbias.measures.sembias import SemBias, sembias_rows
 from wordbias.subspace import Subspace
@@ -157,7 +160,7 @@ def test_the_reason_reaches_every_row(together: Embedding, gender: Attribute) ->
         *recoverability_rows(panel),
         *sembias_rows(panel, questions),
         *gipe_rows(panel, k=2),
-        *(row for row in mean_rows(panel) if row.measure == "direct-bias"),
+        *(row for row in midb_rows(panel) if row.measure == "direct-bias"),
     ]
     assert len(rows) == 2 + 4 + 2 * 3 + 3 + 1
     for row in rows:
@@ -194,3 +197,33 @@ def test_a_zero_vector_leans_nowhere() -> None:
     found = projections(x, Subspace.from_direction([1, 0]))
     assert found.tolist() == pytest.approx([0, 0.6], abs=1e-15)
     assert projections(x[:0], Subspace.from_direction([1, 0])).shape == (0,)
+
+
+# The most biased words
+
+
+def test_each_side_comes_with_its_most_biased_word_first() -> None:
+    chosen = most_biased(np.array([0.1, -0.5, 0.9, -0.2, 0.3, 0.0]), 2)
+    assert chosen.rows.tolist() == [2, 4, 1, 3]
+    assert chosen.labels.tolist() == [True, True, False, False]
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 60))
+def test_no_other_word_leans_more(seed: int, n: int) -> None:
+    lean = np.random.default_rng(seed).normal(size=n)
+    per_side = int(min((lean > 0).sum(), (lean < 0).sum()))
+    for count in range(1, per_side + 1):
+        rows, labels = most_biased(lean, count)
+        assert len(set(rows.tolist())) == 2 * count == len(labels)
+        assert (labels == (lean[rows] > 0)).all()
+        others = np.delete(lean, rows)
+        assert others.max(initial=0) <= lean[rows[labels]].min()
+        assert others.min(initial=0) >= lean[rows[~labels]].max()
+
+
+@pytest.mark.parametrize("lean", [[0.5, 0.2, -0.1, 0.0], [-0.5, -0.2, 0.1, 0.0]])
+def test_words_that_do_not_lean_are_on_no_side(lean: list[float]) -> None:
+    most_biased(np.array(lean), 1)
+    with pytest.raises(WordbiasError, match=r"^2 words a side asked for, but only [12] and"):
+        most_biased(np.array(lean), 2)

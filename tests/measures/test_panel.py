@@ -9,7 +9,7 @@ import pytest
 
 from wordbias import Attribute, Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.means import leaning_words
+from wordbias.measures.lean import leaning_words
 from wordbias.measures.panel import Panel, make_panels
 
 PAIR = ("she", "he")

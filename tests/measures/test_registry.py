@@ -23,17 +23,18 @@ from wordbias.functions.measure import measure
 from wordbias.functions.tables import measures_tables
 from wordbias.measures import registry
 from wordbias.measures.associations import measure_queries
-from wordbias.measures.family import Family, Measure, Taken
-from wordbias.measures.measure import panel_rows, table_rows
+from wordbias.measures.direction import projections
+from wordbias.measures.evaluate import evaluate, evaluate_panels
+from wordbias.measures.family import Evaluator, Family, Measure
 from wordbias.measures.midb import DIRECT, MIDB
-from wordbias.measures.panel import Panel, make_panels, projections
+from wordbias.measures.panel import Panel, make_panels
 from wordbias.measures.registry import (
     BY_KEY,
     FAMILIES,
     FAMILY_OF,
     MEASURES,
+    SELECTABLE,
     STANDARD,
-    TAKEN,
     ideal,
     meaning,
     names_families,
@@ -71,9 +72,11 @@ def panel() -> Panel:
 
 def incomplete(family: Family) -> list[str]:
     """Return what an entry lacks."""
-    texts = ("key", "title", "area", "asks", "limits", "method", "source", "main")
+    texts = ("key", "title", "area", "question", "limits", "method", "source", "main")
     found = [name for name in texts if not getattr(family, name)]
-    found += [name for name in ("asks", "limits") if getattr(family, name)[-1:] not in (".", "?")]
+    found += [
+        name for name in ("question", "limits") if getattr(family, name)[-1:] not in (".", "?")
+    ]
     names = [one.name for one in family.measures]
     if family.main not in names or len({*names}) < len(names):
         found.append("measures")
@@ -81,15 +84,17 @@ def incomplete(family: Family) -> list[str]:
         found.append("source without a year")
     for one in family.measures:
         found += [
-            f"{one.name}: {name}" for name in ("title", "asks", "scale") if not getattr(one, name)
+            f"{one.name}: {name}"
+            for name in ("title", "question", "scale")
+            if not getattr(one, name)
         ]
         if one.better not in ("lower", "higher", "neutral", ""):
             found.append(f"{one.name}: better")
         if isinstance(one.neutral, (int, float)) and not one.better:
             found.append(f"{one.name}: neutral, but nothing is better")
-    if family.taken is not None:
-        how = family.taken()
-        found += [] if isinstance(how, Taken) and callable(how.rows) else ["taken"]
+    if family.evaluator is not None:
+        how = family.evaluator()
+        found += [] if isinstance(how, Evaluator) and callable(how.rows) else ["evaluator"]
     known = inspect.signature(measure).parameters
     found += [f"option {name}" for name in family.options if name not in known]
     if family.fetch and not family.needs:
@@ -105,10 +110,10 @@ def test_an_entry_is_complete(family: Family) -> None:
 def test_an_incomplete_entry_is_found() -> None:
     whole = BY_KEY["gipe"]
     for one in fields(Family):
-        if one.name in ("title", "asks", "limits", "method", "source", "main"):
+        if one.name in ("title", "question", "limits", "method", "source", "main"):
             assert incomplete(replace(whole, **{one.name: ""})), one.name
     (gipe,) = whole.measures
-    assert incomplete(replace(whole, measures=(replace(gipe, asks=""),)))
+    assert incomplete(replace(whole, measures=(replace(gipe, question=""),)))
     assert incomplete(replace(whole, measures=()))
     assert incomplete(replace(whole, options=("sembais",)))
 
@@ -127,8 +132,8 @@ def test_names_and_keys_are_of_one_entry() -> None:
 @pytest.mark.filterwarnings("ignore:Stochastic Optimizer. Maximum iterations")
 def test_every_name_in_a_row_of_a_panel_is_of_its_family(panel: Panel) -> None:
     asked = SemBias((((("he", "she"),) * 2 + (("man", "woman"), ("boy", "girl"))),) * 3)
-    for key in TAKEN:
-        rows = table_rows(panel, [key], sembias=asked)
+    for key in SELECTABLE:
+        rows = evaluate(panel, [key], sembias=asked)
         assert {row.measure for row in rows} == {
             one.name for one in BY_KEY[key].measures if one.listed
         }
@@ -183,19 +188,19 @@ def test_what_commands_say_of_a_measure_is_what_the_table_says() -> None:
 
 def test_each_family_that_is_taken_can_be_named_and_those_that_are_not_cannot(panel: Panel) -> None:
     assert STANDARD == ("midb", "direct-bias", "clustering", "recoverability", "sembias", "gipe")
-    assert (*STANDARD, "weat") == TAKEN
+    assert (*STANDARD, "weat") == SELECTABLE
     with pytest.raises(WordbiasError, match=r"'ceat': expected some of midb, .*, weat$"):
-        table_rows(panel, ["ceat"])
+        evaluate(panel, ["ceat"])
 
 
 def test_weat_is_taken_with_the_built_in_queries_or_groups_of_ones_own(panel: Panel) -> None:
-    rows = table_rows(panel, ["weat"])
+    rows = evaluate(panel, ["weat"])
     assert [row.details["set"] for row in rows] == [query.name for query in load_queries()]
     assert rows == measure_queries(panel.embedding, load_queries())
     groups = Attribute(
         "colour", ("red", "blue"), (("red", "rose", "blood"), ("blue", "sea", "sky"))
     )
-    (row,) = table_rows(replace(panel, attribute=groups), ["weat"])
+    (row,) = evaluate(replace(panel, attribute=groups), ["weat"])
     assert (row.details["set"], row.details["about"]) == ("red/blue", "colour")
     assert row.details["alternative"] == "two-sided"
     (table,) = measures_tables(rows[:1])
@@ -235,7 +240,7 @@ NEW = Family(
         Measure(
             name="farthest",
             title="farthest word, |cos|",
-            asks="how far does the word lie that leans most?",
+            question="how far does the word lie that leans most?",
             scale="0 … 1",
             neutral=0.0,
             better="lower",
@@ -243,12 +248,12 @@ NEW = Family(
         ),
     ),
     area=registry.VECTORS,
-    asks="How far along the axis is the neutral word that leans most?",
+    question="How far along the axis is the neutral word that leans most?",
     limits="It is one word.",
     method="Maximum of |cos(w, g)| over neutral words.",
     source="Nobody (2021).",
     main="farthest",
-    taken=lambda: Taken(
+    evaluator=lambda: Evaluator(
         lambda of: far_rows(of.panel),
         lambda of, nulls: {
             ("farthest", ""): np.array(
@@ -272,7 +277,7 @@ def test_a_new_measure_is_a_function_and_an_entry(
 ) -> None:
     """It is taken, has chance, titles, a section of the report and a line of the documents."""
     added(monkeypatch, NEW)
-    (row,) = panel_rows([panel], ["farthest"])
+    (row,) = evaluate_panels([panel], ["farthest"])
     assert row.details["neutral"] == 0
     assert row.details["chance_low"] <= row.details["chance_high"]
     (table,) = measures_tables([row])
@@ -295,7 +300,7 @@ def added(monkeypatch: pytest.MonkeyPatch, family: Family) -> None:
     monkeypatch.setitem(BY_KEY, family.key, family)  # type: ignore[arg-type]
     monkeypatch.setitem(FAMILY_OF, name, family)  # type: ignore[arg-type]
     monkeypatch.setitem(MEASURES, name, family.measures[0])  # type: ignore[arg-type]
-    lists = {"TAKEN": family.key, "STANDARD": family.key, "SECTIONS": family, "LISTED": name}
+    lists = {"SELECTABLE": family.key, "STANDARD": family.key, "SECTIONS": family, "LISTED": name}
     for module in [one for key, one in sys.modules.items() if key.startswith("wordbias.")]:
         for which, more in lists.items():
             known = getattr(registry, which) if module is not registry else None

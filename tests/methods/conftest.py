@@ -1,4 +1,4 @@
-"""What debiasing is tried on: the sample, along gender."""
+"""Fixtures for the tests of methods: the attribute gender."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def test_of_all_that_err_least_it_is_the_nearest_to_the_identity(seed: int, n: i
 
 @settings(max_examples=40, deadline=None)
 @given(SEEDS, st.integers(1, 3), st.integers(7, 9))
-def test_what_is_orthogonal_to_all_pairs_does_not_change(seed: int, n: int, d: int) -> None:
+def test_vectors_orthogonal_to_all_pairs_do_not_change(seed: int, n: int, d: int) -> None:
     first, second = _pairs(seed, n, d)
     spanned = np.concatenate([first, second])
     rest = np.linalg.svd(spanned)[2][2 * n :]
@@ -169,7 +169,7 @@ def test_the_map_depends_on_no_choice_of_singular_vectors(
     np.testing.assert_allclose(got, expected, rtol=0, atol=bound)
 
 
-def test_what_was_released_depends_on_them(
+def test_the_released_code_depends_on_the_choice_of_singular_vectors(
     sample: Embedding, real: tuple[Matrix, Matrix], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = real
@@ -184,7 +184,7 @@ def test_what_was_released_depends_on_them(
     assert wrong > straight > right
 
 
-def test_what_was_released_takes_the_sum_of_second_words_for_its_first_row(
+def test_as_released_the_first_row_is_the_sum_of_second_words(
     sample: Embedding, gender: Attribute
 ) -> None:
     """All combinations of two sides make A^T B the product of their sums, of rank 1."""
@@ -218,7 +218,7 @@ def test_no_vector_grows(sample: Embedding, fitted: Fitted) -> None:
     assert np.linalg.svd(fitted.steps[0].matrix)[1].max() <= 1 + 100 * EPS  # type: ignore[attr-defined]
 
 
-def test_rows_name_what_fitting_found(
+def test_rows_report_the_results_of_fitting(
     sample: Embedding, real: tuple[Matrix, Matrix], fitted: Fitted
 ) -> None:
     before, after = fitted.found
@@ -331,6 +331,6 @@ def test_a_word_that_is_not_finite_is_named(sample: Embedding, value: float) -> 
         fit(sample.with_vectors(vectors))
 
 
-def test_what_is_no_embedding_is_refused() -> None:
+def test_anything_but_an_embedding_is_refused() -> None:
     with pytest.raises(WordbiasError, match="expected an Embedding, got NoneType"):
         fit(None)  # type: ignore[arg-type]

@@ -221,7 +221,7 @@ def test_constant_vectors_have_no_axis(emb: Embedding) -> None:
         ({"per_class": 100}, "100 neutral words asked for, but only .* ask for fewer"),
     ],
 )
-def test_what_cannot_be_is_refused(emb: Embedding, options: dict[str, int], message: str) -> None:
+def test_wrong_settings_are_refused(emb: Embedding, options: dict[str, int], message: str) -> None:
     with pytest.raises(WordbiasError, match=message):
         labelled_words(emb, COLOUR, **options)
 

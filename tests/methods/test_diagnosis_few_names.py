@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from wordbias import Attribute, Embedding, WordbiasError
-from wordbias.measures.measure import table_rows
-from wordbias.measures.panel import find_direction, make_panels
+from wordbias.measures.direction import find_direction
+from wordbias.measures.evaluate import evaluate
+from wordbias.measures.panel import make_panels
 from wordbias.methods.diagnosis import subspace_cautions
 from wordbias.methods.methods import fit_chain
 from wordbias.methods.misp import fit
@@ -42,7 +43,7 @@ def test_fewer_than_ten_are_refused(names: tuple[int, int]) -> None:
     for recipe in ("names", "means"):
         with pytest.raises(WordbiasError, match=said):
             find_direction(emb, gender, recipe)
-    rows = {row.measure: row for row in table_rows(make_panels([emb], None, gender)[0], ["midb"])}
+    rows = {row.measure: row for row in evaluate(make_panels([emb], None, gender)[0], ["midb"])}
     assert rows["midb"].value is None
     assert "(at least 10 of each group needed)" in rows["midb"].details["reason"]
 

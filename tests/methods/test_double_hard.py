@@ -234,7 +234,7 @@ def test_it_is_the_same_every_time_and_on_any_number_of_threads(
         np.testing.assert_array_equal(results[0], other)
 
 
-def test_what_was_asked_is_kept_as_json_can_hold_it(fitted: Fitted) -> None:
+def test_settings_are_kept_as_json_can_hold_them(fitted: Fitted) -> None:
     assert json.loads(json.dumps(dict(fitted.settings))) == SMALL
     assert (fitted.name, fitted.warnings, fitted.exempt) == ("double-hard", (), frozenset())
     for row in fitted.found:
@@ -315,7 +315,7 @@ def test_a_word_of_no_list_that_is_not_finite_is_named(
         fit(toy.with_vectors(vectors), two, candidates=3)
 
 
-def test_what_is_no_embedding_is_refused() -> None:
+def test_anything_but_an_embedding_is_refused() -> None:
     with pytest.raises(WordbiasError, match="expected an Embedding, got str"):
         fit("glove.txt")  # type: ignore[arg-type]
 

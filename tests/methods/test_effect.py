@@ -113,14 +113,14 @@ def test_before(before: Embedding, center: bool, measured: Effect) -> None:
     _assert_equal(got, _by_hand(before, before, center), ROUNDING)
 
 
-def test_after_along_what_was_fitted_before(
+def test_after_along_directions_fitted_before(
     before: Embedding, after: Embedding, center: bool, measured: Effect
 ) -> None:
     got = _values(measured.rows, stage="after", reference="before")
     _assert_equal(got, _by_hand(before, after, center), ROUNDING)
 
 
-def test_after_along_what_is_fitted_anew(after: Embedding, center: bool, measured: Effect) -> None:
+def test_after_along_new_directions(after: Embedding, center: bool, measured: Effect) -> None:
     got = _values(measured.rows, stage="after", reference="self")
     _assert_equal(got, _by_hand(after, after, center), ROUNDING)
 
@@ -131,7 +131,7 @@ def test_the_two_references_differ(measured: Effect) -> None:
     assert all(frozen[name] != anew[name] for name in ("midb", "midb-rms", "direct-bias-pca"))
 
 
-def test_every_row_says_what_it_is(measured: Effect) -> None:
+def test_every_row_has_its_keys(measured: Effect) -> None:
     common = {"subject", "measure", "value", "stage", "neutral", "better", "n"}
     for row in measured.rows:
         found = row.to_dict()
@@ -164,7 +164,7 @@ def test_every_row_says_what_it_is(measured: Effect) -> None:
         ("neighbours-preserved", 1, "higher"),
     ],
 )
-def test_every_measure_says_what_is_neutral_and_what_is_better(
+def test_every_measure_has_a_neutral_value_and_a_direction(
     measured: Effect, measure: str, neutral: float, better: str
 ) -> None:
     rows = [row for row in measured.rows if row.measure == measure]
@@ -296,7 +296,7 @@ def test_one_neutral_word_has_no_neighbours(before: Embedding, attribute: Attrib
     assert last.details["reason"] == "undefined: the vocabulary has a single word"
 
 
-def test_what_was_projected_out_whole_is_not_fitted_anew_on_rounding(
+def test_directions_projected_out_whole_are_not_fitted_anew_on_rounding(
     before: Embedding,
 ) -> None:
     """Two groups of two words span two dimensions; without them only float32 noise is left."""

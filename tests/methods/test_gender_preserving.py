@@ -76,7 +76,7 @@ def test_every_word_is_mapped(sample: Embedding, fitted: Fitted) -> None:
     assert not len(fitted.replaced)
 
 
-def test_rows_say_what_was_found(fitted: Fitted) -> None:
+def test_rows_report_the_fit(fitted: Fitted) -> None:
     assert {row.subject for row in fitted.found} == {"sample"}
     phases = [(row.value, row.details.get("group")) for row in _rows(fitted, "epochs")]
     assert phases == [(2, None), (2, "female"), (2, "male"), (1, None)]
@@ -335,7 +335,7 @@ def test_values_of_one_are_outside() -> None:
     assert found == TanhReach(1.0, 0.25, 0.0)
 
 
-def test_what_did_not_fall_is_said() -> None:
+def test_stereotypes_that_did_not_move_give_a_warning() -> None:
     def row(stage: str, part: str, value: float) -> Row:
         return Row("x", "stereotype-projection", value, {"stage": stage, "set": part})
 

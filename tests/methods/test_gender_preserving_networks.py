@@ -116,7 +116,7 @@ def test_the_main_loss_of_several_quadruples_is_the_mean_of_theirs(networks: Net
     assert whole == pytest.approx(np.mean(each), rel=ROUNDING)
 
 
-def test_every_term_trains_what_it_should(networks: Networks) -> None:
+def test_every_term_trains_its_own_networks(networks: Networks) -> None:
     tensors = {name: t.requires_grad_() for name, t in by_name(copied(networks)).items()}
     terms = debiasing_terms(from_names(tensors), x := _normal(2, 4, D), x, _normal(D))
     reached = {

@@ -74,7 +74,7 @@ def _rows(phase: Autoencoding, epoch: int = 0) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("published", PUBLISHED)
-def test_the_vocabulary_is_gone_through_once_an_epoch(
+def test_every_word_is_trained_once_an_epoch(
     corpus: Corpus, networks: Networks, published: bool
 ) -> None:
     phase = Autoencoding(networks, corpus, as_published=published)
@@ -157,7 +157,7 @@ def test_accuracy_is_balanced(corpus: Corpus, words: tuple[Part, Part]) -> None:
         assert found == pytest.approx((np.mean(inside) + np.mean(outside)) / 2)
 
 
-def test_who_always_says_the_same_is_right_half_the_time(
+def test_a_constant_classifier_has_an_accuracy_of_one_half(
     corpus: Corpus, words: tuple[Part, Part], networks: Networks
 ) -> None:
     phase = _classifying(corpus, words, networks)
@@ -250,7 +250,7 @@ def test_wide_vectors_may_use_several_threads(networks: Networks) -> None:
         set_threads(None)
 
 
-def test_words_are_seen_in_part_only_where_they_are_trained_on(
+def test_dropout_is_applied_only_in_training(
     ordinary: Corpus, words: tuple[Part, Part], networks: Networks
 ) -> None:
     autoencoding = Autoencoding(networks, ordinary)

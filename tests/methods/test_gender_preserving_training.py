@@ -223,7 +223,7 @@ def test_each_classifier_keeps_its_own_best_epoch(
         assert (second != third).all()
 
 
-def test_what_is_kept_has_the_loss_it_was_kept_for(uninterrupted: Trained) -> None:
+def test_the_kept_parameters_have_the_best_loss(uninterrupted: Trained) -> None:
     autoencoding, _, debiasing = uninterrupted.phases
     with torch.no_grad():
         assert torch.equal(debiasing.score().double(), uninterrupted.states[2].score)

@@ -44,7 +44,7 @@ def test_pairs_are_the_definitional_and_the_equalising_ones(
 
 def test_stereotypes_of_gender_are_the_occupations(lists: Lists) -> None:
     male, female = Templates.load().stereotypes
-    assert set(lists.stereotypes.asked) == {*male, *female}
+    assert set(lists.stereotypes.listed) == {*male, *female}
     assert len(lists.stereotypes.found) >= 4
 
 

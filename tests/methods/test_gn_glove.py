@@ -94,7 +94,7 @@ def test_split_and_join(gendered: Embedding, sample: Embedding) -> None:
     assert w_g.dtype == np.float32
 
 
-def test_nothing_is_shared_with_what_was_split(gendered: Embedding) -> None:
+def test_the_parts_share_no_memory_with_the_vectors(gendered: Embedding) -> None:
     before = gendered.vectors.copy()
     w_g = split(gendered)[1]
     w_g += 1
@@ -176,7 +176,7 @@ def test_no_coordinate_of_ordinary_vectors_passes(sample: Embedding) -> None:
     assert refused == 100
 
 
-def test_what_was_split_already_is_refused(gendered: Embedding) -> None:
+def test_vectors_that_were_split_already_are_refused(gendered: Embedding) -> None:
     with pytest.raises(WordbiasError, match=r"area of 0\.500 .*removed already"):
         fit(fit(gendered)(gendered))
     with pytest.raises(WordbiasError, match="no GN-GloVe vectors"):

@@ -169,7 +169,7 @@ def test_it_is_one_soft_projection(fitted: Fitted) -> None:
     assert weights.max() < 1
 
 
-def test_rows_name_what_fitting_found(sample: Embedding, fitted: Fitted) -> None:
+def test_rows_report_the_results_of_fitting(sample: Embedding, fitted: Fitted) -> None:
     (row,) = fitted.found
     listed = {word.lower() for word in Attribute.load().specific}
     own = [word for word in sample.words if word.lower() in listed]
@@ -220,7 +220,7 @@ def test_columns_of_another_shape_are_refused(definition: Any) -> None:
         regression(definition)
 
 
-def test_what_is_no_embedding_is_refused() -> None:
+def test_anything_but_an_embedding_is_refused() -> None:
     with pytest.raises(WordbiasError, match="expected an Embedding, got dict"):
         fit({})  # type: ignore[arg-type]
 

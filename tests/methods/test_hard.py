@@ -325,7 +325,7 @@ def test_three_religions_end_up_equally_far(sample: Embedding) -> None:
         assert np.ptp(inner, axis=1).max() < 8 * sample.dim * EPS32, words
 
 
-def test_several_groups_name_what_is_missing() -> None:
+def test_several_groups_name_the_missing_words() -> None:
     embedding = Embedding(["church", "mosque"], [[1.0, 0], [0, 1]])
     with pytest.raises(WordbiasError, match="0 of 8 definitional sets of religion found whole"):
         multi_hard.fit(embedding)

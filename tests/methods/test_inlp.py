@@ -277,7 +277,7 @@ def test_the_vectors_stay_as_they_are() -> None:
         ({"per_class": 20_000}, "20000 words a side asked for, but only"),
     ],
 )
-def test_what_cannot_be_is_refused(options: dict[str, Any], message: str) -> None:
+def test_impossible_settings_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(WordbiasError, match=message):
         fit(sample(), **options)
 

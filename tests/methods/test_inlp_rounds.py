@@ -85,7 +85,7 @@ def test_one_basis_is_the_row_space_of_the_sum(
 
 
 @pytest.mark.parametrize("center", [False, True])
-def test_it_is_what_the_published_code_comes_near(
+def test_the_published_code_approximates_it(
     real: tuple[Matrix, LabelledWords], center: bool
 ) -> None:
     """With sklearn's classifier: the better that is solved, the nearer the recipe comes."""
@@ -141,7 +141,7 @@ def test_more_rounds_extend_the_basis(real: tuple[Matrix, LabelledWords]) -> Non
     assert not few.at_chance
 
 
-def test_the_first_classifier_at_chance_ends_the_rounds_and_stays(
+def test_the_first_classifier_at_chance_ends_the_rounds(
     real: tuple[Matrix, LabelledWords],
 ) -> None:
     whole = _learn(real, iterations=8)
@@ -238,7 +238,7 @@ def test_a_row_space_has_the_rank_of_its_rows() -> None:
 
 
 @pytest.mark.parametrize("k", [0, 1, 4, 5])
-def test_a_complement_is_what_is_left(k: int) -> None:
+def test_a_complement_is_the_orthogonal_rest(k: int) -> None:
     basis = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0][:k]
     rest = complement(basis)
     assert rest.shape == (5 - k, 5)

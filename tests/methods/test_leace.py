@@ -194,7 +194,7 @@ def test_the_length_of_the_vectors_does_not_matter() -> None:
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_fit_erases_what_is_not_held_out_and_probes_what_is(classes: int) -> None:
+def test_fit_erases_fitted_words_and_probes_held_out_words(classes: int) -> None:
     found = fitted(classes=classes)
     words = labelled_words(sample(), Attribute.load(), classes=classes)
     x = words.vectors(sample())
@@ -224,7 +224,7 @@ def test_an_embedding_is_erased_word_by_word() -> None:
         assert (np.abs(after[word] - expected) <= 4 * 100 * 2**-23 * reach).all()
 
 
-def test_the_seed_decides_who_is_held_out() -> None:
+def test_the_seed_decides_which_words_are_held_out() -> None:
     one, again, other = (fit(sample(), per_class=100, seed=seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(_erasure(one).left, _erasure(again).left)
     assert one.found == again.found
@@ -384,7 +384,7 @@ def test_rows_of_any_shape_keep_their_type(
         np.testing.assert_allclose(after, row - move, rtol=0, atol=1e2 * np.finfo(dtype).eps)
 
 
-def test_the_bias_stays_where_it_is(step: Erasure) -> None:
+def test_the_bias_is_not_changed(step: Erasure) -> None:
     np.testing.assert_array_equal(step(step.bias), step.bias)
 
 

@@ -77,7 +77,7 @@ def test_centring_has_no_meaning_for_means_and_is_refused(key: str) -> None:
         fit_chain("misp", sample(), religion(), {key: True})
 
 
-def test_two_groups_give_what_an_attribute_gives() -> None:
+def test_two_groups_give_the_result_of_an_attribute() -> None:
     two = WordGroups.load("religion:christian,muslim")
     attribute = Attribute.load("religion:christian,muslim")
     for name in ("misp", "mhd", "inlp"):
@@ -90,7 +90,7 @@ def test_few_words_of_a_group_are_a_warning() -> None:
     assert any("group hindu: only 6 of 17 words found" in said for said in fitted.warnings)
 
 
-def test_leaning_is_the_cosine_with_what_tells_the_mean_from_the_others() -> None:
+def test_leaning_is_the_cosine_with_the_difference_of_means() -> None:
     x = sample().take(["mosque", "church", "table"])
     found = leans(sample(), religion(), x)
     means = _means(sample(), religion())
@@ -167,7 +167,7 @@ def test_inlp_over_five_classes_ends_at_chance() -> None:
     assert rounds[0].details["directions"] == 5  # one normal vector a class
 
 
-def test_a_round_of_inlp_removes_what_five_hyperplanes_go_by() -> None:
+def test_a_round_of_inlp_removes_the_normals_of_five_hyperplanes() -> None:
     found = inlp.fit(sample(), religion(), per_class=150, iterations=1, as_published=True)
     words = labelled_words(sample(), religion(), per_class=150)
     x = words.vectors(sample())
@@ -221,7 +221,7 @@ def test_multi_hard_takes_the_sets_of_groups_as_its_own() -> None:
         ({"attribute": "ethnicity", "means": True, "dims": 4}, "4 groups span 3 of 100"),
     ],
 )
-def test_multi_hard_says_what_it_lacks(arguments: dict[str, Any], message: str) -> None:
+def test_multi_hard_names_the_missing_sets(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(WordbiasError, match=message):
         multi_hard.fit(sample(), **arguments)
 
@@ -244,7 +244,7 @@ def test_other_methods_take_two_groups_and_say_how_to_choose(name: str) -> None:
         ("multi-hard", "no definitional sets or pairs"),
     ],
 )
-def test_what_a_method_lacks_of_groups_of_names_is_one_line(name: str, message: str) -> None:
+def test_groups_without_pairs_are_refused_in_one_line(name: str, message: str) -> None:
     two = Attribute.load("ethnicity:white,black")
     with pytest.raises(WordbiasError, match=message) as caught:
         fit_chain(name, sample(), two)
@@ -263,7 +263,7 @@ def test_names_are_enough_with_the_direction_of_their_means(name: str) -> None:
 
 @pytest.mark.parametrize("attribute", ["age", "religion:christian,muslim"])
 @pytest.mark.parametrize("name", ["hard", "multi-hard", "double-hard", "bam", "oscar"])
-def test_attributes_with_pairs_do_for_what_needs_pairs(name: str, attribute: str) -> None:
+def test_methods_that_need_pairs_accept_groups_with_pairs(name: str, attribute: str) -> None:
     chain, done = fit_chain(name, sample(), Attribute.load(attribute))
     assert not np.array_equal(done.vectors, sample().vectors)
     said = " ".join([*chain.parts[0].warnings, *(str(row) for row in chain.parts[0].found)])
@@ -280,7 +280,7 @@ def test_after_hard_debiasing_neutral_words_lean_to_no_age() -> None:
     assert np.linalg.norm(axis) > 0.1  # young and old keep their difference
 
 
-def test_what_is_fitted_over_groups_is_stored_and_read(tmp_path: Any) -> None:
+def test_fits_over_groups_are_stored_and_read(tmp_path: Any) -> None:
     chain, done = fit_chain("mhd", sample(), WordGroups.load("ethnicity"))
     save_chain(tmp_path / "t.safetensors", chain, Origin.of(sample(), len(sample()), ""))
     again, _ = load_chain(tmp_path / "t.safetensors")

@@ -73,7 +73,7 @@ def test_only_the_listed_words_matter_for_the_fit(sample: Embedding, fitted: Fit
 
 @pytest.mark.parametrize("recipe", ["pca", "names"])
 def test_the_first_direction_is_that_of_the_recipe(sample: Embedding, recipe: str) -> None:
-    from wordbias.measures.panel import find_direction
+    from wordbias.measures.direction import find_direction
 
     found = find_direction(sample, Attribute.load(), recipe).defined().basis
     step = fit(sample, direction=recipe).steps[0]
@@ -178,6 +178,6 @@ def test_a_word_that_is_not_finite_is_named(sample: Embedding, word: str, value:
         fit(sample.with_vectors(vectors))
 
 
-def test_what_is_no_embedding_is_refused() -> None:
+def test_anything_but_an_embedding_is_refused() -> None:
     with pytest.raises(WordbiasError, match="expected an Embedding, got list"):
         fit([])  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ import pytest
 from wordbias import Attribute, Embedding, WordbiasError
 from wordbias.arrays import unit
 from wordbias.devices import set_threads
-from wordbias.measures.panel import find_direction
+from wordbias.measures.direction import find_direction
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.ran import fit, outcome, repulsion_sets
 from wordbias.methods.ran.optimise import Objective
@@ -315,7 +315,7 @@ def test_any_attribute_and_direction_will_do(
     assert len(names.replaced) > 0
 
 
-def test_what_is_given_stays_as_it_is(small: Embedding, colour: Attribute) -> None:
+def test_arguments_are_not_changed(small: Embedding, colour: Attribute) -> None:
     before = small.vectors.tobytes()
     weights, words = [1 / 8, 6 / 8, 1 / 8], ["e", "f", "g"]
     fit(small, colour, words=words, lambdas=weights)(small)

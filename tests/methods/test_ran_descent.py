@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from wordbias import Attribute, Embedding
 from wordbias.arrays import unit
 from wordbias.devices import set_threads
-from wordbias.measures.panel import find_direction
+from wordbias.measures.direction import find_direction
 from wordbias.methods.ran import optimise, repulsion_sets
 from wordbias.methods.ran.optimise import Objective, Pull, Sets, descend, minimise
 from wordbias.vocabulary import choose_vocabulary

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from wordbias import Attribute, Embedding
 from wordbias.arrays import unit
-from wordbias.measures.panel import find_direction
+from wordbias.measures.direction import find_direction
 from wordbias.methods import ran as sets
 from wordbias.methods.ran import nearer_than, proven_empty, repulsion_sets
 from wordbias.subspace import Subspace
@@ -57,7 +57,7 @@ def _by_definition(space: Space, neighbours: int, theta: float) -> list[list[int
 
 
 @pytest.mark.parametrize(("neighbours", "theta"), [(100, 0.05), (30, 0.01), (4, 0.005), (400, 0.1)])
-def test_sets_are_what_the_definition_says(space: Space, neighbours: int, theta: float) -> None:
+def test_sets_match_their_definition(space: Space, neighbours: int, theta: float) -> None:
     found = repulsion_sets(space.vectors, space.words, space.g, neighbours, theta)
     assert [one.tolist() for one in found.sets] == _by_definition(space, neighbours, theta)
     assert any(map(len, found.sets))

@@ -19,7 +19,7 @@ from wordbias.methods.transform import Linear, Normalise, Shift
 from wordbias.results import Row
 
 
-def test_what_is_read_does_what_was_saved(sample: Embedding, tmp_path: Path) -> None:
+def test_a_loaded_chain_maps_like_the_saved_one(sample: Embedding, tmp_path: Path) -> None:
     chain, done = fit_chain(["hard", "misp"], sample)
     file = tmp_path / "fitted.safetensors"
     save_chain(file, chain, Origin.of(sample))
@@ -101,7 +101,7 @@ def _stored(tmp_path: Path, sample: Embedding) -> tuple[dict[str, np.ndarray], d
         return tensors, json.loads(opened.metadata()["transform"])
 
 
-def test_what_is_no_transform_is_named(tmp_path: Path, sample: Embedding) -> None:
+def test_other_files_are_refused_by_name(tmp_path: Path, sample: Embedding) -> None:
     with pytest.raises(WordbiasError, match="none: cannot be read as a transform"):
         load_chain(tmp_path / "none")
     (tmp_path / "text").write_text("she 0.1 0.2\n")

@@ -77,7 +77,7 @@ def test_normalise_is_idempotent(x: np.ndarray) -> None:
     np.testing.assert_array_equal(x, before)
 
 
-def test_steps_are_steps_and_do_what_they_say() -> None:
+def test_steps_are_steps_and_map_rows() -> None:
     shift, linear = Shift([1.0, 2, 3]), Linear(np.diag([1.0, 2, 3]))
     for step in (shift, linear, Normalise(), _along(0)):
         assert isinstance(step, Step)
@@ -90,7 +90,7 @@ def test_steps_are_steps_and_do_what_they_say() -> None:
         linear.matrix[0, 0] = 7
 
 
-def test_what_changes_no_direction_is_refused(embedding: Embedding) -> None:
+def test_a_method_that_changes_no_direction_is_refused(embedding: Embedding) -> None:
     longer = embedding.with_vectors(2 * X)
     for after in (embedding, longer):
         with pytest.raises(WordbiasError, match="m changed no word of embedding"):

@@ -15,7 +15,7 @@ import wordbias as wb
 from wordbias.outcomes.scrub import gendered_words
 from wordbias.outcomes.swap import in_case_of, name_pairs
 from wordbias.wordlists import Attribute, names
-from wordbias.wordlists.rewriting import left_alone, swaps
+from wordbias.wordlists.rewriting import ambiguous_words, swaps
 
 TWO_WAY = sorted(set(swaps().words) - swaps().one_way)
 _BRACKETED = re.compile(r"\[([^\]]*)\]")
@@ -60,7 +60,7 @@ def test_the_swapped_words_are_counted() -> None:
 def test_every_pair_of_the_attribute_is_swapped_but_what_reads_otherwise() -> None:
     attribute, words = Attribute.load(), swaps().words
     for a, b in (*attribute.pairs, *attribute.equalise):
-        if a in left_alone():
+        if a in ambiguous_words():
             assert swapped(f"a {a} b {b}") == f"a {a} b {b}"
         elif a != "her":
             assert (words[a], words[b]) == (b, a)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import wordbias as wb
 from wordbias import WordbiasError
 from wordbias.wordlists import Attribute
-from wordbias.wordlists.rewriting import swaps_of, words_saying
+from wordbias.wordlists.rewriting import identifying_words, swaps_of
 
 Run = Callable[..., Any]
 FAITHS = "religion:christian,muslim"
@@ -50,9 +50,9 @@ def test_without_pairs_nothing_can_be_swapped() -> None:
 
 
 def test_the_words_that_say_a_group_are_its_members_and_what_is_specific() -> None:
-    words = words_saying(AGE)
+    words = identifying_words(AGE)
     assert {"young", "pensioners", "childhood", "grandma"} <= words
-    names = words_saying(Attribute.load("ethnicity:white,black"))
+    names = identifying_words(Attribute.load("ethnicity:white,black"))
     assert "tyrone" in names
     assert all(word == word.lower() for word in names)
 

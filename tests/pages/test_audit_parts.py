@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from wordbias import Embedding, WordbiasError
 from wordbias.data import nli_sample_path
-from wordbias.measures.measure import table_rows
+from wordbias.measures.evaluate import evaluate
 from wordbias.measures.midb import contributions, midb
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.methods.misp import misp
@@ -62,7 +62,7 @@ def test_after_is_what_misp_makes_of_it_and_before_is_untouched(stages: Stages) 
 def test_the_values_are_those_of_the_measures(stages: Stages) -> None:
     found = measure_stages([stages], Plan(QUICK))
     for stage, panel in stages.panels():
-        expected = {row.measure: row.value for row in table_rows(panel, ["midb", "direct-bias"])}
+        expected = {row.measure: row.value for row in evaluate(panel, ["midb", "direct-bias"])}
         own = {
             row.measure: row.value
             for row in found.rows

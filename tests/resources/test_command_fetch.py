@@ -110,7 +110,7 @@ def test_fetching_from_a_mirror_and_asking_where(cli: Run, server: Server, data:
     assert row["origin"].startswith(server.url)
     assert cli("fetch", "--where", "rg-65").out == f"{path}\n"
     table = cli("fetch", "rg-65")
-    assert "was there" in table.out
+    assert "already there" in table.out
     assert max(map(len, table.out.splitlines())) <= 100
 
 

@@ -202,7 +202,7 @@ def kept_rows(path: Path) -> Any:
 
 
 load = call("formats:load", cache=False)
-vectors = call("probes.reading:load_vectors")
+vectors = call("probes.inputs:load_vectors")
 adapter = call("contextual.adapters:Adapter.load")
 transform = call("methods.storage:load_chain")
 nli_model = call("nli.files:Model.load")
@@ -217,7 +217,7 @@ attribute = call("wordlists.groups:load_attribute")
 queries = call("wordlists.queries:load_queries")
 wordlist = call("wordlists.toml:wordlist")
 sentence_pairs = call("contextual.sentence_pairs:sentence_pairs")
-shares = call("outcomes.confusion:load_shares")
+shares = call("outcomes.inputs:load_shares")
 source = call("rows:read_source")
 biographies = call("biographies.data:load_biographies")
 classifier = folder(call("nli.hugging_face:Classifier.load", device="cpu"))
@@ -379,9 +379,7 @@ READERS = [
         shares,
         "winobias/occupational_female_precentage.json",
     ),
-    Reader(
-        "costs", "c.csv", seeds.COSTS, call("outcomes.metrics:load_costs", ["nurse", "surgeon"])
-    ),
+    Reader("costs", "c.csv", seeds.COSTS, call("outcomes.inputs:load_costs", ["nurse", "surgeon"])),
     Reader("rows", "r.json", seeds.ROWS, source),
     Reader("rows, jsonl", "r.jsonl", seeds.ROWS_JSONL, source),
     Reader("rows, CSV", "r.csv", seeds.ROWS_CSV, source),

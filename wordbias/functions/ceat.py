@@ -312,7 +312,7 @@ def _left_out(sentences: Sentences, lost: int, truncated: int, name: str) -> lis
             "sentence too long for the model"
         )
     if truncated:
-        notes.append(f"{how_many(truncated, 'sentence')} cut behind the word")
+        notes.append(f"{how_many(truncated, 'sentence')} cut after the word")
     return notes
 
 

@@ -29,7 +29,7 @@ from wordbias.functions.inputs import (
     path_of,
 )
 from wordbias.functions.report import report_of
-from wordbias.measures.measure import panel_rows
+from wordbias.measures.evaluate import evaluate_panels
 from wordbias.measures.panel import make_panels
 from wordbias.pages.compare_plots import SYMBOLS, save_comparison
 from wordbias.pages.plots import check_plot
@@ -197,7 +197,7 @@ def _measured(
         None,
         seed=seed,
     )
-    return panel_rows(panels, chance=False, workers=workers), input_facts(subjects, before)
+    return evaluate_panels(panels, chance=False, workers=workers), input_facts(subjects, before)
 
 
 def _read(rows: Sequence[object]) -> tuple[list[Source], Inputs]:

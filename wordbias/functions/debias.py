@@ -13,9 +13,9 @@ from wordbias.errors import UsageError
 from wordbias.formats.files import check_writable, refuse_same
 from wordbias.functions.inputs import ReadOptions, names_of, open_subject, path_of
 from wordbias.functions.tables import effect_table, measures_tables
-from wordbias.measures.measure import FAMILIES, check_families, panel_rows
+from wordbias.measures.evaluate import check_families, evaluate_panels
 from wordbias.measures.panel import make_panels
-from wordbias.measures.registry import names_families
+from wordbias.measures.registry import STANDARD, names_families
 from wordbias.measures.sembias import SemBias
 from wordbias.methods.diagnosis import REMOVED, about_removal
 from wordbias.methods.effect import effect
@@ -252,7 +252,7 @@ def debias(
     if transform is not None:
         check_writable(transform)
     attribute = load_attribute(groups)
-    families = names_of(only) or FAMILIES
+    families = names_of(only) or STANDARD
     if measure:
         check_families(families)
         if isinstance(attribute, WordGroups):
@@ -275,7 +275,7 @@ def debias(
         panels = make_panels(
             [before, done], before, attribute, given, strict=strict_vocab, seed=seed
         )
-        measured = panel_rows(panels, families, sembias=questions, chance=chance)
+        measured = evaluate_panels(panels, families, sembias=questions, chance=chance)
 
     def save(sha256: str) -> None:
         if transform is not None:

@@ -228,8 +228,8 @@ def _notes(texts: Texts, job: EncodingJob) -> list[str]:
     notes = []
     if texts.left_out:
         notes.append(
-            f"{texts.name}: not kept, for they have more than {DISTINCT:,} values: "
-            f"{', '.join(texts.left_out)}; --keep names what to keep"
+            f"{texts.name}: columns left out, with more than {DISTINCT:,} values: "
+            f"{', '.join(texts.left_out)}; choose columns with --keep"
         )
     if texts.dropped:
         notes.append(f"{how_many(texts.dropped, 'row')} dropped, the first: {texts.problem}")

@@ -164,7 +164,7 @@ def _catalogue_table(chosen: Sequence[Resource]) -> Table:
     ]
     return Table(
         f"Available data, to be fetched into {folder()}",
-        ["name", "title", "size", "hash", "licence", "fetched"],
+        ["name", "title", "size", "hash", "licence", "local"],
         cells,
         "Sizes are those of the download, which the members of one archive share; ? is unknown. A "
         "download must have its hash if that is known. If not, the hash of the first download is "

@@ -21,8 +21,7 @@ from wordbias.functions.mab_eval import groups_of, probability_columns
 from wordbias.functions.nli_models import open_pairs
 from wordbias.functions.quality import Places, places_of, quality_tables
 from wordbias.functions.tables import measures_tables
-from wordbias.measures.measure import FAMILIES
-from wordbias.measures.registry import names_families
+from wordbias.measures.registry import STANDARD, names_families
 from wordbias.measures.sembias import SemBias
 from wordbias.nli.mab import BIAS, MEANS
 from wordbias.nli.pairs import PairsLike, load_pairs
@@ -181,7 +180,7 @@ def mab_study(
         list(dict.fromkeys(seeds_of(seeds))),
         half,
         None if test is None else load_pairs(open_pairs(test)),
-        names_of(only) or FAMILIES,
+        names_of(only) or STANDARD,
         SemBias.load(located(os.fspath(sembias))) if sembias else None,
         find_sets(*map(located, places)) if places else (),
         Attribute.load(groups),

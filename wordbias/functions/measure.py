@@ -16,10 +16,10 @@ from wordbias.functions.inputs import (
     open_subject,
 )
 from wordbias.functions.tables import measures_tables, words_tables
-from wordbias.measures.means import leaning_words, word_rows
-from wordbias.measures.measure import panel_rows
+from wordbias.measures.evaluate import evaluate_panels
+from wordbias.measures.lean import leaning_words, word_rows
 from wordbias.measures.panel import Panel, make_panels
-from wordbias.measures.registry import BY_KEY, STANDARD, TAKEN, names_families
+from wordbias.measures.registry import BY_KEY, SELECTABLE, STANDARD, names_families
 from wordbias.measures.sembias import SemBias
 from wordbias.methods.diagnosis import subspace_cautions
 from wordbias.resources import located
@@ -151,7 +151,7 @@ def measure(
     single_rows = [row for panel in panels for row in _word_rows(panel, words, extremes)]
     if only is None and not single_rows:
         families = STANDARD
-    rows = panel_rows(
+    rows = evaluate_panels(
         panels,
         families,
         sembias=SemBias.load(located(os.fspath(sembias))) if sembias else None,
@@ -176,8 +176,8 @@ def _refuse_unused(
     families: Sequence[str], single: bool, direction: str, extremes: int | None
 ) -> None:
     """Refuse arguments that would do nothing with the chosen measures."""
-    options = dict.fromkeys(name for key in TAKEN for name in BY_KEY[key].options)
-    uses = {name: [key for key in TAKEN if name in BY_KEY[key].options] for name in options}
+    options = dict.fromkeys(name for key in SELECTABLE for name in BY_KEY[key].options)
+    uses = {name: [key for key in SELECTABLE if name in BY_KEY[key].options] for name in options}
     along = direction == "names" and not set(families).isdisjoint(uses["direction"])
     also = {"direction": extremes is not None, "dims": single or along, "center": single or along}
     for name, by in uses.items():

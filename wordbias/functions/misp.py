@@ -147,7 +147,7 @@ def _heading(
 ) -> list[str]:
     method = "MHD (hard projection)" if found.projection.hard else "MISP"
     counts = " + ".join(
-        f"{len(group.found)} of {len(group.asked)} {name}"
+        f"{len(group.found)} of {len(group.listed)} {name}"
         for name, group in zip(attribute.groups, found.diagnosis.groups, strict=True)
     )
     over = f"{len(found.vocabulary):,} neutral words"

@@ -1,4 +1,4 @@
-"""Subspaces inside an encoder: an adapter, and the model with a setting folded into its weights."""
+"""Subspaces fitted inside an encoder: its adapter, and the model with a setting folded in."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def project(
         batch=batch,
     )
     adapter = adapter if setting is None else adapter.setting(setting)
-    if output is not None:  # first: whatever becomes of the folder, the work is kept
+    if output is not None:  # first, so that the fit is stored even if the export fails
         adapter.save(output)
     folded = None if export is None else _exported(target, adapter, export, output)
     subject = Path(target.name).name
@@ -180,7 +180,7 @@ def _check_usage(
     export: str | None,
     output: str | None,
 ) -> None:
-    """Refuse arguments that contradict each other or would do nothing."""
+    """Refuse options that contradict each other or would have no effect."""
     if groups is not None and sent_debias is None:
         raise UsageError("--groups goes with --sent-debias")
     in_shell = current().note is not None
@@ -217,7 +217,7 @@ def _check_setting(
 
 
 def _exported(target: Target, adapter: Adapter, export: str, output: str | None) -> Folded:
-    """Write the model with the setting folded in."""
+    """Write the folder of the model with the setting folded in."""
     try:
         folded = fold(target.model, adapter.interventions())
         setting = str(adapter.chosen)
@@ -229,7 +229,7 @@ def _exported(target: Target, adapter: Adapter, export: str, output: str | None)
 
 
 def _notes(target: Target, adapter: Adapter, one_sided: bool) -> list[str]:
-    """Say which site is missing, and which pairs were left out at some sites, or at all."""
+    """Return notes on a missing site, and on pairs that were left out at some sites or all."""
     notes = [ONE_SIDED] if one_sided else []
     if not target.sentence:
         notes.insert(
@@ -257,7 +257,7 @@ def _notes(target: Target, adapter: Adapter, one_sided: bool) -> list[str]:
 def _closing(
     adapter: Adapter, folded: Folded | None, output: str | None, export: str | None
 ) -> list[str]:
-    """Say what was written, and what could not be folded."""
+    """Return the lines behind the table: the written files, and the sites that were not folded."""
     lines = []
     if adapter.sent_debias is not None:
         share, n = adapter.sent_debias.weights[0], adapter.facts["sent_debias"]["pairs"]

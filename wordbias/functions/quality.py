@@ -114,7 +114,6 @@ def quality(
     if only is not None and not names:
         raise WordbiasError("--only: expected names of sets, separated by commas, found none")
     tested = word_tasks.find_sets(*map(located, places_of(sets)), only=names)
-    settings = word_tasks.Settings(oov, method, standardise, seed)
     rows: list[Row] = []
     inputs: dict[str, dict[str, object]] = {}
     heading = []
@@ -124,7 +123,15 @@ def quality(
         name = unused(subject.info.path if name in inputs else name, inputs)
         inputs[name] = subject.info.to_dict()
         heading.append(_source(name, subject))
-        rows += word_tasks.quality(subject.embedding, tested, settings, name=name)
+        rows += word_tasks.quality(
+            subject.embedding,
+            tested,
+            oov=oov,
+            method=method,
+            standardise=standardise,
+            seed=seed,
+            name=name,
+        )
     return Report(inputs=inputs, rows=rows, tables=quality_tables(rows), heading=heading, seed=seed)
 
 

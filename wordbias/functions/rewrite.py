@@ -44,7 +44,7 @@ from wordbias.outcomes.swap import Swapper
 from wordbias.rendering import Table, as_paragraph, how_many
 from wordbias.results import Report, Row, number
 from wordbias.wordlists import GroupsLike, other_than_gender, wordlist
-from wordbias.wordlists.rewriting import swaps, words_saying
+from wordbias.wordlists.rewriting import identifying_words, swaps
 
 if TYPE_CHECKING:
     import pandas
@@ -321,7 +321,7 @@ def rewrite(
             continue
         if method == "scrub":
             further = () if words is None else wordlist(words)
-            own = words_saying(other) if other else gendered_words(as_published)
+            own = identifying_words(other) if other else gendered_words(as_published)
             change = Scrubber(
                 own | {word.lower() for word in further},
                 small_only=frozenset() if other else swaps().small_only,
@@ -583,6 +583,6 @@ def _notes(file: RecordFile, balanced: Balanced | None, tallies: Sequence[Tally]
         yield f"{shown}; such a class {effect}"
     for tally in tallies:
         if not tally.rows:
-            yield f"{tally.method}: there is no row that is asked for"
+            yield f"{tally.method}: no row was selected"
         elif tally.method in _CHANGING_WORDS and not tally.words:
             yield f"{tally.method}: nothing was found to change"

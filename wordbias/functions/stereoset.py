@@ -177,10 +177,9 @@ def _measured(
             found = reachable.measure(data, subject, settings, repaired)
         if name and all(record in before for record in found.records):
             raise WordbiasError(
-                f"{scorer.name}: the setting {name} changes no score, for nothing that is scored "
-                "reads what it changes (a masked word is not read off the last layer's CLS token); "
-                "settings that would: sites such as tokens@L, attention@L and, below the last "
-                "layer, cls@L"
+                f"{scorer.name}: the setting {name} changes no score, as no score depends on what "
+                "it changes (a masked word is not predicted from the last layer's CLS token); "
+                "choose sites such as tokens@L, attention@L and, below the last layer, cls@L"
             )
         before = before or found.records
         done.rows.extend(found.rows)

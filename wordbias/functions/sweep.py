@@ -308,7 +308,7 @@ def _locked(output: str | None, checkpoints: Mapping[str, Path | None]) -> Itera
             written = [path.name for path in checkpoints.values() if path and path.exists()]
             if not written:
                 raise
-            raise Interrupted(f"the same call goes on from {' and '.join(written)}") from None
+            raise Interrupted(f"the same call resumes from {' and '.join(written)}") from None
 
 
 def _gsss(source: DataLike) -> Gsss:
@@ -343,8 +343,8 @@ def _remarks(entries: Sequence[Entry], drop: float, relative: bool) -> list[str]
         notes += differences(best_by_level(entries, drop, relative=relative))
     if base and base[0].snli < _UNINFORMATIVE:
         notes.append(
-            f"the NLI model reaches {base[0].snli:.3f} on SNLI as it is, less than "
-            f"{_UNINFORMATIVE:g}: what a setting does to it says little"
+            f"the unmodified NLI model reaches {base[0].snli:.3f} on SNLI, less than "
+            f"{_UNINFORMATIVE:g}: the effect of a setting on it says little"
         )
     return notes
 

@@ -1,7 +1,6 @@
-"""Any of the association measures on the same queries, as rows.
+"""Association measures on the same queries, or on groups of words, as rows.
 
-WEAT compares X and Y in their nearness to A and B. The others take less than four sets, and of a
-query take these:
+WEAT compares X and Y in their nearness to A and B. The others use fewer sets of a query:
 
 ========  =========================================================================
 weat      X, Y, A and B
@@ -11,18 +10,15 @@ rnd, ect  X and Y are the two groups; each attribute set in turn the neutral wor
 ripa      the same, with pairs: the i-th words of X and Y as listed
 ========  =========================================================================
 
-The association measures over any number of groups: two by two, or all at once.
-
-WEAT, RND, ECT and RIPA compare two groups, and are taken for every two. RNSB asks how unevenly the
-words of all groups share what is negative (Sweeney and Najafian 2019 define it for any number), and
-MAC how far each group is from all attribute sets (Manzini et al. 2019): these are taken once.
+Of more than two groups, WEAT, RND, ECT and RIPA compare every two. RNSB (Sweeney and Najafian 2019
+define it for any number of groups) and MAC (Manzini et al. 2019) measure all groups at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +44,6 @@ from wordbias.results import Row
 from wordbias.statistics import bootstrap, holm, percentile_interval
 from wordbias.wordlists import (
     Attribute,
-    Resolved,
     WordGroups,
     group_queries,
     load_queries,
@@ -61,19 +56,21 @@ Array = NDArray[np.float64]
 Statistic = Callable[[Array], Array]
 
 MEASURES = ("weat", *(one.name for one in BY_KEY["associations"].measures))
+AT_ONCE = ("rnsb", "mac")
+"""Measures of all groups at once; the others compare two."""
 _VALENCE = ("pleasant", "unpleasant")
 
 
 def query_rows(panel: Panel, samples: int = PARTITIONS) -> list[Row]:
-    """Take WEAT of a panel: the ten queries of Caliskan et al., or of groups of one's own.
+    """Run WEAT on a panel: the ten queries of Caliskan et al., or queries of other groups.
 
     Groups of another attribute than gender are the targets, two by two, with pleasant and
-    unpleasant words as attributes; their order means nothing, so that the test has two sides.
+    unpleasant words as attributes; their order has no meaning, so that the test is two-sided.
 
     Parameters
     ----------
     samples
-        Partitions drawn where they are too many to take all.
+        Number of partitions drawn where they are too many to count all.
 
     Raises
     ------
@@ -129,29 +126,92 @@ def measure_queries(
     return rows
 
 
-def check_measures(measures: Sequence[str]) -> None:
-    """Refuse names that are none of `MEASURES`, and none at all."""
-    known = ", ".join(MEASURES)
+def measure_groups(
+    embedding: Embedding,
+    groups: Attribute | WordGroups,
+    attributes: Pair,
+    measures: Sequence[str] = ("weat",),
+    settings: Settings | None = None,
+) -> list[Row]:
+    """Measure how groups of words are associated with two sets of attribute words.
+
+    Parameters
+    ----------
+    embedding
+        At least the words of the groups and sets.
+    groups
+        Two groups or more. Of every two, the first is X.
+    attributes
+        A and B, each with its name.
+    measures
+        Some of `MEASURES`.
+    settings
+        Settings of WEAT; its seed is that of every interval.
+
+    Returns
+    -------
+    list of Row
+        Rows of `measure_queries` for every two groups, whose ``set`` is ``first/second``; then rows
+        of all groups, whose ``set`` is the name of the attribute.
+
+    Raises
+    ------
+    WordbiasError
+        If a measure is not known, or fewer than two words of a set, or of all groups but one, are
+        found.
+    """
+    check_measures(measures)
+    settings = settings or Settings()
+    rows = []
+    if paired := [name for name in measures if name not in AT_ONCE]:
+        rows += measure_queries(embedding, group_queries(groups, attributes), paired, settings)
+    if at_once := [name for name in measures if name in AT_ONCE]:
+        rows += _group_rows(embedding, groups, attributes, at_once, settings.seed)
+    return rows
+
+
+def _group_rows(
+    embedding: Embedding,
+    groups: Attribute | WordGroups,
+    attributes: Pair,
+    measures: Sequence[str],
+    seed: int,
+) -> Iterator[Row]:
+    """Measure all groups at once; a group that lacks words is left out, and named."""
+    where = f"{embedding.name}: {groups.name}"
+    sets = {
+        name: resolve(words, embedding, f"{where}: {name}").at_least(2)
+        for name, words in attributes
+    }
+    named = {
+        name: resolve(words, embedding, f"{where}: {name}")
+        for name, words in zip(groups.groups, groups.members, strict=True)
+    }
+    usable = {name: found for name, found in named.items() if len(found.found) >= 2}
+    if len(usable) < 2:
+        next(found for found in named.values() if len(found.found) < 2).at_least(2)
+    left_out = [name for name in named if name not in usable]
+    every = {**named, **sets}
+    about = {
+        "set": groups.name,
+        "about": groups.name,
+        "n": {name: len(found.found) for name, found in {**usable, **sets}.items()},
+        "missing": {name: list(found.missing) for name, found in every.items() if found.missing},
+        **({"left_out": left_out} if left_out else {}),
+    }
+    targets = {name: embedding.take(found.found) for name, found in usable.items()}
+    a_and_b = [embedding.take(found.found) for found in sets.values()]
     for measure in measures:
-        if measure not in MEASURES:
-            raise WordbiasError(f"measure {measure!r}: expected one of {known}")
-    if not measures:
-        raise WordbiasError(f"no measure named: expected one or more of {known}")
-
-
-def with_holm(rows: Sequence[Row]) -> list[Row]:
-    """Add ``p_holm`` to the rows with a ``p``, corrected for the tests of the same subject."""
-    tested: dict[str, list[int]] = {}
-    for i, row in enumerate(rows):
-        if row.details.get("p") is not None:
-            tested.setdefault(row.subject, []).append(i)
-    done = list(rows)
-    for places in tested.values():
-        corrected = holm([rows[i].details["p"] for i in places]).tolist()
-        for i, p in zip(places, corrected, strict=True):
-            said = {**rows[i].details, "p_holm": p, "tests": len(places)}
-            done[i] = replace(rows[i], details=said)
-    return done
+        if measure == "rnsb":
+            p = negative_probabilities(np.concatenate(list(targets.values())), *a_and_b)
+            values = {"all": interval(p, divergence, seed)}
+        else:
+            values = {
+                name: interval(mac_of_words(x, a_and_b), _mean, seed) for name, x in targets.items()
+            }
+        for words, value in values.items():
+            details = {**about, **value, **ideal(measure), "words": words}
+            yield Row(embedding.name, measure, details.pop("value"), details)
 
 
 def _rows(
@@ -171,7 +231,7 @@ def _rows(
 def _parts(
     embedding: Embedding, found: FoundQuery, measure: str
 ) -> Iterator[tuple[str, Array | str, Statistic]]:
-    """Yield the name of the words measured, their parts ``(…, n)`` or why not, and what to do."""
+    """Yield the name of the words, their parts ``(…, n)`` or a reason, and the statistic."""
     x, y, *attributes = (embedding.take(words.found) for words in found.sets)
     names = found.query.names
     if measure == "rnsb":
@@ -197,18 +257,18 @@ def _relation(embedding: Embedding, found: FoundQuery) -> Array | str:
     if not found.pairs.found:
         return f"undefined: {embedding.name} has both words of none of the pairs"
     try:
-        return relation(*(embedding.take(words) for words in _columns(found.pairs.found)))
+        return relation(*(embedding.take(side) for side in zip(*found.pairs.found, strict=True)))
     except WordbiasError as error:
         return f"undefined: {error}"
 
 
-def _columns(pairs: Iterable[tuple[str, str]]) -> tuple[list[str], list[str]]:
-    first, second = zip(*pairs, strict=True)
-    return list(first), list(second)
+def _mean(parts: Array) -> Array:
+    mean: Array = parts.mean(axis=-1)
+    return mean
 
 
 def interval(parts: Array | str, statistic: Statistic, seed: int) -> dict[str, Any]:
-    """Return the value and its 95 % interval, the words drawn again with replacement.
+    """Return the value and its 95 % interval, by bootstrap over the words.
 
     Parameters
     ----------
@@ -229,118 +289,26 @@ def interval(parts: Array | str, statistic: Statistic, seed: int) -> dict[str, A
     return {"value": value, **percentile_interval(samples[~np.isnan(samples)])._asdict()}
 
 
-def _mean(parts: Array) -> Array:
-    mean: Array = parts.mean(axis=-1)
-    return mean
+def with_holm(rows: Sequence[Row]) -> list[Row]:
+    """Add ``p_holm`` to the rows with a ``p``, corrected for the tests of the same subject."""
+    tested: dict[str, list[int]] = {}
+    for i, row in enumerate(rows):
+        if row.details.get("p") is not None:
+            tested.setdefault(row.subject, []).append(i)
+    done = list(rows)
+    for places in tested.values():
+        corrected = holm([rows[i].details["p"] for i in places]).tolist()
+        for i, p in zip(places, corrected, strict=True):
+            details = {**rows[i].details, "p_holm": p, "tests": len(places)}
+            done[i] = replace(rows[i], details=details)
+    return done
 
 
-AT_ONCE = ("rnsb", "mac")
-
-
-def measure_groups(
-    embedding: Embedding,
-    groups: Attribute | WordGroups,
-    attributes: Pair,
-    measures: Sequence[str] = ("weat",),
-    settings: Settings | None = None,
-) -> list[Row]:
-    """Measure how groups of words go with two sets of attribute words.
-
-    Parameters
-    ----------
-    embedding
-        At least the words of the groups and sets.
-    groups
-        Two or more. The groups named first are X, those later Y.
-    attributes
-        A and B, each with its name.
-    measures
-        Some of `wordbias.measures.associations.MEASURES`.
-    settings
-        Of WEAT; its seed is that of every interval.
-
-    Returns
-    -------
-    list of Row
-        Those of `measure_queries` for every two groups, whose ``set`` is ``first/second``; then
-        those of all groups, whose ``set`` is the name of the attribute.
-
-    Raises
-    ------
-    WordbiasError
-        If a measure is not known, or fewer than two words of all groups, or of a set, are here.
-    """
-    check_measures(measures)
-    settings = settings or Settings()
-    paired = [name for name in measures if name not in AT_ONCE]
-    rows = []
-    if paired:
-        rows += measure_queries(embedding, group_queries(groups, attributes), paired, settings)
-    if once := [name for name in measures if name in AT_ONCE]:
-        words = _words(embedding, groups, attributes)
-        rows += [row for name in once for row in _at_once(embedding, words, name, settings.seed)]
-    return rows
-
-
-class _Words(NamedTuple):
-    """Vectors of the groups and of the two sets, and what rows say of their words."""
-
-    groups: dict[str, NDArray[np.float32]]
-    sets: list[NDArray[np.float32]]
-    about: dict[str, object]
-
-
-def _words(embedding: Embedding, groups: Attribute | WordGroups, attributes: Pair) -> _Words:
-    """Find all words; a group that lacks them is left out, and named."""
-    where = f"{embedding.name}: {groups.name}"
-    a, b = (resolve(words, embedding, f"{where}: {n}").at_least(2) for n, words in attributes)
-    named = {
-        name: resolve(words, embedding, f"{where}: {name}")
-        for name, words in zip(groups.groups, groups.members, strict=True)
-    }
-    here = {name: found for name, found in named.items() if len(found.found) >= 2}
-    if len(here) < 2:
-        lacking = next(found for found in named.values() if len(found.found) < 2)
-        lacking.at_least(2)
-        raise WordbiasError(f"{where}: expected two groups")
-    return _Words(
-        {name: embedding.take(found.found) for name, found in here.items()},
-        [embedding.take(a.found), embedding.take(b.found)],
-        _about(groups, named, here, attributes, a, b),
-    )
-
-
-def _at_once(embedding: Embedding, words: _Words, measure: str, seed: int) -> Iterator[Row]:
-    """Take one measure on all groups."""
-
-    def row(what: str, value: dict[str, Any]) -> Row:
-        said = {**words.about, **value, **ideal(measure), "words": what}
-        return Row(embedding.name, measure, said.pop("value"), said)
-
-    if measure == "rnsb":
-        together = np.concatenate(list(words.groups.values()))
-        yield row("all", interval(negative_probabilities(together, *words.sets), divergence, seed))
-        return
-    for name, x in words.groups.items():
-        distances = mac_of_words(x, words.sets)
-        yield row(name, interval(distances, lambda part: part.mean(axis=-1), seed))
-
-
-def _about(
-    groups: Attribute | WordGroups,
-    named: dict[str, Resolved[str]],
-    here: dict[str, Resolved[str]],
-    attributes: Pair,
-    a: Resolved[str],
-    b: Resolved[str],
-) -> dict[str, object]:
-    sets = {attributes[0][0]: a, attributes[1][0]: b}
-    every = {**named, **sets}
-    left_out = [name for name in named if name not in here]
-    return {
-        "set": groups.name,
-        "about": groups.name,
-        "n": {name: len(found.found) for name, found in {**here, **sets}.items()},
-        "missing": {name: list(found.missing) for name, found in every.items() if found.missing},
-        **({"left_out": left_out} if left_out else {}),
-    }
+def check_measures(measures: Sequence[str]) -> None:
+    """Refuse unknown names, and an empty list."""
+    known = ", ".join(MEASURES)
+    for measure in measures:
+        if measure not in MEASURES:
+            raise WordbiasError(f"measure {measure!r}: expected one of {known}")
+    if not measures:
+        raise WordbiasError(f"no measure named: expected one or more of {known}")

@@ -2,13 +2,13 @@
 
 Most measures are not at their neutral value where there is no bias. Along any axis the mean |cos|
 of words is about √(2/(π d)), and words also cluster along an axis that means nothing. So each
-measure is taken again with another axis in place of the attribute's, and everything else the same:
+measure is computed again with another axis in place of the attribute's, and all else the same:
 
 - A pair of words, such as she and he, is replaced by two random words of the neutral vocabulary of
   like frequency; the first component of pairs by that of as many such pairs.
 - A subspace of two groups is replaced by one of groups that do not differ: each word loses the
-  mean of its own group, the words are dealt at random into two groups of the same sizes, and the
-  subspace is fitted as before. Dealing the words as they are would not do: their covariance
+  mean of its own group, the words are assigned at random to two groups of the same sizes, and the
+  subspace is fitted as before. Assigning the words as they are would not do: their covariance
   contains the difference, and the fit finds it again.
 """
 
@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 
 from wordbias.arrays import unit
 from wordbias.errors import WordbiasError
+from wordbias.measures.direction import RECIPES, difference_direction, most_biased, projections
 from wordbias.measures.family import Key, MeasureInputs, Values
-from wordbias.measures.midb import BiasDirections, difference_direction
-from wordbias.measures.panel import RECIPES, Biased, Panel, most_biased, projections
+from wordbias.measures.panel import Panel
 from wordbias.measures.registry import BY_KEY, variant_of
 from wordbias.results import Row
 from wordbias.subspace import Subspace
@@ -54,9 +54,9 @@ class Null(NamedTuple):
     Attributes
     ----------
     subspace, unit_subspace
-        Of groups that do not differ, from vectors as they are and from vectors of length one.
+        Subspaces of groups that do not differ, from vectors as they are and at length one.
     axis, component
-        The difference of two random words, and the first component of random pairs, ``(d,)``.
+        Difference of two random words, and first component of random pairs, ``(d,)``.
     direction
         Subspace of clustering, recoverability, SemBias and GIPE.
     """
@@ -67,16 +67,6 @@ class Null(NamedTuple):
     component: Float | None
     direction: Subspace | None
 
-    @property
-    def directions(self) -> BiasDirections:
-        """The subspaces and directions of MIDB and direct bias."""
-        return BiasDirections(
-            self.subspace,
-            self.unit_subspace,
-            direction=self.axis,
-            pair_component=self.component,
-        )
-
 
 def draw_nulls(panel: Panel, draws: int = DRAWS) -> list[Null]:
     """Draw subspaces and directions that do not mean the attribute, from the panel's original.
@@ -85,10 +75,10 @@ def draw_nulls(panel: Panel, draws: int = DRAWS) -> list[Null]:
     ----------
     panel
         Its original, vocabulary, attribute, direction, `dims`, `center` and seed are used. Each
-        kind of draw has random numbers of its own, so that none depends on what else is drawn. The
-        words of groups that are too small to be dealt in so many ways are not.
+        kind of draw has random numbers of its own, so that none depends on what else is drawn.
+        Groups too small to be divided in so many ways give no subspace.
     draws
-        How many.
+        Number of draws.
     """
     of_axis, of_pairs, of_groups, of_file = (
         np.random.default_rng((panel.seed, kind)) for kind in range(4)
@@ -99,11 +89,11 @@ def draw_nulls(panel: Panel, draws: int = DRAWS) -> list[Null]:
         list(resolve_pairs(words, panel.original).found) for words in (axis_pair, attribute.pairs)
     )
     size, raw, on_unit = _within_groups(panel)
-    few = comb(len(raw), size) < 2 * draws  # deals that differ, each with its mirror image
+    few = comb(len(raw), size) < 2 * draws  # different partitions, each with its mirror image
     found = []
     for _ in range(draws):
-        deal = of_groups.permutation(len(raw))
-        groups, unit_groups = ((x[deal[:size]], x[deal[size:]]) for x in (raw, on_unit))
+        order = of_groups.permutation(len(raw))
+        groups, unit_groups = ((x[order[:size]], x[order[size:]]) for x in (raw, on_unit))
         axis = _random_pairs(panel, axis_pair, of_axis)
         others = _random_pairs(panel, pairs, of_pairs)
         component = None if others is None else _fitted(partial(Subspace.from_pairs, *others))
@@ -114,8 +104,8 @@ def draw_nulls(panel: Panel, draws: int = DRAWS) -> list[Null]:
             component.basis[0] if component else None,
             None,
         )
-        dealt = None if few else groups
-        found.append(null._replace(direction=_direction(panel, null, dealt, of_file)))
+        divided = None if few else groups
+        found.append(null._replace(direction=_direction(panel, null, divided, of_file)))
     return found
 
 
@@ -126,29 +116,27 @@ def chance(
     sembias: SemBias | None = None,
     isolated: float = 1.0,
 ) -> dict[Key, Float]:
-    """Measure some families on the original along `draw_nulls`.
+    """Evaluate families of measures on the original along `draw_nulls`.
 
     Parameters
     ----------
     panel
         Panel of the original.
     families, sembias, isolated
-        See `wordbias.measures.measure.table_rows`.
+        See `wordbias.measures.evaluate.evaluate`.
     """
     return chance_of(MeasureInputs(panel, sembias, isolated), families)
 
 
 def chance_of(inputs: MeasureInputs, families: Collection[str]) -> dict[Key, Float]:
-    """Measure some families along `draw_nulls`; see `chance`."""
-    taken = {
-        BY_KEY[key].taken: BY_KEY[key].draws for key in families if BY_KEY[key].taken is not None
-    }
+    """Evaluate families of measures along `draw_nulls`; see `chance`."""
+    evaluators = {BY_KEY[key].evaluator: BY_KEY[key].draws for key in families}
     nulls = draw_nulls(inputs.panel)
     found: dict[Key, Float] = {}
-    for load, draws in taken.items():
-        take = None if load is None else load().chance
-        if take is not None:
-            found |= take(inputs, nulls[:draws])
+    for load, draws in evaluators.items():
+        along = None if load is None else load().chance
+        if along is not None:
+            found |= along(inputs, nulls[:draws])
     return {key: values for key, values in found.items() if np.isfinite(values).any()}
 
 
@@ -170,19 +158,19 @@ def key_of(row: Row) -> Key:
 def _row(row: Row, values: Float) -> Row:
     known = values[np.isfinite(values)]
     low, high = float(known.min()), float(known.max())
-    said: dict[str, Any] = {"chance": float(known.mean()), "chance_low": low, "chance_high": high}
+    levels: dict[str, Any] = {"chance": float(known.mean()), "chance_low": low, "chance_high": high}
     own_chance = row.details.get("centred") and row.measure.startswith("midb")
     if row.value is not None and not own_chance:
         below = row.value < low and row.details.get("better") != "lower"
-        said["beyond_chance"] = bool(row.value > high or below)
-    return replace(row, details={**row.details, **said})
+        levels["beyond_chance"] = bool(row.value > high or below)
+    return replace(row, details={**row.details, **levels})
 
 
 # Draws
 
 
 def group_vectors(panel: Panel) -> tuple[Float, Float]:
-    """Return the vectors of both groups in the original; none where the words are too few."""
+    """Return the vectors of both groups in the original; no rows where the words are too few."""
     try:
         found = resolve_groups(panel.attribute, panel.original)
     except WordbiasError:  # too few words: nothing is fitted to them
@@ -192,7 +180,7 @@ def group_vectors(panel: Panel) -> tuple[Float, Float]:
 
 
 def _within_groups(panel: Panel) -> tuple[int, Float, Float]:
-    """Return the first group's size, and all words less their group's mean, raw and on unit."""
+    """Return the first group's size, and all words less their group's mean, raw and unit."""
     raw = group_vectors(panel)
     on_unit = [unit(x.astype(np.float32)).astype(float) for x in raw]
     within = [
@@ -275,15 +263,33 @@ def _fitted(make: Callable[[], Subspace]) -> Subspace | None:
         return None
 
 
-def leaning(panel: Panel, null: Null, words: int) -> Biased | None:
-    """Choose the words that lean most along a null; None if too few lean to a side."""
-    if null.direction is None:
-        return None
-    lean = projections(panel.original_vectors, null.direction, by_length=panel.by_projection)
-    try:
-        return most_biased(lean, words // 2)
-    except WordbiasError:
-        return None
+def chance_of_most_biased(
+    panel: Panel,
+    nulls: Sequence[Null],
+    words: int,
+    measures: Sequence[str],
+    evaluate: Callable[[NDArray[np.float32], NDArray[np.bool_]], Sequence[float]],
+) -> dict[Key, Float]:
+    """Evaluate measures on the original vectors of the words that lean most along each null.
+
+    Parameters
+    ----------
+    words
+        Number of words, half of each side; nan where fewer lean.
+    evaluate
+        Takes the vectors ``(n, d)`` and the sides ``(n,)``; returns a value for each measure.
+    """
+    values = np.full((len(measures), len(nulls)), np.nan)
+    for i, null in enumerate(nulls):
+        if null.direction is None:
+            continue
+        lean = projections(panel.original_vectors, null.direction, by_length=panel.by_projection)
+        try:
+            chosen = most_biased(lean, words // 2)
+        except WordbiasError:
+            continue
+        values[:, i] = evaluate(panel.original_vectors[chosen.rows], chosen.labels)
+    return {(name, ""): row for name, row in zip(measures, values, strict=True)}
 
 
 def blocks_of_original(panel: Panel) -> Iterator[Float]:

@@ -1,4 +1,4 @@
-"""Clustering: does k-means find the biased words' groups again? (Gonen and Goldberg 2019)."""
+"""Clustering: does k-means recover the groups of biased words? (Gonen and Goldberg 2019)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from wordbias.devices import one_thread
 from wordbias.errors import WordbiasError
-from wordbias.measures.chance import Null, leaning
+from wordbias.measures.chance import Null, chance_of_most_biased
 from wordbias.measures.family import Key
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
@@ -32,7 +32,7 @@ class Clustering(NamedTuple):
     accuracy, v_measure
         One value a seed, shape ``(s,)``.
     cells
-        Words of each (label, cluster), shape ``(s, 2, 2)``.
+        Number of words of each (label, cluster), shape ``(s, 2, 2)``.
     """
 
     accuracy: NDArray[np.float64]
@@ -53,10 +53,10 @@ def clustering(
     Parameters
     ----------
     vectors
-        Of the most biased words in the (debiased) embedding, shape ``(n, d)``, not normalised, as
-        in the published code.
+        Vectors of the most biased words in the (debiased) embedding, shape ``(n, d)``, not
+        normalised, as in the published code.
     labels
-        Their lean in the **original** embedding, shape ``(n,)``.
+        Groups to which they lean in the **original** embedding, shape ``(n,)``.
     seed, seeds
         k-means runs with the seeds ``seed … seed + seeds − 1``; a single run is unstable.
     n_init
@@ -73,7 +73,7 @@ def clustering(
 
 
 def accuracy(cells: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Alignment accuracy ``max(acc, 1 − acc)`` of ``(…, label, cluster)`` counts."""
+    """Return the alignment accuracy ``max(acc, 1 − acc)`` of ``(…, label, cluster)`` counts."""
     right = cells[..., 0, 0] + cells[..., 1, 1]
     share = right / cells.sum((-1, -2))
     aligned: NDArray[np.float64] = np.maximum(share, 1 - share)
@@ -81,7 +81,7 @@ def accuracy(cells: NDArray[np.intp]) -> NDArray[np.float64]:
 
 
 def v_measure(cells: NDArray[np.intp]) -> NDArray[np.float64]:
-    """V-measure (Rosenberg and Hirschberg 2007) of ``(…, label, cluster)`` counts."""
+    """Return the V-measure (Rosenberg and Hirschberg 2007) of ``(…, label, cluster)`` counts."""
     joint = cells / cells.sum((-1, -2), keepdims=True)
     labels, clusters = _entropy(joint.sum(-1)), _entropy(joint.sum(-2))
     mutual = labels + clusters - _entropy(joint.reshape(*joint.shape[:-2], 4))
@@ -90,7 +90,7 @@ def v_measure(cells: NDArray[np.intp]) -> NDArray[np.float64]:
 
 
 def intervals(found: Clustering, rng: np.random.Generator) -> tuple[Interval, Interval]:
-    """95 % intervals of mean accuracy and v-measure: bootstrap over words, seeds pooled."""
+    """Return 95 % intervals of mean accuracy and v-measure: bootstrap over words, seeds pooled."""
     samples = [resampled_cells(cells.ravel(), rng).reshape(-1, 2, 2) for cells in found.cells]
     return (
         percentile_interval(np.mean([accuracy(drawn) for drawn in samples], axis=0)),
@@ -106,11 +106,11 @@ def _entropy(p: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def clustering_rows(panel: Panel, words: int = WORDS) -> list[Row]:
     """Cluster the words that lean most in the original, by their vectors in the embedding."""
-    said = {**panel.against(), "seeds": SEEDS, "n_init": N_INIT}
+    about = {**panel.against(), "seeds": SEEDS, "n_init": N_INIT}
     try:
         chosen = panel.most_biased(words)
     except WordbiasError as error:
-        return panel.undefined(MEASURES, f"undefined: {error}", **said)
+        return panel.undefined(MEASURES, f"undefined: {error}", **about)
     found = clustering(panel.vectors[chosen.rows], chosen.labels, seed=panel.seed)
     values = (found.accuracy, found.v_measure)
     return [
@@ -121,7 +121,7 @@ def clustering_rows(panel: Panel, words: int = WORDS) -> list[Row]:
             spread=float(of_seeds.std(ddof=1)),
             n=len(chosen.rows),
             **ideal(name),
-            **said,
+            **about,
         )
         for name, of_seeds, interval in zip(
             MEASURES, values, intervals(found, panel.rng()), strict=True
@@ -131,11 +131,9 @@ def clustering_rows(panel: Panel, words: int = WORDS) -> list[Row]:
 
 def chance_of_clustering(panel: Panel, nulls: Sequence[Null]) -> dict[Key, NDArray[np.float64]]:
     """Cluster the words that lean most along each null, by their vectors in the original."""
-    values = np.full((2, len(nulls)), np.nan)
-    for i, null in enumerate(nulls):
-        chosen = leaning(panel, null, WORDS)
-        if chosen is not None:
-            vectors = panel.original_vectors[chosen.rows]
-            found = clustering(vectors, chosen.labels, seed=panel.seed)
-            values[:, i] = found.accuracy.mean(), found.v_measure.mean()
-    return {(name, ""): row for name, row in zip(MEASURES, values, strict=True)}
+
+    def evaluate(vectors: NDArray[np.float32], labels: NDArray[np.bool_]) -> list[float]:
+        found = clustering(vectors, labels, seed=panel.seed)
+        return [float(found.accuracy.mean()), float(found.v_measure.mean())]
+
+    return chance_of_most_biased(panel, nulls, WORDS, MEASURES, evaluate)

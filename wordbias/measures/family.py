@@ -1,4 +1,4 @@
-"""What an entry of the table of measures holds: see `wordbias.measures.registry`."""
+"""Entries of the table of measures, `wordbias.measures.registry`: measures and their families."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Key = tuple[str, str]
 """A measure with its set or setting."""
 Values = Mapping[Key, "NDArray[np.float64]"]
-"""Of a measure its values along several axes, nan where one is undefined."""
+"""Values of each measure along several axes, nan where one is undefined."""
 Better = Literal["lower", "higher", "neutral", ""]
 Kind = Literal["bias", "change", "quality"]
 
@@ -33,30 +33,30 @@ class Measure:
     Attributes
     ----------
     name
-        In the rows.
+        Name in the rows.
     title
-        For people, beside the other measures of its family.
-    asks
-        Its question, in a line.
+        Title beside the other measures of its family.
+    question
+        Question that it answers, in a line.
     scale
-        The values that it can have.
+        Range of its values.
     neutral
-        Its value where it finds nothing; a text where that depends on the data, None where there is
-        no such value.
+        Value where it finds nothing; a text where that depends on the data, None where there is no
+        such value.
     better
-        Which way is better: ``lower``, ``higher``, or ``neutral``, the nearer to it; empty for what
-        describes.
+        Better values: ``lower``, ``higher``, or ``neutral``, the nearer to it; empty for a measure
+        that only describes.
     caution
-        What a value near neutral does not mean.
+        Wrong conclusion from a value near neutral.
     number
-        What its number is, where the title does not say it.
+        Description of the number, where the title is not enough.
     short
-        Its title in tables of several families; by default `title`.
+        Title in tables of several families; by default `title`.
     staged
-        Its title in tables of before and after, in which ``{axis}`` and ``{k}`` stand for the axis
-        and the setting; by default `short`.
+        Title in tables of before and after, in which ``{axis}`` and ``{k}`` stand for the axis and
+        the setting; by default `short`.
     variant
-        Which key of a row tells values of this measure apart.
+        Key of a row that distinguishes values of this measure.
     two_sided
         Lower is better, and values lie below neutral by chance too.
     listed
@@ -65,7 +65,7 @@ class Measure:
 
     name: str
     title: str
-    asks: str
+    question: str
     scale: str
     neutral: float | str | None
     better: Better
@@ -79,7 +79,7 @@ class Measure:
 
     @property
     def ideal(self) -> dict[str, float | str]:
-        """What a row says of this measure: its neutral value, if it has one, and what is better."""
+        """Details of rows: the neutral value, if there is one, and the better way."""
         fixed = isinstance(self.neutral, (int, float))
         known = {"neutral": self.neutral} if fixed else {}
         return {**known, **({"better": self.better} if self.better else {})}  # type: ignore[dict-item]
@@ -87,16 +87,16 @@ class Measure:
 
 @dataclass(frozen=True, eq=False)
 class MeasureInputs:
-    """What the measures of a family are taken of.
+    """Inputs of the measures of an embedding.
 
     Attributes
     ----------
     panel
-        The embedding, its original, the vocabulary and the direction.
+        Embedding, its original, the vocabulary and the direction.
     sembias
-        The questions of SemBias.
+        Questions of SemBias.
     isolated
-        GIPE's weight of a word that is nobody's neighbour; see `wordbias.measures.gipe.gipe`.
+        Weight of a word that is nobody's neighbour; see `wordbias.measures.gipe.gipe`.
     """
 
     panel: Panel
@@ -105,7 +105,7 @@ class MeasureInputs:
 
     @cached_property
     def neighbourhood(self) -> Neighbourhood | None:
-        """The neighbours of GIPE, which values and chance share; None without a direction."""
+        """Neighbours of GIPE, shared by values and chance levels; None without a direction."""
         from wordbias.measures.gipe import find_neighbourhood
 
         if self.panel.original_direction.subspace is None:
@@ -113,16 +113,16 @@ class MeasureInputs:
         return find_neighbourhood(self.panel)
 
 
-class Taken(NamedTuple):
-    """How the measures of a family are taken of an embedding.
+class Evaluator(NamedTuple):
+    """Functions that evaluate the measures of a family on an embedding.
 
     Attributes
     ----------
     rows
-        Measures.
+        Returns the rows.
     chance
-        Measures along axes that do not mean the attribute, see `wordbias.measures.chance`; one
-        value for each. None where a measure has a test of its own.
+        Returns the values along axes that do not mean the attribute, see
+        `wordbias.measures.chance`; None where a measure has a test of its own.
     """
 
     rows: Callable[[MeasureInputs], list[Row]]
@@ -131,57 +131,57 @@ class Taken(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """Measures that ask one question, and what there is to say about them.
+    """Measures that answer one question, with all texts about them.
 
     Attributes
     ----------
     key
-        What ``--only`` calls it; its place in a report's address.
+        Name in ``--only``, and anchor in a report.
     title
-        For people: its name, a colon, its question in brief.
+        Name, a colon, and the question in brief.
     measures
-        One or more.
+        Measures, one or more.
     area
-        The heading of `docs/measures.md` under which it stands.
-    asks
-        What it asks, in words for who has not read the paper.
+        Heading of `docs/measures.md` under which it stands.
+    question
+        Question that it answers, in words for a reader who does not know the paper.
     limits
-        What the numbers do not say.
+        Limits of the numbers.
     method, source
-        How it is computed, and who proposed it.
+        Computation, and the paper that proposed it.
     main, main_variant
-        The measure that stands for the family at a glance, and the start of its variant, such as
+        Measure that stands for the family in a summary, and the start of its variant, such as
         ``θ=0.03``.
     kind
-        Whether the values are of bias, of what debiasing changed, or of quality.
+        Kind of the values: of bias, of change by debiasing, or of quality.
     common
         The values share one scale, and one picture.
     section
         A report has a section for it; else its rows are shown as those of no known measure.
-    taken
-        Loads what takes it of an embedding; None where commands of its own do. Families with the
-        same function are taken together.
+    evaluator
+        Loads the functions that evaluate it on an embedding; None where a command of its own does.
+        Families with the same evaluator are evaluated together.
     standard
-        It is taken where no family is named.
+        Evaluated where no family is named.
     options
-        Arguments of `wordbias.measure` that play a part in it.
+        Arguments of `wordbias.measure` that it uses.
     needs, fetch
-        What it cannot be taken without, and the names by which ``wordbias fetch`` gets that.
+        Data that it cannot do without, and their names for ``wordbias fetch``.
     draws
-        Along how many axes chance is taken, if not along all.
+        Number of axes of its chance level, if not all.
     own_axis
-        A debiased embedding is measured along what it gives itself, as in the papers' tables.
+        A debiased embedding is measured along its own directions, as in the papers' tables.
     in_words
-        Its name in a sentence; by default the title's.
+        Name in a sentence; by default the title's.
     names_variant
-        Which part of the variant a sentence names, from 0 or from −1; None is none.
+        Part of the variant that a sentence names, from 0 or from −1; None is none.
     """
 
     key: str
     title: str
     measures: tuple[Measure, ...]
     area: str
-    asks: str
+    question: str
     limits: str
     method: str
     source: str
@@ -190,7 +190,7 @@ class Family:
     kind: Kind = "bias"
     common: bool = False
     section: bool = True
-    taken: Callable[[], Taken] | None = None
+    evaluator: Callable[[], Evaluator] | None = None
     standard: bool = False
     options: tuple[str, ...] = ()
     needs: str = ""
@@ -202,10 +202,10 @@ class Family:
 
     @property
     def short(self) -> str:
-        """The title without its question."""
+        """Title without its question."""
         return self.title.partition(":")[0]
 
     @property
-    def told(self) -> str:
-        """How it is computed, and the source."""
+    def description(self) -> str:
+        """Computation and source."""
         return f"{self.method} {self.source}"

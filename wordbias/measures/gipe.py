@@ -1,4 +1,4 @@
-r"""GIPE: how many of the words' neighbours are near for gender's sake? (Kumar et al. 2020).
+r"""GIPE: which share of words' neighbours is near because of gender? (Kumar et al. 2020).
 
 .. math:: \beta(w, v) = \frac{w \cdot v - \cos(w_\perp, v_\perp)}{w \cdot v}, \quad
           \eta(w) = \frac{|\{v \in N_k(w) : \beta(w, v) > \theta\}|}{k}, \quad
@@ -28,6 +28,7 @@ THETAS = (0.03, 0.05, 0.07)
 K = 100
 _PAIRS = 1 << 16
 _EPS = float(np.finfo(np.float32).eps)
+_TINY = np.finfo(np.float32).tiny
 
 
 class Gipe(NamedTuple):
@@ -57,7 +58,7 @@ class Gipe(NamedTuple):
         return float(self.gamma.sum())
 
     def interval(self, rng: np.random.Generator) -> Interval:
-        """95 % interval: bootstrap over words, each with its γ and η."""
+        """Return the 95 % interval: bootstrap over words, each with its γ and η."""
         parts = resampled_means(np.stack([self.gamma * self.eta, self.gamma], axis=1), rng)
         weighed = parts[parts[:, 1] > 0]  # a sample may hold only words of weight 0
         return percentile_interval(weighed[:, 0] / weighed[:, 1])
@@ -78,13 +79,13 @@ def indirect_bias(
     Parameters
     ----------
     unit_vectors
-        Of the **original** embedding, shape ``(n, d)``, rows of length one.
+        Vectors of the **original** embedding, shape ``(n, d)``, rows of length one.
     queries, neighbours
         Row numbers, shapes ``(q,)`` and ``(q, k)``.
     subspace
-        Of the original embedding; weights play no part, removal is whole.
+        Subspace of the original embedding; its weights are not used, removal is whole.
     dot
-        What `dots` gives, where several subspaces are asked about.
+        Result of `dots`, to compute it once for several subspaces.
     """
     along = unit_vectors @ subspace.basis.T.astype(np.float32)
     left = 1 - (along.astype(np.float64) ** 2).sum(1)
@@ -97,7 +98,8 @@ def indirect_bias(
         near = _dot(unit_vectors, w, v) if dot is None else dot[start : start + step]
         removed = np.einsum("qi,qki->qk", along[w], along[v], dtype=np.float64)
         perpendicular = (near - removed) / (rest[w][:, None] * rest[v])
-        beta[start : start + step] = (near - perpendicular) / _away_from_zero(near)
+        divisor = np.where(np.abs(near) < _TINY, _TINY, near)
+        beta[start : start + step] = (near - perpendicular) / divisor
     return beta
 
 
@@ -115,16 +117,16 @@ def gipe(
     *,
     isolated: float = 1.0,
 ) -> Gipe:
-    """Weigh the words of V_d and their illicit neighbours.
+    """Compute η and γ of the words of V_d from their illicit neighbours.
 
     Parameters
     ----------
     beta, queries, neighbours
         See `indirect_bias`; neighbours are those in the **debiased** embedding.
     size
-        Words of the vocabulary, `n`.
+        Number of words, `n`.
     theta
-        β above it is illicit.
+        Threshold of β above which a neighbour is illicit.
     isolated
         γ of a word that is nobody's neighbour: 1 by the paper's formula. The published code leaves
         such words out, by accident of a default: 0.
@@ -136,18 +138,13 @@ def gipe(
     return Gipe(illicit.mean(1), np.where(pointed == 0, isolated, gamma))
 
 
-def _away_from_zero(dot: NDArray[np.float64]) -> NDArray[np.float64]:
-    tiny = np.finfo(np.float32).tiny
-    return np.where(np.abs(dot) < tiny, tiny, dot)
-
-
 class Neighbourhood(NamedTuple):
-    """The vocabulary's neighbours in an embedding, and all its words in the original.
+    """Neighbours of the vocabulary in an embedding, and all words of the original.
 
     Attributes
     ----------
     unit
-        Of the original, on length one, shape ``(n, d)``.
+        Vectors of the original, at length one, shape ``(n, d)``.
     queries, rows
         Row numbers of the vocabulary ``(q,)`` and of its neighbours ``(q, k)``.
     """
@@ -158,7 +155,7 @@ class Neighbourhood(NamedTuple):
 
 
 def find_neighbourhood(panel: Panel, k: int = K) -> Neighbourhood | None:
-    """Search the `k` nearest among all words that both embeddings have; None if too few."""
+    """Find the `k` nearest among all words that both embeddings have; None if too few."""
     words = _common(panel.embedding, panel.original)
     if len(words) <= k:
         return None
@@ -171,7 +168,7 @@ def find_neighbourhood(panel: Panel, k: int = K) -> Neighbourhood | None:
 
 
 def dots(near: Neighbourhood) -> NDArray[np.float64]:
-    """Inner products of every query with each of its neighbours, shape ``(q, k)``."""
+    """Return inner products of every query with each of its neighbours, shape ``(q, k)``."""
     found = np.empty(near.rows.shape)
     step = max(1, _PAIRS // near.rows.shape[1])
     for start in range(0, len(found), step):
@@ -187,56 +184,47 @@ def gipe_rows(
     isolated: float = 1.0,
     neighbourhood: Neighbourhood | None = None,
 ) -> list[Row]:
-    """GIPE of the vocabulary at every θ, neighbours among all words that both embeddings have.
+    """Compute GIPE at every θ, with neighbours among all words that both embeddings have.
 
-    β is taken along the panel's direction of the original: she − he by default, as the other
+    β is computed along the panel's direction of the original: she − he by default, as the other
     measures of Dawkins (2021, Table 6). Kumar et al. (2020) take the first component of the pairs,
     of vectors of length one; ``pca`` is that of the vectors as they are. The choice matters: on the
     sample, GIPE at θ = .03 is .105, .108 and .098.
     """
-    said = {**panel.against(), "k": k, "isolated": isolated}
+    about = {**panel.against(), "k": k, "isolated": isolated}
     direction = panel.original_direction
     if direction.subspace is None:
-        return [_undefined(panel, theta, direction.reason, said) for theta in THETAS]
+        return [_undefined(panel, theta, direction.reason, about) for theta in THETAS]
     near = neighbourhood or find_neighbourhood(panel, k)
     if near is None:
         words = len(_common(panel.embedding, panel.original))
         reason = f"undefined: {words} words are too few for {k} neighbours"
-        return [_undefined(panel, theta, reason, said) for theta in THETAS]
+        return [_undefined(panel, theta, reason, about) for theta in THETAS]
     beta = indirect_bias(near.unit, near.queries, near.rows, direction.subspace)
-    return [
-        _row(panel, beta, near.queries, near.rows, len(near.unit), theta, said) for theta in THETAS
-    ]
+    rows = []
+    for theta in THETAS:
+        found = gipe(beta, near.queries, near.rows, len(near.unit), theta, isolated=isolated)
+        if not found.weight:
+            reason = "undefined: no word is another's neighbour, and such words weigh nothing"
+            rows.append(_undefined(panel, theta, reason, about))
+            continue
+        interval = found.interval(panel.rng())
+        row = panel.row(
+            "gipe",
+            found.value,
+            setting=f"θ={theta:g}",
+            low=interval.low,
+            high=interval.high,
+            n=len(near.queries),
+            **ideal("gipe"),
+            **about,
+        )
+        rows.append(row)
+    return rows
 
 
-def _row(
-    panel: Panel,
-    beta: NDArray[np.float64],
-    queries: NDArray[np.intp],
-    neighbours: NDArray[np.int32],
-    size: int,
-    theta: float,
-    said: dict[str, Any],
-) -> Row:
-    found = gipe(beta, queries, neighbours, size, theta, isolated=said["isolated"])
-    if not found.weight:
-        reason = "undefined: no word is another's neighbour, and such words weigh nothing"
-        return _undefined(panel, theta, reason, said)
-    interval = found.interval(panel.rng())
-    return panel.row(
-        "gipe",
-        found.value,
-        setting=f"θ={theta:g}",
-        low=interval.low,
-        high=interval.high,
-        n=len(queries),
-        **ideal("gipe"),
-        **said,
-    )
-
-
-def _undefined(panel: Panel, theta: float, reason: str, said: dict[str, Any]) -> Row:
-    return panel.undefined(["gipe"], reason, setting=f"θ={theta:g}", **said)[0]
+def _undefined(panel: Panel, theta: float, reason: str, about: dict[str, Any]) -> Row:
+    return panel.undefined(["gipe"], reason, setting=f"θ={theta:g}", **about)[0]
 
 
 def _common(embedding: Embedding, original: Embedding) -> Sequence[str]:
@@ -252,7 +240,7 @@ def _take(embedding: Embedding, words: Sequence[str]) -> NDArray[np.float32]:
 def chance_of_gipe(
     nulls: Sequence[Null], near: Neighbourhood | None, isolated: float
 ) -> dict[Key, NDArray[np.float64]]:
-    """GIPE along each null at every θ; nan without neighbours, which do not depend on the axis."""
+    """Compute GIPE along each null at every θ; nan without neighbours."""
     found = {("gipe", f"θ={theta:g}"): np.full(len(nulls), np.nan) for theta in THETAS}
     if near is None:
         return found

@@ -1,30 +1,61 @@
-"""MIDB: multi-dimensional information-weighted direct bias (Dawkins 2021, section 4, eq. 3).
+"""MIDB and direct bias: how far words lean along a subspace, and along one direction.
 
-Direct bias along one direction (Bolukbasi et al. 2016, section 5.2).
-
-Components of a fitted subspace: their meaning, and whether their signs can be trusted.
-
-Bias directions of one embedding: a subspace and two directions, and values along them.
+MIDB is multi-dimensional information-weighted direct bias (Dawkins 2021, section 4, eq. 3), direct
+bias that of Bolukbasi et al. (2016, section 5.2). Both are means over a vocabulary.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from wordbias.arrays import blocks, normalise, unit
 from wordbias.devices import blas_threads
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.statistics import resampled_cells
+from wordbias.measures.chance import Null, blocks_of_original, group_vectors
+from wordbias.measures.direction import axis, pair_component, projections_of_unit
+from wordbias.measures.family import Key
+from wordbias.measures.panel import Panel
+from wordbias.measures.registry import ideal
+from wordbias.results import Row
+from wordbias.statistics import percentile_interval, resampled_means
 from wordbias.subspace import Subspace
-from wordbias.wordlists import Attribute, resolve_groups, resolve_pairs
+from wordbias.wordlists import Attribute, resolve_groups
 
 Float = NDArray[np.float64]
+T = TypeVar("T")
+
+MIDB = ("midb", "midb-abs", "midb-rms", "midb-unit")
+DIRECT = ("direct-bias", "direct-bias-pca")
+_NO_OTHER = (
+    ", and direct bias is taken along nothing else, whatever the direction of other measures"
+)
+_ROWS = 1024
+"""Words measured at a time: few enough to stay in the processor's cache."""
+
+
+# MIDB
+
+
+def midb(vectors: NDArray[np.float32], subspace: Subspace) -> Midb:
+    """Average MIDB over the rows of `vectors`, shape ``(n, d)``, n ≥ 1.
+
+    The vectors are taken as they are, as in the paper; then the value grows with their length,
+    and embeddings compare only with vectors *and* subspace on unit length (``midb-unit``).
+    """
+    signed = absolute = square = 0.0
+    for x in blocks(vectors):
+        total, squares = sums_of_contributions(x, [subspace])
+        signed += total.sum()
+        absolute += np.abs(total).sum()
+        square += squares.sum()
+    n = len(vectors)
+    return Midb(float(signed / n), float(absolute / n), float(np.sqrt(square / n)))
 
 
 class Midb(NamedTuple):
@@ -46,15 +77,21 @@ class Midb(NamedTuple):
     rms: float
 
 
+def midb_of_words(vectors: NDArray[np.float32], subspace: Subspace) -> Float:
+    """Return MIDB of every word, shape ``(n,)``, for vectors of shape ``(n, d)``."""
+    parts = (signed_sums(x, [subspace])[:, 0] for x in blocks(vectors))
+    return np.concatenate([np.zeros(0), *parts])
+
+
 def contributions(x: Float, subspaces: Sequence[Subspace]) -> Float:
-    """``a_i ⟨g_i, x⟩`` of every vector and every component of all subspaces, shape ``(n, Σk)``."""
+    """Return ``a_i ⟨g_i, x⟩`` of every vector and component of all subspaces, ``(n, Σk)``."""
     rows = np.concatenate([one.basis * one.weights[:, None] for one in subspaces])
     found: Float = x @ rows.T
     return found
 
 
 def sums_of_contributions(x: Float, subspaces: Sequence[Subspace]) -> tuple[Float, Float]:
-    """MIDB of every vector along each subspace, and the sum of its squared parts, ``(n, s)`` each.
+    """Return MIDB along each subspace, and the sum of its squared parts, ``(n, s)`` each.
 
     All values of MIDB are means of these, of their absolute values, or roots of such a mean.
 
@@ -72,67 +109,18 @@ def sums_of_contributions(x: Float, subspaces: Sequence[Subspace]) -> tuple[Floa
 
 
 def signed_sums(x: Float, subspaces: Sequence[Subspace]) -> Float:
-    """MIDB of every vector along each subspace alone, shape ``(n, s)``."""
+    """Return only MIDB of every vector along each subspace, shape ``(n, s)``."""
     found: Float = x @ np.stack([one.basis.T @ one.weights for one in subspaces], axis=1)
     return found
 
 
-def midb_of_words(vectors: NDArray[np.float32], subspace: Subspace) -> Float:
-    """MIDB of every word, shape ``(n,)``, for vectors of shape ``(n, d)``."""
-    parts = (signed_sums(x, [subspace])[:, 0] for x in blocks(vectors))
-    return np.concatenate([np.zeros(0), *parts])
-
-
-def midb(vectors: NDArray[np.float32], subspace: Subspace) -> Midb:
-    """Average MIDB over the rows of `vectors`, shape ``(n, d)``, n ≥ 1.
-
-    The vectors are taken as they are, as in the paper; then the value grows with their length,
-    and embeddings compare only with vectors *and* subspace on unit length (``midb-unit``).
-    """
-    signed = absolute = square = 0.0
-    for x in blocks(vectors):
-        total, squares = sums_of_contributions(x, [subspace])
-        signed += total.sum()
-        absolute += np.abs(total).sum()
-        square += squares.sum()
-    n = len(vectors)
-    return Midb(float(signed / n), float(absolute / n), float(np.sqrt(square / n)))
-
-
-UNDEFINED_BELOW = 0.1
-"""Length of a − b, relative to the mean length of a and b, below which its direction is noise."""
-
-
-def projections_of_unit(x: NDArray[np.float64], axes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``⟨x, g⟩ / ‖x‖`` of every vector with every axis, 0 for a vector of length 0.
-
-    With axes of length one these are cosines.
-
-    Parameters
-    ----------
-    x
-        Shape ``(n, d)``.
-    axes
-        Shape ``(d,)`` or ``(d, m)``; the result is ``(n,)`` or ``(n, m)``.
-    """
-    norm = np.linalg.norm(x, axis=1)
-    length = np.where(norm == 0, 1, norm)
-    found: NDArray[np.float64] = x @ axes / (length if axes.ndim == 1 else length[:, None])
-    return found
-
-
-def direct_bias_of_words(
-    vectors: NDArray[np.float32], direction: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Cosine of every word with the direction, shape ``(n,)``; 0 for a word of length 0."""
-    g = direction / np.linalg.norm(direction)
-    return np.concatenate([np.zeros(0), *(projections_of_unit(x, g) for x in blocks(vectors))])
+# Direct bias
 
 
 def direct_bias(
     vectors: NDArray[np.float32], direction: NDArray[np.float64], c: float = 1.0
 ) -> float:
-    """Mean of ``|cos(w, g)|^c`` over the rows of `vectors`; 0 is neutral.
+    """Return the mean of ``|cos(w, g)|^c`` over the rows of `vectors`; 0 is neutral.
 
     Parameters
     ----------
@@ -147,161 +135,20 @@ def direct_bias(
     return float((np.abs(direct_bias_of_words(vectors, direction)) ** c).mean())
 
 
-def difference_direction(
-    a: ArrayLike, b: ArrayLike, names: tuple[str, str] = ("a", "b")
-) -> tuple[NDArray[np.float64], str]:
-    """Return a − b, and why direct bias along it is undefined, or an empty string.
-
-    Debiasing can bring `a` and `b` so close together that only noise is left of their difference;
-    the paper reports such cells as NA.
-    """
-    x, y = np.asarray(a, np.float64), np.asarray(b, np.float64)
-    length = np.linalg.norm(x - y)
-    mean = (np.linalg.norm(x) + np.linalg.norm(y)) / 2
-    if length >= UNDEFINED_BELOW * mean and length > 0:
-        return x - y, ""
-    share = length / mean if mean else 0.0
-    return x - y, (
-        f"undefined: ‖{names[0]} − {names[1]}‖ is {share:.3f} of their mean length, "
-        f"below {UNDEFINED_BELOW}"
-    )
-
-
-STABLE = 0.95
-"""Bootstrap stability below which a component's sign, and signed MIDB with it, is noise."""
-DESCRIBES_DIFFERENCE = 0.5
-"""Share of the difference between the groups below which the components describe something else."""
-ALIKE = 0.9
-"""Mean |cos| below which the first component depends on which words are in the groups."""
-_SMALL = 80
-_REFITS = 200
-
-
-@dataclass(frozen=True)
-class Components:
-    """Diagnosis of `k` components; Δ is the difference of the groups' means.
-
-    Attributes
-    ----------
-    weights
-        ``a_i``, shape ``(k,)``.
-    cos_difference
-        ``cos(g_i, Δ)``, shape ``(k,)``.
-    cos_direction
-        ``cos(g_i, she − he)``, shape ``(k,)``; None where the direction is not known.
-    stability
-        Share of bootstrap samples of the words in which ``⟨g_i, Δ*⟩`` keeps its sign, ``(k,)``.
-    share
-        Share of ``‖Δ‖²`` that lies inside the span.
-    first_stability
-        Mean |cos| of the first component with that of words drawn again; None where there are so
-        many words that it is not asked.
-    """
-
-    weights: NDArray[np.float64]
-    cos_difference: NDArray[np.float64]
-    cos_direction: NDArray[np.float64] | None
-    stability: NDArray[np.float64]
-    share: float
-    first_stability: float | None = None
-
-
-def components(
-    subspace: Subspace,
-    first: NDArray[np.float32],
-    second: NDArray[np.float32],
-    direction: NDArray[np.float64] | None,
-    rng: np.random.Generator,
-    samples: int = 1000,
-    *,
-    center: bool = False,
-) -> Components:
-    """Diagnose a subspace fitted on two groups of vectors, ``(n, d)`` and ``(m, d)``.
-
-    The components stay fixed while the words are drawn again with replacement within each group;
-    only the first one is also fitted anew, if the groups are small (`center` as it was fitted).
-    """
-    delta = first.mean(0, np.float64) - second.mean(0, np.float64)
-    inner = subspace.coordinates(delta)
-    length = np.linalg.norm(delta)
-    cosine = inner / length if length else np.zeros_like(inner)
-    drawn = _resampled_mean(subspace.coordinates(first.astype(float)), rng, samples)
-    drawn -= _resampled_mean(subspace.coordinates(second.astype(float)), rng, samples)
-    along = None
-    if direction is not None:
-        along = subspace.coordinates(direction) / np.linalg.norm(direction)
-    return Components(
-        subspace.weights,
-        cosine,
-        along,
-        (drawn * np.where(inner < 0, -1, 1) > 0).mean(0),
-        float((cosine**2).sum()),
-        first_stability(subspace.basis[0], first, second, center=center),
-    )
-
-
-def first_stability(
-    component: NDArray[np.float64],
-    first: NDArray[np.float32],
-    second: NDArray[np.float32],
-    *,
-    center: bool,
-) -> float | None:
-    """Mean |cos| of the first component with those fitted to the groups' words drawn again.
-
-    Parameters
-    ----------
-    component
-        Shape ``(d,)``.
-    first, second
-        What it was fitted to, shapes ``(n, d)`` and ``(m, d)``; of more than 80 words in all the
-        answer is None.
-    """
-    n, m = len(first), len(second)
-    if n + m > _SMALL:
-        return None
-    rng = np.random.default_rng(0)
-    f, g = first.astype(float), second.astype(float)
-    found = []
-    with blas_threads(1):
-        for _ in range(_REFITS):
-            x, y = f[rng.integers(n, size=n)], g[rng.integers(m, size=m)]
-            rows = [(x - x.mean(0)) / np.sqrt(n), (y - y.mean(0)) / np.sqrt(m)]
-            rows += [] if center else [(x.mean(0) - y.mean(0))[None]]
-            moment = np.concatenate(rows)
-            values, vectors = np.linalg.eigh(moment @ moment.T)
-            if values[-1] > 0:  # else one word was drawn throughout: nothing varies
-                drawn = moment.T @ vectors[:, -1] / np.sqrt(values[-1])
-                found.append(abs(float(drawn @ component)))
-    return float(np.mean(found)) if found else None
-
-
-def _resampled_mean(
-    x: NDArray[np.float64], rng: np.random.Generator, samples: int
+def direct_bias_of_words(
+    vectors: NDArray[np.float32], direction: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    counts = resampled_cells(np.ones(len(x), np.intp), rng, samples)
-    mean: NDArray[np.float64] = counts @ x / len(x)
-    return mean
+    """Return the cosine of every word with the direction, ``(n,)``; 0 for a word of length 0."""
+    g = direction / np.linalg.norm(direction)
+    return np.concatenate([np.zeros(0), *(projections_of_unit(x, g) for x in blocks(vectors))])
 
 
-_ALONE = ", and direct bias is taken along nothing else, whatever the direction of other measures"
-_ROWS = 1024
-"""Words measured at a time: few enough to stay in the processor's cache."""
-
-MIDB = ("midb", "midb-abs", "midb-rms", "midb-unit")
-DIRECT = ("direct-bias", "direct-bias-pca")
-
-
-class Value(NamedTuple):
-    """A measured value, or the reason why it is undefined."""
-
-    value: float | None
-    reason: str = ""
+# Along the directions of an embedding
 
 
 @dataclass(frozen=True)
 class BiasDirections:
-    """Subspace and directions fitted on one embedding, to measure that one or another.
+    """Subspaces and directions fitted on one embedding, to measure that one or another.
 
     Attributes
     ----------
@@ -342,88 +189,21 @@ class BiasDirections:
         }
 
 
-def values_along(x: Float, on_unit: Float, fits: Sequence[BiasDirections]) -> dict[str, Float]:
-    """Measure words along several fits: MIDB and direct bias are means of these values.
+class Value(NamedTuple):
+    """A value, or the reason why it is undefined."""
 
-    All values of the two measures come from here: those of an embedding, those before and after a
-    method, and those of chance.
-
-    Parameters
-    ----------
-    x, on_unit
-        Vectors as they are and at length one, shape ``(n, d)``.
-    fits
-        One or more.
-
-    Returns
-    -------
-    dict
-        For each measure shape ``(n, fits)``, nan where undefined; `of_mean` makes the measure of a
-        mean of them.
-    """
-    signed, squares = _midb(x, [one.subspace for one in fits])
-    axes = [*(one.direction for one in fits), *(one.pair_component for one in fits)]
-    direct = _cosines(x, axes)
-    return {
-        "midb": signed,
-        "midb-abs": np.abs(signed),
-        "midb-rms": squares,
-        "midb-unit": _signed(on_unit, [one.unit_subspace for one in fits]),
-        "direct-bias": direct[:, : len(fits)],
-        "direct-bias-pca": direct[:, len(fits) :],
-    }
-
-
-def values_of_words(vectors: NDArray[np.float32], fitted: BiasDirections) -> dict[str, Float]:
-    """Measure words along one fit, shape ``(n,)`` for each measure; see `values_along`."""
-    parts = [
-        values_along(x, normalise(x).astype(np.float32).astype(float), [fitted])
-        for x in blocks(vectors, _ROWS)
-    ]
-    return {
-        name: np.concatenate([np.zeros(0), *(part[name][:, 0] for part in parts)])
-        for name in (*MIDB, *DIRECT)
-    }
-
-
-def of_mean(measure: str, mean: Float) -> Float:
-    """Return a measure of the mean over words: of the squares of `midb-rms` the root."""
-    return np.sqrt(mean) if measure == "midb-rms" else mean
-
-
-def _midb(x: Float, subspaces: Sequence[Subspace | None]) -> tuple[Float, Float]:
-    known = [one for one in subspaces if one is not None]
-    found = np.full((2, len(x), len(subspaces)), np.nan)
-    if known:
-        found[:, :, [one is not None for one in subspaces]] = sums_of_contributions(x, known)
-    return found[0], found[1]
-
-
-def _signed(x: Float, subspaces: Sequence[Subspace | None]) -> Float:
-    known = [one for one in subspaces if one is not None]
-    found = np.full((len(x), len(subspaces)), np.nan)
-    if known:
-        found[:, [one is not None for one in subspaces]] = signed_sums(x, known)
-    return found
-
-
-def _cosines(x: Float, axes: Sequence[Float | None]) -> Float:
-    known = [axis / np.linalg.norm(axis) for axis in axes if axis is not None]
-    found = np.full((len(x), len(axes)), np.nan)
-    if known:
-        at = [axis is not None for axis in axes]
-        found[:, at] = np.abs(projections_of_unit(x, np.stack(known, axis=1)))
-    return found
+    value: float | None
+    reason: str = ""
 
 
 def fit_directions(
     embedding: Embedding, attribute: Attribute, *, dims: int = 4, center: bool = False
 ) -> BiasDirections:
-    """Fit the subspace and the directions; what cannot be fitted gets a reason."""
+    """Fit the subspaces and the directions; what cannot be fitted has a reason."""
     direction, direction_reason = axis(embedding, attribute)
     component, pair_reason = pair_component(embedding, attribute)
-    direction_reason += _ALONE if attribute.direction is None else ""
-    pair_reason += _ALONE if not attribute.pairs else ""
+    direction_reason += _NO_OTHER if attribute.direction is None else ""
+    pair_reason += _NO_OTHER if not attribute.pairs else ""
     try:
         first, second = (
             embedding.take(found.found) for found in resolve_groups(attribute, embedding)
@@ -439,34 +219,151 @@ def fit_directions(
     )
 
 
-def axis(embedding: Embedding, attribute: Attribute) -> tuple[NDArray[np.float64] | None, str]:
-    """Return the difference vector of the attribute's axis pair, or None and the reason."""
-    if attribute.direction is None:
-        return None, f"undefined: the attribute {attribute.name} has no pairs"
-    a, b = attribute.direction
-    found = resolve_pairs([(a, b)], embedding).found
-    if not found:
-        return None, f"undefined: {embedding.name} lacks one of {a}, {b}"
-    x, y = embedding.take(found[0])
-    vector, reason = difference_direction(x, y, found[0])
-    return (None, reason) if reason else (vector, "")
+def values_along(x: Float, on_unit: Float, fits: Sequence[BiasDirections]) -> dict[str, Float]:
+    """Measure words along several fits: MIDB and direct bias are means of these values.
+
+    All values of the two measures are computed here: those of an embedding, those before and after
+    a method, and those of chance.
+
+    Parameters
+    ----------
+    x, on_unit
+        Vectors as they are and at length one, shape ``(n, d)``.
+    fits
+        One or more.
+
+    Returns
+    -------
+    dict
+        Values of each measure, shape ``(n, fits)``, nan where undefined; `of_mean` turns a mean of
+        them into the measure.
+    """
+    signed, squares = _where_fitted(
+        lambda subspaces: np.stack(sums_of_contributions(x, subspaces)),
+        [one.subspace for one in fits],
+        (2, len(x)),
+    )
+    on_length_one = _where_fitted(
+        lambda subspaces: signed_sums(on_unit, subspaces),
+        [one.unit_subspace for one in fits],
+        (len(x),),
+    )
+    direct = _where_fitted(
+        lambda axes: np.abs(projections_of_unit(x, np.stack(axes, axis=1))),
+        [
+            None if axis is None else axis / np.linalg.norm(axis)
+            for axis in (*(f.direction for f in fits), *(f.pair_component for f in fits))
+        ],
+        (len(x),),
+    )
+    return {
+        "midb": signed,
+        "midb-abs": np.abs(signed),
+        "midb-rms": squares,
+        "midb-unit": on_length_one,
+        "direct-bias": direct[:, : len(fits)],
+        "direct-bias-pca": direct[:, len(fits) :],
+    }
 
 
-def pair_component(
-    embedding: Embedding, attribute: Attribute
-) -> tuple[NDArray[np.float64] | None, str]:
-    """Return the first principal component of the definitional pairs, or None and the reason."""
-    if not attribute.pairs:
-        return None, f"undefined: the attribute {attribute.name} has no pairs"
-    pairs = resolve_pairs(attribute.pairs, embedding).found
-    if not pairs:
-        return None, f"undefined: {embedding.name} has no definitional pair of {attribute.name}"
-    first, second = (embedding.take(words).astype(float) for words in zip(*pairs, strict=True))
-    gap = np.linalg.norm(first - second, axis=1).mean()
-    size = np.linalg.norm(np.concatenate([first, second]), axis=1).mean()
-    if gap < UNDEFINED_BELOW * size or gap == 0:
-        return None, (
-            f"undefined: definitional pairs differ by {gap / size if size else 0:.3f} of their "
-            f"mean length, below {UNDEFINED_BELOW}"
+def _where_fitted(
+    measured: Callable[[list[T]], Float], along: Sequence[T | None], shape: tuple[int, ...]
+) -> Float:
+    """Measure along what is fitted, on the last axis; nan along None."""
+    found = np.full((*shape, len(along)), np.nan)
+    if fitted := [one for one in along if one is not None]:
+        found[..., [one is not None for one in along]] = measured(fitted)
+    return found
+
+
+def values_of_words(vectors: NDArray[np.float32], fitted: BiasDirections) -> dict[str, Float]:
+    """Measure words along one fit, shape ``(n,)`` for each measure; see `values_along`."""
+    parts = [
+        values_along(x, normalise(x).astype(np.float32).astype(float), [fitted])
+        for x in blocks(vectors, _ROWS)
+    ]
+    return {
+        name: np.concatenate([np.zeros(0), *(part[name][:, 0] for part in parts)])
+        for name in (*MIDB, *DIRECT)
+    }
+
+
+def of_mean(measure: str, mean: Float) -> Float:
+    """Return the measure of a mean over words: for `midb-rms` the root of mean squares."""
+    return np.sqrt(mean) if measure == "midb-rms" else mean
+
+
+# Rows and chance
+
+
+def midb_rows(panel: Panel) -> list[Row]:
+    """Measure MIDB and direct bias along the embedding's own directions (as in Table 6)."""
+    fitted = fit_directions(panel.embedding, panel.attribute, dims=panel.dims, center=panel.center)
+    undefined, values = fitted.undefined(), values_of_words(panel.vectors, fitted)
+    rows = [panel.undefined([name], reason)[0] for name, reason in undefined.items()]
+    defined = {name: column for name, column in values.items() if name not in undefined}
+    return [*_defined_rows(panel, defined), *rows]
+
+
+def _defined_rows(panel: Panel, columns: dict[str, Float]) -> list[Row]:
+    if not columns:
+        return []
+    values = np.stack(list(columns.values()), axis=1)
+    with blas_threads(1):
+        samples = resampled_means(values, panel.rng())
+    rows = []
+    for i, name in enumerate(columns):
+        interval = percentile_interval(of_mean(name, samples[:, i]))
+        rows.append(
+            panel.row(
+                name,
+                float(of_mean(name, values[:, i].mean())),
+                low=interval.low,
+                high=interval.high,
+                n=len(values),
+                **ideal(name),
+                **_setting(panel, name),
+            )
         )
-    return Subspace.from_pairs(first, second).basis[0], ""
+    return rows
+
+
+def _setting(panel: Panel, name: str) -> dict[str, Any]:
+    if name in DIRECT:
+        return {"setting": "c=1"}
+    kind = "centred" if panel.center else "not centred"
+    return {"setting": f"d={panel.dims}, {kind}", "centred": panel.center}
+
+
+def chance_of_midb(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
+    """Measure MIDB and direct bias along all nulls in one pass over the vocabulary.
+
+    Also the share of the groups' difference that lies in the span of each null.
+    """
+    fits = [
+        BiasDirections(
+            null.subspace,
+            null.unit_subspace,
+            direction=null.axis,
+            pair_component=null.component,
+        )
+        for null in nulls
+    ]
+    sums = {name: np.zeros(len(nulls)) for name in (*MIDB, *DIRECT)}
+    for block in blocks_of_original(panel):
+        for name, values in values_along(block, normalise(block), fits).items():
+            sums[name] += values.sum(axis=0)
+    n = len(panel.vocabulary)
+    found = {(name, ""): of_mean(name, total / n) for name, total in sums.items()}
+    return found | _in_span(panel, nulls)
+
+
+def _in_span(panel: Panel, nulls: Sequence[Null]) -> dict[Key, Float]:
+    """Return the share of ``‖Δ‖²``, the groups' difference, in the span of each null."""
+    first, second = group_vectors(panel)
+    delta = first.mean(0) - second.mean(0) if min(len(first), len(second)) else np.zeros(1)
+    if not delta.any():
+        return {}
+    along = [None if null.subspace is None else null.subspace.coordinates(delta) for null in nulls]
+    shares = [np.nan if one is None else float(one @ one / (delta @ delta)) for one in along]
+    return {("difference-in-span", ""): np.array(shares)}

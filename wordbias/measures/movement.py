@@ -1,7 +1,4 @@
-"""How far debiasing moved the words, and whether their neighbours stayed.
-
-Exact nearest neighbours by cosine, for many queries over a large vocabulary.
-"""
+"""How far debiasing moved words: displacement, and neighbours that were kept or lost."""
 
 from __future__ import annotations
 
@@ -20,6 +17,59 @@ _FIRST = 2 * _TILE
 _EPS = float(np.finfo(np.float32).eps)
 
 
+def displacement(before: NDArray[np.float32], after: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return ``‖w′ − w‖ / ‖w‖`` of every word, shape ``(n,)``; 0 for a word of length 0."""
+    parts = [np.zeros(0)]
+    for start, x in zip(range(0, len(before), ROWS), blocks(before), strict=True):
+        moved = np.linalg.norm(after[start : start + ROWS] - x, axis=1)
+        norm = np.linalg.norm(x, axis=1)
+        parts.append(np.divide(moved, norm, out=np.zeros_like(moved), where=norm > 0))
+    return np.concatenate(parts)
+
+
+def neighbours(
+    vectors: NDArray[np.float32], queries: NDArray[np.intp], k: int = 10
+) -> NDArray[np.int32]:
+    """Find the `k` nearest rows by cosine of each query row, itself excluded, the nearest first.
+
+    Parameters
+    ----------
+    vectors
+        Shape ``(n, d)``, n > k.
+    queries
+        Row numbers, shape ``(q,)``.
+
+    Returns
+    -------
+    ndarray
+        Row numbers, shape ``(q, k)``.
+    """
+    return nearest(unit(vectors), queries, k).rows
+
+
+def neighbours_preserved(
+    before: NDArray[np.float32],
+    after: NDArray[np.float32],
+    rng: np.random.Generator,
+    *,
+    sample: int = 1000,
+    k: int = 10,
+) -> NDArray[np.float64]:
+    """Return the share of `k` cosine neighbours that each of `sample` random words keeps.
+
+    Words whose vector is zero before or after have no neighbours and are not drawn.
+    """
+    usable = np.flatnonzero((lengths(before) > 0) & (lengths(after) > 0))
+    queries = np.sort(rng.choice(usable, min(sample, len(usable)), replace=False))
+    k = min(k, len(before) - 1)
+    old, new = (neighbours(vectors, queries, k) for vectors in (before, after))
+    kept = [len(np.intersect1d(a, b)) / k for a, b in zip(old, new, strict=True)]
+    return np.array(kept)
+
+
+# Exact nearest neighbours
+
+
 class Neighbours(NamedTuple):
     """The `k` nearest rows of each query, the nearest first; equal cosines by row number.
 
@@ -28,7 +78,7 @@ class Neighbours(NamedTuple):
     rows
         Row numbers, shape ``(q, k)``.
     cosine
-        Their cosines, shape ``(q, k)``, float32.
+        Cosines, shape ``(q, k)``, float32.
     """
 
     rows: NDArray[np.int32]
@@ -48,7 +98,7 @@ def nearest(unit_vectors: NDArray[np.float32], queries: NDArray[np.intp], k: int
     queries
         Row numbers, shape ``(q,)``.
     k
-        Neighbours of each query.
+        Number of neighbours of each query.
     """
     found = Neighbours(
         np.empty((len(queries), k), np.int32), np.empty((len(queries), k), np.float32)
@@ -98,7 +148,7 @@ def _first_of_each_row(
     k: int,
     tie: NDArray[np.intp] | None = None,
 ) -> NDArray[np.intp]:
-    """Find the `k` places of every row with the smallest key, shape ``(rows, k)``."""
+    """Find the `k` smallest keys of every row, shape ``(rows, k)``."""
     order = np.lexsort((key, row) if tie is None else (tie, key, row))
     first = np.searchsorted(row[order], np.arange(rows))
     places: NDArray[np.intp] = order[first[:, None] + np.arange(k)]
@@ -110,53 +160,3 @@ def _above(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float32]]:
     row, column = np.nonzero(cosine >= bound)
     return row, column + offset, cosine[row, column]
-
-
-def displacement(before: NDArray[np.float32], after: NDArray[np.float32]) -> NDArray[np.float64]:
-    """``‖w′ − w‖ / ‖w‖`` of every word, shape ``(n,)``; 0 is unmoved. 0 for a word of length 0."""
-    parts = [np.zeros(0)]
-    for start, x in zip(range(0, len(before), ROWS), blocks(before), strict=True):
-        moved = np.linalg.norm(after[start : start + ROWS] - x, axis=1)
-        norm = np.linalg.norm(x, axis=1)
-        parts.append(np.divide(moved, norm, out=np.zeros_like(moved), where=norm > 0))
-    return np.concatenate(parts)
-
-
-def neighbours(
-    vectors: NDArray[np.float32], queries: NDArray[np.intp], k: int = 10
-) -> NDArray[np.int32]:
-    """Find the `k` nearest rows by cosine of each query row, itself excluded, the nearest first.
-
-    Parameters
-    ----------
-    vectors
-        Shape ``(n, d)``, n > k.
-    queries
-        Row numbers, shape ``(q,)``.
-
-    Returns
-    -------
-    ndarray
-        Row numbers, shape ``(q, k)``.
-    """
-    return nearest(unit(vectors), queries, k).rows
-
-
-def neighbours_preserved(
-    before: NDArray[np.float32],
-    after: NDArray[np.float32],
-    rng: np.random.Generator,
-    *,
-    sample: int = 1000,
-    k: int = 10,
-) -> NDArray[np.float64]:
-    """Share of its `k` cosine neighbours that each of `sample` random words keeps; 1 is all.
-
-    Words whose vector is zero before or after have no neighbours and are not drawn.
-    """
-    usable = np.flatnonzero((lengths(before) > 0) & (lengths(after) > 0))
-    queries = np.sort(rng.choice(usable, min(sample, len(usable)), replace=False))
-    k = min(k, len(before) - 1)
-    old, new = (neighbours(vectors, queries, k) for vectors in (before, after))
-    kept = [len(np.intersect1d(a, b)) / k for a, b in zip(old, new, strict=True)]
-    return np.array(kept)

@@ -1,4 +1,4 @@
-"""Recoverability: can a classifier tell the biased words' groups? (Gonen and Goldberg 2019)."""
+"""Recoverability: can a classifier tell the groups of biased words? (Gonen and Goldberg 2019)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from wordbias.devices import blas_threads
 from wordbias.errors import WordbiasError
-from wordbias.measures.chance import Null, leaning
+from wordbias.measures.chance import Null, chance_of_most_biased
 from wordbias.measures.family import Key
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
@@ -21,6 +21,7 @@ from wordbias.statistics import Interval, percentile_interval, resampled_cells
 WORDS = 5000
 """Most biased words in all, half of each side."""
 CLASSIFIERS = ("linear-svm", "rbf-svm", "logistic", "mlp")
+MEASURES = tuple(f"recoverability-{name}" for name in CLASSIFIERS)
 TRAIN_SHARE = 0.2
 
 
@@ -33,7 +34,7 @@ class Recovered(NamedTuple):
     converged: bool = True
 
     def interval(self, rng: np.random.Generator) -> Interval:
-        """95 % interval: bootstrap over the words tested."""
+        """Return the 95 % interval: bootstrap over the words tested."""
         cells = np.array([self.right, self.tested - self.right])
         return percentile_interval(resampled_cells(cells, rng)[:, 0] / self.tested)
 
@@ -50,13 +51,13 @@ def recoverability(
     Parameters
     ----------
     vectors
-        Of the most biased words in the (debiased) embedding, shape ``(n, d)``.
+        Vectors of the most biased words in the (debiased) embedding, shape ``(n, d)``.
     labels
-        Their lean in the **original** embedding, shape ``(n,)``.
+        Groups to which they lean in the **original** embedding, shape ``(n,)``.
     seed
-        Of the split, which is stratified, and of the classifiers.
+        Seed of the split, which is stratified, and of the classifiers.
     train_share
-        Share of the words to train on; the paper's .2.
+        Share of the words to train on; .2 in the paper.
 
     Returns
     -------
@@ -103,12 +104,11 @@ def make_classifier(name: str, seed: int) -> Any:
 
 def recoverability_rows(panel: Panel, words: int = WORDS) -> list[Row]:
     """Classify the words that lean most in the original by their vectors in the embedding."""
-    measures = [f"recoverability-{name}" for name in CLASSIFIERS]
-    said = {**panel.against(), "train_share": TRAIN_SHARE}
+    about = {**panel.against(), "train_share": TRAIN_SHARE}
     try:
         chosen = panel.most_biased(words)
     except WordbiasError as error:
-        return panel.undefined(measures, f"undefined: {error}", **said)
+        return panel.undefined(MEASURES, f"undefined: {error}", **about)
     found = recoverability(panel.vectors[chosen.rows], chosen.labels, seed=panel.seed)
     return [
         panel.row(
@@ -118,7 +118,7 @@ def recoverability_rows(panel: Panel, words: int = WORDS) -> list[Row]:
             n=result.tested,
             **ideal(f"recoverability-{name}"),
             converged=None if result.converged else False,
-            **said,
+            **about,
         )
         for name, result in found.items()
     ]
@@ -126,12 +126,9 @@ def recoverability_rows(panel: Panel, words: int = WORDS) -> list[Row]:
 
 def chance_of_recoverability(panel: Panel, nulls: Sequence[Null]) -> dict[Key, NDArray[np.float64]]:
     """Classify the words that lean most along each null by their vectors in the original."""
-    names = [f"recoverability-{name}" for name in CLASSIFIERS]
-    values = np.full((len(names), len(nulls)), np.nan)
-    for i, null in enumerate(nulls):
-        chosen = leaning(panel, null, WORDS)
-        if chosen is not None:
-            vectors = panel.original_vectors[chosen.rows]
-            found = recoverability(vectors, chosen.labels, seed=panel.seed)
-            values[:, i] = [one.accuracy for one in found.values()]
-    return {(name, ""): row for name, row in zip(names, values, strict=True)}
+
+    def evaluate(vectors: NDArray[np.float32], labels: NDArray[np.bool_]) -> list[float]:
+        found = recoverability(vectors, labels, seed=panel.seed)
+        return [one.accuracy for one in found.values()]
+
+    return chance_of_most_biased(panel, nulls, WORDS, MEASURES, evaluate)

@@ -1,10 +1,10 @@
-"""The table of measures: all facts about each, in one place.
+"""Table of measures: everything there is to say about each, in one place.
 
-The families that ``--only`` and an audit take, the order and the texts of a report, the titles of
-tables, the neutral value and the better direction in rows, and the tables of `docs/measures.md`
-come from `FAMILIES`. A new measure of embeddings is a module that computes it and an entry here;
-measures of models and classifiers, which have commands of their own, are in
-`wordbias.measures.of_models`.
+The families that ``--only`` takes, what an audit measures, the order and the texts of a report, the
+titles of tables, neutral values and better ways in rows, and the tables of `docs/measures.md` come
+from `FAMILIES`. A new measure of embeddings is a module that evaluates it and an entry here; what
+commands of their own measure of models and classifiers is in `wordbias.measures.model_families`.
+The file is long because it is one table.
 """
 
 from __future__ import annotations
@@ -13,61 +13,63 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from wordbias.measures.family import Family, Measure, Taken
-from wordbias.measures.of_models import INFERENCE, OF_MODELS
+from wordbias.measures.family import Evaluator, Family, Measure
+from wordbias.measures.model_families import INFERENCE, MODEL_FAMILIES
 
-# how families are computed: modules are imported when they are needed
-
-
-def _means() -> Taken:
-    from wordbias.measures.means import chance_of_means, mean_rows
-
-    return Taken(lambda of: mean_rows(of.panel), lambda of, nulls: chance_of_means(of.panel, nulls))
+# Evaluators, which import what computes only when they are called
 
 
-def _clustering() -> Taken:
+def _midb() -> Evaluator:
+    from wordbias.measures.midb import chance_of_midb, midb_rows
+
+    return Evaluator(
+        lambda of: midb_rows(of.panel), lambda of, nulls: chance_of_midb(of.panel, nulls)
+    )
+
+
+def _clustering() -> Evaluator:
     from wordbias.measures.clustering import chance_of_clustering, clustering_rows
 
-    return Taken(
+    return Evaluator(
         lambda of: clustering_rows(of.panel),
         lambda of, nulls: chance_of_clustering(of.panel, nulls),
     )
 
 
-def _recoverability() -> Taken:
+def _recoverability() -> Evaluator:
     from wordbias.measures.recoverability import chance_of_recoverability, recoverability_rows
 
-    return Taken(
+    return Evaluator(
         lambda of: recoverability_rows(of.panel),
         lambda of, nulls: chance_of_recoverability(of.panel, nulls),
     )
 
 
-def _sembias() -> Taken:
+def _sembias() -> Evaluator:
     from wordbias.measures.sembias import chance_of_sembias, sembias_rows
 
-    return Taken(
+    return Evaluator(
         lambda of: sembias_rows(of.panel, of.sembias),
         lambda of, nulls: chance_of_sembias(of.panel, nulls, of.sembias),
     )
 
 
-def _gipe() -> Taken:
+def _gipe() -> Evaluator:
     from wordbias.measures.gipe import chance_of_gipe, gipe_rows
 
-    return Taken(
+    return Evaluator(
         lambda of: gipe_rows(of.panel, isolated=of.isolated, neighbourhood=of.neighbourhood),
         lambda of, nulls: chance_of_gipe(nulls, of.neighbourhood, of.isolated),
     )
 
 
-def _weat() -> Taken:
+def _weat() -> Evaluator:
     from wordbias.measures.associations import query_rows
 
-    return Taken(lambda of: query_rows(of.panel))
+    return Evaluator(lambda of: query_rows(of.panel))
 
 
-# the table
+# The table
 
 VECTORS = "Word vectors"
 
@@ -76,7 +78,7 @@ _MIDB = Measure(
     title="MIDB, signed mean",
     short="MIDB",
     staged="MIDB (signed mean)",
-    asks="on which side of the weighted gender subspace do neutral words lie, on average?",
+    question="on which side of the weighted gender subspace do neutral words lie, on average?",
     scale="any",
     neutral=0.0,
     better="neutral",
@@ -86,7 +88,7 @@ _MIDB_ABS = Measure(
     name="midb-abs",
     title="MIDB, mean of |·|",
     short="MIDB (mean of |·|)",
-    asks="how far out do they lie, on either side?",
+    question="how far out do they lie, on either side?",
     scale="≥ 0",
     neutral=0.0,
     better="lower",
@@ -96,7 +98,7 @@ _DIRECT = Measure(
     name="direct-bias",
     title="direct bias",
     staged="direct bias ({axis})",
-    asks="how much do neutral words lean along *she − he*?",
+    question="how much do neutral words lean along *she − he*?",
     scale="0 … 1",
     neutral=0.0,
     better="lower",
@@ -108,7 +110,7 @@ _DIRECT = Measure(
 _CLUSTERING = Measure(
     name="clustering-accuracy",
     title="clustering, accuracy",
-    asks="do k-means clusters of the most biased words split by their former bias?",
+    question="do k-means clusters of the most biased words split by their former bias?",
     scale="½ … 1",
     neutral=0.5,
     better="lower",
@@ -118,7 +120,7 @@ _LINEAR_SVM = Measure(
     name="recoverability-linear-svm",
     title="linear SVM",
     short="recoverability, linear SVM",
-    asks="can a classifier predict which words were female?",
+    question="can a classifier predict which words were female?",
     scale="0 … 1",
     neutral=0.5,
     better="lower",
@@ -129,7 +131,7 @@ _DEFINITION = Measure(
     name="sembias-definition",
     title="definition",
     short="SemBias, definition",
-    asks="which pair is chosen as *he : she*: the definition, a stereotype, neither?",
+    question="which pair is chosen as *he : she*: the definition, a stereotype, neither?",
     scale="0 … 1",
     neutral=None,
     better="higher",
@@ -139,7 +141,7 @@ _RND = Measure(
     name="rnd",
     title="RND",
     number="distance to X minus distance to Y",
-    asks="are words nearer to Y than to X, by distance?",
+    question="are words nearer to Y than to X, by distance?",
     scale="any",
     neutral=0.0,
     better="neutral",
@@ -148,7 +150,7 @@ _RND = Measure(
 _MAB_MEAN = Measure(
     name="mab-neutral",
     title="mean probability of neutral",
-    asks="what does the model answer about a group, on average?",
+    question="what does the model answer about a group, on average?",
     scale="0 … 1",
     neutral=1,
     better="higher",
@@ -164,7 +166,9 @@ FAMILIES = (
             Measure(
                 name="lean",
                 title="lean",
-                asks="to which group does a word lean: its MIDB minus the mean of neutral words",
+                question=(
+                    "to which group does a word lean: its MIDB minus the mean of neutral words"
+                ),
                 scale="any",
                 neutral=0.0,
                 better="neutral",
@@ -174,7 +178,7 @@ FAMILIES = (
         ),
         area=VECTORS,
         section=False,
-        asks="To which group does a word lean, more than nearly all neutral words do?",
+        question="To which group does a word lean, more than nearly all neutral words do?",
         limits="A single word has no interval: its vector is fixed.",
         method=(
             "MIDB of the word, or in an audit its cosine with the axis, minus the mean over the "
@@ -201,13 +205,13 @@ FAMILIES = (
                 title="MIDB, unit length",
                 short="MIDB (unit length)",
                 staged="",
-                asks="the same on vectors of length one",
+                question="the same on vectors of length one",
                 caution="as `midb`",
             ),
             Measure(
                 name="midb-component",
                 title="contribution of a component",
-                asks="what does one component add to MIDB: the mean of |aᵢ⟨gᵢ, x⟩|",
+                question="what does one component add to MIDB: the mean of |aᵢ⟨gᵢ, x⟩|",
                 scale="≥ 0",
                 neutral=0.0,
                 better="lower",
@@ -217,7 +221,7 @@ FAMILIES = (
             Measure(
                 name="explained-variance",
                 title="variance explained",
-                asks="what share of the variance is a component’s? (the weights a_i)",
+                question="what share of the variance is a component’s? (the weights a_i)",
                 scale="0 … 1",
                 neutral=None,
                 better="",
@@ -225,7 +229,7 @@ FAMILIES = (
             ),
         ),
         area=VECTORS,
-        asks=(
+        question=(
             "How much do neutral words lean along the main directions in which the words of the "
             "two groups, by default first names of women and men, differ, each weighted by the "
             "variance that it explains?"
@@ -245,7 +249,7 @@ FAMILIES = (
             "eq. 3."
         ),
         main="midb-abs",
-        taken=_means,
+        evaluator=_midb,
         standard=True,
         options=("dims", "center"),
         own_axis=True,
@@ -262,12 +266,12 @@ FAMILIES = (
                 title="direct bias, PCA of pairs",
                 short="direct bias (PCA)",
                 staged="",
-                asks="the same along the first component of pairs",
+                question="the same along the first component of pairs",
                 caution="the same",
             ),
         ),
         area=VECTORS,
-        asks=(
+        question=(
             "How near are neutral words, on average, to the axis between two words such as she and "
             "he?"
         ),
@@ -284,7 +288,7 @@ FAMILIES = (
             "section 5.2."
         ),
         main="direct-bias",
-        taken=_means,
+        evaluator=_midb,
         standard=True,
         own_axis=True,
     ),
@@ -302,7 +306,7 @@ FAMILIES = (
             ),
         ),
         area=VECTORS,
-        asks=(
+        question=(
             "Does k-means with two clusters find the two sides on which the most biased words "
             "were before?"
         ),
@@ -317,7 +321,7 @@ FAMILIES = (
         source="Gonen and Goldberg (2019), “Lipstick on a Pig”, section 4.",
         main="clustering-accuracy",
         common=True,
-        taken=_clustering,
+        evaluator=_clustering,
         standard=True,
         options=("direction",),
     ),
@@ -346,7 +350,7 @@ FAMILIES = (
             ),
         ),
         area=VECTORS,
-        asks=(
+        question=(
             "Can a classifier trained on a fifth of the most biased words predict on which side "
             "the others were before?"
         ),
@@ -361,7 +365,7 @@ FAMILIES = (
         ),
         main="recoverability-logistic",
         common=True,
-        taken=_recoverability,
+        evaluator=_recoverability,
         standard=True,
         options=("direction",),
         draws=5,
@@ -387,13 +391,15 @@ FAMILIES = (
             ),
         ),
         area=VECTORS,
-        asks="Of four pairs of words, does the one that means gender come first, or a stereotype?",
+        question=(
+            "Of four pairs of words, does the one that means gender come first, or a stereotype?"
+        ),
         limits="The questions use 20 stereotypical pairs; other stereotypes are not tested.",
         method="440 questions, cosine with he − she.",
         source="Zhao et al. (2018), “Learning Gender-Neutral Word Embeddings”, section 4.",
         main="sembias-stereotype",
         common=True,
-        taken=_sembias,
+        evaluator=_sembias,
         standard=True,
         options=("direction", "sembias"),
         needs="SemBias (--sembias=sembias)",
@@ -407,7 +413,9 @@ FAMILIES = (
             Measure(
                 name="gipe",
                 title="GIPE",
-                asks=("what share of words’ neighbours is near because of gender, by more than θ?"),
+                question=(
+                    "what share of words’ neighbours is near because of gender, by more than θ?"
+                ),
                 scale="0 … 1",
                 neutral=0.0,
                 better="lower",
@@ -416,7 +424,7 @@ FAMILIES = (
             ),
         ),
         area=VECTORS,
-        asks=(
+        question=(
             "Which share of the neighbours of neutral words is near them mostly because both lean "
             "the same way?"
         ),
@@ -433,7 +441,7 @@ FAMILIES = (
         main="gipe",
         main_variant="θ=0.03",
         common=True,
-        taken=_gipe,
+        evaluator=_gipe,
         standard=True,
         options=("direction", "isolated_zero"),
     ),
@@ -446,7 +454,7 @@ FAMILIES = (
                 title="WEAT, effect size d",
                 number="effect size d of X over Y, nearness to A against B",
                 short="WEAT",
-                asks="are X nearer to A, and Y to B?",
+                question="are X nearer to A, and Y to B?",
                 scale="−2 … 2",
                 neutral=0.0,
                 better="neutral",
@@ -456,7 +464,7 @@ FAMILIES = (
             ),
         ),
         area=VECTORS,
-        asks=(
+        question=(
             "Are two sets of words, such as career and family, associated differently with two "
             "others, such as names of men and women?"
         ),
@@ -477,7 +485,7 @@ FAMILIES = (
         main="weat",
         main_variant="weat6",
         common=True,
-        taken=_weat,
+        evaluator=_weat,
         names_variant=-1,
     ),
     Family(
@@ -489,7 +497,7 @@ FAMILIES = (
                 name="rnsb",
                 title="RNSB",
                 number="KL divergence of being like B from uniform",
-                asks="does a classifier of A and B predict some words as more negative?",
+                question="does a classifier of A and B predict some words as more negative?",
                 scale="≥ 0",
                 neutral=0.0,
                 better="lower",
@@ -499,7 +507,7 @@ FAMILIES = (
                 name="mac",
                 title="MAC",
                 number="mean cosine distance to A and B",
-                asks="how far are words from both attribute sets?",
+                question="how far are words from both attribute sets?",
                 scale="0 … 2",
                 neutral=1.0,
                 better="neutral",
@@ -509,7 +517,7 @@ FAMILIES = (
                 name="ect",
                 title="ECT",
                 number="do X and Y rank the words alike",
-                asks="do the means of X and Y rank the words in the same order of similarity?",
+                question="do the means of X and Y rank the words in the same order of similarity?",
                 scale="−1 … 1",
                 neutral=1.0,
                 better="higher",
@@ -520,12 +528,12 @@ FAMILIES = (
                 name="ripa",
                 title="RIPA",
                 number="inner product with X − Y",
-                asks="do words lean along the difference of the pairs of X and Y?",
+                question="do words lean along the difference of the pairs of X and Y?",
             ),
         ),
         area=VECTORS,
         section=False,
-        asks="What do other tests find for the sets of words of WEAT?",
+        question="What do other tests find for the sets of words of WEAT?",
         limits="Each is about the few words of its query, and uses some of its four sets.",
         method=(
             "RND: mean difference of the distances to both groups’ means. RNSB: divergence from "
@@ -546,7 +554,7 @@ FAMILIES = (
             Measure(
                 name="displacement",
                 title="displacement ‖w′−w‖/‖w‖",
-                asks="how far did debiasing move the words?",
+                question="how far did debiasing move the words?",
                 scale="≥ 0",
                 neutral=0.0,
                 better="lower",
@@ -556,7 +564,7 @@ FAMILIES = (
                 name="neighbours-preserved",
                 title="share of neighbours kept",
                 staged="neighbours kept ({k})",
-                asks="which share of their neighbours did words keep?",
+                question="which share of their neighbours did words keep?",
                 scale="0 … 1",
                 neutral=1.0,
                 better="higher",
@@ -565,7 +573,7 @@ FAMILIES = (
             Measure(
                 name="difference-in-span",
                 title="groups’ difference inside the components",
-                asks=(
+                question=(
                     "what share of Δ, the difference of the groups’ means, lies inside the fitted "
                     "components?"
                 ),
@@ -576,7 +584,7 @@ FAMILIES = (
             Measure(
                 name="difference-removed",
                 title="groups’ difference removed",
-                asks="what share of Δ was removed?",
+                question="what share of Δ was removed?",
                 scale="0 … 1",
                 neutral=None,
                 better="",
@@ -584,7 +592,7 @@ FAMILIES = (
         ),
         area=VECTORS,
         kind="change",
-        asks="How far did the vectors move, and do words keep their neighbours?",
+        question="How far did the vectors move, and do words keep their neighbours?",
         limits=(
             "Small changes are neither good nor bad: they show how much was changed, not whether "
             "it was the right thing."
@@ -604,7 +612,7 @@ FAMILIES = (
             Measure(
                 name="mab-distance",
                 title="distance d between the groups",
-                asks="how far are the two genders’ mean answers from each other?",
+                question="how far are the two genders’ mean answers from each other?",
                 scale="0 … √2",
                 neutral=0,
                 better="lower",
@@ -615,7 +623,7 @@ FAMILIES = (
             Measure(
                 name="mab-error",
                 title="error E of the means",
-                asks="how far are both genders’ mean answers from *neutral*?",
+                question="how far are both genders’ mean answers from *neutral*?",
                 scale="0 … √2",
                 neutral=0,
                 better="lower",
@@ -624,7 +632,7 @@ FAMILIES = (
             Measure(
                 name="mab-error-per-pair",
                 title="error E, per pair",
-                asks="how far are the answers from *neutral*, pair by pair?",
+                question="how far are the answers from *neutral*, pair by pair?",
                 scale="0 … √2",
                 neutral=0,
                 better="lower",
@@ -647,7 +655,7 @@ FAMILIES = (
             ),
         ),
         area=INFERENCE,
-        asks=(
+        question=(
             "Does a model of inference that reads these vectors take “A person bought a hat” to "
             "imply “He bought a hat”, but not “She bought a hat”, or the same of other groups? "
             "Neutral is always right."
@@ -677,7 +685,7 @@ FAMILIES = (
             Measure(
                 name="similarity",
                 title="similarity, Spearman’s ρ",
-                asks="do cosines rank pairs of words as people do?",
+                question="do cosines rank pairs of words as people do?",
                 scale="−1 … 1",
                 neutral=None,
                 better="higher",
@@ -686,7 +694,7 @@ FAMILIES = (
             Measure(
                 name="analogy",
                 title="analogies answered",
-                asks="how many analogies are answered?",
+                question="how many analogies are answered?",
                 scale="0 … 1",
                 neutral=None,
                 better="higher",
@@ -695,7 +703,7 @@ FAMILIES = (
         ),
         area=VECTORS,
         kind="quality",
-        asks="Do the vectors still rank pairs of words as people do, and answer analogies?",
+        question="Do the vectors still rank pairs of words as people do, and answer analogies?",
         limits=(
             "The sets are small and of general words; words unknown to the embedding are left out, "
             "and the value is for the words that remain."
@@ -710,10 +718,10 @@ FAMILIES = (
         needs="similarity and analogies (--sets=men)",
         fetch="men simlex-999 google-analogies",
     ),
-    *OF_MODELS,
+    *MODEL_FAMILIES,
 )
 
-# derived tables
+# Look-ups
 
 BY_KEY: Mapping[str, Family] = {family.key: family for family in FAMILIES}
 FAMILY_OF: Mapping[str, Family] = {
@@ -721,11 +729,11 @@ FAMILY_OF: Mapping[str, Family] = {
 }
 MEASURES: Mapping[str, Measure] = {one.name: one for family in FAMILIES for one in family.measures}
 SECTIONS = tuple(family for family in FAMILIES if family.section)
-"""The families that a report has a section for, in their order."""
+"""Families that have a section in a report, in their order."""
 LISTED = tuple(one.name for family in SECTIONS for one in family.measures if one.listed)
-"""The measures that these sections list."""
-TAKEN = tuple(family.key for family in FAMILIES if family.taken is not None)
-"""The families that ``--only`` takes."""
+"""Measures that these sections list."""
+SELECTABLE = tuple(family.key for family in FAMILIES if family.evaluator is not None)
+"""Keys of the families that ``--only`` takes."""
 STANDARD = tuple(family.key for family in FAMILIES if family.standard)
 """The families that are taken by default."""
 
@@ -772,20 +780,20 @@ def full_title(measure: str) -> str:
 def meaning(measure: str) -> str:
     """Describe the number of a measure, its neutral value and the better direction."""
     one = MEASURES[measure]
-    said = [f"neutral {one.neutral:g}"] if isinstance(one.neutral, (int, float)) else []
-    said += [f"{one.better} is better"] if one.better in ("lower", "higher") else []
-    return "; ".join(filter(None, [f"{measure}: {one.number or one.title}", ", ".join(said)]))
+    notes = [f"neutral {one.neutral:g}"] if isinstance(one.neutral, (int, float)) else []
+    notes += [f"{one.better} is better"] if one.better in ("lower", "higher") else []
+    return "; ".join(filter(None, [f"{measure}: {one.number or one.title}", ", ".join(notes)]))
 
 
 def names_families(function: F) -> F:
-    """Fill in the families that ``--only`` takes in a docstring: ``{measures}``, ``{standard}``.
+    """Fill in the families that ``--only`` takes in a docstring.
 
-    ``{measures}`` are all, ``{standard}`` those taken by default, ``{others}`` the rest.
+    ``{measures}`` are all, ``{standard}`` the default, ``{others}`` the rest.
     """
     lists = {
-        "measures": TAKEN,
+        "measures": SELECTABLE,
         "standard": STANDARD,
-        "others": [key for key in TAKEN if key not in STANDARD],
+        "others": [key for key in SELECTABLE if key not in STANDARD],
     }
     text = function.__doc__ or ""
     for name, keys in lists.items():

@@ -21,14 +21,14 @@ from wordbias.subspace import Subspace
 from wordbias.wordlists import resolve_pairs
 
 GENDER = "gender"
-"""Start of the attribute's name that the questions are about: he − she."""
+"""Start of the names of attributes that the questions are about: he − she."""
 CATEGORIES = ("definition", "none", "stereotype")
 COLUMNS = (0, 1, 1, 2)
 """Category of each of the four columns of the file."""
 CASE = "as written, else lower-cased, else capitalised"
 SUBSET = 40
-"""The last lines of the file, whose pairs GN-GloVe did not see in training."""
-
+"""Number of last lines of the file, whose pairs GN-GloVe did not have in training."""
+MEASURES = tuple(f"sembias-{name}" for name in CATEGORIES)
 
 Question = tuple[tuple[str, str], ...]
 
@@ -73,10 +73,10 @@ def _question(path: str | Path, number: int, line: str) -> Question:
 def usable_questions(
     questions: Sequence[Question], vocabulary: Container[str]
 ) -> tuple[list[list[tuple[str, str]]], int]:
-    """Resolve the words; a question that lacks one is left out and counted.
+    """Resolve the words; return the questions that have all, and the number of the others.
 
     Published code either crashes there or leaves the line out as well; the denominator is then
-    the number of questions asked.
+    the number of usable questions.
     """
     found = []
     for question in questions:
@@ -87,7 +87,9 @@ def usable_questions(
 
 
 def choices(differences: NDArray[np.float64], subspace: Subspace) -> NDArray[np.intp]:
-    """Column of the pair most like the direction in every question; of equals the first.
+    """Return the column of the pair most like the direction in every question.
+
+    Of equal pairs it is the first.
 
     Parameters
     ----------
@@ -108,11 +110,8 @@ def category_counts(best: NDArray[np.intp]) -> NDArray[np.intp]:
     return np.bincount(np.array(COLUMNS)[best], minlength=len(CATEGORIES))
 
 
-MEASURES = tuple(f"sembias-{name}" for name in CATEGORIES)
-
-
 def sembias_rows(panel: Panel, sembias: SemBias | None) -> list[Row]:
-    """Shares of all questions, and of the last 40, that go to each category."""
+    """Compute the shares of all questions, and of the last 40, that go to each category."""
     name = panel.attribute.name
     if not name.startswith(GENDER):
         reason = f"undefined: SemBias asks about gender, and the attribute is {name}"
@@ -132,11 +131,11 @@ def sembias_rows(panel: Panel, sembias: SemBias | None) -> list[Row]:
 
 def _set_rows(panel: Panel, questions: Sequence[Question], name: str) -> list[Row]:
     usable, missing = usable_questions(questions, panel.embedding)
-    said = {"set": name, "n": len(usable), "missing": missing, "ties": "first pair", "case": CASE}
+    about = {"set": name, "n": len(usable), "missing": missing, "ties": "first pair", "case": CASE}
     subspace, reason = panel.own_direction.subspace, panel.own_direction.reason
     if subspace is None or not usable:
         reason = reason or "undefined: no question has all its words"
-        return panel.undefined(MEASURES, reason, **said)
+        return panel.undefined(MEASURES, reason, **about)
     counts = category_counts(choices(_differences(panel.embedding, usable), subspace))
     drawn = resampled_cells(counts, panel.rng()) / len(usable)
     return [
@@ -146,7 +145,7 @@ def _set_rows(panel: Panel, questions: Sequence[Question], name: str) -> list[Ro
             **percentile_interval(drawn[:, i])._asdict(),
             **ideal(measure),
             direction=panel.own_direction.recipe,
-            **said,
+            **about,
         )
         for i, measure in enumerate(MEASURES)
     ]
@@ -155,10 +154,7 @@ def _set_rows(panel: Panel, questions: Sequence[Question], name: str) -> list[Ro
 def category_shares(
     embedding: Embedding, sembias: SemBias, directions: Sequence[Subspace | None]
 ) -> dict[tuple[str, str], NDArray[np.float64]]:
-    """Shares of the categories by measure and set along several directions, nan where one is None.
-
-    The questions are looked up once.
-    """
+    """Return shares by measure and set along several directions, nan where one is None."""
     found: dict[tuple[str, str], NDArray[np.float64]] = {}
     for name, questions in _sets(sembias).items():
         usable = usable_questions(questions, embedding)[0]
@@ -189,7 +185,7 @@ def _differences(
 def chance_of_sembias(
     panel: Panel, nulls: Sequence[Null], sembias: SemBias | None
 ) -> dict[Key, NDArray[np.float64]]:
-    """Shares of the categories along each null; nothing without the questions."""
+    """Return the shares of the categories along each null; nothing without the questions."""
     if sembias is None:
         return {}
     directions = [null.direction for null in nulls]

@@ -1,54 +1,14 @@
-r"""WEAT: the word embedding association test (Caliskan, Bryson and Narayanan 2017, "Methods").
+r"""Association measures on sets of words: WEAT, RIPA, RND, RNSB, MAC and ECT.
+
+WEAT is the word embedding association test (Caliskan, Bryson and Narayanan 2017, "Methods").
 
 .. math:: s(w, A, B) = \operatorname{mean}_{a \in A} \cos(w, a)
                      - \operatorname{mean}_{b \in B} \cos(w, b), \quad
           d = \frac{\operatorname{mean}_{x \in X} s(x) - \operatorname{mean}_{y \in Y} s(y)}
                    {\operatorname{sd}_{w \in X \cup Y} s(w)}
 
-The p-value asks how many ways of dividing X ∪ Y into sets of these sizes give a difference at least
-as large. Neutral is d = 0; positive: X goes with A and Y with B.
-
-RIPA: relational inner product association (Ethayarajh, Duvenaud and Hirst 2019, "RIPA").
-
-.. math:: \beta(w; b) = \langle w, b \rangle
-
-with b the unit vector of x − y for one pair of words (x, y). Neutral is 0; positive leans to the
-first word of the pairs. The vectors keep their length, as in the paper.
-
-RND: relative norm distance (Garg, Schiebinger, Jurafsky and Zou 2018, "Materials and Methods").
-
-.. math:: \sum_{w \in W} \|w - \bar x\| - \|w - \bar y\|, \quad
-          \bar x = \operatorname{mean}_{x \in X} x, \; \bar y = \operatorname{mean}_{y \in Y} y
-
-Neutral is 0. Distances: a *positive* value means nearer to the second group. As in WEFE the mean
-over W stands for the paper's sum, so that lists of different length compare.
-
-RNSB: relative negative sentiment bias (Sweeney and Najafian 2019, "RNSB").
-
-A logistic regression learns to tell the attribute words B (negative) from A (positive). Each target
-word gets the probability of being negative; these, divided by their sum, are a distribution P over
-the target words, and
-
-.. math:: \mathrm{RNSB} = D_{KL}(P \,\|\, U) = \sum_i P_i \log(P_i n)
-
-in nats. Neutral is 0, where every target word is equally negative; lower is better. All attribute
-words are learned from, so that the value does not hang on a random split.
-
-MAC: mean average cosine (Manzini, Lim, Tsvetkov and Black 2019, "MAC").
-
-.. math:: S(t, A_j) = \operatorname{mean}_{a \in A_j} (1 - \cos(t, a)), \quad
-          \mathrm{MAC}(T, A) = \operatorname{mean}_{t \in T} \operatorname{mean}_j S(t, A_j)
-
-The mean cosine *distance* of target words to the attribute sets, each set with the same weight;
-neutral is 1, and 2 the largest value. It sees whether targets and attributes are related at all,
-not which set is preferred.
-
-ECT: embedding coherence test (Dev and Phillips 2019, "ECT").
-
-Take the mean vector of each of two groups of words, the cosine of each neutral word with both
-means, and Spearman's correlation of the two lists: do both groups rank the words alike? Neutral is
-1, where the order is the same; lower is more biased. Only the order matters: a bias that moves all
-words alike is not seen.
+The p-value is the share of ways to divide X ∪ Y into sets of these sizes that give a difference at
+least as large. Neutral is d = 0; positive: X goes with A and Y with B.
 """
 
 from __future__ import annotations
@@ -64,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from wordbias.arrays import normalise
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.midb import UNDEFINED_BELOW
+from wordbias.measures.direction import UNDEFINED_BELOW
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
 from wordbias.statistics import (
@@ -101,10 +61,67 @@ class Settings:
     seed: int = 0
 
 
-def cosines(w: ArrayLike, v: ArrayLike) -> Array:
-    """Return cosines of all rows of `w` and `v`, shape ``(n, m)``; 0 for a zero vector."""
-    found: Array = _unit(w) @ _unit(v).T
-    return found
+def weat(embedding: Embedding, query: Query, settings: Settings | None = None) -> list[Row]:
+    """Run one query on an embedding.
+
+    Returns
+    -------
+    list of Row
+        One, whose value is d. `low` and `high` are the middle 95 % of `resampled_effect_sizes`.
+        They draw the words of all four sets again, which the p-value takes as given, so that a
+        small p is possible where the interval includes 0: then the result depends on which words
+        were chosen, and the row has a `reading` that says so. Of sets as small as the usual eight
+        words they say no more than that: a word drawn twice lowers the deviation and pushes values
+        outward, up to the largest possible (2√((N−1)/N) for equal sets and ``ddof=1``), and words
+        listed in pairs (he, she) are not drawn in pairs. Below about five words a set they are
+        hardly worth reading.
+
+    Raises
+    ------
+    WordbiasError
+        If fewer than two words of a set are in the embedding.
+    """
+    return [weat_row(embedding, query.find(embedding, embedding.name), settings or Settings())]
+
+
+def weat_row(embedding: Embedding, found: FoundQuery, settings: Settings) -> Row:
+    """Run a query whose words were looked up; see `weat`."""
+    x, y, a, b = (embedding.take(words.found) for words in found.sets)
+    c = cosines(np.concatenate([x, y]), np.concatenate([a, b]))
+    s = c[:, : len(a)].mean(axis=1) - c[:, len(a) :].mean(axis=1)
+    s_x, s_y = s[: len(x)], s[len(x) :]
+    d = effect_size(s_x, s_y, settings.ddof)
+    sizes = (len(x), len(y), len(a), len(b))
+    details = {
+        **found.details(),
+        **_interval(c, sizes, settings),
+        **_tested(s_x, s_y, settings),
+        "ddof": settings.ddof,
+        **ideal("weat"),
+    }
+    if np.isnan(d):
+        reason = "undefined: all target words are associated alike"
+        return Row(embedding.name, "weat", None, {**details, "reason": reason})
+    if details["p"] < SMALL and details.get("low", 1) <= 0 <= details.get("high", 0):
+        details["reading"] = READING
+    return Row(embedding.name, "weat", d, details)
+
+
+def _tested(s_x: Array, s_y: Array, settings: Settings) -> dict[str, Any]:
+    rng = np.random.default_rng(settings.seed)
+    found = p_value(s_x, s_y, rng, alternative=settings.alternative, samples=settings.samples)
+    return {
+        "p": found.p,
+        "alternative": settings.alternative,
+        "partitions": found.partitions,
+        "method": "exact" if found.exact else "sampled",
+    }
+
+
+def _interval(c: Array, sizes: Sizes, settings: Settings) -> dict[str, float]:
+    rng = np.random.default_rng(settings.seed)
+    samples = resampled_effect_sizes(c, sizes, rng, ddof=settings.ddof)
+    return percentile_interval(samples)._asdict() if len(samples) else {}
 
 
 def associations(w: ArrayLike, a: ArrayLike, b: ArrayLike) -> Array:
@@ -219,67 +236,10 @@ def resampled_effect_sizes(
     return found
 
 
-def weat(embedding: Embedding, query: Query, settings: Settings | None = None) -> list[Row]:
-    """Run one query on an embedding.
-
-    Returns
-    -------
-    list of Row
-        One, whose value is d. `low` and `high` are the middle 95 % of `resampled_effect_sizes`.
-        They draw the words of all four sets again, which the p-value takes as given, so that a
-        small p is possible where the interval includes 0: then the result depends on which words
-        were chosen, and the row has a `reading` that says so. Of sets as small as the usual eight
-        words they say no more than that: a word drawn twice lowers the deviation and pushes values
-        outward, up to the largest possible (2√((N−1)/N) for equal sets and ``ddof=1``), and words
-        listed in pairs (he, she) are not drawn in pairs. Below about five words a set they are
-        hardly worth reading.
-
-    Raises
-    ------
-    WordbiasError
-        If fewer than two words of a set are in the embedding.
-    """
-    return [weat_row(embedding, query.find(embedding, embedding.name), settings or Settings())]
-
-
-def weat_row(embedding: Embedding, found: FoundQuery, settings: Settings) -> Row:
-    """Run a query whose words were looked up; see `weat`."""
-    x, y, a, b = (embedding.take(words.found) for words in found.sets)
-    c = cosines(np.concatenate([x, y]), np.concatenate([a, b]))
-    s = c[:, : len(a)].mean(axis=1) - c[:, len(a) :].mean(axis=1)
-    s_x, s_y = s[: len(x)], s[len(x) :]
-    d = effect_size(s_x, s_y, settings.ddof)
-    sizes = (len(x), len(y), len(a), len(b))
-    details = {
-        **found.details(),
-        **_interval(c, sizes, settings),
-        **_tested(s_x, s_y, settings),
-        "ddof": settings.ddof,
-        **ideal("weat"),
-    }
-    if np.isnan(d):
-        reason = "undefined: all target words are associated alike"
-        return Row(embedding.name, "weat", None, {**details, "reason": reason})
-    if details["p"] < SMALL and details.get("low", 1) <= 0 <= details.get("high", 0):
-        details["reading"] = READING
-    return Row(embedding.name, "weat", d, details)
-
-
-def _tested(s_x: Array, s_y: Array, settings: Settings) -> dict[str, Any]:
-    rng = np.random.default_rng(settings.seed)
-    found = p_value(s_x, s_y, rng, alternative=settings.alternative, samples=settings.samples)
-    return {
-        "p": found.p,
-        "alternative": settings.alternative,
-        "partitions": found.partitions,
-        "method": "exact" if found.exact else "sampled",
-    }
-
-
-def _interval(c: Array, sizes: Sizes, settings: Settings) -> dict[str, float]:
-    rng = np.random.default_rng(settings.seed)
-    samples = resampled_effect_sizes(c, sizes, rng, ddof=settings.ddof)
-    return percentile_interval(samples)._asdict() if len(samples) else {}
+def cosines(w: ArrayLike, v: ArrayLike) -> Array:
+    """Return cosines of all rows of `w` and `v`, shape ``(n, m)``; 0 for a zero vector."""
+    found: Array = _unit(w) @ _unit(v).T
+    return found
 
 
 def _unit(vectors: ArrayLike) -> Array:
@@ -287,6 +247,27 @@ def _unit(vectors: ArrayLike) -> Array:
     if v.ndim != 2 or not len(v):
         raise WordbiasError(f"expected vectors of shape (n, d), n ≥ 1, got {v.shape}")
     return normalise(v)
+
+
+# RIPA
+
+
+def ripa(w: ArrayLike, b: NDArray[np.float64]) -> float:
+    r"""Return the relational inner product association (Ethayarajh et al. 2019, "RIPA").
+
+    .. math:: \beta(w; b) = \langle w, b \rangle
+
+    with b the unit vector of x − y for one pair of words (x, y), averaged over the words. Neutral
+    is 0; positive leans to the first word of the pairs. The vectors keep their length, as in the
+    paper.
+    """
+    return float(ripa_of_words(w, b).mean())
+
+
+def ripa_of_words(w: ArrayLike, b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return β of every word, shape ``(n,)``, for vectors as they are, shape ``(n, d)``."""
+    values: NDArray[np.float64] = np.asarray(w, np.float64) @ b
+    return values
 
 
 def relation(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
@@ -317,19 +298,23 @@ def relation(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
     return -b if (difference @ b).mean() < 0 else b
 
 
-def ripa_of_words(w: ArrayLike, b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """β of every word, shape ``(n,)``, for vectors as they are, shape ``(n, d)``."""
-    values: NDArray[np.float64] = np.asarray(w, np.float64) @ b
-    return values
+# RND
 
 
-def ripa(w: ArrayLike, b: NDArray[np.float64]) -> float:
-    """Mean of `ripa_of_words`."""
-    return float(ripa_of_words(w, b).mean())
+def rnd(w: ArrayLike, x: ArrayLike, y: ArrayLike) -> float:
+    r"""Return the relative norm distance (Garg et al. 2018, "Materials and Methods").
+
+    .. math:: \sum_{w \in W} \|w - \bar x\| - \|w - \bar y\|, \quad
+              \bar x = \operatorname{mean}_{x \in X} x, \; \bar y = \operatorname{mean}_{y \in Y} y
+
+    Neutral is 0. Distances: a *positive* value means nearer to the second group. As in WEFE the
+    mean over W stands for the paper's sum, so that lists of different length compare.
+    """
+    return float(rnd_of_words(w, x, y).mean())
 
 
 def rnd_of_words(w: ArrayLike, x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
-    """Distance to the mean of X less that to the mean of Y, shape ``(n,)``.
+    """Return the distance to the mean of X less that to the mean of Y, shape ``(n,)``.
 
     Parameters
     ----------
@@ -343,13 +328,26 @@ def rnd_of_words(w: ArrayLike, x: ArrayLike, y: ArrayLike) -> NDArray[np.float64
     return difference
 
 
-def rnd(w: ArrayLike, x: ArrayLike, y: ArrayLike) -> float:
-    """Mean of `rnd_of_words`."""
-    return float(rnd_of_words(w, x, y).mean())
+# RNSB
+
+
+def rnsb(t: ArrayLike, a: ArrayLike, b: ArrayLike) -> float:
+    r"""Return the relative negative sentiment bias (Sweeney and Najafian 2019, "RNSB").
+
+    A logistic regression learns to tell the attribute words B (negative) from A (positive). Each
+    target word gets the probability of being negative; these, divided by their sum, are a
+    distribution P over the target words, and
+
+    .. math:: \mathrm{RNSB} = D_{KL}(P \,\|\, U) = \sum_i P_i \log(P_i n)
+
+    in nats. Neutral is 0, where every target word is equally negative; lower is better. All
+    attribute words are training data, so that the value does not depend on a random split.
+    """
+    return float(divergence(negative_probabilities(t, a, b)))
 
 
 def negative_probabilities(t: ArrayLike, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
-    """Probability of every target word to belong to B, shape ``(n,)``.
+    """Return the probability of every target word to belong to B, shape ``(n,)``.
 
     Parameters
     ----------
@@ -371,12 +369,13 @@ def negative_probabilities(t: ArrayLike, a: ArrayLike, b: ArrayLike) -> NDArray[
 
 
 def divergence(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """KL divergence from uniform of probabilities that are made to sum to one, along the last axis.
+    """Return the KL divergence from uniform, in nats, of values that are made to sum to one.
 
     Parameters
     ----------
     p
-        Shape ``(…, n)``, not negative. Where all are 0 the result is nan.
+        Values not below 0, shape ``(…, n)``. Where all along the last axis are 0, the result is
+        nan.
     """
     total = p.sum(axis=-1, keepdims=True)
     share = p / np.where(total > 0, total, np.nan)
@@ -385,13 +384,24 @@ def divergence(p: NDArray[np.float64]) -> NDArray[np.float64]:
     return found
 
 
-def rnsb(t: ArrayLike, a: ArrayLike, b: ArrayLike) -> float:
-    """Divergence of `negative_probabilities` from uniform."""
-    return float(divergence(negative_probabilities(t, a, b)))
+# MAC
+
+
+def mac(t: ArrayLike, attributes: Sequence[ArrayLike]) -> float:
+    r"""Return the mean average cosine (Manzini, Lim, Tsvetkov and Black 2019, "MAC").
+
+    .. math:: S(t, A_j) = \operatorname{mean}_{a \in A_j} (1 - \cos(t, a)), \quad
+              \mathrm{MAC}(T, A) = \operatorname{mean}_{t \in T} \operatorname{mean}_j S(t, A_j)
+
+    The mean cosine *distance* of target words to the attribute sets, each set with the same weight;
+    neutral is 1, and 2 the largest value. It measures whether targets and attributes are related at
+    all, not which set is preferred.
+    """
+    return float(mac_of_words(t, attributes).mean())
 
 
 def mac_of_words(t: ArrayLike, attributes: Sequence[ArrayLike]) -> NDArray[np.float64]:
-    """Mean distance of every target word to the sets, shape ``(n,)``.
+    """Return the mean distance of every target word to the sets, shape ``(n,)``.
 
     Parameters
     ----------
@@ -407,13 +417,22 @@ def mac_of_words(t: ArrayLike, attributes: Sequence[ArrayLike]) -> NDArray[np.fl
     return mean
 
 
-def mac(t: ArrayLike, attributes: Sequence[ArrayLike]) -> float:
-    """Mean of `mac_of_words`."""
-    return float(mac_of_words(t, attributes).mean())
+# ECT
+
+
+def ect(w: ArrayLike, x: ArrayLike, y: ArrayLike) -> float:
+    """Return the embedding coherence test (Dev and Phillips 2019, "ECT").
+
+    Take the mean vector of each of two groups of words, the cosine of each neutral word with both
+    means, and Spearman's correlation of the two lists: do both groups rank the words alike? Neutral
+    is 1, where the order is the same; lower is more biased; nan if one list is constant. Only the
+    order matters: a bias that moves all words alike is not found.
+    """
+    return float(rank_correlation(similarities(w, x, y)))
 
 
 def similarities(w: ArrayLike, x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
-    """Cosine of every word with the mean of X and with that of Y, shape ``(2, n)``.
+    """Return the cosine of every word with the mean of X and with that of Y, shape ``(2, n)``.
 
     Parameters
     ----------
@@ -426,7 +445,7 @@ def similarities(w: ArrayLike, x: ArrayLike, y: ArrayLike) -> NDArray[np.float64
 
 
 def rank_correlation(pairs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Spearman's ρ along the last axis, equal values sharing their mean rank.
+    """Return Spearman's ρ along the last axis; equal values share their mean rank.
 
     Parameters
     ----------
@@ -447,8 +466,3 @@ def rank_correlation(pairs: NDArray[np.float64]) -> NDArray[np.float64]:
         spread > 0, (x * y).sum(axis=-1) / np.where(spread > 0, spread, 1), np.nan
     )
     return rho
-
-
-def ect(w: ArrayLike, x: ArrayLike, y: ArrayLike) -> float:
-    """Spearman's ρ of the two lists of `similarities`; nan if one of them is constant."""
-    return float(rank_correlation(similarities(w, x, y)))

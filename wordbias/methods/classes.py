@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from wordbias.arrays import lengths
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.midb import UNDEFINED_BELOW, axis
-from wordbias.measures.panel import most_biased, projections
+from wordbias.measures.direction import UNDEFINED_BELOW, axis, most_biased, projections
 from wordbias.methods.misp import group_vectors
 from wordbias.subspace import Subspace
 from wordbias.vocabulary import neutral_vocabulary

@@ -11,14 +11,8 @@ from numpy.typing import NDArray
 
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.midb import (
-    ALIKE,
-    DESCRIBES_DIFFERENCE,
-    STABLE,
-    Components,
-    axis,
-    components,
-)
+from wordbias.measures.components import ALIKE, DESCRIBES_DIFFERENCE, STABLE, Components, components
+from wordbias.measures.direction import axis
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.misp import check_dims, fit_groups, group_vectors, resolve_groups
 from wordbias.methods.transform import Projection
@@ -156,7 +150,7 @@ class Diagnosis:
         return Row(self.subject, REMOVED, share, {"published": published, **details})
 
     def cautions(self) -> list[str]:
-        """Say where few words were found, the difference is left out, or a component is noise."""
+        """Return warnings on few words, a missing difference, and components that are noise."""
         found, attribute = self.components, self.attribute
         notes = _about_missing(attribute.groups, self.groups, first_names=attribute.first_names)
         if found.first_stability is not None and found.first_stability < ALIKE:
@@ -247,15 +241,15 @@ def _mean_rows(
 def _about_missing(
     names: Sequence[str], groups: Sequence[Resolved[str]], *, first_names: bool
 ) -> list[str]:
-    """Say of which groups few words were found."""
+    """Return warnings on groups of which few words were found."""
     notes = []
     for name, group in zip(names, groups, strict=True):
         few = first_names and len(group.found) < FEW_NAMES
-        if few or len(group.found) < len(group.asked) / 2:
+        if few or len(group.found) < len(group.listed) / 2:
             noun = "first names" if first_names else "words"
             first = ", ".join(group.missing[:3])
             notes.append(
-                f"group {name}: only {len(group.found)} of {len(group.asked)} {noun} found"
+                f"group {name}: only {len(group.found)} of {len(group.listed)} {noun} found"
                 + (f" (missing: {first}, …)" if first else "")
                 + "; another choice may give another result"
             )

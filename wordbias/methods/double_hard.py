@@ -13,7 +13,7 @@ from wordbias.devices import blas_threads, ordered_map
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.clustering import accuracy
-from wordbias.measures.panel import find_direction, most_biased, projections
+from wordbias.measures.direction import find_direction, most_biased, projections
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.transform import Projection, Shift
 from wordbias.methods.words import (

@@ -144,7 +144,7 @@ def _group_rows(embedding: Embedding, attribute: Attribute) -> Iterator[Row]:
     details: dict[str, Any] = {"neutral": 0.5, "n": len(pairs.found)}
     if len(pairs.found) < _FEWEST:
         reason = (
-            f"undefined: {len(pairs.found)} of the {len(pairs.asked)} pairs of {attribute.name} "
+            f"undefined: {len(pairs.found)} of the {len(pairs.listed)} pairs of {attribute.name} "
             f"found, at least {_FEWEST} needed"
         )
         yield Row(embedding.name, _MEASURE, None, {**details, "reason": reason})

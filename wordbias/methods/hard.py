@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from wordbias.arrays import unit
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.panel import find_direction
+from wordbias.measures.direction import find_direction
 from wordbias.methods.fitted import Fitted, Replaced
 from wordbias.methods.transform import Normalise, Projection
 from wordbias.methods.words import as_attribute, check_embedding, listed_words, spellings
@@ -54,7 +54,7 @@ def fit(
         Definitional pairs, equalising pairs and specific words; by default gender.
     direction
         ``pca``, as in the paper: the first principal component of the definitional pairs, on
-        unit length. See `wordbias.measures.panel.find_direction` for the others.
+        unit length. See `wordbias.measures.direction.find_direction` for the others.
     equalise
         Equalise the pairs, in the order of the list; see `cased`.
     as_published

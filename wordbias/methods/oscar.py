@@ -13,7 +13,7 @@ from wordbias.arrays import matrix, rounding
 from wordbias.devices import blas_threads
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.panel import find_direction
+from wordbias.measures.direction import find_direction
 from wordbias.methods.fitted import Fitted
 from wordbias.methods.transform import GradedRotation, angle_between
 from wordbias.methods.words import (
@@ -52,8 +52,8 @@ def fit(
         Words of the second concept, or a file with one a line; by default occupations. Of their
         first two principal components the one nearer to ``v1`` is ``v2``.
     direction
-        See `wordbias.measures.panel.find_direction`; of several directions the one nearest to the
-        concept is taken.
+        See `wordbias.measures.direction.find_direction`; of several directions the one
+        nearest to the concept is taken.
 
     Raises
     ------

@@ -21,8 +21,9 @@ from wordbias.comparison import correlation
 from wordbias.embedding import Embedding
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.formats.files import locked, output_folder, replacing
-from wordbias.measures.measure import FAMILIES, check_families, table_rows
+from wordbias.measures.evaluate import check_families, evaluate
 from wordbias.measures.panel import Panel, make_panels
+from wordbias.measures.registry import STANDARD
 from wordbias.measures.sembias import SemBias
 from wordbias.methods import misp
 from wordbias.nli.files import Model
@@ -69,7 +70,7 @@ class Plan:
     test
         Pairs to report an accuracy on, too.
     families, sembias
-        Measures of the embeddings; see `wordbias.measures.measure.table_rows`.
+        Measures of the embeddings; see `wordbias.measures.evaluate.evaluate`.
     quality
         Test sets of similarity and analogies; see `wordbias.word_tasks.find_sets`.
     attribute
@@ -77,7 +78,7 @@ class Plan:
     center
         Centre the differences that MIDB is fitted to.
     as_published
-        The measures' other published settings; see `wordbias.measures.measure.table_rows`.
+        The measures' other published settings; see `wordbias.measures.evaluate.evaluate`.
     """
 
     embeddings: Sequence[Embedding]
@@ -87,7 +88,7 @@ class Plan:
     seeds: Sequence[int] = (0, 1)
     half: bool = False
     test: Pairs | None = None
-    families: Sequence[str] = FAMILIES
+    families: Sequence[str] = STANDARD
     sembias: SemBias | None = None
     quality: Sequence[SimilaritySet | AnalogySet] = ()
     attribute: Attribute = field(default_factory=Attribute.load)
@@ -274,7 +275,7 @@ def _measure_rows(plan: Plan, panel: Panel) -> list[Row]:
     isolated = 0.0 if plan.as_published else 1.0
 
     def make() -> list[Row]:
-        return table_rows(panel, plan.families, sembias=plan.sembias, isolated=isolated)
+        return evaluate(panel, plan.families, sembias=plan.sembias, isolated=isolated)
 
     return cached_rows(path, {**about, "centred": plan.center}, make)
 

@@ -15,8 +15,8 @@ from wordbias.arrays import blocks
 from wordbias.errors import WordbiasError
 from wordbias.measures.associations import query_rows
 from wordbias.measures.chance import chance_of, with_chance
+from wordbias.measures.evaluate import evaluate_inputs
 from wordbias.measures.family import Family, MeasureInputs, Values
-from wordbias.measures.measure import rows_of
 from wordbias.measures.midb import contributions
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import BY_KEY, STANDARD, ideal
@@ -29,7 +29,6 @@ from wordbias.pages.word_rows import change_rows, map_rows, neighbour_rows, occu
 from wordbias.progress import progress
 from wordbias.results import Row
 from wordbias.statistics import percentile_interval, resampled_means
-from wordbias.word_tasks import Settings as QualitySettings
 from wordbias.word_tasks import quality
 from wordbias.wordlists import Attribute, resolve
 
@@ -144,7 +143,7 @@ def _family_part(family: Family) -> Part:
             inputs = MeasureInputs(measured, plan.sembias, plan.isolated)
             own = {"reference": "self"} if stage == "after" and family.own_axis else {}
             about = {"among": len(measured.embedding)} if family.key == "gipe" else {}
-            found += one.rows(stage, rows_of(inputs, [family.key]), **own, **about)
+            found += one.rows(stage, evaluate_inputs(inputs, [family.key]), **own, **about)
             if stage == "before" and plan.chance:
                 levels = chance_of(inputs, [family.key])
         return with_chance(found, levels)
@@ -190,11 +189,10 @@ def _weat(one: Stages, plan: Plan) -> list[Row]:
 
 
 def _quality(one: Stages, plan: Plan) -> list[Row]:
-    settings = QualitySettings(seed=one.before.seed)
     return [
         row
         for stage, panel in one.panels()
-        for row in one.rows(stage, quality(panel.embedding, plan.sets, settings))
+        for row in one.rows(stage, quality(panel.embedding, plan.sets, seed=one.before.seed))
     ]
 
 

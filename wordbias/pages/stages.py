@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.panel import RECIPES, Panel
+from wordbias.measures.direction import RECIPES
+from wordbias.measures.panel import Panel
 from wordbias.measures.registry import STANDARD
 from wordbias.measures.sembias import SemBias
 from wordbias.methods import hard

@@ -121,7 +121,12 @@ def _section(family: Family, lines: Sequence[Line]) -> Section:
     if others:
         grids.append(line_grid(others, "Queries about something else, and controls", strips=False))
     return Section(
-        family.key, family.title, [family.asks], figures, grids, [family.told, family.limits]
+        family.key,
+        family.title,
+        [family.question],
+        figures,
+        grids,
+        [family.description, family.limits],
     )
 
 
@@ -276,7 +281,7 @@ def _distance(row: Found | None) -> float | None:
 
 def _citations(lines: Sequence[Line]) -> list[str]:
     families = dict.fromkeys(FAMILY_OF[line.measure] for line in lines)
-    return [f"{family.title}: {family.told}" for family in families]
+    return [f"{family.title}: {family.description}" for family in families]
 
 
 # Rows that no view knows

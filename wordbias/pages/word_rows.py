@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordbias.errors import WordbiasError
-from wordbias.measures.means import MIDDLE
+from wordbias.measures.direction import projections
+from wordbias.measures.lean import MIDDLE
 from wordbias.measures.movement import displacement, neighbours, neighbours_preserved
-from wordbias.measures.panel import Panel, projections
+from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
 from wordbias.pages import words
 from wordbias.pages.stages import Plan, Stages

@@ -1,6 +1,4 @@
-r"""Analogies: how many of a set's questions an embedding answers.
-
-Analogies a : b = c : ?, answered exactly over a whole vocabulary.
+r"""Analogies a : b = c : ?, answered exactly over the whole vocabulary of an embedding.
 
 .. math:: \text{3CosAdd:}\ \arg\max_d\ \cos(d, b) - \cos(d, a) + \cos(d, c), \qquad
           \text{3CosMul:}\ \arg\max_d\ \frac{c_b(d)\, c_c(d)}{c_a(d) + \varepsilon},
@@ -10,7 +8,8 @@ Analogies a : b = c : ?, answered exactly over a whole vocabulary.
 ε = 1e-5 as in word-embeddings-benchmarks, but in the denominator only, where the paper has it.)
 
 Questions repeat few words in many ways, so that one matrix product with the *words* of a block of
-questions serves all of them: what is left of a question is one addition a word of the vocabulary.
+questions is enough for all of them; each question then needs one addition for every word of the
+vocabulary.
 """
 
 from __future__ import annotations
@@ -36,6 +35,90 @@ _CANDIDATES = 1 << 16
 _AT_ONCE = 1 << 13
 Ints = NDArray[np.intp]
 Array = NDArray[np.floating]
+
+
+def analogies(
+    space: Space, questions: AnalogySet, oov: Oov = "skip", method: Method = "add"
+) -> Analogies:
+    """Answer every question of a set over the whole vocabulary.
+
+    Parameters
+    ----------
+    space
+        Embedding.
+    questions
+        Set of questions.
+    oov
+        ``"skip"`` leaves out questions with an unknown word. ``"mean"`` counts every question, as
+        ``web.evaluate.evaluate_analogy`` of word-embeddings-benchmarks does: the mean of all
+        vectors of length one stands for an unknown word of the question, and a question whose
+        answer is unknown counts as wrong. That package also changes some words first: see
+        `AnalogySet.standardised`.
+    method
+        See `wordbias.word_tasks.analogy`.
+    """
+    check_oov(oov)
+    found = space.find(word for question in questions.questions for word in question)
+    rows = np.array(
+        [[found[word] for word in question] for question in questions.questions], np.intp
+    )
+    known = (rows != UNKNOWN).all(axis=1)
+    counted = known if oov == "skip" else np.ones_like(known)
+    open_to_answer = np.flatnonzero(counted & (rows[:, 3] != UNKNOWN))
+    right = np.zeros_like(known)
+    answers = answer(space, rows[open_to_answer, :3], method)
+    right[open_to_answer] = answers == rows[open_to_answer, 3]
+    missing = tuple(word for word, row in found.items() if row == UNKNOWN)
+    return Analogies(counted, known, right, missing)
+
+
+@dataclass(frozen=True)
+class Analogies:
+    """Answers of an embedding to the questions of a set.
+
+    Attributes
+    ----------
+    counted, known, right
+        For every question: it counts, the embedding has all of its words, the answer is right.
+        Shape ``(q,)``.
+    missing
+        Words that the embedding does not have.
+    """
+
+    counted: NDArray[np.bool_]
+    known: NDArray[np.bool_]
+    right: NDArray[np.bool_]
+    missing: tuple[str, ...]
+
+    def accuracy(self, part: Sequence[int]) -> Accuracy:
+        """Return the share over the questions with these numbers."""
+        chosen = np.asarray(part, np.intp)
+        n = int(self.counted[chosen].sum())
+        right = int(self.right[chosen].sum())
+        return Accuracy(right / n if n else None, n, len(chosen), int(self.known[chosen].sum()))
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Share of questions answered with the word that the set gives.
+
+    Attributes
+    ----------
+    value
+        In [0, 1]; None without a question that counts.
+    n, total, known
+        Number of questions in the value, in the set, and with all four words in the embedding.
+    """
+
+    value: float | None
+    n: int
+    total: int
+    known: int
+
+    @property
+    def coverage(self) -> float:
+        """Share of the questions of which the embedding has all four words."""
+        return self.known / self.total
 
 
 def answer(space: Space, questions: Ints, method: Method = "add") -> Ints:
@@ -131,7 +214,7 @@ def _floor(best: NDArray[np.float64], space: Space, method: Method) -> NDArray[n
 
 
 def _best(space: Space, questions: Ints, candidates: Ints, method: Method) -> Ints:
-    """Keep the best candidate of every question, by a score in float64; of equals the first.
+    """Keep the best candidate of every question, by a score in float64; of equal ones the first.
 
     Candidates are numbers of questions and rows, shape ``(2, k)``.
     """
@@ -146,7 +229,7 @@ def _best(space: Space, questions: Ints, candidates: Ints, method: Method) -> In
 
 
 def _exact(space: Space, questions: Ints, rows: Ints, method: Method) -> NDArray[np.float64]:
-    """Score of one row for each question, shape ``(k,)``."""
+    """Return the exact score of one row for each question, shape ``(k,)``."""
     a, b, c = space.take(questions).astype(np.float64).transpose(1, 0, 2)
     d = space.vectors[rows].astype(np.float64)
     if method == "add":
@@ -155,85 +238,3 @@ def _exact(space: Space, questions: Ints, rows: Ints, method: Method) -> NDArray
     near_a, near_b, near_c = ((1 + (d * x).sum(axis=1)) / 2 for x in (a, b, c))
     quotient: NDArray[np.float64] = near_b * near_c / (near_a + EPSILON)
     return quotient
-
-
-@dataclass(frozen=True)
-class Accuracy:
-    """Share of questions answered with the word the set gives.
-
-    Attributes
-    ----------
-    value
-        In [0, 1]; None where no question could be asked.
-    n, asked, known
-        Questions the value is over, questions of the set, those of which all four words were found.
-    """
-
-    value: float | None
-    n: int
-    asked: int
-    known: int
-
-    @property
-    def coverage(self) -> float:
-        """Share of the questions of which the embedding has all four words."""
-        return self.known / self.asked
-
-
-@dataclass(frozen=True)
-class Analogies:
-    """What an embedding answered to every question of a set.
-
-    Attributes
-    ----------
-    counted, known, right
-        Of every question: whether it counts, whether the embedding has all of its words, whether it
-        was answered. Shape ``(q,)``.
-    missing
-        The words the embedding does not have.
-    """
-
-    counted: NDArray[np.bool_]
-    known: NDArray[np.bool_]
-    right: NDArray[np.bool_]
-    missing: tuple[str, ...]
-
-    def accuracy(self, part: Sequence[int]) -> Accuracy:
-        """Return the share over the questions with these numbers."""
-        chosen = np.asarray(part, np.intp)
-        n = int(self.counted[chosen].sum())
-        right = int(self.right[chosen].sum())
-        return Accuracy(right / n if n else None, n, len(chosen), int(self.known[chosen].sum()))
-
-
-def analogies(
-    space: Space, asked: AnalogySet, oov: Oov = "skip", method: Method = "add"
-) -> Analogies:
-    """Answer every question of a set over the whole vocabulary.
-
-    Parameters
-    ----------
-    space
-        The embedding.
-    asked
-        The set.
-    oov
-        ``"skip"`` leaves out questions with an unknown word. ``"mean"`` counts every question, as
-        ``web.evaluate.evaluate_analogy`` of word-embeddings-benchmarks does: the mean of all
-        vectors of length one stands for an unknown word of the question, and a question whose
-        answer is unknown counts as wrong. That package also changes some words first: see
-        `AnalogySet.standardised`.
-    method
-        See `wordbias.word_tasks.analogy`.
-    """
-    check_oov(oov)
-    found = space.find(word for question in asked.questions for word in question)
-    rows = np.array([[found[word] for word in question] for question in asked.questions], np.intp)
-    known = (rows != UNKNOWN).all(axis=1)
-    counted = known if oov == "skip" else np.ones_like(known)
-    open_to_answer = np.flatnonzero(counted & (rows[:, 3] != UNKNOWN))
-    right = np.zeros_like(known)
-    answers = answer(space, rows[open_to_answer, :3], method)
-    right[open_to_answer] = answers == rows[open_to_answer, 3]
-    missing = tuple(word for word, row in found.items() if row == UNKNOWN)
-    return Analogies(counted, known, right, missing)

@@ -1,9 +1,8 @@
-"""All sets on one embedding, as rows."""
+"""Quality of an embedding on all test sets, as rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,26 +10,19 @@ import numpy as np
 from wordbias.embedding import Embedding
 from wordbias.measures.registry import ideal
 from wordbias.results import Row
-from wordbias.word_tasks.analogy import Method, analogies
+from wordbias.word_tasks.analogy import Accuracy, Method, analogies
 from wordbias.word_tasks.sets import AnalogySet, SimilaritySet
-from wordbias.word_tasks.similarity import Oov, Space, similarity
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to ask; see `similarity`, `analogies` and `AnalogySet.standardised`."""
-
-    oov: Oov = "skip"
-    method: Method = "add"
-    standardise: bool = False
-    seed: int = 0
+from wordbias.word_tasks.similarity import Oov, Similarity, Space, similarity
 
 
 def quality(
     embedding: Embedding,
     sets: Sequence[SimilaritySet | AnalogySet],
-    settings: Settings | None = None,
     *,
+    oov: Oov = "skip",
+    method: Method = "add",
+    standardise: bool = False,
+    seed: int = 0,
     name: str | None = None,
 ) -> list[Row]:
     """Measure an embedding on every set.
@@ -38,58 +30,56 @@ def quality(
     Parameters
     ----------
     embedding
-        All of it: analogies are answered over its whole vocabulary.
+        The whole embedding: analogies are answered over its whole vocabulary.
     sets
         See `wordbias.word_tasks.find_sets`.
+    oov
+        Treatment of unknown words; see `similarity` and `analogies`.
+    method
+        Method for analogies; see `wordbias.word_tasks.analogy`.
+    standardise
+        Change the words of analogies first; see `AnalogySet.standardised`.
+    seed
+        Seed of the intervals of similarity.
     name
-        What the rows call it, by default its own name.
+        Name in the rows, by default that of the embedding.
     """
     space = Space.of(embedding)
-    settings = settings or Settings()
     subject = name or embedding.name
-    found: list[Row] = []
-    for asked in sets:
-        if isinstance(asked, AnalogySet):
-            found += _analogy(space, asked, settings, subject)
-        else:
-            found.append(_similarity(space, asked, settings, subject))
-    return found
-
-
-def _similarity(space: Space, asked: SimilaritySet, settings: Settings, subject: str) -> Row:
-    rng = np.random.default_rng(settings.seed)
-    found = similarity(space, asked, rng, settings.oov)
-    details = _details("similarity", asked.name, found, found.missing, settings, "pairs")
-    if found.interval is not None:
-        details |= found.interval._asdict()
-    return Row(subject, "similarity", found.value, details)
-
-
-def _analogy(space: Space, asked: AnalogySet, settings: Settings, subject: str) -> Iterator[Row]:
-    asked = asked.standardised() if settings.standardise else asked
-    found = analogies(space, asked, settings.oov, settings.method)
-    for name, part in asked.parts.items():
-        accuracy = found.accuracy(part)
-        details = _details("analogy", name, accuracy, found.missing, settings, "questions")
-        setting = f"{settings.method}, standardised" if settings.standardise else settings.method
-        yield Row(subject, "analogy", accuracy.value, {**details, "setting": setting})
+    rows: list[Row] = []
+    for one in sets:
+        if isinstance(one, SimilaritySet):
+            result = similarity(space, one, np.random.default_rng(seed), oov)
+            details = _details("similarity", one.name, result, result.missing, oov)
+            details |= {} if result.interval is None else result.interval._asdict()
+            rows.append(Row(subject, "similarity", result.value, details))
+            continue
+        questions = one.standardised() if standardise else one
+        answered = analogies(space, questions, oov, method)
+        setting = f"{method}, standardised" if standardise else method
+        for part, numbers in questions.parts.items():
+            accuracy = answered.accuracy(numbers)
+            details = _details("analogy", part, accuracy, answered.missing, oov)
+            rows.append(Row(subject, "analogy", accuracy.value, {**details, "setting": setting}))
+    return rows
 
 
 def _details(
-    measure: str, name: str, found: Any, missing: Sequence[str], settings: Settings, what: str
+    measure: str, name: str, result: Similarity | Accuracy, missing: Sequence[str], oov: Oov
 ) -> dict[str, Any]:
     details = {
         "set": name,
-        "n": found.n,
-        "asked": found.asked,
-        "coverage": found.coverage,
+        "n": result.n,
+        "asked": result.total,
+        "coverage": result.coverage,
         "missing": list(missing),
-        "oov": settings.oov,
+        "oov": oov,
         **ideal(measure),
     }
-    if found.value is None:
-        few = f"{found.n} of {found.asked} {what} have words of this embedding"
-        details["reason"] = (
-            f"undefined: {few}" if found.n < 2 else "undefined: all values are equal"
-        )
+    if result.value is None and result.n < 2:
+        items = "pairs" if measure == "similarity" else "questions"
+        few = f"{result.n} of {result.total} {items} have words of this embedding"
+        details["reason"] = f"undefined: {few}"
+    elif result.value is None:
+        details["reason"] = "undefined: all values are equal"
     return details

@@ -1,10 +1,8 @@
-"""Word similarity: whether cosines order pairs of words as people do.
+"""Word similarity: whether cosines rank pairs of words as people do.
 
-An embedding made ready for many questions: every word at length one, and what stands for none.
-
-Words of a question file are found by one rule for the whole package: as written, else lower-cased,
-else capitalised (`wordbias.wordlists.resolve`). A word therefore has one spelling in all questions
-of a file.
+`Space` holds an embedding with vectors of length one, for similarity and analogies. Words are found
+by one rule for the whole package: as written, else lower-cased, else capitalised
+(`wordbias.wordlists.resolve`). A word therefore has one spelling in all questions of a file.
 """
 
 from __future__ import annotations
@@ -25,9 +23,81 @@ from wordbias.word_tasks.sets import SimilaritySet
 from wordbias.wordlists import resolve
 
 Oov = Literal["skip", "mean"]
-"""What becomes of words that the embedding does not have; see `wordbias.word_tasks`."""
+"""Treatment of words that the embedding does not have; see `wordbias.word_tasks`."""
 UNKNOWN = -1
 """Row number of a word that the embedding does not have."""
+
+
+@dataclass(frozen=True)
+class Similarity:
+    """Result of one embedding on one set.
+
+    Attributes
+    ----------
+    value
+        Spearman's ρ of the people's scores and the cosines, in [−1, 1]; None where undefined.
+    interval
+        95 % of ρ, bootstrap over pairs.
+    n, total, known
+        Number of pairs in the value, in the set, and with both words in the embedding.
+    missing
+        Words that the embedding does not have.
+    """
+
+    value: float | None
+    interval: Interval | None
+    n: int
+    total: int
+    known: int
+    missing: tuple[str, ...]
+
+    @property
+    def coverage(self) -> float:
+        """Share of the pairs of which the embedding has both words."""
+        return self.known / self.total
+
+
+def similarity(
+    space: Space, test_set: SimilaritySet, rng: np.random.Generator, oov: Oov = "skip"
+) -> Similarity:
+    """Correlate the scores of a set with the cosines of an embedding.
+
+    Parameters
+    ----------
+    space
+        Embedding.
+    test_set
+        Pairs with scores.
+    rng
+        Random numbers of the interval.
+    oov
+        ``"skip"`` leaves out pairs with an unknown word. ``"mean"`` keeps them as
+        ``web.evaluate.evaluate_similarity`` of word-embeddings-benchmarks does: the unknown word
+        gets the mean of all vectors of length one, as it is, and the product stands for the
+        cosine; two unknown words are then alike by the mean's squared length.
+    """
+    check_oov(oov)
+    found = space.find(word for pair in test_set.pairs for word in pair)
+    rows = np.array([[found[a], found[b]] for a, b in test_set.pairs], np.intp).reshape(-1, 2)
+    known = (rows != UNKNOWN).all(axis=1)
+    kept = known if oov == "skip" else np.ones_like(known)
+    cosine = pair_cosines(space.take(rows[kept, 0]), space.take(rows[kept, 1]))
+    scores = np.array(test_set.scores, np.float64)[kept]
+    rho = spearman(cosine, scores)
+    return Similarity(
+        None if np.isnan(rho) else rho,
+        spearman_interval(cosine, scores, rng),
+        int(kept.sum()),
+        len(rows),
+        int(known.sum()),
+        tuple(word for word, row in found.items() if row == UNKNOWN),
+    )
+
+
+def pair_cosines(vectors: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return the products of rows of length one, ``(n,)``, of two matrices ``(n, d)``."""
+    product: NDArray[np.float64] = (vectors.astype(np.float64) * others).sum(axis=1)
+    return product
 
 
 @dataclass(frozen=True)
@@ -53,18 +123,18 @@ class Space:
 
     @cached_property
     def mean(self) -> NDArray[np.float32]:
-        """Mean of the vectors of length one, shape ``(d,)``; itself shorter than one."""
+        """Mean of the vectors of length one, shape ``(d,)``; its own length is below one."""
         total = np.sum([x.sum(axis=0) for x in blocks(self.vectors)], axis=0)
         mean: NDArray[np.float32] = (total / len(self.vectors)).astype(np.float32)
         return mean
 
     def find(self, words: Iterable[str]) -> dict[str, int]:
         """Return the row number of every word, `UNKNOWN` where there is none."""
-        return {word: self._row(word) for word in dict.fromkeys(words)}
-
-    def _row(self, word: str) -> int:
-        found = resolve([word], self.index).found
-        return self.index[found[0]] if found else UNKNOWN
+        rows = {}
+        for word in dict.fromkeys(words):
+            found = resolve([word], self.index).found
+            rows[word] = self.index[found[0]] if found else UNKNOWN
+        return rows
 
     def take(self, rows: NDArray[np.intp]) -> NDArray[np.float32]:
         """Return the vectors of rows of any shape, the mean for `UNKNOWN`."""
@@ -75,78 +145,6 @@ class Space:
 
 
 def check_oov(oov: str) -> None:
-    """Raise if `oov` is no policy."""
+    """Raise if `oov` is not known."""
     if oov not in get_args(Oov):
         raise WordbiasError(f"oov {oov!r}: expected one of {', '.join(get_args(Oov))}")
-
-
-@dataclass(frozen=True)
-class Similarity:
-    """How well one embedding does on one set.
-
-    Attributes
-    ----------
-    value
-        Spearman's ρ of the people's scores and the cosines, in [−1, 1]; None where undefined.
-    interval
-        95 % of ρ, bootstrap over pairs.
-    n, asked, known
-        Pairs the value is over, pairs of the set, pairs of which both words were found.
-    missing
-        The words that were not.
-    """
-
-    value: float | None
-    interval: Interval | None
-    n: int
-    asked: int
-    known: int
-    missing: tuple[str, ...]
-
-    @property
-    def coverage(self) -> float:
-        """Share of the pairs of which the embedding has both words."""
-        return self.known / self.asked
-
-
-def pair_cosines(vectors: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Products of rows, shape ``(n,)``, of two matrices of shape ``(n, d)``, rows of length one."""
-    product: NDArray[np.float64] = (vectors.astype(np.float64) * others).sum(axis=1)
-    return product
-
-
-def similarity(
-    space: Space, asked: SimilaritySet, rng: np.random.Generator, oov: Oov = "skip"
-) -> Similarity:
-    """Correlate the scores of a set with the cosines of an embedding.
-
-    Parameters
-    ----------
-    space
-        The embedding.
-    asked
-        The set.
-    rng
-        For the interval.
-    oov
-        ``"skip"`` leaves out pairs with an unknown word. ``"mean"`` keeps them as
-        ``web.evaluate.evaluate_similarity`` of word-embeddings-benchmarks does: the unknown word
-        gets the mean of all vectors of length one, as it is, and the product stands for the
-        cosine; two unknown words are then alike by the mean's squared length.
-    """
-    check_oov(oov)
-    found = space.find(word for pair in asked.pairs for word in pair)
-    rows = np.array([[found[a], found[b]] for a, b in asked.pairs], np.intp).reshape(-1, 2)
-    known = (rows != UNKNOWN).all(axis=1)
-    kept = known if oov == "skip" else np.ones_like(known)
-    cosine = pair_cosines(space.take(rows[kept, 0]), space.take(rows[kept, 1]))
-    scores = np.array(asked.scores, np.float64)[kept]
-    rho = spearman(cosine, scores)
-    return Similarity(
-        None if np.isnan(rho) else rho,
-        spearman_interval(cosine, scores, rng),
-        int(kept.sum()),
-        len(rows),
-        int(known.sum()),
-        tuple(word for word, row in found.items() if row == UNKNOWN),
-    )

@@ -1,9 +1,9 @@
-"""The words bias is measured with: attributes, names, occupations, sentence templates.
+"""Words that bias is measured with: attributes, queries, first names, sentence templates.
 
-Importing this package reads no file; each list is read when it is first asked for, and once.
+Importing this package reads no file; each list is read on its first use, and once.
 """
 
-from wordbias.wordlists.groups import ATTRIBUTES as ATTRIBUTES
+from wordbias.wordlists.attribute_files import ATTRIBUTES as ATTRIBUTES
 from wordbias.wordlists.groups import Attribute as Attribute
 from wordbias.wordlists.groups import GroupsLike as GroupsLike
 from wordbias.wordlists.groups import WordGroups as WordGroups

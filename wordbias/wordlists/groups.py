@@ -1,262 +1,36 @@
-"""Named groups of words, two or more: what an attribute and its file consist of.
+"""Groups of words along which bias is measured: an attribute has two, religion five.
 
-Reading a file of word groups: `WordGroups.load` says what stands in it.
-
-An attribute: two groups of words, such as female and male, along which bias is measured.
-
-The attributes that come with wordbias by name, and how one is asked for: ``religion:a,b``.
-
-Sets of words that differ in one thing: judaism, christianity, islam. Any number of groups.
+`Attribute` is two groups with their pairs, `WordGroups` any number with their sets, and `WordSets`
+what debiasing over several groups is fitted on.
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources.abc import Traversable
 from itertools import combinations
-from pathlib import Path, PurePath
-from typing import Any, NamedTuple, Self, TypedDict
+from pathlib import Path
+from typing import Self
 
 from wordbias.errors import WordbiasError, on_a_line
 from wordbias.rendering import how_many
-from wordbias.wordlists.resolve import Resolved, resolve
-from wordbias.wordlists.templates import Subjects, read_subjects
-from wordbias.wordlists.toml import (
-    Pair,
-    as_pair,
-    as_pairs,
-    as_sets,
-    as_table,
-    complain,
-    packaged,
-    read_toml,
-    refuse_unknown,
-    words_of,
+from wordbias.wordlists.attribute_files import (
+    Subjects,
+    find_groups,
+    first_pair,
+    read_groups,
+    read_sets,
+    refuse_common,
 )
+from wordbias.wordlists.resolve import Resolved, resolve
+from wordbias.wordlists.toml import Pair
 
 Words = tuple[str, ...]
+Members = tuple[Words, Words]
 
-_KEYS = (
-    "name",
-    "source",
-    "groups",
-    "pairs",
-    "sets",
-    "direction",
-    "specific",
-    "subjects",
-    "first_names",
-)
-_PAIRS = ("definitional", "equalise")
-_SETS = (*_PAIRS, "wider", "specific")
-_NO_WORDS = 'write, for example, young = ["young", "youth"]'
-
-
-class GroupFields(TypedDict):
-    """What a file says of its groups, under the names `WordGroups` gives it."""
-
-    name: str
-    groups: Words
-    members: tuple[Words, ...]
-    definitional: tuple[Words, ...]
-    equalise: tuple[Words, ...]
-    wider: tuple[Words, ...]
-    direction: Pair | None
-    specific: frozenset[str]
-    source: str
-    subjects: Subjects
-    first_names: bool
-    unlisted: frozenset[str]
-
-
-def read_groups(file: Traversable) -> GroupFields:
-    """Read a file of groups; what it holds is told by `WordGroups.load`.
-
-    Raises
-    ------
-    WordbiasError
-        The file cannot be read or something in it is not as described; the message names the
-        file, the key, what was expected and found, and the remedy.
-    """
-    tables = read_toml(file)
-    refuse_unknown(tables, _KEYS, str(file))
-    groups, members = _groups(file, tables)
-    sets = _sets(file, tables, len(groups))
-    listed = _specific(file, tables)
-    named = frozenset(word for found in sets.values() for words in found for word in words)
-    return GroupFields(
-        name=_text(file, tables, "name", PurePath(file.name).stem),
-        groups=groups,
-        members=members,
-        definitional=sets["definitional"],
-        equalise=sets["equalise"],
-        wider=sets.get("wider", ()),
-        direction=_direction(file, tables, groups, sets["definitional"]),
-        specific=listed | named,
-        source=_text(file, tables, "source", str(file)),
-        subjects=read_subjects(file, tables, groups),
-        first_names=_flag(file, tables, "first_names"),
-        unlisted=named - listed,
-    )
-
-
-def _flag(file: Traversable, tables: dict[str, Any], key: str) -> bool:
-    value = tables.get(key, False)
-    if not isinstance(value, bool):
-        raise complain(f"{file}: {key}", "true or false", value, f"write {key} = true")
-    return value
-
-
-def _text(file: Traversable, tables: dict[str, Any], key: str, default: str) -> str:
-    value = tables.get(key, default)
-    if not isinstance(value, str) or not value.strip():
-        raise complain(f"{file}: {key}", "a text", value, f'write {key} = "..." in quotes')
-    return value
-
-
-def _groups(file: Traversable, tables: dict[str, Any]) -> tuple[Words, tuple[Words, ...]]:
-    where = f"{file}: [groups]"
-    lists = as_table(tables.get("groups"), where)
-    if len(lists) < 2:
-        found = ", ".join(lists) or "none"
-        raise WordbiasError(
-            f"{where}: expected two groups or more, found {len(lists)} ({found}); {_NO_WORDS}"
-        )
-    members = tuple(_members(file, words, f"{where} {name}") for name, words in lists.items())
-    refuse_common(members, where)
-    return tuple(lists), members
-
-
-def _members(file: Traversable, value: object, where: str) -> Words:
-    words = words_of(file, value, where)
-    if len(words) < 2:
-        raise WordbiasError(
-            f"{where}: expected at least two different words, found {len(words)}; add words"
-        )
-    return words
-
-
-def refuse_common(members: Iterable[Words], where: str) -> None:
-    """Refuse groups that share a word."""
-    seen: set[str] = set()
-    for words in members:
-        for word in words:
-            if word.lower() in seen:
-                raise WordbiasError(
-                    f"{where}: expected groups without a common word, found {word!r} in both; "
-                    "remove it from one"
-                )
-        seen |= {word.lower() for word in words}
-
-
-def _sets(file: Traversable, tables: dict[str, Any], k: int) -> dict[str, tuple[Words, ...]]:
-    """Read the sets, or the pairs, which only two groups have."""
-    if k == 2 and "sets" not in tables:
-        where = f"{file}: [pairs]"
-        both = as_table(tables.get("pairs"), where)
-        refuse_unknown(both, _PAIRS, where)
-        return {key: as_pairs(both.get(key, []), f"{where} {key}") for key in _PAIRS}
-    where = f"{file}: [sets]"
-    if "pairs" in tables:
-        raise WordbiasError(f"{file}: [pairs]: {k} groups have [sets] in place of pairs; rename it")
-    lists = as_table(tables.get("sets"), where)
-    refuse_unknown(lists, _SETS, where)
-    found = {key: as_sets(lists.get(key, []), f"{where} {key}") for key in _SETS[:-1]}
-    for key, sets in found.items():
-        _short_enough(sets, k, f"{where} {key}")
-    return found
-
-
-def _short_enough(sets: Iterable[Words], k: int, where: str) -> None:
-    for words in sets:
-        if len(words) > k:
-            raise WordbiasError(
-                f"{where}: expected a word of each of {k} groups at most, found {len(words)} "
-                f"({', '.join(words)}); leave words out"
-            )
-
-
-def _direction(
-    file: Traversable, tables: dict[str, Any], groups: Words, definitional: Sequence[Words]
-) -> Pair | None:
-    if "direction" not in tables:
-        return first_pair(definitional) if len(groups) == 2 else None
-    if len(groups) > 2:
-        raise WordbiasError(
-            f"{file}: direction: {len(groups)} groups have no one direction; remove it"
-        )
-    return as_pair(tables["direction"], f"{file}: direction")
-
-
-def _specific(file: Traversable, tables: dict[str, Any]) -> frozenset[str]:
-    inside = as_table(tables.get("sets"), f"{file}: [sets]").get("specific", [])
-    return frozenset(words_of(file, tables.get("specific", []), f"{file}: specific")).union(
-        words_of(file, inside, f"{file}: [sets] specific")
-    )
-
-
-def first_pair(sets: Sequence[Words]) -> Pair | None:
-    """Return the first of the sets if it is a pair: the axis where none is named."""
-    return (sets[0][0], sets[0][1]) if sets and len(sets[0]) == 2 else None
-
-
-ATTRIBUTES = {
-    "gender": "female and male first names, English pairs",
-    "gender-de": "the same in German",
-    "age": "words for the young and for the old",
-    "religion": "words of five religions",
-    "ethnicity": "first names by the ethnicity US bearers of them reported",
-}
-"""What each holds, in a few words."""
-
-
-class Asked(NamedTuple):
-    """A file with groups of words, and the names of those chosen of them; none for all."""
-
-    file: Traversable
-    chosen: tuple[str, ...] = ()
-
-
-def asked(text: object) -> Asked:
-    """Find what ``NAME|FILE[:GROUP,GROUP]`` asks for; without it, gender.
-
-    A built-in name comes before a file of that name, which ``./NAME`` still reads; a `Path` is
-    always a file.
-
-    Raises
-    ------
-    WordbiasError
-        If it has no suffix and no folder, as names have none, and is neither built in nor a file.
-    """
-    if isinstance(text, Path):
-        return Asked(text)
-    text = "gender" if text is None else text
-    if not isinstance(text, str):
-        raise WordbiasError(
-            f"--groups: got {type(text).__name__}; expected one of {', '.join(ATTRIBUTES)}, a "
-            'TOML file, or {"female": [...], "male": [...]}'
-        )
-    name, _, choice = text.rpartition(":")
-    chosen = tuple(part.strip() for part in choice.split(","))
-    if not name or (len(chosen) < 2 and name not in ATTRIBUTES) or Path(text).exists():
-        return Asked(_find(text))
-    return Asked(_find(name), chosen)
-
-
-def _find(name: str) -> Traversable:
-    if not name:
-        raise WordbiasError(f"the attribute has no name; built in are {', '.join(ATTRIBUTES)}")
-    if name in ATTRIBUTES:
-        return packaged(f"{name}.toml")
-    path = Path(name)
-    if path.suffix or len(path.parts) > 1 or path.exists():
-        return path
-    raise WordbiasError(
-        f"no attribute {name!r}: built in are {', '.join(ATTRIBUTES)}; name one of them, or a TOML "
-        "file with groups of words"
-    )
-
-
+FEWEST_NAMES = 10
+"""First names of a group that must be found before a subspace is fitted to them."""
+FEW_NAMES = 30
+"""First names of a group below which a fit to them comes with a note."""
 _IN_MEMORY = "given in Python"
 
 
@@ -267,27 +41,28 @@ class WordGroups:
     Parameters
     ----------
     name
-        What the groups differ in: ``"religion"``.
+        Name of the attribute: ``"religion"``.
     groups
-        Their names, at least two.
+        Names of the groups, at least two.
     members
-        The words of each.
+        Words of each group.
     definitional, equalise
-        Sets of words, one of each group in their order; of fewer, the first groups. May be empty.
+        Sets of words, one of each group in their order; a shorter set is of the first groups. May
+        be empty.
     wider
         Sets over more groups than those, from which a choice of two groups has its pairs.
     direction
-        The pair whose difference is the axis, where there are two groups.
+        Pair whose difference is the axis, where there are two groups.
     specific
         Words that keep their meaning when the rest is neutralised, those of all sets among them.
     unlisted
-        Those of them that only the sets name: a file does not list them as specific.
+        Those of `specific` that only the sets name: a file does not list them as specific.
     source
-        Where the words come from.
+        Origin of the words.
     subjects
-        Whom sentences are about, by kind of word; see `wordbias.wordlists.templates`.
+        Subjects of template sentences, by kind of word: nouns, pronouns, names, occupations.
     first_names
-        Whether the words of the groups are first names, of which a handful says nothing; see
+        The words of the groups are first names, of which a handful says nothing; see
         `resolve_groups`.
     """
 
@@ -306,7 +81,7 @@ class WordGroups:
 
     @property
     def in_memory(self) -> bool:
-        """Whether these are lists that were given, which no name or file stands for."""
+        """Whether the lists were given in Python, so that no name or file stands for them."""
         return self.source == _IN_MEMORY
 
     @classmethod
@@ -318,8 +93,10 @@ class WordGroups:
         ``definitional``, ``equalise`` and ``wider``, lists of lists with one word of each group.
         With two groups the table may be called ``[pairs]``, and there may be
         ``direction = [a, b]``. Tables ``[subjects.nouns]``, ``[subjects.names]``, … with a list for
-        each group say whom sentences can be about. Instead of a list of words ``"FILE#key"`` names
-        one in another TOML file beside it, ``"FILE#*"`` all of that file's.
+        each group hold the subjects of sentences: nouns and occupations are what may stand behind
+        an article, "young person"; pronouns and names stand without one. Instead of a list of
+        words ``"FILE#key"`` names one in another TOML file beside it, ``"FILE#*"`` all of that
+        file's.
 
         Parameters
         ----------
@@ -332,9 +109,9 @@ class WordGroups:
             The file cannot be read or something in it is not as described; the message names the
             file, the key, what was expected and found, and the remedy.
         """
-        file, chosen = asked(path)
-        found = cls(**read_groups(file))
-        return found.choose(chosen) if chosen else found
+        file, chosen = find_groups(path)
+        groups = cls(**read_groups(file))
+        return groups.choose(chosen) if chosen else groups
 
     @classmethod
     def of_lists(cls, lists: Mapping[str, Iterable[str]]) -> Self:
@@ -346,7 +123,7 @@ class WordGroups:
             If there are fewer than two, one is empty or a text, a word is no text, or two share a
             word.
         """
-        members = {str(name): words_of_group(str(name), words) for name, words in lists.items()}
+        members = {str(name): _words_of_group(str(name), words) for name, words in lists.items()}
         if len(members) < 2:
             raise WordbiasError(
                 f"groups: expected two groups of words or more, found {len(members)}; "
@@ -369,18 +146,25 @@ class WordGroups:
                 known = ", ".join(self.groups)
                 raise WordbiasError(f"{self.name}: no group {name!r}; its groups are {known}")
         if len(set(names)) != len(names) or len(names) < 2:
-            said = ", ".join(names) or "none"
-            raise WordbiasError(f"{self.name}: expected two different groups, found {said}")
+            listed = ", ".join(names) or "none"
+            raise WordbiasError(f"{self.name}: expected two different groups, found {listed}")
         places = [self.groups.index(name) for name in names]
-        definitional = _columns((*self.definitional, *self.wider), places)
-        two_at_all = len(self.groups) == 2 and self.direction
+
+        def chosen(sets: Iterable[Words]) -> tuple[Words, ...]:
+            long_enough = (words for words in sets if len(words) > max(places))
+            return tuple(dict.fromkeys(tuple(words[i] for i in places) for words in long_enough))
+
+        definitional = chosen((*self.definitional, *self.wider))
+        direction = first_pair(definitional)
+        if len(self.groups) == 2 and self.direction:
+            direction = (self.direction[places[0]], self.direction[places[1]])
         return type(self)(
             self.name if len(names) == len(self.groups) else f"{self.name} {'/'.join(names)}",
             tuple(names),
             tuple(self.members[i] for i in places),
             definitional,
-            _columns(self.equalise, places),
-            direction=_turned(self.direction, places) if two_at_all else first_pair(definitional),
+            chosen(self.equalise),
+            direction=direction,
             specific=self.specific,
             source=self.source,
             subjects={
@@ -395,26 +179,12 @@ class WordGroups:
         return [self.choose(names) for names in combinations(self.groups, 2)]
 
 
-def words_of_group(name: str, words: Iterable[str]) -> Words:
-    """Return the words of a group, each once."""
+def _words_of_group(name: str, words: Iterable[str]) -> Words:
     several = isinstance(words, Iterable) and not isinstance(words, str)
     listed = list(words) if several else []
     if not listed or not all(isinstance(word, str) for word in listed):
         raise WordbiasError(f"groups: group {name!r}: expected a list of words, found {words!r}")
     return tuple(dict.fromkeys(listed))
-
-
-def _columns(sets: Iterable[Words], places: Sequence[int]) -> tuple[Words, ...]:
-    long_enough = (words for words in sets if len(words) > max(places))
-    chosen = (tuple(words[i] for i in places) for words in long_enough)
-    return tuple(dict.fromkeys(chosen))
-
-
-def _turned(direction: Pair | None, places: Sequence[int]) -> Pair | None:
-    return direction and (direction[places[0]], direction[places[1]])
-
-
-Members = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -424,27 +194,27 @@ class Attribute:
     Parameters
     ----------
     name : str
-        What the groups differ in: ``"gender"``.
+        Name of the attribute: ``"gender"``.
     groups : (str, str)
-        The names of the two groups; the first is the positive side of every direction.
+        Names of the two groups; the first is the positive side of every direction.
     members : two tuples of str
-        The words of the first and of the second group.
+        Words of the first and of the second group.
     pairs : tuple of pairs
         Definitional pairs, the first group's word first; may be empty.
     equalise : tuple of pairs
         Pairs to be made equally far from every neutral word; may be empty.
     direction : (str, str), optional
-        The pair whose difference is the axis: by default the first definitional pair, or none.
+        Pair whose difference is the axis: by default the first definitional pair, or none.
     specific : frozenset of str
         Words that keep their meaning when the rest is neutralised, those of all pairs among them.
     unlisted : frozenset of str
-        Those of them that only the pairs name: a file does not list them as specific.
+        Those of `specific` that only the pairs name: a file does not list them as specific.
     source : str
-        Where the words come from.
+        Origin of the words.
     subjects : mapping
-        Whom sentences are about, by kind of word; see `wordbias.wordlists.templates`.
+        Subjects of template sentences, by kind of word; see `WordGroups`.
     first_names : bool
-        Whether the words of the groups are first names; see `resolve_groups`.
+        The words of the groups are first names; see `resolve_groups`.
 
     Examples
     --------
@@ -491,15 +261,11 @@ class Attribute:
             return _gender()
         if isinstance(path, Attribute):
             return path
-        if isinstance(path, WordGroups):
-            return cls.of(path)
-        if isinstance(path, Mapping):
-            return cls.of(WordGroups.of_lists(path))
-        return cls.of(WordGroups.load(path), str(path))
+        return cls.of(_as_groups(path), str(path) if isinstance(path, str | Path) else "")
 
     @classmethod
-    def of(cls, groups: WordGroups, asked: str = "") -> "Attribute":
-        """Make an attribute of two groups; `asked` is how they were asked for, for the message.
+    def of(cls, groups: WordGroups, text: str = "") -> "Attribute":
+        """Make an attribute of two groups; `text` is the name or file they were loaded by.
 
         Raises
         ------
@@ -507,7 +273,7 @@ class Attribute:
             If there are more than two.
         """
         if len(groups.groups) != 2:
-            raise more_than_two(groups, asked)
+            raise more_than_two(groups, text)
         first, second = groups.groups
         return cls(
             groups.name,
@@ -525,18 +291,55 @@ class Attribute:
 
 
 GroupsLike = str | Path | Mapping[str, Iterable[str]] | WordGroups | Attribute
-"""What functions take as groups: a built-in name, a file, or lists of words by group."""
+"""Groups as functions take them: a built-in name, a file, or lists of words by group."""
 
-FEWEST_NAMES = 10
-"""First names of a group that must be found before a subspace is fitted to them."""
-FEW_NAMES = 30
-"""Below so many a fit to first names comes with a note."""
+
+def load_attribute(path: GroupsLike | None = None) -> Attribute | WordGroups:
+    """Read an attribute of any number of groups, by name or from a file; see `WordGroups.load`."""
+    if path is None or isinstance(path, Attribute):
+        return Attribute.load(path)
+    groups = _as_groups(path)
+    return Attribute.of(groups) if len(groups.groups) == 2 else groups
+
+
+def _as_groups(path: str | Path | Mapping[str, Iterable[str]] | WordGroups) -> WordGroups:
+    if isinstance(path, WordGroups):
+        return path
+    return WordGroups.of_lists(path) if isinstance(path, Mapping) else WordGroups.load(path)
+
+
+@cache
+def _gender() -> Attribute:
+    return Attribute.of(WordGroups.load())
+
+
+def other_than_gender(path: GroupsLike | None) -> Attribute | None:
+    """Read an attribute; return None for the built-in gender, which has lists of its own."""
+    found = Attribute.load(path)
+    return None if found == Attribute.load() else found
+
+
+def more_than_two(groups: WordGroups, text: str = "") -> WordbiasError:
+    """Return the error for groups of which two must be chosen, ready to be raised.
+
+    Parameters
+    ----------
+    text
+        Name or file that the groups were loaded by; their own name by default.
+    """
+    first, second = groups.groups[:2]
+    choice = f", --groups={text or groups.name}:{first},{second}"
+    return WordbiasError(
+        f"{groups.name}: expected exactly two groups, found {len(groups.groups)} "
+        f"({', '.join(groups.groups)}); choose two of them{'' if groups.in_memory else choice}, "
+        "or what takes all: weat, and debias with misp, mhd, multi-hard, inlp or leace"
+    )
 
 
 def resolve_groups(
     attribute: Attribute | WordGroups, vocabulary: Container[str], what: str = ""
 ) -> list[Resolved[str]]:
-    """Find the words of each group, as many as a subspace needs: two, or ten first names.
+    """Find the words of each group, at least two, or ten first names, which a subspace needs.
 
     A first name stands for its group only on average: the directions in which five names of each
     group differ are those of these five.
@@ -553,7 +356,7 @@ def resolve_groups(
     ]
     if attribute.first_names and min(len(group.found) for group in found) < FEWEST_NAMES:
         counts = " and ".join(
-            f"{len(group.found)} of {len(group.asked)} {name}"
+            f"{len(group.found)} of {len(group.listed)} {name}"
             for name, group in zip(attribute.groups, found, strict=True)
         )
         raise WordbiasError(
@@ -564,54 +367,14 @@ def resolve_groups(
     return [group.at_least(2) for group in found]
 
 
-def other_than_gender(path: "GroupsLike | None") -> Attribute | None:
-    """Read an attribute, and return none for the built-in gender, which has lists of its own."""
-    found = Attribute.load(path)
-    return None if found == Attribute.load() else found
-
-
-def load_attribute(path: "GroupsLike | None" = None) -> Attribute | WordGroups:
-    """Read an attribute by name or from a file, of however many groups; see `WordGroups.load`."""
-    if path is None or isinstance(path, Attribute):
-        return Attribute.load(path)
-    if isinstance(path, WordGroups):
-        found = path
-    elif isinstance(path, Mapping):
-        found = WordGroups.of_lists(path)
-    else:
-        found = WordGroups.load(path)
-    return Attribute.of(found) if len(found.groups) == 2 else found
-
-
-def more_than_two(groups: WordGroups, asked: str = "") -> WordbiasError:
-    """Return the error for groups of which two must be chosen, ready to be raised."""
-    first, second = groups.groups[:2]
-    choice = f", --groups={asked or groups.name}:{first},{second}"
-    return WordbiasError(
-        f"{groups.name}: expected exactly two groups, found {len(groups.groups)} "
-        f"({', '.join(groups.groups)}); choose two of them{'' if groups.in_memory else choice}, "
-        "or what takes all: weat, and debias with misp, mhd, multi-hard, inlp or leace"
-    )
-
-
-@cache
-def _gender() -> Attribute:
-    return Attribute.of(WordGroups.load())
-
-
-_SET_KEYS = ("name", "source", "sets", "groups", "specific", "subjects")
-_LISTS = ("definitional", "equalise", "specific", "wider")
-_EXAMPLE = 'write it as [["church", "mosque", "synagogue"]]'
-
-
 @dataclass(frozen=True)
 class WordSets:
-    """What debiasing over several groups is fitted on.
+    """Sets of words on which debiasing over several groups is fitted.
 
     Parameters
     ----------
     name
-        What the groups differ in: ``"religion"``.
+        Name of the attribute: ``"religion"``.
     definitional
         Sets of words, one of each group; their differences span the subspace.
     equalise
@@ -630,41 +393,18 @@ class WordSets:
         """Read sets by name or from a TOML file; without `path`, the built-in religion.
 
         The file has a table ``[sets]`` with ``definitional``, a list of lists of words, and may
-        have ``equalise``, the same, ``specific``, a list of words, ``name`` and ``source``, and
-        what else `WordGroups` reads, which plays no part here.
+        have ``equalise``, the same, ``specific``, a list of words, ``name`` and ``source``; other
+        keys of an attribute file are allowed and not used.
 
         Raises
         ------
         WordbiasError
             The file cannot be read or something in it is not as described.
         """
-        return _read(asked("religion" if path is None else path).file)
+        return cls(*read_sets(find_groups("religion" if path is None else path).file))
 
     @classmethod
     def of(cls, attribute: Attribute | WordGroups) -> "WordSets":
-        """Take the pairs of an attribute, or the sets of groups; without some to equalise, all."""
+        """Make sets of the pairs of an attribute or the sets of groups; by default equalise all."""
         sets = attribute.pairs if isinstance(attribute, Attribute) else attribute.definitional
         return cls(attribute.name, sets, attribute.equalise or sets, attribute.specific)
-
-
-def _read(file: Traversable) -> WordSets:
-    tables = read_toml(file)
-    refuse_unknown(tables, _SET_KEYS, str(file))
-    where = f"{file}: [sets]"
-    lists = as_table(tables.get("sets"), where)
-    refuse_unknown(lists, _LISTS, where)
-    definitional, equalise, wider = (
-        as_sets(lists.get(key, []), f"{where} {key}")
-        for key in ("definitional", "equalise", "wider")
-    )
-    if not definitional:
-        raise WordbiasError(f"{where}: expected definitional sets, found none; {_EXAMPLE}")
-    specific = (
-        *words_of(file, lists.get("specific", []), f"{where} specific"),
-        *words_of(file, tables.get("specific", []), f"{file}: specific"),
-    )
-    name = tables.get("name", PurePath(file.name).stem)
-    if not isinstance(name, str):
-        raise complain(f"{file}: name", "a text", name, 'write name = "..." in quotes')
-    every = frozenset(specific).union(*definitional, *equalise, *wider)
-    return WordSets(name, definitional, equalise, every)

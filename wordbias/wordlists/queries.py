@@ -1,8 +1,7 @@
 """Queries: two sets of target words and two of attribute words, such as those of WEAT.
 
-What every query must be: four sets of different names, none of which shares a word.
-
-Files of queries: our TOML, word sets as WEFE keeps them, queries as WEFE prints them.
+The four sets of a query have different names; two that are compared share no word. Files are our
+TOML, word sets as WEFE keeps them, or queries as WEFE prints them.
 """
 
 import json
@@ -32,41 +31,13 @@ Named = tuple[str, Words]
 Pair = tuple[Named, Named]
 
 CONTROL = "control"
-"""What a query is about that is about no people."""
+"""Value of `Query.about` for a query that is about no people."""
 _NUMBERS = re.compile(r"([0-9]{1,3})(?:-([0-9]{1,3}))?")
 _REMEDY = "give words this embedding has with --queries FILE"
-
-
-@dataclass(frozen=True)
-class FoundQuery:
-    """A query's words as one vocabulary spells them.
-
-    Attributes
-    ----------
-    query
-        What was asked.
-    sets
-        X, Y, A and B.
-    pairs
-        Those of the query, else the i-th words of both target sets, for i = 1, 2, …; None where
-        it has none and the sets, as listed, are not equally long.
-    """
-
-    query: "Query"
-    sets: tuple[Resolved[str], Resolved[str], Resolved[str], Resolved[str]]
-    pairs: Resolved[tuple[str, str]] | None
-
-    def details(self) -> dict[str, Any]:
-        """Return what every row says of its words: how many, which are missing, which case."""
-        named = dict(zip(self.query.names, self.sets, strict=True))
-        forms = [form for found in self.sets for form in found.how.values()]
-        return {
-            "set": self.query.name,
-            **({"about": self.query.about} if self.query.about else {}),
-            "n": {name: len(found.found) for name, found in named.items()},
-            "missing": {n: list(found.missing) for n, found in named.items() if found.missing},
-            "case": {form: forms.count(form) for form in dict.fromkeys(forms)},
-        }
+_HOW = "name two with --targets A,B and two with --attributes C,D"
+_WEFE_SETS = ("target_sets", "attribute_sets")
+_WEFE_NAMES = ("target_sets_names", "attribute_sets_names")
+_WEFE_UNUSED = ("query_name", "template")
 
 
 @dataclass(frozen=True)
@@ -76,17 +47,17 @@ class Query:
     Parameters
     ----------
     name : str
-        What results call it.
+        Name in results.
     targets, attributes : two mappings, or two pairs of a name and a tuple of str
         ``{name: words, name: words}`` each, or ``((name, words), (name, words))``.
     source : str
-        Where the words come from.
+        Origin of the words.
     pairs : tuple of pairs, optional
         Words of X and Y that belong together; by default the i-th words of both sets, where these
         are equally long.
     about : str
-        The attribute of people that the query is about, such as ``gender``; ``control`` where it
-        is about none and shows that the test works at all; empty where nobody said.
+        Attribute of people that the query is about, such as ``gender``; ``control`` where it is
+        about none and shows that the test works at all; empty where it is not known.
 
     Examples
     --------
@@ -124,8 +95,8 @@ class Query:
         sets = [words for _, words in (*self.targets, *self.attributes)]
         return candidates(word for words in (*sets, *(self.pairs or ())) for word in words)
 
-    def find(self, vocabulary: Container[str], what: str = "") -> FoundQuery:
-        """Look every word up; `what` says where, in messages.
+    def find(self, vocabulary: Container[str], what: str = "") -> "FoundQuery":
+        """Look every word up; `what` names the vocabulary in messages.
 
         Raises
         ------
@@ -146,7 +117,7 @@ class Query:
 
 
 def _two_named(given: Any, side: str) -> Pair:
-    """Return two names with their words, refusing anything else."""
+    """Return two names with their words; refuse anything else."""
     try:
         (first, some), (second, others) = given.items() if isinstance(given, Mapping) else given
     except (TypeError, ValueError):
@@ -159,126 +130,37 @@ def _two_named(given: Any, side: str) -> Pair:
     return (str(first), tuple(some)), (str(second), tuple(others))
 
 
-def group_queries(groups: Attribute | WordGroups, attributes: Pair) -> tuple[Query, ...]:
-    """Make a query of every two groups, called ``first/second``, with the same attribute sets.
+@dataclass(frozen=True)
+class FoundQuery:
+    """A query's words as one vocabulary spells them.
 
-    Raises
-    ------
-    WordbiasError
-        If a group is called as one of the attribute sets.
-    """
-    for name, _ in attributes:
-        if name in groups.groups:
-            raise WordbiasError(
-                f"{groups.name}: {name} is a group and a set of attribute words; name another set"
-            )
-    return tuple(
-        Query(
-            "/".join(two.groups),
-            ((two.groups[0], two.members[0]), (two.groups[1], two.members[1])),
-            attributes,
-            two.source,
-            two.pairs,
-            groups.name,
-        )
-        for two in _two_by_two(groups)
-    )
-
-
-def _two_by_two(groups: Attribute | WordGroups) -> list[Attribute]:
-    if isinstance(groups, Attribute):
-        return [groups]
-    return [Attribute.of(two) for two in groups.two_by_two()]
-
-
-def choose_query(
-    queries: Sequence[Query], asked: str, *, what: str = "query", remedy: str = ""
-) -> tuple[Query, ...]:
-    """Return some queries.
-
-    Parameters
+    Attributes
     ----------
-    queries
-        Those there are.
-    asked
-        Between commas names, and numbers and ranges of the ten of WEAT: ``weat6``, ``6``, ``1-10``;
-        or ``all``.
-    what, remedy
-        What they are called where there is no such one, and what else to do then.
-
-    Raises
-    ------
-    WordbiasError
-        If there is no such query.
+    query
+        The query.
+    sets
+        X, Y, A and B.
+    pairs
+        Pairs of the query, else the i-th words of both target sets, for i = 1, 2, …; None where
+        it has none and the sets, as listed, are not equally long.
     """
-    known = {query.name: query for query in queries}
-    parts = [asked] if asked in known else [part.strip() for part in asked.split(",")]
-    names = [name for part in parts if part for name in _meant(part, known)]
-    if "all" in names:
-        return tuple(queries)
-    for name in names or [asked]:
-        if name not in known:
-            listed = f"choose one of {', '.join(known)}, or all"
-            raise WordbiasError(f"no {what} {name!r}; {remedy or listed}")
-    return tuple(known[name] for name in dict.fromkeys(names))
 
+    query: Query
+    sets: tuple[Resolved[str], Resolved[str], Resolved[str], Resolved[str]]
+    pairs: Resolved[tuple[str, str]] | None
 
-def _meant(part: str, known: Container[str]) -> list[str]:
-    """Return the names that a name, a number or a range means."""
-    found = None if part in known else _NUMBERS.fullmatch(part)
-    if found is None:
-        return [part]
-    first, last = int(found[1]), int(found[2] or found[1])
-    return [f"weat{number}" for number in range(first, last + 1)] or [part]
+    def details(self) -> dict[str, Any]:
+        """Return the details of rows about words: how many, which are missing, in which case."""
+        named = dict(zip(self.query.names, self.sets, strict=True))
+        forms = [form for found in self.sets for form in found.how.values()]
+        return {
+            "set": self.query.name,
+            **({"about": self.query.about} if self.query.about else {}),
+            "n": {name: len(found.found) for name, found in named.items()},
+            "missing": {n: list(found.missing) for n, found in named.items() if found.missing},
+            "case": {form: forms.count(form) for form in dict.fromkeys(forms)},
+        }
 
-
-def as_names(value: object, where: str) -> Words:
-    """Return the names of two different sets, refusing anything else."""
-    names = as_words(value, where) if value else ()
-    if len(names) != 2:
-        raise WordbiasError(
-            f"{where}: expected the names of two different sets, found {len(names)}; "
-            'write two, such as "male" and "female"'
-        )
-    return names
-
-
-def checked(query: Query, where: str) -> Query:
-    """Refuse sets that are compared with each other and share a word."""
-    if len(set(query.names)) < 4:
-        raise WordbiasError(
-            f"{where}: {query.name}: expected four different sets, found {', '.join(query.names)}; "
-            "give each another name"
-        )
-    for two in (query.targets, query.attributes):
-        disjoint(two, f"{where}: {query.name}")
-    return query
-
-
-def disjoint(two: Pair, where: str) -> None:
-    """Refuse two sets that share a word."""
-    (first, some), (second, others) = two
-    known = {word.lower() for word in some}
-    for word in others:
-        if word.lower() in known:
-            raise WordbiasError(
-                f"{where}: expected sets without a common word, found {word!r} in both {first} and "
-                f"{second}; remove it from one"
-            )
-
-
-def distinct(queries: Iterable[Query], file: Traversable) -> None:
-    """Refuse two queries of one name."""
-    seen: set[str] = set()
-    for query in queries:
-        if query.name in seen:
-            raise WordbiasError(f"{file}: two queries {query.name!r}; rename one")
-        seen.add(query.name)
-
-
-_SHAPE = ("target_sets", "attribute_sets", "target_sets_names", "attribute_sets_names")
-_UNUSED = ("query_name", "template")
-_HOW = "name two with --targets A,B and two with --attributes C,D"
 
 SetsLike = Sequence[str] | Mapping[str, Iterable[str]] | Sequence[Iterable[str]]
 """Two sets of words: their names, or their words by name, or two lists of words."""
@@ -309,7 +191,7 @@ def load_queries(
         Two sets each: one query is made of them, in place of the file's. Either the names of sets
         in the file, or words by name, or two lists, which are called X and Y, A and B.
     remedy
-        What to do about a file that has but sets.
+        Remedy in the error for a file that has only sets.
 
     Raises
     ------
@@ -326,7 +208,7 @@ def load_queries(
 
 
 def as_queries(
-    asked: QueryLike = "all",
+    query: QueryLike = "all",
     path: str | os.PathLike[str] | None = None,
     *,
     targets: SetsLike = (),
@@ -336,9 +218,9 @@ def as_queries(
 
     Parameters
     ----------
-    asked
-        Names, see `choose_query`; a query; or ``{"targets": …, "attributes": …}``, which may have a
-        ``name`` and say what it is ``about``.
+    query
+        Names, see `choose_query`; a query; or ``{"targets": …, "attributes": …}``, perhaps with
+        ``name`` and ``about``.
     path, targets, attributes
         See `load_queries`.
 
@@ -347,23 +229,96 @@ def as_queries(
     WordbiasError
         If the file cannot be used, there is no such query, or its sets are not as described.
     """
-    if isinstance(asked, Query):
-        return (checked(asked, "query"),)
-    several = isinstance(asked, (list, tuple)) and all(isinstance(x, str | int) for x in asked)
-    if not isinstance(asked, str | int | Mapping) and not several:
+    if isinstance(query, Query):
+        return (_checked(query, "query"),)
+    several = isinstance(query, (list, tuple)) and all(isinstance(x, str | int) for x in query)
+    if not isinstance(query, str | int | Mapping) and not several:
         raise WordbiasError(
             'query: expected names, a Query or {"targets": {...}, "attributes": {...}}, '
-            f"got {type(asked).__name__}"
+            f"got {type(query).__name__}"
         )
-    if not isinstance(asked, Mapping):
+    if not isinstance(query, Mapping):
         known = load_queries(path, targets=targets, attributes=attributes)
-        listed = (asked,) if isinstance(asked, (str, int)) else asked
+        listed = (query,) if isinstance(query, (str, int)) else query
         return choose_query(known, ",".join(map(str, listed)))
-    refuse_unknown(asked, ("targets", "attributes", "name", "about"), "query")
+    refuse_unknown(query, ("targets", "attributes", "name", "about"), "query")
     file, sets, _ = _read(path)
-    made = _own(file, sets, asked.get("targets") or (), asked.get("attributes") or ())
-    name, about = (str(asked.get(key, getattr(made, key))) for key in ("name", "about"))
+    made = _own(file, sets, query.get("targets") or (), query.get("attributes") or ())
+    name, about = (str(query.get(key, getattr(made, key))) for key in ("name", "about"))
     return (replace(made, name=name, about=about),)
+
+
+def choose_query(
+    queries: Sequence[Query], selection: str, *, what: str = "query", remedy: str = ""
+) -> tuple[Query, ...]:
+    """Select queries by name.
+
+    Parameters
+    ----------
+    queries
+        Queries to select from.
+    selection
+        Names, and numbers and ranges of the ten of WEAT, separated by commas: ``weat6``, ``6``,
+        ``1-10``; or ``all``.
+    what, remedy
+        Name of a query, and remedy, in the error for one that does not exist.
+
+    Raises
+    ------
+    WordbiasError
+        If there is no such query.
+    """
+    known = {query.name: query for query in queries}
+    parts = [selection]
+    if selection not in known:
+        parts = [part.strip() for part in selection.split(",")]
+    names = [name for part in parts if part for name in _names_in(part, known)]
+    if "all" in names:
+        return tuple(queries)
+    for name in names or [selection]:
+        if name not in known:
+            listed = f"choose one of {', '.join(known)}, or all"
+            raise WordbiasError(f"no {what} {name!r}; {remedy or listed}")
+    return tuple(known[name] for name in dict.fromkeys(names))
+
+
+def _names_in(part: str, known: Container[str]) -> list[str]:
+    """Return the names that a name, a number or a range stands for."""
+    found = None if part in known else _NUMBERS.fullmatch(part)
+    if found is None:
+        return [part]
+    first, last = int(found[1]), int(found[2] or found[1])
+    return [f"weat{number}" for number in range(first, last + 1)] or [part]
+
+
+def group_queries(groups: Attribute | WordGroups, attributes: Pair) -> tuple[Query, ...]:
+    """Make a query of every two groups, named ``first/second``, with the same attribute sets.
+
+    Raises
+    ------
+    WordbiasError
+        If a group has the name of an attribute set.
+    """
+    for name, _ in attributes:
+        if name in groups.groups:
+            raise WordbiasError(
+                f"{groups.name}: {name} is a group and a set of attribute words; name another set"
+            )
+    if isinstance(groups, Attribute):
+        every_two = [groups]
+    else:
+        every_two = [Attribute.of(two) for two in groups.two_by_two()]
+    return tuple(
+        Query(
+            "/".join(two.groups),
+            ((two.groups[0], two.members[0]), (two.groups[1], two.members[1])),
+            attributes,
+            two.source,
+            two.pairs,
+            groups.name,
+        )
+        for two in every_two
+    )
 
 
 def load_two_sets(attributes: SetsLike, path: str | os.PathLike[str] | None = None) -> Pair:
@@ -376,7 +331,7 @@ def load_two_sets(attributes: SetsLike, path: str | os.PathLike[str] | None = No
     """
     file, sets, _ = _read(path)
     found = _chosen(file, attributes, sets, "--attributes", "AB")
-    disjoint(found, f"{file}: --attributes")
+    _refuse_common(found, f"{file}: --attributes")
     return found
 
 
@@ -388,20 +343,20 @@ def _own(
     y = _chosen(file, attributes, sets, "--attributes", "AB")
     name = " × ".join("/".join(name for name, _ in two) for two in (x, y))
     where = str(file) if _are_names(targets) and _are_names(attributes) else "query"
-    return checked(Query(name, x, y, where), where)
+    return _checked(Query(name, x, y, where), where)
 
 
 def _are_names(given: SetsLike) -> TypeGuard[Sequence[str]]:
-    """Say whether sets were named, rather than their words given."""
+    """Return whether sets are given by name, not by their words."""
     return not isinstance(given, Mapping) and all(isinstance(name, str) for name in given)
 
 
 def _chosen(
     file: Traversable, given: SetsLike, sets: Mapping[str, Words], where: str, letters: str
 ) -> Pair:
-    """Return two sets that were named, or whose words were given."""
+    """Return two sets given by name or by their words."""
     if _are_names(given):
-        return _two(file, as_names(list(given), where), sets, where)
+        return _two(file, _as_names(list(given), where), sets, where)
     if len(given) != 2:
         raise WordbiasError(f"{where}: expected two sets of words, found {len(given)}")
     named: Mapping[str, object] = dict(
@@ -440,10 +395,13 @@ def _from_toml(file: Traversable) -> tuple[dict[str, Words], tuple[Query, ...]]:
         where = f"{file}: [queries.{name}]"
         fields = as_table(value, where)
         refuse_unknown(fields, ("targets", "attributes", "source", "about"), where)
-        keys = (f"{where} targets", f"{where} attributes")
         source = _text(fields, "source", where, str(file))
         about = _text(fields, "about", where)
-        queries.append(_query(file, name, fields, sets, keys, source, about))
+        x, y = (
+            _two(file, _as_names(fields.get(key), f"{where} {key}"), sets, f"{where} {key}")
+            for key in ("targets", "attributes")
+        )
+        queries.append(_checked(Query(name, x, y, source, about=about), str(file)))
     return sets, tuple(queries)
 
 
@@ -452,22 +410,6 @@ def _text(fields: Mapping[str, Any], key: str, where: str, default: str = "") ->
     if not isinstance(text, str):
         raise complain(f"{where} {key}", "a text", text, f'write {key} = "..." in quotes')
     return text
-
-
-def _query(
-    file: Traversable,
-    name: str,
-    fields: Mapping[str, Any],
-    sets: Mapping[str, Words],
-    keys: tuple[str, str],
-    source: str,
-    about: str = "",
-) -> Query:
-    x, y = (
-        _two(file, as_names(fields.get(field), key), sets, key)
-        for field, key in zip(("targets", "attributes"), keys, strict=True)
-    )
-    return checked(Query(name, x, y, source, about=about), str(file))
 
 
 def _two(file: Traversable, names: Words, sets: Mapping[str, Words], where: str) -> Pair:
@@ -489,25 +431,29 @@ def _from_json(file: Traversable) -> tuple[dict[str, Words], tuple[Query, ...]]:
         raise WordbiasError(f"{file}: not valid JSON: {error}; correct it there") from None
     except RecursionError:
         raise WordbiasError(f"{file}: not a file of queries: nested too deeply") from None
-    if isinstance(value, dict) and not set(_SHAPE[:2]) & value.keys():
+    if isinstance(value, dict) and not set(_WEFE_SETS) & value.keys():
         return {name: as_words(words, f"{file}: {name}") for name, words in value.items()}, ()
     items = value if isinstance(value, list) else [value]
     queries = tuple(_from_wefe(item, f"{file}: query {i}") for i, item in enumerate(items, 1))
-    distinct(queries, file)
+    seen: set[str] = set()
+    for query in queries:
+        if query.name in seen:
+            raise WordbiasError(f"{file}: two queries {query.name!r}; rename one")
+        seen.add(query.name)
     return {}, queries
 
 
 def _from_wefe(value: object, where: str) -> Query:
     fields = as_table(value, where)
-    refuse_unknown(fields, (*_SHAPE, *_UNUSED), where)
+    refuse_unknown(fields, (*_WEFE_SETS, *_WEFE_NAMES, *_WEFE_UNUSED), where)
     x, y = (
         _named_lists(fields, sets, names, where)
-        for sets, names in zip(_SHAPE[:2], _SHAPE[2:], strict=True)
+        for sets, names in zip(_WEFE_SETS, _WEFE_NAMES, strict=True)
     )
     name = fields.get("query_name") or f"{x[0][0]}/{x[1][0]} × {y[0][0]}/{y[1][0]}"
     if not isinstance(name, str):
         raise complain(f"{where}: query_name", "a text", name, "put it in quotes")
-    return checked(Query(name, x, y, where), where)
+    return _checked(Query(name, x, y, where), where)
 
 
 def _named_lists(fields: Mapping[str, Any], sets: str, names: str, where: str) -> Pair:
@@ -516,8 +462,46 @@ def _named_lists(fields: Mapping[str, Any], sets: str, names: str, where: str) -
         remedy = "leave two of them, or make one query of each two"
         raise complain(f"{where}: {sets}", "two lists of words", lists, remedy)
     labels = fields.get(names) or [f"{sets[:-1]} 0", f"{sets[:-1]} 1"]
-    first, second = as_names(labels, f"{where}: {names}")
+    first, second = _as_names(labels, f"{where}: {names}")
     return (
         (first, as_words(lists[0], f"{where}: {first}")),
         (second, as_words(lists[1], f"{where}: {second}")),
     )
+
+
+# Checks
+
+
+def _as_names(value: object, where: str) -> Words:
+    """Return the names of two different sets; refuse anything else."""
+    names = as_words(value, where) if value else ()
+    if len(names) != 2:
+        raise WordbiasError(
+            f"{where}: expected the names of two different sets, found {len(names)}; "
+            'write two, such as "male" and "female"'
+        )
+    return names
+
+
+def _checked(query: Query, where: str) -> Query:
+    """Refuse sets that are compared with each other and share a word."""
+    if len(set(query.names)) < 4:
+        raise WordbiasError(
+            f"{where}: {query.name}: expected four different sets, found {', '.join(query.names)}; "
+            "give each another name"
+        )
+    for two in (query.targets, query.attributes):
+        _refuse_common(two, f"{where}: {query.name}")
+    return query
+
+
+def _refuse_common(two: Pair, where: str) -> None:
+    """Refuse two sets that share a word."""
+    (first, some), (second, others) = two
+    known = {word.lower() for word in some}
+    for word in others:
+        if word.lower() in known:
+            raise WordbiasError(
+                f"{where}: expected sets without a common word, found {word!r} in both {first} and "
+                f"{second}; remove it from one"
+            )

@@ -1,4 +1,4 @@
-"""Finding listed words in a vocabulary whose spelling (capitals) is not known beforehand."""
+"""Finding listed words in a vocabulary, in whatever case it spells them."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,24 +14,24 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Resolved(Generic[Item]):
-    """What of a list a vocabulary has; items are words, or pairs of words.
+    """Items of a list found in a vocabulary and missing from it; words, or pairs of words.
 
     Parameters
     ----------
-    asked
-        The items as they were listed.
+    listed
+        Items as listed.
     found
-        Those the vocabulary has, spelled as it spells them, in the order asked. Items that come to
-        the same spelling count once.
+        Items the vocabulary has, spelled as it spells them, in the order listed. Items with the
+        same spelling there count once.
     how
         For each word in `found`: ``"as written"``, ``"lower-cased"`` or ``"capitalised"``.
     missing
-        The items the vocabulary has in no form.
+        Items the vocabulary has in no form.
     what
-        What the items are, for messages: ``"group female"``.
+        Name of the items in messages: ``"group female"``.
     """
 
-    asked: tuple[Item, ...]
+    listed: tuple[Item, ...]
     found: tuple[Item, ...]
     how: Mapping[str, str]
     missing: tuple[Item, ...]
@@ -47,8 +47,8 @@ class Resolved(Generic[Item]):
         """
         if len(self.found) >= n:
             return self
-        noun = "pairs" if any(isinstance(item, tuple) for item in self.asked) else "words"
-        counts = f"{len(self.found)} of {len(self.asked)} {noun} found (at least {n} needed)"
+        noun = "pairs" if any(isinstance(item, tuple) for item in self.listed) else "words"
+        counts = f"{len(self.found)} of {len(self.listed)} {noun} found (at least {n} needed)"
         parts = [f"{self.what}: {counts}" if self.what else counts]
         if self.missing:
             parts.append(f"first missing: {_first(self.missing)}")
@@ -61,27 +61,27 @@ def resolve(words: Iterable[str], vocabulary: Container[str], what: str = "") ->
     Parameters
     ----------
     words
-        The listed words.
+        Listed words.
     vocabulary
         Anything that answers ``word in vocabulary``.
     what
-        What the words are, for messages.
+        Name of the words in messages.
 
     Examples
     --------
     >>> resolve(["Emma", "she", "Zoe"], {"emma", "She"}).found
     ('emma', 'She')
     """
-    asked = tuple(words)
+    listed = tuple(words)
     how: dict[str, str] = {}
     missing = []
-    for word in asked:
+    for word in listed:
         match = _match(word, vocabulary)
         if match is None:
             missing.append(word)
         else:
             how.setdefault(*match)
-    return Resolved(asked, tuple(how), how, tuple(dict.fromkeys(missing)), what)
+    return Resolved(listed, tuple(how), how, tuple(dict.fromkeys(missing)), what)
 
 
 def resolve_pairs(
@@ -89,14 +89,14 @@ def resolve_pairs(
 ) -> Resolved[tuple[str, str]]:
     """Find both words of each pair by the rule of :func:`resolve`.
 
-    A pair is missing if one of its words is, or if both come to the same spelling: such a pair has
-    no difference.
+    A pair is missing if one of its words is, or if both are found with the same spelling: such a
+    pair has no difference.
     """
-    asked = tuple((first, second) for first, second in pairs)
+    listed = tuple((first, second) for first, second in pairs)
     how: dict[str, str] = {}
     found: dict[tuple[str, str], None] = {}
     missing = []
-    for pair in asked:
+    for pair in listed:
         first, second = (_match(word, vocabulary) for word in pair)
         if first is None or second is None or first[0] == second[0]:
             missing.append(pair)
@@ -104,7 +104,7 @@ def resolve_pairs(
         found[first[0], second[0]] = None
         how.setdefault(*first)
         how.setdefault(*second)
-    return Resolved(asked, tuple(found), how, tuple(dict.fromkeys(missing)), what)
+    return Resolved(listed, tuple(found), how, tuple(dict.fromkeys(missing)), what)
 
 
 def candidates(words: Iterable[str]) -> set[str]:

@@ -1,4 +1,4 @@
-"""Words that are rewritten in texts: pairs to swap, and words that say somebody's gender."""
+"""Words to rewrite in texts: pairs to swap, and words that reveal a person's gender or group."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _NOT_OF_PEOPLE = ("body_and_medicine", "animals")
 
 @dataclass(frozen=True)
 class Swaps:
-    """What word becomes what other word, all lower-cased.
+    """Words with their replacements, all lower-cased.
 
     Attributes
     ----------
     words
-        By word; the pronouns *her*, *his*, *him* and *hers* are not among them, because what they
-        become depends on the sentence.
+        Replacement of each word; the pronouns *her*, *his*, *him* and *hers* are not among them,
+        because their replacement depends on the sentence.
     one_way
-        Those of the words that the way back does not lead to.
+        Words whose replacement is not replaced by them.
     small_only
-        Words that are left alone where they begin with a capital letter.
+        Words that are not replaced where they begin with a capital letter.
     """
 
     words: Mapping[str, str] = field(repr=False)
@@ -38,18 +38,17 @@ def swaps() -> Swaps:
     """Return the pairs of the built-in gender attribute and of ``swaps.toml``."""
     tables, gender = read_toml(packaged("swaps.toml")), Attribute.load()
     pairs = (*gender.pairs, *gender.equalise, *as_pairs(tables["pairs"], "swaps.toml: pairs"))
-    alone = as_words(tables["left_alone"], "swaps.toml: left_alone")
     words = {a: b for pair in pairs for a, b in (pair, pair[::-1])}
     one_way = dict(as_pairs(tables["one_way"], "swaps.toml: one_way"))
     small = as_words(tables["names_when_capitalised"], "swaps.toml: names_when_capitalised")
-    for word in ("her", "his", *alone):
+    for word in ("her", "his", *ambiguous_words()):
         words.pop(word, None)
     both = frozenset(small) | {words[word] for word in small if word in words}
     return Swaps({**one_way, **words}, frozenset(one_way) - frozenset(words), both)
 
 
 def swaps_of(attribute: Attribute) -> Swaps:
-    """Return the pairs of another attribute: a word of several goes with its first counterpart.
+    """Return the pairs of another attribute; a word of several pairs is swapped as in the first.
 
     Raises
     ------
@@ -69,32 +68,32 @@ def swaps_of(attribute: Attribute) -> Swaps:
     return Swaps(words, frozenset(words) - there_and_back, frozenset())
 
 
-def words_saying(attribute: Attribute) -> frozenset[str]:
-    """Return every word that says what group somebody is of, lower-cased."""
+def identifying_words(attribute: Attribute) -> frozenset[str]:
+    """Return every word that identifies the group of a person, lower-cased."""
     members = (word for words in attribute.members for word in words)
     return frozenset(word.lower() for word in (*members, *attribute.specific))
 
 
 @cache
-def left_alone() -> frozenset[str]:
-    """Return gendered words that are not rewritten, because their other readings are commoner."""
+def ambiguous_words() -> frozenset[str]:
+    """Return gendered words that are not rewritten, because another meaning is commoner."""
     return frozenset(as_words(read_toml(packaged("swaps.toml"))["left_alone"], "left_alone"))
 
 
 @cache
 def pronoun_rule() -> Mapping[str, frozenset[str]]:
-    """Return the words that the rule for *her* and *his* knows, by what they do in it."""
+    """Return the words in the rule for *her* and *his*, by their part in it."""
     lists = read_toml(packaged("swaps.toml"))["pronouns"]
     return {key: frozenset(words.split()) for key, words in lists.items()}
 
 
 @cache
 def words_of_people() -> frozenset[str]:
-    """Return the gender-specific words that say the gender of a person, lower-cased.
+    """Return the gender-specific words that reveal the gender of a person, lower-cased.
 
-    Those of bodies, medicine and animals are not among them: in the biography of a surgeon
-    *prostate* and *breast* say what is operated on, not who operates.
+    Words of bodies, medicine and animals are not among them: in the biography of a surgeon
+    *prostate* and *breast* tell what is operated on, not who operates.
     """
     lists = read_toml(packaged("gender_specific.toml"))
     found = (as_words(v, k) for k, v in lists.items() if k not in _NOT_OF_PEOPLE)
-    return frozenset(word.lower() for words in found for word in words) - left_alone()
+    return frozenset(word.lower() for words in found for word in words) - ambiguous_words()

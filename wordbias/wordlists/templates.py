@@ -1,14 +1,10 @@
-"""The words of the sentence templates, and which verb goes with which object.
+"""Words of the sentence templates, which verb goes with which object, and first names.
 
-Whom sentences are about: people of each group, as nouns, pronouns, names or occupations.
-
-First names of US births in 2020.
+First names are those of US births in 2020.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,103 +15,7 @@ from wordbias.wordlists.toml import (
     packaged,
     read_lines,
     read_toml,
-    refuse_unknown,
-    words_of,
 )
-
-Words = tuple[str, ...]
-Subjects = Mapping[str, tuple[Words, ...]]
-"""For each kind of word the words of every group, in the order of the groups."""
-
-KINDS = ("nouns", "pronouns", "names", "occupations")
-
-
-def read_subjects(file: Traversable, tables: Mapping[str, Any], groups: Sequence[str]) -> Subjects:
-    """Read the tables ``[subjects.nouns]``, ``[subjects.names]``, … of an attribute file.
-
-    Each has a list of words for every group. Nouns and occupations are what may stand behind an
-    article, "young person"; pronouns and names stand alone.
-
-    Raises
-    ------
-    WordbiasError
-        If a kind or a group is unknown, a list is empty, or a word is in two groups.
-    """
-    where = f"{file}: [subjects]"
-    kinds = as_table(tables.get("subjects"), where)
-    refuse_unknown(kinds, KINDS, where)
-    return {kind: _of_groups(file, kinds[kind], groups, f"{where} {kind}") for kind in kinds}
-
-
-def _of_groups(
-    file: Traversable, value: object, groups: Sequence[str], where: str
-) -> tuple[Words, ...]:
-    lists = as_table(value, where)
-    refuse_unknown(lists, groups, where)
-    found = tuple(_of_group(file, lists, group, where) for group in groups)
-    seen: set[str] = set()
-    for words in found:
-        if both := seen.intersection(words):
-            raise WordbiasError(f"{where}: {min(both)!r} is in two groups; remove it from one")
-        seen.update(words)
-    return found
-
-
-def _of_group(file: Traversable, lists: Mapping[str, Any], group: str, where: str) -> Words:
-    words = words_of(file, lists.get(group, []), f"{where} {group}")
-    if not words:
-        raise WordbiasError(f"{where}: expected words of {group}, found none; add some")
-    return words
-
-
-def names() -> dict[str, float]:
-    """Return the share of female bearers of each name, the most frequent name first.
-
-    Returns
-    -------
-    dict of str to float
-        ``F / (F + M)`` among US births registered in 2020. A fresh copy at each call.
-    """
-    return dict(_file()["share"])
-
-
-def common_names() -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return 100 female and 100 male names that span the gender subspace.
-
-    Returns
-    -------
-    female, male : tuple of str
-        The most frequent names of (almost) one sex that are nothing else in lower-cased vectors.
-    """
-    return _both("subspace")
-
-
-def test_names() -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return 32 female and 32 male names for testing, none of them in :func:`common_names`.
-
-    Returns
-    -------
-    female, male : tuple of str
-    """
-    return _both("test")
-
-
-# Its name must not make pytest run it where it is imported.
-test_names.__test__ = False  # type: ignore[attr-defined]
-
-
-@cache
-def _file() -> dict[str, Any]:
-    return read_toml(packaged("names.toml"))
-
-
-def _both(table: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    lists = _file()[table]
-    return (
-        as_words(lists["female"], f"names.toml: {table}.female"),
-        as_words(lists["male"], f"names.toml: {table}.male"),
-    )
-
 
 Lists = dict[str, tuple[str, ...]]
 
@@ -128,33 +28,8 @@ class Gendered(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Articles:
-    """Which words take "an", which "a", which none; every other goes by its first letter."""
-
-    an: frozenset[str] = frozenset()
-    a: frozenset[str] = frozenset()
-    none: frozenset[str] = frozenset()
-
-    @classmethod
-    def load(cls) -> "Articles":
-        """Read the built-in exceptions."""
-        table = read_toml(packaged("templates.toml"))["articles"]
-        return cls(**{key: frozenset(table[key]) for key in ("an", "a", "none")})
-
-    def before(self, word: str) -> str:
-        """Return a word, or several, behind the right article."""
-        first = word.split(" ", maxsplit=1)[0]
-        if first in self.none:
-            return word
-        if first in self.an:
-            return f"an {word}"
-        vowel = first[:1].lower() in ("a", "e", "i", "o", "u")
-        return f"an {word}" if vowel and first not in self.a else f"a {word}"
-
-
-@dataclass(frozen=True)
 class Templates:
-    """What sentence pairs are built from: "A person V a/an O ." and its hypotheses.
+    """Words of which sentence pairs are built: "A person V a/an O ." and its hypotheses.
 
     Parameters
     ----------
@@ -163,17 +38,17 @@ class Templates:
     objects
         Things by group.
     people
-        People, who stand where the things stand.
+        People, used as objects too.
     crossing
         For each group of verbs the groups of objects it takes; ``"people"`` is one of them.
     occupations
-        The 164 occupations that are crossed with gendered words.
+        The 164 occupations that are combined with gendered words.
     stereotypes
         Stereotypically male and female occupations.
     nouns, pronouns
         Gendered words of the hypotheses.
     dev_words
-        The six gendered words that Dev et al. cross with all occupations.
+        The six gendered words that Dev et al. combine with all occupations.
     names
         First names.
 
@@ -285,7 +160,9 @@ def _from_folder(folder: Path) -> Templates:
     return Templates(
         verbs={key: read_lines(folder / "verbs" / f"{key}_verbs") for key in ours.verbs},
         objects={key: read_lines(folder / "nouns" / "objects" / key) for key in ours.objects},
-        people=_union(read_lines(people / "person_hyponyms"), read_lines(people / "rulers")),
+        people=tuple(
+            dict.fromkeys((*read_lines(people / "person_hyponyms"), *read_lines(people / "rulers")))
+        ),
         crossing=ours.crossing,
         occupations=read_lines(people / "occupations"),
         stereotypes=ours.stereotypes,
@@ -296,5 +173,78 @@ def _from_folder(folder: Path) -> Templates:
     )
 
 
-def _union(*lists: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(word for words in lists for word in words))
+@dataclass(frozen=True)
+class Articles:
+    """Words that take "an", "a" or no article; every other goes by its first letter."""
+
+    an: frozenset[str] = frozenset()
+    a: frozenset[str] = frozenset()
+    none: frozenset[str] = frozenset()
+
+    @classmethod
+    def load(cls) -> "Articles":
+        """Read the built-in exceptions."""
+        table = read_toml(packaged("templates.toml"))["articles"]
+        return cls(**{key: frozenset(table[key]) for key in ("an", "a", "none")})
+
+    def before(self, word: str) -> str:
+        """Return a word, or several, with the right article before it."""
+        first = word.split(" ", maxsplit=1)[0]
+        if first in self.none:
+            return word
+        if first in self.an:
+            return f"an {word}"
+        vowel = first[:1].lower() in ("a", "e", "i", "o", "u")
+        return f"an {word}" if vowel and first not in self.a else f"a {word}"
+
+
+# First names
+
+
+def names() -> dict[str, float]:
+    """Return the share of female bearers of each name, the most frequent name first.
+
+    Returns
+    -------
+    dict of str to float
+        ``F / (F + M)`` among US births registered in 2020. A fresh copy at each call.
+    """
+    return dict(_file()["share"])
+
+
+def common_names() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return 100 female and 100 male names that span the gender subspace.
+
+    Returns
+    -------
+    female, male : tuple of str
+        The most frequent names of (almost) one sex that are nothing else in lower-cased vectors.
+    """
+    return _both("subspace")
+
+
+def test_names() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return 32 female and 32 male names for testing, none of them in :func:`common_names`.
+
+    Returns
+    -------
+    female, male : tuple of str
+    """
+    return _both("test")
+
+
+# Its name must not make pytest run it where it is imported.
+test_names.__test__ = False  # type: ignore[attr-defined]
+
+
+@cache
+def _file() -> dict[str, Any]:
+    return read_toml(packaged("names.toml"))
+
+
+def _both(table: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    lists = _file()[table]
+    return (
+        as_words(lists["female"], f"names.toml: {table}.female"),
+        as_words(lists["male"], f"names.toml: {table}.male"),
+    )

@@ -1,9 +1,4 @@
-"""Reading a word-list file and checking what stands in it; every complaint is one line.
-
-Reading the fields of an attribute file: pairs, and words given here or in another file.
-
-Plain lists of words, one a line.
-"""
+"""Word-list files, in TOML or one word a line, and checks of their fields; errors are one line."""
 
 import os
 import tomllib
@@ -16,6 +11,9 @@ from typing import Any
 from wordbias.errors import WordbiasError
 from wordbias.text_files import read_bounded
 
+Pair = tuple[str, str]
+
+SETS_EXAMPLE = 'write it as [["church", "mosque", "synagogue"]]'
 _DEEPEST = 20
 _KINDS = {
     bool: "true or false",
@@ -61,7 +59,7 @@ def read_toml(file: Traversable) -> dict[str, Any]:
 
 
 def _check_depth(tables: dict[str, Any], file: Traversable) -> None:
-    """Refuse tables in tables in tables, such as a key of 5,000 parts makes."""
+    """Refuse deeply nested tables, such as a key of 5,000 parts makes."""
     inside = [(key, part) for key, part in tables.items() if isinstance(part, (dict, list))]
     for _ in range(_DEEPEST):
         inside = [
@@ -102,7 +100,7 @@ def as_table(value: object, where: str) -> dict[str, Any]:
 
 
 def as_words(value: object, where: str) -> tuple[str, ...]:
-    """Return a list of words without repetitions, refusing anything that is not one."""
+    """Return a list of words without repetitions; refuse anything else."""
     if not isinstance(value, list):
         raise complain(where, "a list of words", value, 'write it as ["one", "two"]')
     return tuple(dict.fromkeys(_as_word(word, where) for word in value))
@@ -118,7 +116,7 @@ def _as_word(value: object, where: str) -> str:
 
 
 def refuse_unknown(table: Iterable[str], known: Iterable[str], where: str) -> None:
-    """Complain about the first key that nobody would read: most likely a misspelling."""
+    """Refuse the first key that is not known: most likely a misspelling."""
     expected = tuple(known)
     for key in table:
         if key not in expected:
@@ -128,20 +126,15 @@ def refuse_unknown(table: Iterable[str], known: Iterable[str], where: str) -> No
             )
 
 
-Pair = tuple[str, str]
-
-_EXAMPLE = 'write it as [["church", "mosque", "synagogue"]]'
-
-
 def as_pairs(value: object, where: str) -> tuple[Pair, ...]:
-    """Return a list of pairs without repetitions, refusing anything that is not one."""
+    """Return a list of pairs without repetitions; refuse anything else."""
     if not isinstance(value, list):
         raise complain(where, "a list of pairs", value, 'write it as [["a", "b"], ["c", "d"]]')
     return tuple(dict.fromkeys(as_pair(item, where) for item in value))
 
 
 def as_pair(value: object, where: str) -> Pair:
-    """Return a pair of two different words, refusing anything that is not one."""
+    """Return a pair of two different words; refuse anything else."""
     words = as_words(value, where) if isinstance(value, list) else ()
     if len(words) != 2 or not isinstance(value, list) or len(value) != 2:
         raise complain(where, "a pair of two different words", value, 'write it as ["a", "b"]')
@@ -151,7 +144,7 @@ def as_pair(value: object, where: str) -> Pair:
 def as_sets(value: object, where: str) -> tuple[tuple[str, ...], ...]:
     """Return a list of sets of at least two words, without repetitions."""
     if not isinstance(value, list):
-        raise complain(where, "a list of sets", value, _EXAMPLE)
+        raise complain(where, "a list of sets", value, SETS_EXAMPLE)
     return tuple(dict.fromkeys(_as_set(item, where) for item in value))
 
 
@@ -160,13 +153,13 @@ def _as_set(value: object, where: str) -> tuple[str, ...]:
     if len(words) < 2:
         raise WordbiasError(
             f"{where}: expected at least two different words in a set, found "
-            f"{', '.join(words) or 'none'}; {_EXAMPLE}"
+            f"{', '.join(words) or 'none'}; {SETS_EXAMPLE}"
         )
     return words
 
 
 def words_of(file: Traversable, value: object, where: str) -> tuple[str, ...]:
-    """Return the words of a list, or of the list elsewhere that ``"FILE#key"`` names."""
+    """Return the words of a list, or of the list in another file that ``"FILE#key"`` names."""
     if not isinstance(value, str) or "#" not in value:
         return as_words(value, where)
     name, _, key = value.partition("#")
@@ -175,14 +168,10 @@ def words_of(file: Traversable, value: object, where: str) -> tuple[str, ...]:
     if key == "*":
         lists = [as_words(words, f"{other}: {key}") for key, words in tables.items()]
         return tuple(dict.fromkeys(word for words in lists for word in words))
-    return as_words(_at(tables, key, f"{where}: {value}"), f"{other}: {key}")
-
-
-def _at(tables: dict[str, Any], key: str, where: str) -> object:
-    value: object = tables
+    found: object = tables
     for part in key.split("."):
-        value = as_table(value, where).get(part)
-    return value
+        found = as_table(found, f"{where}: {value}").get(part)
+    return as_words(found, f"{other}: {key}")
 
 
 def wordlist(path: str | os.PathLike[str] | Sequence[str]) -> tuple[str, ...]:

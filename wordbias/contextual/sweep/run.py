@@ -113,7 +113,7 @@ def outputs(
         raise Interrupted(
             "start it again with an output file, and the next interruption loses nothing"
             if file is None
-            else f"the same call goes on from {file.name}"
+            else f"the same call resumes from {file.name}"
         ) from None
     finally:  # also if a worker died
         done.save()

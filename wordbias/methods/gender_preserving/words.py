@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.panel import find_direction, most_biased, projections
+from wordbias.measures.direction import find_direction, most_biased, projections
 from wordbias.vocabulary import choose_vocabulary
 from wordbias.wordlists import Attribute, Resolved, Templates, resolve, resolve_pairs, wordlist
 
@@ -168,12 +168,12 @@ def _refuse_two_kinds(lists: Lists) -> None:
         ("the stereotypes", lists.stereotypes.found),
         ("the neutral words", lists.neutral.found),
     ]
-    seen: dict[str, str] = {}
+    known: dict[str, str] = {}
     for kind, words in kinds:
         for word in words:
-            if word in seen:
+            if word in known:
                 raise WordbiasError(
-                    f"{word!r} is among {seen[word]} and among {kind}; it can be of one kind only, "
-                    "remove it from one list"
+                    f"{word!r} is among {known[word]} and among {kind}; it can be of one kind "
+                    "only, remove it from one list"
                 )
-            seen[word] = kind
+            known[word] = kind

@@ -25,9 +25,9 @@ from wordbias.arrays import unit
 from wordbias.devices import blas_threads, ordered_map
 from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
+from wordbias.measures.direction import find_direction
 from wordbias.measures.gipe import indirect_bias
 from wordbias.measures.movement import nearest
-from wordbias.measures.panel import find_direction
 from wordbias.methods.fitted import Fitted, Replaced
 from wordbias.methods.ran.optimise import Floats, Objective, Parts, Sets, minimise
 from wordbias.methods.transform import Normalise
@@ -87,7 +87,7 @@ def fit(
         Indirect bias β from which on a neighbour repels.
     direction
         ``pca``, as in the paper: the first principal component of the definitional pairs. See
-        `wordbias.measures.panel.find_direction` for the others.
+        `wordbias.measures.direction.find_direction` for the others.
     as_published
         As in the released code, in four ways. λ2 weights the neutralisation too, which is ``|X·g|``
         in place of the paper's ``|cos(X, g)|``, see `Objective`. All words are brought to length
@@ -424,7 +424,7 @@ def remarks(subject: str, chosen: Resolved[str], repelled: Repelled) -> tuple[st
     notes = []
     if chosen.missing:
         first = ", ".join([*chosen.missing[:_SHOWN], *["…"][: len(chosen.missing) - _SHOWN]])
-        counts = f"{len(chosen.missing)} of {len(chosen.asked)}"
+        counts = f"{len(chosen.missing)} of {len(chosen.listed)}"
         notes.append(f"{subject} lacks {counts} words to debias: {first}")
     if not any(map(len, repelled.sets)):
         notes.append("no word has a neighbour to be repelled from: RAN only neutralised")

@@ -1,6 +1,6 @@
-"""The part of the table of measures that is about models and their predictions.
+"""Part of the table of measures for models and classifiers, which commands of their own measure.
 
-They have commands of their own; see `wordbias.measures.registry` for the whole table.
+`wordbias.measures.registry` is the whole table.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ INFERENCE, ENCODERS, CLASSIFIERS = "Models of inference", "Encoders", "Classifie
 _COMPRESSION = Measure(
     name="compression",
     title="compression",
-    asks="how many times shorter is a message of labels when the vectors are known?",
+    question="how many times shorter is a message of labels when the vectors are known?",
     scale="> 0",
     neutral=1,
     better="lower",
@@ -23,7 +23,7 @@ _COMPRESSION = Measure(
 _STRENGTH = Measure(
     name="strength",
     title="strength S",
-    asks="do predictions change when genders are swapped? (in the most extreme tenth)",
+    question="do predictions change when genders are swapped? (in the most extreme tenth)",
     scale="−2 … 2",
     neutral=0,
     better="lower",
@@ -32,7 +32,7 @@ _STRENGTH = Measure(
 _SS = Measure(
     name="ss",
     title="stereotype score",
-    asks="how often is the stereotype preferred?",
+    question="how often is the stereotype preferred?",
     scale="0 … 1",
     neutral=0.5,
     better="neutral",
@@ -41,7 +41,7 @@ _SS = Measure(
 _TPR = Measure(
     name="tpr-gap",
     title="gap of TPR",
-    asks=(
+    question=(
         "do the groups differ in what the classifier gets right? (for each class, and as the sum "
         "of absolute gaps)"
     ),
@@ -53,14 +53,14 @@ _TPR = Measure(
 _INDEPENDENCE = Measure(
     name="independence",
     title="independence",
-    asks="do the groups get different predictions?",
+    question="do the groups get different predictions?",
     scale="≥ 0",
     neutral=0,
     better="lower",
     caution="that predictions are right: a perfect classifier has more if true classes differ",
 )
 
-OF_MODELS = (
+MODEL_FAMILIES = (
     Family(
         key="nli-fairness",
         title="Occupations and gender: is a doctor neither a man nor a woman?",
@@ -68,7 +68,7 @@ OF_MODELS = (
             Measure(
                 name="nli-fairness",
                 title="fairness η",
-                asks="accuracy × parity over 10,824 occupation pairs",
+                question="accuracy × parity over 10,824 occupation pairs",
                 scale="0 … 1",
                 neutral=1,
                 better="higher",
@@ -76,7 +76,7 @@ OF_MODELS = (
             Measure(
                 name="nli-accuracy",
                 title="accuracy",
-                asks="on which share of the pairs is the answer *neutral*?",
+                question="on which share of the pairs is the answer *neutral*?",
                 scale="0 … 1",
                 neutral=1,
                 better="higher",
@@ -84,7 +84,9 @@ OF_MODELS = (
             Measure(
                 name="nli-parity",
                 title="parity",
-                asks="for which share of occupations is the answer the same about men and women?",
+                question=(
+                    "for which share of occupations is the answer the same about men and women?"
+                ),
                 scale="0 … 1",
                 neutral=1,
                 better="higher",
@@ -93,7 +95,7 @@ OF_MODELS = (
         ),
         area=INFERENCE,
         section=False,
-        asks="Does an NLI model take a doctor to be a man, and a nurse to be a woman?",
+        question="Does an NLI model take a doctor to be a man, and a nurse to be a woman?",
         limits="The pairs are made from templates, with occupations in one language.",
         method="Premises about occupations, hypotheses about men and women; η = accuracy × parity.",
         source="Dawkins et al. (2024), section 3.",
@@ -108,21 +110,21 @@ OF_MODELS = (
                 _COMPRESSION,
                 name="compression-as-published",
                 title="compression, as published",
-                asks="the same, with the first block in bits and the others in nats",
+                question="the same, with the first block in bits and the others in nats",
                 neutral="above 1, by the share of the first block",
             ),
             replace(
                 _COMPRESSION,
                 name="codelength",
                 title="codelength, bits",
-                asks="how long is the message?",
+                question="how long is the message?",
                 neutral="the length without the vectors",
                 better="higher",
             ),
             Measure(
                 name="uniform-codelength",
                 title="uniform codelength, bits",
-                asks="how long is it without the vectors?",
+                question="how long is it without the vectors?",
                 scale="> 0",
                 neutral=None,
                 better="neutral",
@@ -130,7 +132,7 @@ OF_MODELS = (
             Measure(
                 name="probe-accuracy",
                 title="accuracy of the probe",
-                asks="how often does a probe predict the right label?",
+                question="how often does a probe predict the right label?",
                 scale="0 … 1",
                 neutral="the share of the largest class",
                 better="lower",
@@ -139,7 +141,7 @@ OF_MODELS = (
             Measure(
                 name="selectivity",
                 title="selectivity",
-                asks="how much better are labels predicted than random ones?",
+                question="how much better are labels predicted than random ones?",
                 scale="any",
                 neutral=0,
                 better="lower",
@@ -148,7 +150,7 @@ OF_MODELS = (
         ),
         area=ENCODERS,
         section=False,
-        asks="How many bits does a message of labels take once the vectors are known?",
+        question="How many bits does a message of labels take once the vectors are known?",
         limits=(
             "Compression rises with anything correlated with the labels; compare it with the "
             "untrained encoder, not with 1."
@@ -164,7 +166,7 @@ OF_MODELS = (
             Measure(
                 name="ceat",
                 title="combined effect size",
-                asks="WEAT on words in sentences, combined over sentences",
+                question="WEAT on words in sentences, combined over sentences",
                 scale="any",
                 neutral=0.0,
                 better="neutral",
@@ -173,7 +175,9 @@ OF_MODELS = (
         ),
         area=ENCODERS,
         section=False,
-        asks="Are words of two sets, each in a sentence, associated differently with two others?",
+        question=(
+            "Are words of two sets, each in a sentence, associated differently with two others?"
+        ),
         limits="The value depends on the sentences: other sentences give other vectors.",
         method="Effect sizes of samples, one sentence a word, combined by a random-effects model.",
         source="Guo and Caliskan (2021).",
@@ -194,14 +198,14 @@ OF_MODELS = (
                 _STRENGTH,
                 name="opposite-strength",
                 title="strength of the opposite stereotypes",
-                asks="S with the labels exchanged: about what chance would give",
+                question="S with the labels exchanged: about what chance would give",
                 caution="no bias, by itself: compare S with it",
             ),
             replace(
                 _STRENGTH,
                 name="mean-strength",
                 title="mean strength",
-                asks="S of all triples, not of the most extreme",
+                question="S of all triples, not of the most extreme",
                 better="neutral",
                 caution="no bias: opposite stereotypes cancel",
             ),
@@ -210,7 +214,7 @@ OF_MODELS = (
                 _SS,
                 name="lms",
                 title="language score",
-                asks="how often is a meaningful sentence preferred?",
+                question="how often is a meaningful sentence preferred?",
                 neutral=1,
                 better="higher",
                 caution="that the model is useful elsewhere",
@@ -219,7 +223,7 @@ OF_MODELS = (
                 _SS,
                 name="icat",
                 title="ICAT",
-                asks="both in one: lms · min(ss, 1 − ss) / ½",
+                question="both in one: lms · min(ss, 1 − ss) / ½",
                 neutral=1,
                 better="higher",
                 caution="either by itself",
@@ -228,12 +232,12 @@ OF_MODELS = (
                 _SS,
                 name="crows",
                 title="CrowS-Pairs",
-                asks="how often is the more stereotyping sentence the likelier one?",
+                question="how often is the more stereotyping sentence the likelier one?",
             ),
         ),
         area=ENCODERS,
         section=False,
-        asks="Does a model find stereotypes likelier than their opposites?",
+        question="Does a model find stereotypes likelier than their opposites?",
         limits=(
             "A mean of the most extreme is above 0 by chance: compare S with that of the opposite "
             "stereotypes."
@@ -261,20 +265,20 @@ OF_MODELS = (
                 _INDEPENDENCE,
                 name="separation",
                 title="separation",
-                asks="do the groups, within a true class, get different predictions?",
+                question="do the groups, within a true class, get different predictions?",
                 caution="that predictions mean the same for both groups",
             ),
             replace(
                 _INDEPENDENCE,
                 name="sufficiency",
                 title="sufficiency",
-                asks="does a prediction mean different true classes for the groups?",
+                question="does a prediction mean different true classes for the groups?",
                 caution="that both groups’ errors are alike",
             ),
             Measure(
                 name="accuracy",
                 title="accuracy",
-                asks="how often is the classifier right?",
+                question="how often is the classifier right?",
                 scale="0 … 1",
                 neutral=None,
                 better="higher",
@@ -282,7 +286,7 @@ OF_MODELS = (
         ),
         area=CLASSIFIERS,
         section=False,
-        asks="Is a classifier right as often, and wrong in the same way, about both groups?",
+        question="Is a classifier right as often, and wrong in the same way, about both groups?",
         limits=(
             "Sums are above 0 by chance, more so with more classes and fewer examples: compare "
             "each with the sum of a classifier that treats the groups alike. No two of "
@@ -299,7 +303,7 @@ OF_MODELS = (
             Measure(
                 name="conll-f1",
                 title="CoNLL F1",
-                asks="how well are pronouns resolved, with the stereotype and against it?",
+                question="how well are pronouns resolved, with the stereotype and against it?",
                 scale="0 … 100",
                 neutral=None,
                 better="higher",
@@ -307,7 +311,7 @@ OF_MODELS = (
             Measure(
                 name="conll-f1-diff",
                 title="difference of CoNLL F1",
-                asks="how much better with the stereotype than against it?",
+                question="how much better with the stereotype than against it?",
                 scale="−100 … 100",
                 neutral=0,
                 better="neutral",
@@ -316,7 +320,7 @@ OF_MODELS = (
             Measure(
                 name="undecided",
                 title="share undecided",
-                asks="in what share is the pronoun linked to no profession, or to several?",
+                question="in what share is the pronoun linked to no profession, or to several?",
                 scale="0 … 1",
                 neutral=0,
                 better="lower",
@@ -325,7 +329,7 @@ OF_MODELS = (
         ),
         area=CLASSIFIERS,
         section=False,
-        asks="Does a system find out that “she” is the doctor as well as that “he” is?",
+        question="Does a system find out that “she” is the doctor as well as that “he” is?",
         limits="The sentences are constructed, with two professions in each.",
         method="CoNLL F1 of sentences for and against the stereotype; pronouns taken as classes.",
         source="Zhao et al. (2018), “Gender Bias in Coreference Resolution”.",

@@ -1,7 +1,4 @@
-"""The classic measures by name, each taken on a panel: the row of Dawkins (2021), Table 6.
-
-Parallel evaluation: measures of several embeddings and their chance levels, in many jobs.
-"""
+"""Evaluation of measures on panels: one panel, or several in parallel with their chance levels."""
 
 from __future__ import annotations
 
@@ -15,31 +12,29 @@ from wordbias.errors import WordbiasError
 from wordbias.measures.chance import chance_of, with_chance
 from wordbias.measures.family import Family, Key, MeasureInputs
 from wordbias.measures.panel import Panel
-from wordbias.measures.registry import BY_KEY, STANDARD, TAKEN
+from wordbias.measures.registry import BY_KEY, SELECTABLE, STANDARD
 from wordbias.measures.sembias import SemBias
 from wordbias.results import Row
 from wordbias.workers import Workers
 
-FAMILIES = STANDARD
 
-
-def table_rows(
+def evaluate(
     panel: Panel,
-    only: Collection[str] = FAMILIES,
+    only: Collection[str] = STANDARD,
     *,
     sembias: SemBias | None = None,
     isolated: float = 1.0,
 ) -> list[Row]:
-    """Take the measures of some families, in the order of `wordbias.measures.registry.FAMILIES`.
+    """Evaluate families of measures on a panel, in the order of the table of measures.
 
     Parameters
     ----------
     panel
-        What is measured.
+        Embedding to measure, with its original.
     only
-        Some of `wordbias.measures.registry.TAKEN`.
+        Families, some of `wordbias.measures.registry.SELECTABLE`.
     sembias
-        The SemBias questions, which are not part of the package.
+        Questions of SemBias, which are not part of the package.
     isolated
         GIPE's weight of a word that is nobody's neighbour; see `wordbias.measures.gipe.gipe`.
 
@@ -48,45 +43,45 @@ def table_rows(
     WordbiasError
         If a family is unknown.
     """
-    return rows_of(MeasureInputs(panel, sembias, isolated), only)
+    return evaluate_inputs(MeasureInputs(panel, sembias, isolated), only)
 
 
-def rows_of(inputs: MeasureInputs, only: Collection[str]) -> list[Row]:
-    """Take the measures of some families; see `table_rows`."""
+def evaluate_inputs(inputs: MeasureInputs, only: Collection[str]) -> list[Row]:
+    """Evaluate families of measures; see `evaluate`."""
     check_families(only)
     rows: list[Row] = []
     for together in families_together(only):
         wanted = {one.name for family in together for one in family.measures}
-        taken = together[0].taken
-        if taken is not None:
-            rows += [row for row in taken().rows(inputs) if row.measure in wanted]
+        load = together[0].evaluator
+        if load is not None:
+            rows += [row for row in load().rows(inputs) if row.measure in wanted]
     return rows
 
 
 def families_together(only: Collection[str]) -> Iterator[list[Family]]:
-    """Yield the named families in their order, those that are taken by one function together."""
-    left = [BY_KEY[key] for key in TAKEN if key in only]
+    """Yield the named families in their order, those with the same evaluator together."""
+    left = [BY_KEY[key] for key in SELECTABLE if key in only]
     while left:
-        together = [family for family in left if family.taken is left[0].taken]
+        together = [family for family in left if family.evaluator is left[0].evaluator]
         left = [family for family in left if family not in together]
         yield together
 
 
 def check_families(only: Collection[str]) -> None:
-    """Refuse families that there are not.
+    """Refuse unknown families.
 
     Raises
     ------
     WordbiasError
-        Naming the first of them, and those there are.
+        With the first of them, and the known ones.
     """
     for family in only:
-        if family not in TAKEN:
-            raise WordbiasError(f"measure {family!r}: expected some of {', '.join(TAKEN)}")
+        if family not in SELECTABLE:
+            raise WordbiasError(f"measure {family!r}: expected some of {', '.join(SELECTABLE)}")
 
 
 class Job(NamedTuple):
-    """Families to evaluate on one panel: its values, its chance levels, or both."""
+    """Families to evaluate on one panel: values, chance levels, or both."""
 
     place: int
     families: tuple[str, ...]
@@ -94,16 +89,16 @@ class Job(NamedTuple):
     chance: bool
 
 
-def panel_rows(
+def evaluate_panels(
     panels: Sequence[Panel],
-    only: Collection[str] = FAMILIES,
+    only: Collection[str] = STANDARD,
     *,
     sembias: SemBias | None = None,
     isolated: float = 1.0,
     chance: bool = True,
     workers: Workers | None = None,
 ) -> list[Row]:
-    """Return the rows of every panel, as `wordbias.measures.measure.table_rows` does.
+    """Evaluate families of measures on several panels, in parallel; see `evaluate`.
 
     Parameters
     ----------
@@ -119,16 +114,15 @@ def panel_rows(
         If a family is unknown, or a worker process died.
     """
     check_families(only)
-    take = partial(_measured, sembias=sembias, isolated=isolated)
+    run = partial(_run, sembias=sembias, isolated=isolated)
     originals = _originals(panels) if chance else {}
-    extra = [panel for panel in originals.values() if panel not in panels]
-    every = [*panels, *extra]
+    every = [*panels, *(panel for panel in originals.values() if panel not in panels)]
     jobs = [
         Job(i, group, panel in panels, panel in originals.values())
         for i, panel in enumerate(every)
         for group in (tuple(f.key for f in families) for families in families_together(only))
     ]
-    found = (workers or Workers()).results(take, jobs, "measuring", shared=(every,))
+    found = (workers or Workers()).results(run, jobs, "measuring", shared=(every,))
     levels: dict[int, dict[Key, Any]] = {}
     for job, (_, values) in zip(jobs, found, strict=True):
         levels.setdefault(id(every[job.place].original), {}).update(values)
@@ -148,11 +142,11 @@ def _originals(panels: Sequence[Panel]) -> dict[int, Panel]:
     return found
 
 
-def _measured(
+def _run(
     panels: Sequence[Panel], job: Job, *, sembias: SemBias | None, isolated: float
 ) -> tuple[list[Row], dict[Key, Any]]:
     inputs = MeasureInputs(_aligned(panels[job.place]), sembias, isolated)
-    rows = rows_of(inputs, job.families) if job.measured else []
+    rows = evaluate_inputs(inputs, job.families) if job.measured else []
     return rows, chance_of(inputs, job.families) if job.chance else {}
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from wordbias import Attribute, Embedding
 from wordbias.arrays import lengths, unit
-from wordbias.measures.midb import axis, fit_directions
+from wordbias.measures.direction import axis
+from wordbias.measures.midb import fit_directions
 from wordbias.subspace import Subspace
 
 FIRST, SECOND = tuple("abcd"), tuple("efgh")

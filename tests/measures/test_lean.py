@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from wordbias import Attribute, Embedding, Subspace
-from wordbias.measures.means import CENTRED, find_lean, leaning_words, word_rows
+from wordbias.measures.lean import CENTRED, find_lean, leaning_words, word_rows
 from wordbias.measures.midb import midb_of_words
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.wordlists import resolve_groups, resolve_pairs

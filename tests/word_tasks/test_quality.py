@@ -15,7 +15,6 @@ from wordbias import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.word_tasks import (
     AnalogySet,
-    Settings,
     SimilaritySet,
     Space,
     analogies,
@@ -69,7 +68,7 @@ def test_similarity_by_hand() -> None:
     found = similarity(Space.of(SMALL), PAIRS, _rng())
     cosines = [1 / np.sqrt(2), 2 / np.sqrt(6), 0]
     assert found.value == pytest.approx(spearmanr(cosines, PAIRS.scores).statistic)
-    assert (found.n, found.asked, found.known, found.coverage) == (3, 3, 3, 1)
+    assert (found.n, found.total, found.known, found.coverage) == (3, 3, 3, 1)
     assert found.missing == ()
 
 
@@ -77,7 +76,7 @@ def test_pairs_with_an_unknown_word_are_left_out_and_counted() -> None:
     space = Space.of(SMALL)
     found, plain = similarity(space, UNSEEN, _rng()), similarity(space, PAIRS, _rng())
     assert (found.value, found.interval) == (plain.value, plain.interval)
-    assert (found.n, found.asked, found.known, found.coverage) == (3, 5, 3, 0.6)
+    assert (found.n, found.total, found.known, found.coverage) == (3, 5, 3, 0.6)
     assert found.missing == ("zzx", "zzy")
 
 
@@ -86,7 +85,7 @@ def test_or_get_the_mean_vector_as_published() -> None:
     cosines = [1 / np.sqrt(2), 2 / np.sqrt(6), 0, mean[0], mean @ mean]
     found = similarity(Space.of(SMALL), UNSEEN, _rng(), "mean")
     assert found.value == pytest.approx(spearmanr(cosines, UNSEEN.scores).statistic)
-    assert (found.n, found.asked, found.known) == (5, 5, 3)
+    assert (found.n, found.total, found.known) == (5, 5, 3)
 
 
 def test_analogies_with_an_unknown_word_are_left_out_and_counted() -> None:
@@ -94,7 +93,7 @@ def test_analogies_with_an_unknown_word_are_left_out_and_counted() -> None:
     assert found.counted.tolist() == found.right.tolist() == [True, True, False, False]
     assert found.missing == ("zzx",)
     accuracy = found.accuracy(range(4))
-    assert (accuracy.value, accuracy.n, accuracy.asked, accuracy.coverage) == (1.0, 2, 4, 0.5)
+    assert (accuracy.value, accuracy.n, accuracy.total, accuracy.coverage) == (1.0, 2, 4, 0.5)
     assert found.accuracy([2, 3]).value is None
 
 
@@ -139,7 +138,8 @@ def test_rows_say_what_is_undefined_and_why() -> None:
 
 
 def test_rows_hold_value_coverage_and_interval() -> None:
-    first, second = quality(SMALL, [UNSEEN, QUESTIONS], Settings("mean", "mul", seed=3), name="me")
+    sets = [UNSEEN, QUESTIONS]
+    first, second = quality(SMALL, sets, oov="mean", method="mul", seed=3, name="me")
     assert (first.subject, first.measure, first.details["set"]) == ("me", "similarity", "own")
     assert first.value is not None
     assert -1 <= first.details["low"] <= first.value <= first.details["high"] <= 1

@@ -36,16 +36,6 @@ specific = ["orchard"]
 """
 
 
-@pytest.fixture
-def write(tmp_path: Path) -> Callable[[str], Path]:
-    def save(text: str) -> Path:
-        path = tmp_path / "fruit.toml"
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    return save
-
-
 @pytest.mark.parametrize("name", ATTRIBUTES)
 def test_built_in_attributes_are_named_as_their_files(name: str) -> None:
     groups = WordGroups.load(name)
@@ -120,8 +110,8 @@ def test_german_nouns_have_capitals() -> None:
     assert not ambiguous & {w.lower() for p in (*german.pairs, *german.equalise) for w in p}
 
 
-def test_a_file_of_many_groups_is_read_in_full(write: Callable[[str], Path]) -> None:
-    found = load_attribute(write(FRUIT))
+def test_a_file_of_many_groups_is_read_in_full(write: Callable[..., Path]) -> None:
+    found = load_attribute(write(FRUIT, "fruit.toml"))
     assert isinstance(found, WordGroups)
     assert (found.name, found.source, found.direction) == ("fruit", "a test", None)
     assert found.groups == ("apples", "pears", "plums", "figs")
@@ -130,19 +120,19 @@ def test_a_file_of_many_groups_is_read_in_full(write: Callable[[str], Path]) -> 
     assert {"fruit", "orchard", "perry", "roll", "purple"} <= found.specific
 
 
-def test_two_are_chosen_in_the_order_named(write: Callable[[str], Path]) -> None:
-    two = Attribute.load(f"{write(FRUIT)}:plums, apples")
+def test_two_are_chosen_in_the_order_named(write: Callable[..., Path]) -> None:
+    two = Attribute.load(f"{write(FRUIT, 'fruit.toml')}:plums, apples")
     assert two.name == "fruit plums/apples"
     assert two.groups == ("plums", "apples")
     assert two.members == (("plum", "damson"), ("apple", "cox"))
     assert two.pairs == (("plum", "apple"), ("cake", "pie"))  # no pair twice; cider has no plum
     assert two.equalise == (("blue", "red"),)
     assert two.direction == ("plum", "apple")
-    assert two.specific == WordGroups.load(write(FRUIT)).specific
+    assert two.specific == WordGroups.load(write(FRUIT, "fruit.toml")).specific
 
 
-def test_three_of_four_are_groups_still(write: Callable[[str], Path]) -> None:
-    three = load_attribute(f"{write(FRUIT)}:figs,pears,apples")
+def test_three_of_four_are_groups_still(write: Callable[..., Path]) -> None:
+    three = load_attribute(f"{write(FRUIT, 'fruit.toml')}:figs,pears,apples")
     assert isinstance(three, WordGroups)
     assert three.groups == ("figs", "pears", "apples")
     assert three.definitional == (("fig", "pear", "apple"), ("roll", "tart", "pie"))
@@ -242,11 +232,63 @@ GROUPS = '[groups]\na = ["r", "s"]\nb = ["t", "u"]\nc = ["v", "w"]\n'
         (GROUPS.replace('"w"', '"v"'), r"\[groups\] c: .*two different words, found 1"),
     ],
 )
-def test_a_mistake_in_a_file_is_named(
-    write: Callable[[str], Path], text: str, message: str
-) -> None:
-    path = write(text)
+def test_a_mistake_in_a_file_is_named(write: Callable[..., Path], text: str, message: str) -> None:
+    path = write(text, "fruit.toml")
     with pytest.raises(WordbiasError, match=message) as caught:
         WordGroups.load(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+# Word sets
+
+
+def test_religion_is_built_in() -> None:
+    sets = WordSets.load()
+    assert sets.name == "religion"
+    assert {len(words) for words in (*sets.definitional, *sets.equalise)} == {3}
+    assert {"judaism", "christianity", "islam", "jewish", "ramadan"} <= sets.specific
+
+
+def test_a_file_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "age.toml"
+    file.write_text('[sets]\ndefinitional = [["young", "old"], ["a", "b", "c"]]\nspecific = ["x"]')
+    sets = WordSets.load(file)
+    assert sets.name == "age"
+    assert sets.definitional == (("young", "old"), ("a", "b", "c"))
+    assert sets.equalise == ()
+    assert sets.specific == {"young", "old", "a", "b", "c", "x"}
+
+
+def test_pairs_are_sets_of_two() -> None:
+    gender = Attribute.load()
+    sets = WordSets.of(gender)
+    assert (sets.definitional, sets.equalise) == (gender.pairs, gender.equalise)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "expected definitional sets, found none"),
+        ("[sets]\ndefinitional = 3", "expected a list of sets, found a number"),
+        ('[sets]\ndefinitional = [["one"]]', "at least two different words in a set, found one"),
+        ('[sets]\ndefinitional = [["a", "a"]]', "at least two different words"),
+        ("[sets]\ndefinitional = [3]", "expected a list of words, found a number"),
+        ('[sets]\ndefinition = [["a", "b"]]', "unknown key 'definition'"),
+        ('[groups]\na = ["b"]', "expected definitional sets, found none"),
+        ('[pairs]\ndefinitional = [["a", "b"]]', "unknown key 'pairs'"),
+        ("[sets", "not valid TOML"),
+        ('name = 3\n[sets]\ndefinitional = [["a", "b"]]', "expected a text, found a number"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "sets.toml"
+    file.write_text(text)
+    with pytest.raises(WordbiasError, match=said) as caught:
+        WordSets.load(file)
+    assert str(file) in str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(WordbiasError, match="no such file"):
+        WordSets.load(tmp_path / "none.toml")

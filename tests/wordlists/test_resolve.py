@@ -21,7 +21,7 @@ def test_forms_are_tried_in_order():
     assert resolved.found == ("Emma", "she", "Olivia")
     assert resolved.how == {"Emma": "as written", "she": "lower-cased", "Olivia": "capitalised"}
     assert resolved.missing == ("zoe",)
-    assert resolved.asked == ("Emma", "SHE", "olivia", "zoe")
+    assert resolved.listed == ("Emma", "SHE", "olivia", "zoe")
 
 
 def test_words_of_one_spelling_count_once():

@@ -4,23 +4,14 @@ from wordbias.errors import WordbiasError
 from wordbias.wordlists import wordlist
 
 
-@pytest.fixture
-def write(tmp_path):
-    def save(text: str | bytes, name: str = "words.txt"):
-        path = tmp_path / name
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    return save
-
-
 def test_one_word_a_line(write):
-    path = write("\ufeff# occupations\nnurse\n\n  doctor  \r\nemma,\nmaid ,\nnurse\n,\n")
+    text = "\ufeff# occupations\nnurse\n\n  doctor  \r\nemma,\nmaid ,\nnurse\n,\n"
+    path = write(text, "words.txt")
     assert wordlist(str(path)) == ("nurse", "doctor", "emma", "maid")
 
 
 def test_odd_tokens_of_real_vocabularies_are_kept(write):
-    assert wordlist(write("\x85\n\xa0\nc#\nspoke to\n\u2028x\n")) == (
+    assert wordlist(write("\x85\n\xa0\nc#\nspoke to\n\u2028x\n", "words.txt")) == (
         "\x85",
         "\xa0",
         "c#",

@@ -1,7 +1,9 @@
-"""Pairs to fine-tune on: inferences, labelled pairs, and running text."""
+"""Labelled pairs: inferences, next sentences, and pairs drawn from running text."""
 
 from __future__ import annotations
 
+import gzip
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordbias.contextual.labelled_pairs import NEXT, from_documents, load_labelled
+from wordbias.contextual.labelled_pairs import NEXT, from_documents, load_inferences, load_labelled
 from wordbias.errors import WordbiasError
-from wordbias.nli.pairs import LABELS
+from wordbias.nli.pairs import LABELS, load_pairs
 
 DOCUMENTS = st.lists(st.integers(1, 6), min_size=2, max_size=8).map(
     lambda sizes: [[f"{i}.{j}" for j in range(size)] for i, size in enumerate(sizes)]
@@ -101,3 +103,22 @@ def test_bad_files(tmp_path: Path, text: str, message: str) -> None:
     path.write_text(text)
     with pytest.raises(WordbiasError, match=message):
         load_labelled("nsp", path)
+
+
+def test_inferences_are_those_of_the_tokenising_reader(shared_data: Path) -> None:
+    path = shared_data / "nli" / "snli_test.tsv.gz"
+    texts, tokens = load_inferences(path), load_pairs(path)
+    assert (len(texts), texts.dropped, texts.sha256) == (len(tokens), tokens.dropped, tokens.sha256)
+    np.testing.assert_array_equal(texts.labels, tokens.labels)
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        raw = Counter(line.rstrip("\n").split("\t")[1] for line in file)
+    assert all(raw[premise] for premise, _ in texts.pairs[:500])
+
+
+def test_inferences_that_cannot_be_used(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("-\tA.\tB.\n")
+    with pytest.raises(WordbiasError, match="holds no labelled pair among 1 without a label"):
+        load_inferences(tmp_path / "a.tsv")
+    (tmp_path / "b.tsv").write_text("perhaps\tA.\tB.\n")
+    with pytest.raises(WordbiasError, match=r"b\.tsv: line 1: unknown label 'perhaps'"):
+        load_inferences(tmp_path / "b.tsv")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wordbias.measures import direct_bias, direct_bias_of_words
-from wordbias.measures.midb import UNDEFINED_BELOW, difference_direction
+from wordbias.measures.direction import UNDEFINED_BELOW, difference_direction
 
 ROUNDING = 1e3 * np.finfo(float).eps
 

@@ -10,8 +10,8 @@ import pytest
 from wordbias import Attribute, Embedding
 from wordbias.arrays import unit
 from wordbias.measures import direct_bias, midb
-from wordbias.measures.means import mean_rows, word_rows
-from wordbias.measures.midb import DIRECT, MIDB, fit_directions
+from wordbias.measures.lean import word_rows
+from wordbias.measures.midb import DIRECT, MIDB, fit_directions, midb_rows
 from wordbias.measures.panel import Panel
 from wordbias.subspace import Subspace
 
@@ -30,7 +30,7 @@ def panel() -> Panel:
 
 
 def _by_name(panel: Panel) -> dict[str, Any]:
-    return {row.measure: row for row in mean_rows(panel)}
+    return {row.measure: row for row in midb_rows(panel)}
 
 
 @pytest.mark.parametrize("center", [True, False])

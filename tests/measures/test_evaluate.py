@@ -10,8 +10,9 @@ import pytest
 from wordbias import Attribute, Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures import clustering, gipe, recoverability
-from wordbias.measures.measure import FAMILIES, table_rows
+from wordbias.measures.evaluate import evaluate
 from wordbias.measures.panel import Panel
+from wordbias.measures.registry import STANDARD
 from wordbias.measures.sembias import SemBias
 
 PAIRS = (("she", "he"), ("her", "his"))
@@ -45,19 +46,19 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", STANDARD)
 def test_a_family_has_its_measures(panel: Panel, family: str) -> None:
-    rows = table_rows(panel, [family], sembias=QUESTIONS)
+    rows = evaluate(panel, [family], sembias=QUESTIONS)
     assert [row.measure for row in rows] == MEASURES[family]
     assert all(row.value is not None for row in rows)
 
 
 def test_everything_is_the_families_in_order(panel: Panel) -> None:
-    rows = table_rows(panel, sembias=QUESTIONS)
+    rows = evaluate(panel, sembias=QUESTIONS)
     assert [row.measure for row in rows] == [
-        name for family in FAMILIES for name in MEASURES[family]
+        name for family in STANDARD for name in MEASURES[family]
     ]
-    picked = table_rows(panel, ["gipe", "midb"], sembias=QUESTIONS)
+    picked = evaluate(panel, ["gipe", "midb"], sembias=QUESTIONS)
     assert [row.measure for row in picked] == MEASURES["midb"] + MEASURES["gipe"]
     by_name = {(row.measure, row.details.get("setting")): row for row in rows}
     for row in picked:
@@ -65,18 +66,18 @@ def test_everything_is_the_families_in_order(panel: Panel) -> None:
 
 
 def test_no_families_give_no_rows(panel: Panel) -> None:
-    assert table_rows(panel, []) == []
+    assert evaluate(panel, []) == []
 
 
 @pytest.mark.parametrize("only", [["rnd"], ["midb", "MIDB"], [""]])
 def test_an_unknown_family_is_refused(panel: Panel, only: Any) -> None:
     with pytest.raises(WordbiasError, match=f"measure '{only[-1]}': expected some of midb, direct"):
-        table_rows(panel, only)
+        evaluate(panel, only)
 
 
 def test_every_row_says_how_it_is_to_be_read(panel: Panel) -> None:
     """A value with its interval, its ideal, what it is over; or a reason."""
-    for row in table_rows(panel, sembias=QUESTIONS):
+    for row in evaluate(panel, sembias=QUESTIONS):
         details = row.details
         assert details["low"] <= row.value <= details["high"]  # type: ignore[operator]
         assert details["better"] in ("lower", "higher", "neutral")
@@ -85,19 +86,19 @@ def test_every_row_says_how_it_is_to_be_read(panel: Panel) -> None:
             assert details["neutral"] in (0, 0.5)
         if row.measure.startswith(("clustering", "recoverability", "gipe")):
             assert (details["original"], details["direction"]) == ("self", "she−he")
-    for row in table_rows(Panel(panel.embedding, panel.embedding, ["w1"], GENDER, dims=9)):
+    for row in evaluate(Panel(panel.embedding, panel.embedding, ["w1"], GENDER, dims=9)):
         assert (row.value is None) == ("reason" in row.details)
 
 
 def test_the_weight_of_isolated_words_reaches_gipe(panel: Panel) -> None:
-    weighed, left_out = (table_rows(panel, ["gipe"], isolated=alone) for alone in (1.0, 0.0))
+    weighed, left_out = (evaluate(panel, ["gipe"], isolated=alone) for alone in (1.0, 0.0))
     assert {row.details["isolated"] for row in weighed} == {1}
     assert {row.details["isolated"] for row in left_out} == {0}
 
 
 def test_without_pairs_every_measure_gives_a_reason(panel: Panel) -> None:
     bare = Attribute("age", ("f", "m"), GENDER.members)
-    rows = table_rows(Panel(panel.embedding, panel.embedding, panel.vocabulary, bare, dims=2))
+    rows = evaluate(Panel(panel.embedding, panel.embedding, panel.vocabulary, bare, dims=2))
     assert [row.measure for row in rows if row.value is not None] == MEASURES["midb"]
     undefined = [row for row in rows if row.value is None]
     assert len(undefined) == 2 + 2 + 4 + 3 + 3

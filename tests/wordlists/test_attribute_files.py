@@ -1,5 +1,4 @@
 import dataclasses
-from pathlib import Path
 
 import pytest
 
@@ -19,16 +18,6 @@ definitional = [["young", "old"], ["youth", "age"]]
 equalise = [["boyish", "elderly"]]
 """
 GROUPS = '[groups]\nyoung = ["young", "youth"]\nold = ["old", "aged"]\n'
-
-
-@pytest.fixture
-def write(tmp_path):
-    def save(text: str | bytes, name: str = "age.toml") -> Path:
-        path = tmp_path / name
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    return save
 
 
 def test_gender_is_built_in():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -233,7 +234,12 @@ def test_several_jobs_give_the_same(
 @pytest.mark.filterwarnings("default")  # of clusters that start and stop
 @pytest.mark.parametrize("cluster", ["dask", "ray"])
 def test_a_cluster_gives_what_processes_give(
-    cluster: str, package: str, source: ModelSource, model: Any, plan: Plan, pairs: TokenisedPairs
+    cluster: str,
+    join: Callable[[str], None],
+    source: ModelSource,
+    model: Any,
+    plan: Plan,
+    pairs: TokenisedPairs,
 ) -> None:
     join(cluster)
     devices.set_threads(2)

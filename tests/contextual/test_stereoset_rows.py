@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wordbias.contextual.stereoset.crows_pairs import CrowsPair, CrowsPairs, crows_rows
 from wordbias.contextual.stereoset.evaluate import triple_records
 from wordbias.contextual.stereoset.gsss import Gsss, Item, Sentences, Triple
 from wordbias.contextual.stereoset.scores import Settings, gsss_rows, stereoset_rows
@@ -173,21 +172,3 @@ def test_each_type_of_bias_has_its_rows() -> None:
     race = scores[[kind == "race" for kind in types]]
     assert found["race", "ss"].value == pytest.approx((race[:, 0] > race[:, 1]).mean())
     assert found["race", "ss"].details["n"] == len(race)
-
-
-def test_crows_pairs_by_direction_and_type() -> None:
-    about = [("stereo", "gender"), ("antistereo", "gender"), ("stereo", "age"), ("stereo", "age")]
-    data = CrowsPairs("c.csv", "0", [CrowsPair("a", "b", *one) for one in about])
-    scores = np.array([[-1.0, -2], [-3, -2], [-5.0, -5.0002], [-7, -7]])
-    found = {row.details["subset"]: row for row in crows_rows(data, scores, "m")}
-    assert {name: row.value for name, row in found.items()} == {
-        "all": (1 + 0 + 1 + 0.5) / 4,
-        "stereo": 2.5 / 3,
-        "antistereo": 0,
-        "gender": 0.5,
-        "age": 0.75,
-    }
-    published = crows_rows(data, scores, "m", Settings(as_published=True))
-    # to three digits the third pair is a tie, and ties count nothing
-    assert published[0].value == 1 / 4
-    assert all(row.details["neutral"] == 0.5 for row in published)

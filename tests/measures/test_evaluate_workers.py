@@ -8,7 +8,7 @@ import pytest
 
 from wordbias import Attribute, Embedding
 from wordbias.errors import WordbiasError
-from wordbias.measures.measure import panel_rows, table_rows
+from wordbias.measures.evaluate import evaluate, evaluate_panels
 from wordbias.measures.panel import Panel, make_panels
 from wordbias.methods.misp import misp
 from wordbias.results import Row
@@ -30,12 +30,12 @@ def panels() -> list[Panel]:
 
 @pytest.fixture(scope="module")
 def here(panels: list[Panel]) -> list[Row]:
-    return panel_rows(panels, FAMILIES)
+    return evaluate_panels(panels, FAMILIES)
 
 
 def test_rows_are_those_of_the_table(panels: list[Panel], here: list[Row]) -> None:
-    expected = [row for panel in panels for row in table_rows(panel, FAMILIES)]
-    assert panel_rows(panels, FAMILIES, chance=False) == expected
+    expected = [row for panel in panels for row in evaluate(panel, FAMILIES)]
+    assert evaluate_panels(panels, FAMILIES, chance=False) == expected
     assert [row.value for row in here] == [row.value for row in expected]
 
 
@@ -44,9 +44,9 @@ def test_rows_are_those_of_one_process(
     backend: str, join: Callable[[str], None], panels: list[Panel], here: list[Row]
 ) -> None:
     join(backend)
-    assert panel_rows(panels, FAMILIES, workers=Workers(2, backend)) == here
+    assert evaluate_panels(panels, FAMILIES, workers=Workers(2, backend)) == here
 
 
 def test_an_unknown_family_is_refused_before_anything_is_done(panels: list[Panel]) -> None:
     with pytest.raises(WordbiasError, match="measure 'rnd': expected some of midb"):
-        panel_rows(panels, ["midb", "rnd"], workers=Workers(2))
+        evaluate_panels(panels, ["midb", "rnd"], workers=Workers(2))
