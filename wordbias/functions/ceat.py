@@ -360,7 +360,7 @@ def _few_words(about: Mapping[str, Any]) -> str:
     if single := about.get("single"):
         noun = "word has" if single == 1 else "words have"
         narrow = "" if about.get("low") is None else ": the interval is too narrow"
-        parts.append(f"{single} {noun} only one sentence, and an unknown spread{narrow}")
+        parts.append(f"{single} {noun} only one sentence, whose spread is unknown{narrow}")
     return "; ".join(parts)
 
 
