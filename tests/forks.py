@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,22 @@ class Forked:
         self._folder.cleanup()
         assert self.process.exitcode is not None
         return self.process.exitcode, out, err
+
+
+def fork(target: Callable[..., object], *arguments: object, **environment: str) -> BaseProcess:
+    """Start a function in a process of its own, with more variables in its environment."""
+    changed = {**os.environ, **environment}
+    process: BaseProcess = _forks.Process(target=_within, args=(changed, target, arguments))
+    process.start()
+    return process
+
+
+def _within(
+    environment: dict[str, str], target: Callable[..., object], arguments: tuple[object, ...]
+) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
+    target(*arguments)
 
 
 def _call(

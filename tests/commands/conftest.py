@@ -8,6 +8,25 @@ from typing import Any
 
 import pytest
 
+from wordbias.measures.chance import draw_nulls
+
+
+@pytest.fixture(scope="module")
+def _outcomes() -> dict[tuple[object, ...], Any]:
+    return {}
+
+
+@pytest.fixture
+def once(cli: Callable[..., Any], _outcomes: dict[tuple[object, ...], Any]) -> Callable[..., Any]:
+    """Run a command; the tests of a module that look at one outcome share it."""
+
+    def call(*arguments: object) -> Any:
+        if arguments not in _outcomes:
+            _outcomes[arguments] = cli(*arguments)
+        return _outcomes[arguments]
+
+    return call
+
 
 @pytest.fixture
 def report(cli: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
@@ -38,3 +57,9 @@ def refused(cli: Callable[..., Any]) -> Callable[..., str]:
         return str(done.err).rstrip("\n")
 
     return call
+
+
+@pytest.fixture(autouse=True)
+def _few_random_axes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compute chance levels along few axes; how many there are is tested with the measures."""
+    monkeypatch.setattr(draw_nulls, "__defaults__", (3,))

@@ -236,7 +236,7 @@ def test_the_original_gives_labels_and_proximities(
 ) -> None:
     g = Subspace.from_direction(few["she"].astype(float) - few["he"])
     after = saved("after.safetensors", g.remove(few.vectors.astype(float), hard=True))
-    options = ("--only", "clustering,gipe")
+    options = ("--only", "clustering,gipe", "--no-chance")
     with_original = rows(after, "--original", file, *options)
     assert {row["original"] for row in with_original} == {"few"}
     assert all(row["value"] is not None for row in with_original)
@@ -282,7 +282,7 @@ def test_a_direction_from_a_file(
 ) -> None:
     path = tmp_path / "g.safetensors"
     Subspace.from_direction(few["she"].astype(float) - few["he"]).save(path)
-    options = (file, "--only", "clustering,gipe", "--direction")
+    options = (file, "--only", "clustering,gipe", "--no-chance", "--direction")
     assert _values(rows(*options, path)) == _values(rows(*options, "she-he"))
     Subspace.from_direction(np.ones(7)).save(path)
     done = cli("measure", *options, path)
@@ -550,7 +550,7 @@ def test_rotation_changes_no_deterministic_measure(
     rows: Run, saved: Run, few: Embedding, questions: Path, exact: bool
 ) -> None:
     """Up to float32: of 200,000 pairs of GIPE a few may be within rounding of θ."""
-    options = ("--only", LINEAR, "--sembias", questions)
+    options = ("--only", LINEAR, "--sembias", questions, "--no-chance")
     before = _values(rows(saved("few.bin"), *options))
     after = _values(rows(saved("few.bin", _turned(few, exact)), *options))
     longest = float(np.linalg.norm(few.vectors, axis=1).max())
@@ -565,7 +565,7 @@ def test_twice_the_length_doubles_midb_alone(
     rows: Run, saved: Run, few: Embedding, questions: Path
 ) -> None:
     """A power of two rounds nothing. Classifiers with a penalty do see the length."""
-    options = ("--only", f"clustering,{LINEAR}", "--sembias", questions)
+    options = ("--only", f"clustering,{LINEAR}", "--sembias", questions, "--no-chance")
     before = _values(rows(saved("few.bin"), *options))
     after = _values(rows(saved("few.bin", few.vectors * np.float32(2)), *options))
     for key, value in before.items():
@@ -581,7 +581,7 @@ def test_hard_debiasing_leaves_no_direct_bias_and_less_gipe(
     path = saved("after.safetensors", g.remove(few.vectors.astype(float), hard=True))
     direction = path.with_name("g.safetensors")
     g.save(direction)
-    options = ("--only", "gipe", "--direction", direction)
+    options = ("--only", "gipe", "--direction", direction, "--no-chance")
     assert {row["value"] for row in rows(path, *options)} == {0}
     assert min(row["value"] for row in rows(file, *options)) > 0
 

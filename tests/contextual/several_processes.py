@@ -1,11 +1,10 @@
 """What each of several processes does in a test: gradients, scores, a training and its resuming.
 
-Started as ``several_processes.py MODEL OUT``; each process leaves a file of what it saw in OUT.
+Each process runs `main` and leaves a file of what it saw.
 """
 
 from __future__ import annotations
 
-import sys
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -14,10 +13,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from wordbias.contextual.fine_tuning.distributed import Processes, joined
+from wordbias.classifier_training import Recipe, Task
 from wordbias.contextual.fine_tuning.heads import load_headed
-from wordbias.contextual.fine_tuning.train import Recipe, Task, train_model
+from wordbias.contextual.fine_tuning.train import train_model
 from wordbias.contextual.labelled_pairs import LabelledPairs
+from wordbias.distributed import Processes, joined
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.nli.pairs import LABELS
 
@@ -105,7 +105,3 @@ def main(model: str, out: Path) -> None:
             "refused": refused(processes),
         }
         torch.save(seen, out / f"{processes.rank}.pt")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))

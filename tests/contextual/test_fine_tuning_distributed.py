@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tiny_heads
+from forks import fork
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +24,7 @@ pytest.importorskip("accelerate", reason="joins the processes")
 
 import several_processes as made  # noqa: E402
 
-from wordbias.contextual.fine_tuning.distributed import (  # noqa: E402
+from wordbias.distributed import (  # noqa: E402
     SINGLE,
     Processes,
     joined,
@@ -34,7 +36,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def launch(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """Start processes as a user does, but without GPUs."""
+    """Start the command line in processes as a user does, but without GPUs."""
     launcher = [
         sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes",
         made.COUNT, "--num_machines", 1, "--mixed_precision", "no", "--dynamo_backend", "no",
@@ -68,8 +70,27 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
 def seen(model: str, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """Return what each process saw."""
     out = tmp_path_factory.mktemp("seen")
-    done = launch(made.__file__, model, out)
-    assert done.returncode == 0, done.stderr
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    common = {
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "WORLD_SIZE": str(made.COUNT),
+        "LOCAL_WORLD_SIZE": str(made.COUNT),
+        "CUDA_VISIBLE_DEVICES": "",
+        "OMP_NUM_THREADS": "1",
+    }
+    started = [
+        fork(made.main, model, out, RANK=str(rank), LOCAL_RANK=str(rank), **common)
+        for rank in range(made.COUNT)
+    ]
+    for process in started:
+        process.join(timeout=300)
+    ended = [process.exitcode for process in started]
+    for process in started:
+        process.kill()  # where another failed, it waits for that one
+    assert ended == [0] * made.COUNT
     assert not (out / "checkpoint.log1").exists()
     assert (out / "checkpoint.log0").exists()
     return [torch.load(out / f"{rank}.pt") for rank in range(made.COUNT)]

@@ -77,6 +77,7 @@ def debias(
     iterations: int | None = None,
     classifier: Literal["svm", "logistic"] | None = None,
     alpha: float | None = None,
+    aperture: float | None = None,
     concept: Words | None = None,
     words: Words | None = None,
     stereotypes: Words | None = None,
@@ -148,6 +149,8 @@ def debias(
         inlp: classifier that finds the directions.
     alpha : float, optional
         half-sibling: strength of the ridge penalty.
+    aperture : float, optional
+        conceptor: aperture; more is removed the larger it is.
     concept : path or list of str, optional
         oscar: FILE with words of the second concept.
     words : path or list of str, optional

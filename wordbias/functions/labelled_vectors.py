@@ -67,9 +67,9 @@ class Labelled:
             return []
         listed = ", ".join(f"{name:.40}" for name in rare[:_NAMED])
         return [
-            f"{self.examples.name}: of {len(self.examples.classes)} classes so many occur once: "
-            f"{len(rare)} ({listed}{' …' * (len(rare) > _NAMED)}); no probe is both taught and "
-            "tested on them"
+            f"{self.examples.name}: {len(rare)} of {len(self.examples.classes)} classes occur "
+            f"only once ({listed}{' …' * (len(rare) > _NAMED)}); a probe cannot be both trained "
+            "and tested on them"
         ]
 
     @property

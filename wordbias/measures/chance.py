@@ -15,10 +15,10 @@ measure is computed again with another axis in place of the attribute's, and all
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from math import comb
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,24 +48,81 @@ Float = NDArray[np.float64]
 Pairs = Sequence[tuple[str, str]]
 
 
-class Null(NamedTuple):
-    """Subspaces and directions that do not mean the attribute; None where there are none.
+@dataclass(frozen=True, eq=False)
+class Null:
+    """Random axes, and subspaces that do not mean the attribute; None where there are none.
+
+    A subspace is fitted on first use: most measures need one of them, or none.
 
     Attributes
     ----------
-    subspace, unit_subspace
-        Subspaces of groups that do not differ, from vectors as they are and at length one.
-    axis, component
-        Difference of two random words, and first component of random pairs, ``(d,)``.
-    direction
-        Subspace of clustering, recoverability, SemBias and GIPE.
+    panel
+        Panel of the original.
+    within, unit_within
+        All words less their group's mean, as they are and at length one, ``(n, d)``.
+    partition
+        Rows of `within` in each of two random groups.
+    axis
+        Difference of two random words, ``(d,)``.
+    pairs
+        First and second words of random pairs.
+    spanned
+        Random subspace in place of one from a file.
     """
 
-    subspace: Subspace | None
-    unit_subspace: Subspace | None
+    panel: Panel
+    within: Float
+    unit_within: Float
+    partition: tuple[NDArray[np.intp], NDArray[np.intp]] | None
     axis: Float | None
-    component: Float | None
-    direction: Subspace | None
+    pairs: tuple[Float, Float] | None
+    spanned: Subspace | None
+
+    @cached_property
+    def subspace(self) -> Subspace | None:
+        """Subspace of groups that do not differ, from vectors as they are."""
+        return self._of_groups(self.within)
+
+    @cached_property
+    def unit_subspace(self) -> Subspace | None:
+        """Subspace of groups that do not differ, from vectors at length one."""
+        return self._of_groups(self.unit_within)
+
+    @cached_property
+    def component(self) -> Float | None:
+        """First component of random pairs, ``(d,)``."""
+        if self.pairs is None:
+            return None
+        found = _fitted(partial(Subspace.from_pairs, *self.pairs))
+        return None if found is None else found.basis[0]
+
+    @cached_property
+    def direction(self) -> Subspace | None:
+        """Subspace of clustering, recoverability, SemBias and GIPE, by the panel's recipe."""
+        recipe = self.panel.recipe
+        if self.panel.original_direction.subspace is None:
+            return None
+        if recipe == "names":
+            return self.subspace
+        if recipe == "means":
+            groups = self._groups(self.within)
+            return None if groups is None else _fitted(partial(Subspace.from_means, groups))
+        if recipe in RECIPES:
+            vector = self.component if recipe == "pca" else self.axis
+            return None if vector is None else Subspace.from_direction(vector)
+        return self.spanned
+
+    def _groups(self, within: Float) -> tuple[Float, Float] | None:
+        if self.partition is None:
+            return None
+        first, second = self.partition
+        return within[first], within[second]
+
+    def _of_groups(self, within: Float) -> Subspace | None:
+        groups, panel = self._groups(within), self.panel
+        if groups is None:
+            return None
+        return _fitted(lambda: Subspace.from_groups(*groups, panel.dims, center=panel.center))
 
 
 def draw_nulls(panel: Panel, draws: int = DRAWS) -> list[Null]:
@@ -88,24 +145,22 @@ def draw_nulls(panel: Panel, draws: int = DRAWS) -> list[Null]:
     axis_pair, pairs = (
         list(resolve_pairs(words, panel.original).found) for words in (axis_pair, attribute.pairs)
     )
-    size, raw, on_unit = _within_groups(panel)
-    few = comb(len(raw), size) < 2 * draws  # different partitions, each with its mirror image
+    size, within, unit_within = _within_groups(panel)
+    few = comb(len(within), size) < 2 * draws  # different partitions, each with its mirror image
     found = []
     for _ in range(draws):
-        order = of_groups.permutation(len(raw))
-        groups, unit_groups = ((x[order[:size]], x[order[size:]]) for x in (raw, on_unit))
+        order = of_groups.permutation(len(within))
         axis = _random_pairs(panel, axis_pair, of_axis)
-        others = _random_pairs(panel, pairs, of_pairs)
-        component = None if others is None else _fitted(partial(Subspace.from_pairs, *others))
         null = Null(
-            None if few else _of_groups(panel, groups),
-            None if few else _of_groups(panel, unit_groups),
-            axis[0][0] - axis[1][0] if axis else None,
-            component.basis[0] if component else None,
-            None,
+            panel,
+            within,
+            unit_within,
+            partition=None if few else (order[:size], order[size:]),
+            axis=axis[0][0] - axis[1][0] if axis else None,
+            pairs=_random_pairs(panel, pairs, of_pairs),
+            spanned=_spanned(panel, of_file),
         )
-        divided = None if few else groups
-        found.append(null._replace(direction=_direction(panel, null, divided, of_file)))
+        found.append(null)
     return found
 
 
@@ -189,10 +244,6 @@ def _within_groups(panel: Panel) -> tuple[int, Float, Float]:
     return len(raw[0]), within[0], within[1]
 
 
-def _of_groups(panel: Panel, groups: tuple[Float, Float]) -> Subspace | None:
-    return _fitted(lambda: Subspace.from_groups(*groups, panel.dims, center=panel.center))
-
-
 def _random_pairs(
     panel: Panel, pairs: Pairs, rng: np.random.Generator
 ) -> tuple[Float, Float] | None:
@@ -228,25 +279,14 @@ def _like(rows: NDArray[np.intp], row: int) -> NDArray[np.intp]:
     return rows[start : start + _LIKE]
 
 
-def _direction(
-    panel: Panel, null: Null, groups: tuple[Float, Float] | None, rng: np.random.Generator
-) -> Subspace | None:
-    """Return a replacement of the panel's direction, by the same recipe."""
+def _spanned(panel: Panel, rng: np.random.Generator) -> Subspace | None:
+    """Span differences of random words of like frequency, with the weights of the file.
+
+    None where the panel's direction is not from a file.
+    """
     true = panel.original_direction.subspace
-    if true is None:
+    if true is None or panel.recipe in RECIPES:
         return None
-    if panel.recipe == "names":
-        return null.subspace
-    if panel.recipe == "means":
-        return None if groups is None else _fitted(partial(Subspace.from_means, groups))
-    if panel.recipe in RECIPES:
-        vector = null.component if panel.recipe == "pca" else null.axis
-        return None if vector is None else Subspace.from_direction(vector)
-    return _from_file(panel, true, rng)
-
-
-def _from_file(panel: Panel, true: Subspace, rng: np.random.Generator) -> Subspace | None:
-    """Span differences of random words of like frequency, with the weights of the file."""
     rows = panel.vocabulary_rows
     words = [panel.original.words[i] for i in rng.choice(rows, true.dims).tolist()]
     pairs = _random_pairs(panel, [(word, word) for word in words], rng)
