@@ -99,8 +99,8 @@ def _marks(rows: Sequence[Found]) -> list[_Mark]:
     found = []
     for line in make_lines(rows):
         parts = [f"{key} {line.any[key]}" for key in ("component", "layer") if given(line.any, key)]
-        said = ", ".join(filter(None, [line.variant, *parts]))
-        name = f"{line.measure} ({said})" if several and said else said or line.measure
+        variant = ", ".join(filter(None, [line.variant, *parts]))
+        name = f"{line.measure} ({variant})" if several and variant else variant or line.measure
         again = placed[line.subject, name] = placed.get((line.subject, name), 0) + 1
         name = f"{name} ({again})".strip() if again > 1 else name
         for stage, row in line.stages.items():
@@ -148,7 +148,7 @@ def _wrapped(line: str) -> list[str]:
 
 
 def _insets(axes: Axes, heights: Sequence[float]) -> Iterator[Axes]:
-    """Divide axes into panels, one below the other, each with room for its own axis."""
+    """Divide axes into panels, one below the other, with space for the axis of each."""
     axes.set_axis_off()
     total, top = sum(heights) + _AXIS * (len(heights) - 1), 1.0
     for height in heights:
@@ -176,8 +176,8 @@ def _draw_panel(axes: Axes, panel: Sequence[_Mark], series: Sequence[str]) -> No
     measures = {str(mark.row["measure"]) for mark in panel}
     if len(measures) == 1 and not any(measures.copy().pop() in line for line in lines):
         shared = {mark.shared for mark in panel}
-        said = [measures.pop(), *(shared if len(shared) == 1 else ())]
-        axes.set_title(": ".join(filter(None, said)), fontsize=9)
+        title = [measures.pop(), *(shared if len(shared) == 1 else ())]
+        axes.set_title(": ".join(filter(None, title)), fontsize=9)
 
 
 def _draw_line(

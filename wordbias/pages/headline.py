@@ -84,7 +84,7 @@ def _finding(row: Found) -> str:
 
 
 def _removed_share(subject: str, rows: Sequence[Found]) -> list[str]:
-    """Say which share of the groups' difference was removed."""
+    """Return the share of the groups' difference that was removed, in words."""
     found = [
         row
         for row in rows
@@ -101,7 +101,7 @@ def _removed_share(subject: str, rows: Sequence[Found]) -> list[str]:
 def _changes(lines: Sequence[Line]) -> list[str]:
     compared = [line for line in lines if change(line) != UNKNOWN]
     built_in = [line for line in compared if _by_construction(line)]
-    said = [
+    sentences = [
         f"MISP took {_step(line)}, each stage along its own components, {_construction_text(line)}."
         for line in built_in
     ]
@@ -112,25 +112,25 @@ def _changes(lines: Sequence[Line]) -> list[str]:
         "no clear change": [_step(line) for line in others if change(line) in (UNCLEAR, SAME)],
         UNJUDGED: [_step(line) for line in others if change(line) == UNJUDGED],
     }
-    told = [f"{name}: {', '.join(steps)}" for name, steps in groups.items() if steps]
-    if told:
+    changes = [f"{name}: {', '.join(steps)}" for name, steps in groups.items() if steps]
+    if changes:
         what = "Of the other measures" if built_in else "After debiasing"
         judged = any(steps for name, steps in groups.items() if name != UNJUDGED)
         none = " none improved clearly;" if judged and not groups["improved"] else ""
-        said.append(f"{what},{none} {'; '.join(told)}.")
-    return [" ".join(said)] if said else []
+        sentences.append(f"{what},{none} {'; '.join(changes)}.")
+    return [" ".join(sentences)] if sentences else []
 
 
 def _costs(lines: Sequence[Line]) -> list[str]:
-    """Name the measured costs of debiasing."""
-    told = []
+    """Return a sentence on the measured costs of debiasing."""
+    costs = []
     for line in lines:
         title, last = measure_title(line.measure), _number(line.last)
         if line.last and line.first:
-            told.append(f"{title} {_number(line.first)} → {last}, {change(line)}")
+            costs.append(f"{title} {_number(line.first)} → {last}, {change(line)}")
         elif line.last:
-            told.append(f"{title} {last}")
-    return [f"what debiasing cost: {'; '.join(told)}."] if told else []
+            costs.append(f"{title} {last}")
+    return [f"what debiasing cost: {'; '.join(costs)}."] if costs else []
 
 
 def _by_construction(line: Line) -> bool:
@@ -162,8 +162,8 @@ def _leaning(subject: str, rows: Sequence[Found]) -> list[str]:
         left: [word for word in lean if lean[word] < 0],
         right: [word for word in reversed(lean) if lean[word] > 0],
     }
-    told = [f"towards {side}: {', '.join(found)}" for side, found in towards.items() if found]
-    return [f"the occupations that lean most {'; '.join(told)}."]
+    sides_text = [f"towards {side}: {', '.join(found)}" for side, found in towards.items() if found]
+    return [f"the occupations that lean most {'; '.join(sides_text)}."]
 
 
 def _counts(rows: Sequence[Found]) -> list[str]:
