@@ -304,6 +304,7 @@ CALLS: Mapping[str, Callable[[File], Any]] = {
     "Adapter": lambda file: wb.project(file("minilm-nli"), setting="L12-110"),
     "Attribute": lambda file: wb.Attribute.load("age"),
     "BAM": _on_words("BAM"),
+    "Conceptor": _on_words("Conceptor"),
     "DoubleHard": _on_words("DoubleHard", candidates=2),
     "Embedding": lambda file: wb.Embedding(["she", "he"], [[1.0, 0.0], [0.0, 1.0]]),
     "GNGloVe": lambda file: wb.GNGloVe(check=False).fit(stand_ins.small()),

@@ -16,7 +16,16 @@ SHAPE = {
     "max_position_embeddings": 64,
     "num_labels": 3,
 }
-FAMILIES = ("bert", "roberta", "electra", "distilbert", "deberta-v2", "mpnet", "albert")
+FAMILIES = (
+    "bert",
+    "roberta",
+    "camembert",
+    "electra",
+    "distilbert",
+    "deberta-v2",
+    "mpnet",
+    "albert",
+)
 _DISTILBERT = {
     "dim": 16,
     "n_layers": LAYERS,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from wordbias.estimators import MHD as MHD
     from wordbias.estimators import MISP as MISP
     from wordbias.estimators import RAN as RAN
+    from wordbias.estimators import Conceptor as Conceptor
     from wordbias.estimators import DoubleHard as DoubleHard
     from wordbias.estimators import GenderPreserving as GenderPreserving
     from wordbias.estimators import GNGloVe as GNGloVe
@@ -77,6 +78,7 @@ __all__ = [
     "RAN",
     "Adapter",
     "Attribute",
+    "Conceptor",
     "DoubleHard",
     "Embedding",
     "GNGloVe",

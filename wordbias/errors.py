@@ -112,6 +112,11 @@ def _one_line(message: str) -> str:
     return f"{line[: _LONGEST - _END - 3]} … {line[-_END:]}"
 
 
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, or its class if it has none."""
+    return (str(error).strip() or type(error).__name__).split("\n")[0]
+
+
 def on_a_line(text: str) -> str:
     """Join the lines of an object's repr into one of at most 100 characters."""
     line = " ".join(text.split())

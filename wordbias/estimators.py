@@ -31,7 +31,7 @@ from wordbias.calls import WordbiasWarning, plain, python_messages
 from wordbias.embedding import Embedding, EmbeddingLike, as_embedding, is_words_and_vectors
 from wordbias.errors import WordbiasError, on_a_line
 from wordbias.functions.debias import fitted_report
-from wordbias.functions.inputs import Reading, open_subject
+from wordbias.functions.inputs import ReadOptions, open_subject
 from wordbias.methods import inlp
 from wordbias.methods.fitted import Chain, Fitted
 from wordbias.methods.gender_preserving import remove_checkpoints
@@ -52,6 +52,7 @@ __all__ = [
     "MHD",
     "MISP",
     "RAN",
+    "Conceptor",
     "DoubleHard",
     "GNGloVe",
     "GenderPreserving",
@@ -759,6 +760,33 @@ class HalfSibling(Method):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
+class Conceptor(Method):
+    r"""Remove the space of the groups' words softly (Karve, Ungar and Sedoc 2019).
+
+    With the vectors of these words as rows of `X`, shape ``(n, d)``, every vector is multiplied by
+    :math:`I - R (R + \alpha^{-2} I)^{-1}`, where :math:`R = X^\top X / n`.
+
+    Parameters
+    ----------
+    aperture : float
+        Aperture α: more is removed the larger it is, and the longer the vectors are.
+    groups : name, path or mapping, optional
+        Words of the groups, by default gender.
+
+    Examples
+    --------
+    >>> from wordbias.estimators import Conceptor
+    >>> from wordbias.embedding import Embedding
+    >>> 0 < Conceptor().fit(Embedding.sample()).report["quota"][0].value < 1
+    True
+    """
+
+    _name = "conceptor"
+    aperture: float = 2.0
+    groups: GroupsLike | None = None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class RAN(Method):
     """Repel, attract and neutralise each word (Kumar et al. 2020).
 
@@ -889,8 +917,8 @@ class GNGloVe(Method):
 _METHODS = {
     one._name: one
     for one in (
-        MISP, MHD, Hard, MultiHard, DoubleHard, INLP, LEACE, BAM, OSCaR, HalfSibling, RAN,
-        GenderPreserving, GNGloVe,
+        MISP, MHD, Hard, MultiHard, DoubleHard, INLP, LEACE, BAM, OSCaR, HalfSibling, Conceptor,
+        RAN, GenderPreserving, GNGloVe,
     )
 }  # fmt: skip
 
@@ -962,7 +990,7 @@ def _words_of(X: Any, *, rows: bool) -> Embedding | None:
         Take a data frame as rows, even if its index has words.
     """
     if isinstance(X, (str, os.PathLike)):
-        return open_subject(X, Reading()).embedding
+        return open_subject(X, ReadOptions()).embedding
     if hasattr(X, "to_numpy"):
         index = getattr(X, "index", ())
         named = not rows and len(index) and all(isinstance(word, str) for word in index)

@@ -251,7 +251,7 @@ class Report:
             raise WordbiasError(f"ax=: expected matplotlib axes, got {ax!r}")
         if self.picture is not None:
             return self.picture(self, ax)
-        from wordbias.pages.forest import forest_plot
+        from wordbias.pages.forest_plot import forest_plot
 
         return forest_plot(self, ax)
 

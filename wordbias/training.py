@@ -163,6 +163,46 @@ class Task(Protocol):
         """Return the models' scores on dev, shape ``(K,)``; higher is better."""
 
 
+class Stack(nn.Module):
+    """Parameters that are trained, as a stack of models along the first axis of each.
+
+    Parameters
+    ----------
+    parameters
+        By name. They must not move to another device afterwards.
+    model
+        Module with dropout, which `train` and `eval` switch; None if there is none.
+    axis
+        Axis of the parameters that counts the models; None if they are of a single model.
+    """
+
+    model: nn.Module | None
+    tensors: list[Tensor]
+    views: State
+
+    def __init__(
+        self,
+        parameters: Mapping[str, Tensor],
+        model: nn.Module | None = None,
+        axis: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.model, self.tensors = model, list(parameters.values())
+        self.views = {
+            name: one.detach()[None] if axis is None else one.detach().movedim(axis, 0)
+            for name, one in parameters.items()
+        }
+
+    def state_dict(self, *_: Any, **__: Any) -> State:  # type: ignore[override]
+        """Return the parameters, models along the first axis; they share their memory."""
+        return self.views
+
+    def load_state_dict(self, state: Any, *_: Any, **__: Any) -> None:  # type: ignore[override]
+        """Set the parameters."""
+        for name, view in self.views.items():
+            view.copy_(state[name])
+
+
 @dataclass
 class TrainingState:
     """State of a training: best parameters so far, early stopping, history.

@@ -19,7 +19,6 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from wordbias.biographies.classifier import (  # noqa: E402
-    Task,
     TextExamples,
     fine_tune,
     predict,
@@ -28,6 +27,7 @@ from wordbias.biographies.encoding import (  # noqa: E402
     EncodingSettings,
     LiveEncoder,
 )
+from wordbias.classifier_training import Task  # noqa: E402
 
 RECIPE = Recipe(epochs=3, batch=8, rate=3e-3)
 SETTINGS = EncodingSettings(max_tokens=20, device="cpu")
@@ -65,7 +65,7 @@ def test_six_texts_are_memorised_and_vectors_give_the_same_predictions(
     assert np.array_equal(found[_rows(bios, few)], few.labels)
     whole = TextExamples(encoder, fitted.head, reading, bios)
     with torch.inference_mode():
-        logits = torch.cat([whole.logits(np.array([i])) for i in range(len(bios))])
+        logits = torch.cat([whole.batch(np.array([i]))[0] for i in range(len(bios))])
     top = logits.sort(dim=1).values
     clear = (top[:, -1] - top[:, -2] > 1e-4).numpy()  # batches round otherwise
     assert clear.mean() > 0.9

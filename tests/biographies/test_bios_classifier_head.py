@@ -20,7 +20,7 @@ from wordbias.biographies.classifier import (  # noqa: E402
     predict,
     train_head,
 )
-from wordbias.contextual.fine_tuning.train import (  # noqa: E402
+from wordbias.classifier_training import (  # noqa: E402
     bucketed,
     schedule,
 )
@@ -83,10 +83,10 @@ def test_training_ends_at_the_optimum_of_logistic_regression() -> None:
 
 def _last(data: Labelled, recipe: Recipe) -> Any:
     """Train, and return the parameters of the last step instead of the most accurate ones."""
-    from wordbias.biographies import classifier
+    from wordbias import classifier_training
 
     last = {}
-    inner = classifier.train
+    inner = classifier_training.train
 
     def recording(model: Any, *rest: Any, **more: Any) -> Any:
         found = inner(model, *rest, **more)
@@ -94,7 +94,7 @@ def _last(data: Labelled, recipe: Recipe) -> Any:
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(classifier, "train", recording)
+        patch.setattr(classifier_training, "train", recording)
         head = train_head(data, data, int(data.labels.max()) + 1, recipe).head
     with torch.no_grad():
         head.weight.copy_(last["head.weight"][0])

@@ -27,7 +27,6 @@ transformers = pytest.importorskip("transformers")
 from wordbias.biographies import experiment  # noqa: E402
 from wordbias.biographies.classifier import (  # noqa: E402
     Labelled,
-    Task,
     predict,
     train_head,
 )
@@ -39,6 +38,7 @@ from wordbias.biographies.experiment import ResultFile, run  # noqa: E402
 from wordbias.biographies.plan import (  # noqa: E402
     Plan,
 )
+from wordbias.classifier_training import Task  # noqa: E402
 
 ONE = Recipe(epochs=2, batch=16, rate=1e-3)
 LAYER = Recipe(epochs=4, batch=16, rate=0.05)

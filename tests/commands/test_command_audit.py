@@ -13,7 +13,7 @@ import pytest
 
 from wordbias import Embedding
 from wordbias.methods.words import listed_words
-from wordbias.pages.audit import PARTS
+from wordbias.pages.stages import PARTS
 from wordbias.wordlists import Attribute, Templates, load_queries
 
 Run = Callable[..., Any]

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from wordbias.contextual.fine_tuning.distributed import Processes, joined
+from wordbias.classifier_training import Recipe, Task
 from wordbias.contextual.fine_tuning.heads import load_headed
-from wordbias.contextual.fine_tuning.train import Recipe, Task, train_model
+from wordbias.contextual.fine_tuning.train import train_model
 from wordbias.contextual.labelled_pairs import LabelledPairs
+from wordbias.distributed import Processes, joined
 from wordbias.errors import Interrupted, WordbiasError
 from wordbias.nli.pairs import LABELS
 

@@ -24,7 +24,7 @@ pytest.importorskip("accelerate", reason="joins the processes")
 
 import several_processes as made  # noqa: E402
 
-from wordbias.contextual.fine_tuning.distributed import (  # noqa: E402
+from wordbias.distributed import (  # noqa: E402
     SINGLE,
     Processes,
     joined,

@@ -15,7 +15,7 @@ from wordbias import Embedding, WordbiasError
 from wordbias.functions.audit import audit
 from wordbias.functions.report import report
 from wordbias.methods.words import listed_words
-from wordbias.pages.audit import PARTS
+from wordbias.pages.stages import PARTS
 from wordbias.wordlists import Attribute
 
 Run = Callable[..., Any]

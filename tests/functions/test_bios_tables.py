@@ -172,20 +172,20 @@ def test_stars_stand_where_there_can_be_any(seeds: int) -> None:
 
 
 def test_models_of_rewritten_texts_are_shown_on_both_texts() -> None:
-    (table,) = titled(tables_of(runs(("none", "scrub"), 3)), "Models of rewritten texts")
-    assert list(table.columns[1:]) == ["scrub: rewritten texts", "scrub: texts as they were"]
+    (table,) = titled(tables_of(runs(("none", "scrub"), 3)), "Models trained on rewritten texts")
+    assert list(table.columns[1:]) == ["scrub: rewritten texts", "scrub: original texts"]
     own, original = (column(table, head) for head in table.columns[1:])
     assert own["TPR gap (S), after"] != original["TPR gap (S), after"]
     rows = runs(("none", "swap"), 3)
     titles = [table.title for table in tables_of(rows)]
-    assert not any(title.startswith("Models of rewritten texts") for title in titles)
+    assert not any(title.startswith("Models trained on rewritten texts") for title in titles)
 
 
 def test_fewer_seeds_are_told() -> None:
     rows = [*compression_rows({"none": [1.0, 2.0, 3.0]})]
     rows += gap_rows(GAPS[1], BEFORE, {"none": [1.0, None, 3.0]})
     (table,) = titled(tables_of(rows), "As fine-tuned")
-    assert "Of fewer seeds: TPR gap (S)." in table.note
+    assert "From fewer seeds: TPR gap (S)." in table.note
     assert column(table, "none")["TPR gap (S)"].startswith("2.000 ± 1.414")
 
 

@@ -212,6 +212,7 @@ _EMBEDDINGS = (
         "debias half-sibling glove.txt --format json -o out.txt",
         trained=True,
     ),
+    Call("debias-conceptor-json", "debias conceptor glove.txt --format json -o out.safetensors"),
     Call(
         "debias-ran-json",
         "debias ran glove.txt --words words.txt --iterations 3 --format json -o out.safetensors",

@@ -42,7 +42,7 @@ from wordbias.measures.registry import (
 from wordbias.measures.sembias import SemBias
 from wordbias.methods.effect import effect
 from wordbias.methods.misp import misp
-from wordbias.pages.page import sections
+from wordbias.pages.views import sections
 from wordbias.results import Row
 from wordbias.wordlists import load_queries
 

@@ -22,7 +22,7 @@ from wordbias.methods.words import as_attribute, listed_words
 from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute, WordGroups, WordSets, load_attribute, resolve
 
-TAKES_ALL = ("misp", "mhd", "multi-hard", "inlp", "leace")
+TAKES_ALL = ("misp", "mhd", "multi-hard", "inlp", "leace", "conceptor")
 EPS32 = float(np.finfo(np.float32).eps)
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from wordbias import WordbiasError
 from wordbias.comparison import Comparison, correlations
-from wordbias.pages import plots, svg
-from wordbias.pages.plots import draw_matrix, draw_scatter, save_comparison, short
+from wordbias.pages import plots
+from wordbias.pages.compare_plots import draw_matrix, draw_scatter, save_comparison, short
 
 Figure = pytest.importorskip("matplotlib.figure").Figure
 
@@ -107,7 +107,7 @@ def test_names_do_not_overlap_when_there_is_room() -> None:
     axes = Figure(figsize=(6, 4)).subplots()
     axes.scatter(*grid.T)
     axes.margins(0.2)
-    svg.label_points(axes, grid, [f"embedding {i}" for i in range(20)])
+    plots.label_points(axes, grid, [f"embedding {i}" for i in range(20)])
     boxes = [text.get_window_extent() for text in axes.texts]
     assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
     frame = axes.get_window_extent()
@@ -118,7 +118,7 @@ def test_names_of_equal_points_are_written_apart() -> None:
     axes = Figure(figsize=(6, 4)).subplots()
     points = np.zeros((6, 2))
     axes.scatter(*points.T)
-    svg.label_points(axes, points, ["one", "two", "three", "four", "five", "six"])
+    plots.label_points(axes, points, ["one", "two", "three", "four", "five", "six"])
     boxes = [text.get_window_extent() for text in axes.texts]
     assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
 

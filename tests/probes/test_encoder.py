@@ -15,7 +15,7 @@ from safetensors.numpy import load_file, save_file
 from tiny_encoders import FAMILIES
 
 from wordbias import WordbiasError, errors
-from wordbias.pretrained import first_line, load_pretrained, position_limit
+from wordbias.pretrained import load_pretrained, position_limit
 from wordbias.probes.encoder import PRECISIONS, Encoder
 from wordbias.probes.encoding import encode
 
@@ -373,5 +373,7 @@ def test_a_missing_package_is_named(
 
 
 def test_the_first_line_of_an_error_without_words_is_its_kind() -> None:
+    from wordbias.errors import first_line
+
     assert first_line(ValueError(" a\nb")) == "a"
     assert first_line(KeyError()) == "KeyError"

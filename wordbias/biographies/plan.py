@@ -9,12 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wordbias import __version__
+from wordbias import __version__, classifier_training
 from wordbias.biographies.data import Biographies
 from wordbias.biographies.encoding import EncodingSettings, VectorCache
 from wordbias.biographies.results import BASELINES
 from wordbias.biographies.strategies import NONE, OVERSAMPLE, SCRUB, SUBSAMPLE, check_strategy
-from wordbias.contextual.fine_tuning import train
 from wordbias.errors import WordbiasError
 from wordbias.probes.ceat.association import DRAWS
 from wordbias.probes.ceat.sentences import Sentences
@@ -24,13 +23,13 @@ _NEVER = 10**9
 
 
 @dataclass(frozen=True)
-class Recipe(train.Recipe):
+class Recipe(classifier_training.Recipe):
     """Training settings: AdamW, batches of texts of similar length, the best epoch on dev.
 
     Epochs, batch and rate are those of Orgad et al. (2022, appendix A.1). Their rate is
     constant, gradients are not clipped and all parameters decay; here, unless `plain`, the rate
     rises and falls, gradients are clipped and only matrices decay, as in
-    `wordbias.contextual.fine_tuning`. Their best epoch was a reference to the live weights, so
+    `wordbias.classifier_training`. Their best epoch was a reference to the live weights, so
     that the last one was measured; ours is a copy.
 
     Attributes

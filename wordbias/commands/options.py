@@ -70,13 +70,13 @@ def show(report: Report, to: str, *, quiet: bool = True) -> None:
     """Print a report on stdout, and unless `quiet` its notes on stderr."""
     text = report.render(to)
     click.echo(text.encode("utf-8", "backslashreplace").decode(), nl=False)
-    for said in report.notes:
-        note(said, quiet)
+    for text in report.notes:
+        note(text, quiet)
 
 
 def note(text: str, quiet: bool) -> None:
     """Print one line on stderr, wrapped on a terminal."""
     if not quiet:
-        said = [f"note: {shortened(printable(text))}"]
-        said = paragraph(said, terminal_width()) if sys.stderr.isatty() else said
-        click.echo("\n".join(said), err=True)
+        lines = [f"note: {shortened(printable(text))}"]
+        lines = paragraph(lines, terminal_width()) if sys.stderr.isatty() else lines
+        click.echo("\n".join(lines), err=True)

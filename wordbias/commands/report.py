@@ -43,8 +43,8 @@ def show_page(made: object, to: str, quiet: bool) -> None:
 def show_page_and_notes(made: object, to: str, quiet: bool) -> None:
     """Print the same, and the notes of the measurement."""
     show_page(made, to, quiet)
-    for said in made.notes if isinstance(made, Page) else ():
-        note(said, quiet)
+    for text in made.notes if isinstance(made, Page) else ():
+        note(text, quiet)
 
 
 command: click.Command = shell(

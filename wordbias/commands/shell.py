@@ -50,7 +50,7 @@ class Attributes(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Declared:
+class Declaration:
     """The option or argument for one parameter of a function.
 
     Attributes
@@ -60,7 +60,7 @@ class Declared:
     spelled
         Names of the option, if they are not its name with dashes; None for an argument.
     many
-        Whether an argument takes any number of values.
+        The argument takes any number of values.
     attributes
         Attributes of `click.Option`.
     """
@@ -86,24 +86,24 @@ Shown = Callable[[object, str, bool], None]
 
 def argument(
     name: str, *, many: bool = False, required: bool = False, metavar: str | None = None
-) -> Declared:
+) -> Declaration:
     """Declare a parameter as an argument, in the order of the declarations."""
     attributes = Attributes(required=required)
     if metavar is not None:
         attributes["metavar"] = metavar
-    return Declared(name, None, many, attributes)
+    return Declaration(name, None, many, attributes)
 
 
-def option(name: str, *spelled: str, **attributes: Unpack[Attributes]) -> Declared:
+def option(name: str, *spelled: str, **attributes: Unpack[Attributes]) -> Declaration:
     """Declare a parameter as an option with names, type or metavar that its function lacks."""
-    return Declared(name, spelled or _named(name), attributes=attributes)
+    return Declaration(name, spelled or _named(name), attributes=attributes)
 
 
 def _named(name: str) -> tuple[str, ...]:
     return (f"--{name.replace('_', '-')}",)
 
 
-def _shared() -> dict[str, Declared]:
+def _shared() -> dict[str, Declaration]:
     declared = [
         option("groups", "--groups", "--attribute", metavar="NAME|FILE"),
         option("output", "-o", "--output"),
@@ -117,7 +117,7 @@ def _shared() -> dict[str, Declared]:
 
 def shell(
     function: Callable[P, object],
-    *declared: Declared,
+    *declared: Declaration,
     examples: str,
     listed: str = "",
     first: Sequence[str] = (),
@@ -144,7 +144,7 @@ def shell(
         Function that shows the result. By default the report is printed, and its notes on stderr.
         With `shown` the command has no ``--format``, unless its function or `extra` has it.
     notes
-        Whether the notes of its report are printed on stderr; if not, its function prints them.
+        Print the notes of the report on stderr; if not, the function prints them.
     tells
         Function that says whether this process prints the result; by default it does.
     extra
@@ -237,7 +237,7 @@ def _called(function: Callable[P, object], given: dict[str, object]) -> object:
     return function(*bound.args, **bound.kwargs)
 
 
-def _argument(one: Declared) -> click.Argument:
+def _argument(one: Declaration) -> click.Argument:
     return click.Argument(
         [one.name],
         nargs=-1 if one.many else 1,
@@ -246,18 +246,18 @@ def _argument(one: Declared) -> click.Argument:
     )
 
 
-def _metavar(one: Declared) -> str:
+def _metavar(one: Declaration) -> str:
     """Return the name of an argument in the help."""
     return one.attributes.get("metavar", one.name.upper()).strip("[].")
 
 
-def _first(name: str, one: Declared | None) -> str:
+def _first(name: str, one: Declaration | None) -> str:
     """Return the name of an option in messages: its first one with two dashes."""
     names = one.spelled if one is not None and one.spelled else _named(name)
     return next(text.split("/")[0] for text in names if text.startswith("--"))
 
 
-def _option(parameter: inspect.Parameter, one: Declared, help: str) -> click.Option:
+def _option(parameter: inspect.Parameter, one: Declaration, help: str) -> click.Option:
     """Make the option of a parameter, with the type of its annotation if that is simple."""
     names, default = list(one.spelled or ()), parameter.default
     annotation = str(parameter.annotation).removesuffix(" | None")

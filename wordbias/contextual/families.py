@@ -199,6 +199,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "roberta": _ROBERTA,
     "xlm-roberta": _ROBERTA,
+    "camembert": _ROBERTA,  # Martin et al. (2020): RoBERTa of French, modules of the same names
     "electra": Family(
         "encoder.layer",
         _SELF,

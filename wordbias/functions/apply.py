@@ -9,7 +9,7 @@ from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import refuse_same
 from wordbias.functions.debias import reach_rows, reach_table
-from wordbias.functions.inputs import Reading, open_subject, path_of
+from wordbias.functions.inputs import ReadOptions, open_subject, path_of
 from wordbias.methods.fitted import Chain, Fitted
 from wordbias.methods.storage import Origin, check_chain, load_chain
 from wordbias.methods.transform import Projection, refuse_no_change
@@ -81,7 +81,7 @@ def apply(
     wanted = {word for part in chain.parts for word in part.replaced.words}
     subject = open_subject(
         embedding,
-        Reading(cache, skip_bad, allow_pickle),
+        ReadOptions(cache, skip_bad, allow_pickle),
         head=_HEAD,
         wanted=wanted.union(() if origin is None else origin.words),
         output=output,
@@ -102,10 +102,10 @@ def apply(
         inputs={before.name: subject.info.to_dict()},
         rows=reach_rows(chain, reached, done),
         tables=[reach_table(chain, reached)],
-        heading=[f"{names}{fitted}", f"Applied to {subject.described()}"],
-        closing=[subject.written()],
+        heading=[f"{names}{fitted}", f"Applied to {subject.description()}"],
+        closing=[subject.output_line()],
     )
-    return subject.made(chain, report, done)
+    return subject.result(chain, report, done)
 
 
 def _chain(transform: object) -> Chain:

@@ -9,10 +9,10 @@ from wordbias.calls import current, note, public
 from wordbias.data import nli_sample_path
 from wordbias.functions.inputs import (
     EmbeddingsLike,
-    Reading,
-    about,
+    ReadOptions,
     as_list,
     distinctly_named,
+    input_facts,
     open_subjects,
     path_of,
 )
@@ -22,8 +22,8 @@ from wordbias.functions.report import Page, check_output
 from wordbias.measures.panel import make_panels
 from wordbias.measures.sembias import SemBias
 from wordbias.nli.files import Model
-from wordbias.pages.audit import Plan, make_stages, slow_parts
-from wordbias.pages.audit import audit as measure_stages
+from wordbias.pages.audit import measure_stages, slow_parts
+from wordbias.pages.stages import Plan, make_stages
 from wordbias.resources import located
 from wordbias.word_tasks import find_sets
 from wordbias.wordlists import Attribute, GroupsLike, wordlist
@@ -134,7 +134,9 @@ def audit(
         isolated=0.0 if as_published else 1.0,
         chance=chance,
     )
-    subjects = distinctly_named(open_subjects(embeddings, Reading(cache, skip_bad, allow_pickle)))
+    subjects = distinctly_named(
+        open_subjects(embeddings, ReadOptions(cache, skip_bad, allow_pickle))
+    )
     panels = make_panels(
         [subject.embedding for subject in subjects],
         None,
@@ -147,14 +149,14 @@ def audit(
         center=center or as_published,
         by_projection=as_published,
     )
-    stages = make_stages(panels, misp=plan.asks("misp"))
+    stages = make_stages(panels, misp=plan.includes("misp"))
     if slow := slow_parts(panels, plan):
         them = "it" if len(slow) == 1 else "them"
         note(f"{' and '.join(slow)} may take minutes; --skip={','.join(slow)} leaves {them} out")
     found = measure_stages(stages, plan)
     page = Page(
         arguments={name: one for name, one in current().arguments.items() if name != "output"},
-        inputs=about(subjects),
+        inputs=input_facts(subjects),
         rows=found.rows,
         seed=seed,
         notes=found.notes,

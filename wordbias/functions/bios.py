@@ -254,7 +254,7 @@ def bios(
         rows = run(plan, Workers(jobs, backend))
     figure = path_of(plot)
     if figure is not None:
-        from wordbias.pages.figures import save_compression_fairness
+        from wordbias.pages.bios_plots import save_compression_fairness
 
         save_compression_fairness(figure, rows)
     called = path_of(model) or type(model[0] if isinstance(model, tuple) else model).__name__

@@ -51,10 +51,10 @@ def heading(bios: Biographies, model: str) -> list[str]:
     listed = [
         f"{name} {100 * shares[name]:.0f} %" for name in sorted(shares, key=shares.__getitem__)
     ]
-    said = ", ".join(listed) if len(listed) <= _FEW else f"from {listed[0]} to {listed[-1]}"
+    by_class = ", ".join(listed) if len(listed) <= _FEW else f"from {listed[0]} to {listed[-1]}"
     return [
         f"Occupation experiment on {bios.path}: {len(bios):,} biographies, {len(shares)} "
-        f"classes, {100 * women:.0f} % women ({said}). Encoder: {model}."
+        f"classes, {100 * women:.0f} % women ({by_class}). Encoder: {model}."
     ]
 
 
@@ -144,9 +144,9 @@ def _original_tables(found: Summary) -> list[Table]:
             if found.runs.has(stage, ORIGINAL)
         ]
     columns = [
-        (f"{name}: {said}", name, view)
+        (f"{name}: {texts}", name, view)
         for name in found.runs.rewritten()
-        for said, view in (("rewritten texts", OWN), ("original texts", ORIGINAL))
+        for texts, view in (("rewritten texts", OWN), ("original texts", ORIGINAL))
     ]
     title = "Models trained on rewritten texts, tested on rewritten and on original texts"
     return _by_strategy(found, title, lines, columns)
@@ -262,8 +262,8 @@ def _in_parts(
         part = f", part {i} of {len(chunks)}" if len(chunks) > 1 else ""
         lines = zip(first[1:], *(cells for _, cells in chunk), strict=True)
         heads = [first[0], *(name for name, _ in chunk)]
-        said = note if i == len(chunks) else ""
-        made.append(Table(title + part, heads, list(map(list, lines)), said))
+        last = note if i == len(chunks) else ""
+        made.append(Table(title + part, heads, list(map(list, lines)), last))
     return made
 
 
@@ -299,7 +299,7 @@ def _reasons(undefined: Iterable[tuple[Metric, str]]) -> str:
     """Name the metrics that are undefined, by reason."""
     by_reason: dict[str, dict[str, None]] = {}
     for metric, reason in undefined:
-        said = reason.removeprefix("undefined: ").partition("; ")[0].rstrip(".")
-        by_reason.setdefault(said, {})[metric.title] = None
+        text = reason.removeprefix("undefined: ").partition("; ")[0].rstrip(".")
+        by_reason.setdefault(text, {})[metric.title] = None
     parts = [f"{', '.join(titles)} ({reason})" for reason, titles in by_reason.items()]
     return f"Undefined: {'; '.join(parts)}." if parts else ""

@@ -21,11 +21,18 @@ from wordbias.comparison import (
 from wordbias.embedding import EmbeddingLike
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.files import refuse_same
-from wordbias.functions.inputs import Reading, about, distinctly_named, open_subject, path_of
+from wordbias.functions.inputs import (
+    ReadOptions,
+    distinctly_named,
+    input_facts,
+    open_subject,
+    path_of,
+)
 from wordbias.functions.report import report_of
 from wordbias.measures.evaluate import evaluate_panels
 from wordbias.measures.panel import make_panels
-from wordbias.pages.plots import SYMBOLS, check_plot, save_comparison
+from wordbias.pages.compare_plots import SYMBOLS, save_comparison
+from wordbias.pages.plots import check_plot
 from wordbias.rendering import Table, how_many
 from wordbias.results import Report, Row, number
 from wordbias.rows import Source, read_source, source_of
@@ -130,9 +137,9 @@ def compare(
         refuse_same({"--plot": drawn}, read)
     measured: Sequence[Row] = []
     if measure:
-        reading, workers = Reading(cache, skip_bad, allow_pickle), Workers(jobs, backend)
+        read_options, workers = ReadOptions(cache, skip_bad, allow_pickle), Workers(jobs, backend)
         embeddings = cast("Sequence[EmbeddingLike]", rows)
-        measured, inputs = _measured(embeddings, original, groups, reading, workers, seed)
+        measured, inputs = _measured(embeddings, original, groups, read_options, workers, seed)
         sources = [Source("what was measured", "measured", "", [row.to_dict() for row in measured])]
     else:
         sources, inputs = _read(rows)
@@ -176,13 +183,13 @@ def _measured(
     embeddings: Sequence[EmbeddingLike],
     original: EmbeddingLike | None,
     groups: GroupsLike | None,
-    reading: Reading,
+    read_options: ReadOptions,
     workers: Workers,
     seed: int,
 ) -> tuple[list[Row], Inputs]:
     """Take the classic measures of embeddings, as `wordbias.measure` does."""
-    subjects = distinctly_named([open_subject(one, reading) for one in embeddings])
-    before = None if original is None else open_subject(original, reading)
+    subjects = distinctly_named([open_subject(one, read_options) for one in embeddings])
+    before = None if original is None else open_subject(original, read_options)
     panels = make_panels(
         [subject.embedding for subject in subjects],
         None if before is None else before.embedding,
@@ -190,7 +197,7 @@ def _measured(
         None,
         seed=seed,
     )
-    return evaluate_panels(panels, chance=False, workers=workers), about(subjects, before)
+    return evaluate_panels(panels, chance=False, workers=workers), input_facts(subjects, before)
 
 
 def _read(rows: Sequence[object]) -> tuple[list[Source], Inputs]:

@@ -8,7 +8,7 @@ from wordbias.calls import public
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.formats import WRITABLE, Kind
 from wordbias.functions.checks import check_choice
-from wordbias.functions.inputs import Reading, open_subject
+from wordbias.functions.inputs import ReadOptions, open_subject
 from wordbias.methods.transform import Identity
 from wordbias.rendering import how_many
 from wordbias.results import Report
@@ -67,12 +67,12 @@ def convert(
     """
     check_choice("--to", to, WRITABLE)  # fastText's is read only
     target = os.fspath(target)
-    reading = Reading(cache, skip_bad, allow_pickle)
-    subject = open_subject(source, reading, output=target, kind=to, as_it_is=True)
+    read_options = ReadOptions(cache, skip_bad, allow_pickle)
+    subject = open_subject(source, read_options, output=target, kind=to, unchanged=True)
     subject.write(Identity())
     size = f"{how_many(subject.info.words, 'word')} × {subject.info.dim}"
     report = Report(
         inputs={subject.embedding.name: subject.info.to_dict()},
         heading=[f"{target}: {size} ({subject.kind})"],
     )
-    return subject.made(Identity(), report, subject.embedding)
+    return subject.result(Identity(), report, subject.embedding)

@@ -11,7 +11,7 @@ from wordbias.calls import public
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import UsageError
 from wordbias.formats.files import check_writable, refuse_same
-from wordbias.functions.inputs import Reading, names_of, open_subject, path_of
+from wordbias.functions.inputs import ReadOptions, names_of, open_subject, path_of
 from wordbias.functions.tables import effect_table, measures_tables
 from wordbias.measures.evaluate import check_families, evaluate_panels
 from wordbias.measures.panel import make_panels
@@ -77,6 +77,7 @@ def debias(
     iterations: int | None = None,
     classifier: Literal["svm", "logistic"] | None = None,
     alpha: float | None = None,
+    aperture: float | None = None,
     concept: Words | None = None,
     words: Words | None = None,
     stereotypes: Words | None = None,
@@ -148,6 +149,8 @@ def debias(
         inlp: classifier that finds the directions.
     alpha : float, optional
         half-sibling: strength of the ridge penalty.
+    aperture : float, optional
+        conceptor: aperture; more is removed the larger it is.
     concept : path or list of str, optional
         oscar: FILE with words of the second concept.
     words : path or list of str, optional
@@ -262,7 +265,7 @@ def debias(
     head = head_of(names)
     subject = open_subject(
         embedding,
-        Reading(cache, skip_bad, allow_pickle),
+        ReadOptions(cache, skip_bad, allow_pickle),
         head=head or 0,
         wanted=wanted_by(names, attribute, settings),
         output=output,
@@ -300,14 +303,14 @@ def debias(
         ],
         heading=[
             *_removed(chain),
-            f"{', then '.join(part.name for part in chain.parts)} on {subject.described()}",
+            f"{', then '.join(part.name for part in chain.parts)} on {subject.description()}",
             *([] if of_sets else [f"Attribute {attribute.name}."]),
         ],
-        closing=[*closing, subject.written()],
+        closing=[*closing, subject.output_line()],
         seed=seed,
-        notes=[f"{part.name}: {said}" for part in chain.parts for said in part.warnings],
+        notes=[f"{part.name}: {warning}" for part in chain.parts for warning in part.warnings],
     )
-    return subject.made(chain, report, done)
+    return subject.result(chain, report, done)
 
 
 def fitted_report(
@@ -323,7 +326,7 @@ def fitted_report(
         The groups. For two groups bias is measured before and after, over the frequent neutral
         words; for more, or if the vectors lose a dimension, it is not.
     """
-    subject = open_subject(embedding, Reading())
+    subject = open_subject(embedding, ReadOptions())
     listed = set() if attribute is None else listed_words(attribute)
     neutral = neutral_vocabulary(embedding.words, {word.lower() for word in listed})
     two = attribute if isinstance(attribute, Attribute) else None
@@ -345,7 +348,7 @@ def fitted_report(
         {embedding.name: subject.info.to_dict()},
         rows,
         tables,
-        [*_removed(chain), f"{fitted.name} on {subject.described()}"],
+        [*_removed(chain), f"{fitted.name} on {subject.description()}"],
         seed=fitted.settings.get("seed"),
         notes=fitted.warnings,
     )
@@ -371,10 +374,10 @@ def _removed(chain: Chain) -> list[str]:
     """Return the share of the groups' difference that MISP and MHD removed, in words."""
     rows = [(part.name, row) for part in chain.parts for row in part.found]
     return [
-        f"{name}: {said[:1].lower()}{said[1:]}"
+        f"{name}: {text[:1].lower()}{text[1:]}"
         for name, row in rows
         if row.measure == REMOVED
-        for said in about_removal(row)
+        for text in about_removal(row)
     ]
 
 

@@ -118,7 +118,7 @@ def fine_tune(
     check_number("--warmup", warmup, 0, 1)
     need("torch", extra="contextual", purpose=_PURPOSE)
     from wordbias.contextual.fine_tuning import fine_tune as tuning
-    from wordbias.contextual.fine_tuning.distributed import launched
+    from wordbias.distributed import launched
 
     count, rank = launched()
     if rank:
@@ -185,7 +185,7 @@ def _pairs(option: str, given: PairsLike, task: str) -> PairsLike:
 
 def tells() -> bool:
     """Return whether this is the first of the processes that train together, which prints."""
-    from wordbias.contextual.fine_tuning.distributed import launched
+    from wordbias.distributed import launched
 
     return launched()[1] == 0
 

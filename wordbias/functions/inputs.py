@@ -50,7 +50,7 @@ Facts = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOptions:
     """Settings for reading a file."""
 
     cache: bool = True
@@ -60,16 +60,16 @@ class Reading:
 
 @dataclass(frozen=True)
 class Written:
-    """A file or folder that a function wrote; what takes a path takes it.
+    """A file or folder that a function wrote, usable as a path.
 
     Attributes
     ----------
     path
-        Where it is.
+        Path of the file or folder.
     report
-        What was measured on the way.
+        Report of the function.
     files
-        Those in a folder, in their order.
+        Files in the folder, in their order.
     """
 
     path: str
@@ -89,20 +89,20 @@ class Subject:
 
     embedding: Embedding
     info: FileInfo
-    reading: Reading
+    read_options: ReadOptions
     output: str | None = None
     kind: Kind = "glove"
     is_sample: bool = False
     file: VectorFile | None = None
 
-    def described(self) -> str:
+    def description(self) -> str:
         """Name the source and its size."""
         info = self.info
         sample = "the sample of GloVe 6B 100d that comes with wordbias"
         source = sample if self.is_sample or info.path == str(sample_path()) else info.path
         return f"{source}: {how_many(info.words, 'word')} × {info.dim} ({info.format})"
 
-    def made(
+    def result(
         self, transform: Transform, report: Report, done: Embedding | None = None
     ) -> Embedding:
         """Return the embedding that a function made: loaded or computed on first use.
@@ -116,15 +116,15 @@ class Subject:
         shape = self.info.words, width_after(transform, self.info.dim)
         name = f"{self.embedding.name}.{transform.name}" if done is None else done.name
         if self.output is not None and self.file is not None:
-            make = partial(Embedding.load, self.output, cache=self.reading.cache)
+            make = partial(Embedding.load, self.output, cache=self.read_options.cache)
             return lazy(make, name, shape, report)
         if done is not None:
             return done.with_report(report)
         make = partial(transformed, self.embedding, transform)
         return lazy(make, name, shape, report)
 
-    def written(self) -> str:
-        """Say what was written."""
+    def output_line(self) -> str:
+        """Return the line of a report that names the written file."""
         if self.output is None:
             return "Nothing written; -o FILE writes the result."
         return f"Written: {self.output} ({self.kind})"
@@ -209,7 +209,7 @@ class Subject:
                 to=self.kind,
                 rows=self.info.words,
                 dim=width_after(transform, self.info.dim),
-                skip_bad=self.reading.skip_bad,
+                skip_bad=self.read_options.skip_bad,
                 finish=finish,
             )
         self.info = replace(  # known after the second pass
@@ -219,13 +219,13 @@ class Subject:
             duplicates=tally.duplicates,
         )
         if tally.duplicates:
-            _tell(replace(self.info, skipped=0))
+            _note_dropped(replace(self.info, skipped=0))
 
 
-class _Named(str):
+class _NamedPath(str):
     """A path, or the name of fetched vectors, with the name for results."""
 
-    def __new__(cls, path: str, name: str) -> _Named:
+    def __new__(cls, path: str, name: str) -> _NamedPath:
         made = super().__new__(cls, path)
         made.name = name
         return made
@@ -235,14 +235,14 @@ class _Named(str):
 
 def open_subject(
     source: EmbeddingLike | None,
-    reading: Reading,
+    read_options: ReadOptions,
     *,
     head: int = 0,
     wanted: Collection[str] = (),
     output: str | None = None,
     kind: Kind | None = None,
     whole: bool = False,
-    as_it_is: bool = False,
+    unchanged: bool = False,
 ) -> Subject:
     """Open the embedding that a function works on.
 
@@ -258,35 +258,35 @@ def open_subject(
         Format to write, by default by the suffix of `output`.
     whole
         Load every word, for a fit that needs them all.
-    as_it_is
-        Nothing will be changed: safetensors are streamed as well, unless the cache has the file.
+    unchanged
+        The vectors will not be changed: stream safetensors too, unless the cache has the file.
     """
     if source is not None and not isinstance(source, (str, os.PathLike)):
-        return _held(as_embedding(source), reading, output, kind)
+        return _open_in_memory(as_embedding(source), read_options, output, kind)
     name = path_of(source)
     file = VectorFile.open(sample_path() if name is None else located(name))
-    # the sample is a file of ours: what it is stored as says nothing about what a user wants
+    # the format of the sample says nothing about the format that a user wants to write
     to = kind or output_format(output or "", None if name is None else file.layout.kind)
     if output is not None:
         check_output(output, to)
         refuse_archive(file.source, output)
     known = None
     streamed = not whole and output is not None and file.layout.is_rows and is_row_format(to)
-    if as_it_is and file.layout.is_rows and to == "safetensors":
-        known = cached(file, reading.skip_bad) if reading.cache else None
+    if unchanged and file.layout.is_rows and to == "safetensors":
+        known = cached(file, read_options.skip_bad) if read_options.cache else None
         streamed = known is None
     if known is not None:
         loaded = known
     elif streamed:
-        loaded = scan(file, head=head, wanted=wanted, skip_bad=reading.skip_bad)
+        loaded = scan(file, head=head, wanted=wanted, skip_bad=read_options.skip_bad)
     else:
-        loaded = load(file.source.name, **vars(reading))
-    _tell(loaded.info)
-    called = source.name if isinstance(source, _Named) else loaded.name
+        loaded = load(file.source.name, **vars(read_options))
+    _note_dropped(loaded.info)
+    name_in_results = source.name if isinstance(source, _NamedPath) else loaded.name
     return Subject(
-        Embedding(loaded.words, loaded.vectors, called, loaded.info),
+        Embedding(loaded.words, loaded.vectors, name_in_results, loaded.info),
         loaded.info,
-        reading,
+        read_options,
         output,
         to,
         name is None,
@@ -294,21 +294,23 @@ def open_subject(
     )
 
 
-def _held(embedding: Embedding, reading: Reading, output: str | None, kind: Kind | None) -> Subject:
+def _open_in_memory(
+    embedding: Embedding, read_options: ReadOptions, output: str | None, kind: Kind | None
+) -> Subject:
     """Open an embedding that is in memory."""
     to = kind or output_format(output or "", None)
     if output is not None:
         check_output(output, to)
     n, d = len(embedding), embedding.dim  # one that is loaded now has its file's facts after that
     info = embedding.info or FileInfo(embedding.name, "memory", "", n, d)
-    return Subject(embedding, info, reading, output, to)
+    return Subject(embedding, info, read_options, output, to)
 
 
 def open_subjects(
-    sources: EmbeddingsLike, reading: Reading, *, wanted: Collection[str] = ()
+    sources: EmbeddingsLike, read_options: ReadOptions, *, wanted: Collection[str] = ()
 ) -> list[Subject]:
     """Open one embedding or several, each once; none is the sample."""
-    return [open_subject(source, reading, wanted=wanted) for source in each_once(sources)]
+    return [open_subject(source, read_options, wanted=wanted) for source in each_once(sources)]
 
 
 def each_once(sources: EmbeddingsLike) -> list[EmbeddingLike | None]:
@@ -332,14 +334,14 @@ def as_list(sources: EmbeddingsLike) -> list[EmbeddingLike | None]:
         return [
             as_embedding(one).renamed(name)
             if (path := path_of(one)) is None
-            else _Named(path, name)
+            else _NamedPath(path, name)
             for name, one in sources.items()
         ]
     return [cast("EmbeddingLike", sources)]
 
 
 def _holds_embeddings(given: Mapping[str, Any]) -> TypeGuard[Mapping[str, EmbeddingLike]]:
-    """Say whether a mapping has embeddings by name, rather than vectors by word."""
+    """Return whether a mapping has embeddings by name, rather than vectors by word."""
     kinds = (str, os.PathLike, Embedding)
     return bool(given) and all(
         isinstance(one, kinds) or hasattr(getattr(one, "wv", one), "index_to_key")
@@ -358,8 +360,8 @@ def _equal_paths(a: object, b: object) -> bool:
     return one is not None and other is not None and Path(one) == Path(other)
 
 
-def about(subjects: Sequence[Subject], original: Subject | None = None) -> dict[str, Facts]:
-    """Return what a report says of its inputs."""
+def input_facts(subjects: Sequence[Subject], original: Subject | None = None) -> dict[str, Facts]:
+    """Return the inputs of a report by name, each with its source and size."""
     found = {subject.embedding.name: subject.info.to_dict() for subject in subjects}
     if original is not None:
         found[f"original: {original.embedding.name}"] = original.info.to_dict()
@@ -367,7 +369,7 @@ def about(subjects: Sequence[Subject], original: Subject | None = None) -> dict[
 
 
 def by_name(subjects: Sequence[Subject]) -> dict[str, Subject]:
-    """Name each embedding as results do: by its path, or a number, where two have one name."""
+    """Return subjects by their names in results: a path, or a number, if two share a name."""
     names = [subject.embedding.name for subject in subjects]
     found: dict[str, Subject] = {}
     for name, subject in zip(names, subjects, strict=True):
@@ -389,7 +391,7 @@ def distinctly_named(subjects: Sequence[Subject]) -> list[Subject]:
     ]
 
 
-def _tell(info: FileInfo) -> None:
+def _note_dropped(info: FileInfo) -> None:
     if info.duplicates:
         twice = how_many(info.duplicates, "duplicated word")
         note(f"{info.path}: {twice}, the first of each kept")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from wordbias.embedding import EmbeddingLike, as_embedding, is_words_and_vectors
 from wordbias.errors import UsageError, WordbiasError
 from wordbias.formats.source import sha256_of
-from wordbias.functions.inputs import Reading, open_subject, path_of
+from wordbias.functions.inputs import ReadOptions, open_subject, path_of
 from wordbias.probes.inputs import (
     Examples,
     LabelledVocabulary,
@@ -67,9 +67,9 @@ class Labelled:
             return []
         listed = ", ".join(f"{name:.40}" for name in rare[:_NAMED])
         return [
-            f"{self.examples.name}: of {len(self.examples.classes)} classes so many occur once: "
-            f"{len(rare)} ({listed}{' …' * (len(rare) > _NAMED)}); no probe is both taught and "
-            "tested on them"
+            f"{self.examples.name}: {len(rare)} of {len(self.examples.classes)} classes occur "
+            f"only once ({listed}{' …' * (len(rare) > _NAMED)}); a probe cannot be both trained "
+            "and tested on them"
         ]
 
     @property
@@ -153,7 +153,7 @@ def _is_embedding(given: Mapping[str, object]) -> bool:
 def open_labelled(
     source: VectorsLike | None,
     name: str | None,
-    reading: Reading,
+    read_options: ReadOptions,
     labels: CellsLike | Mapping[str, str] | None,
     names: bool,
     layers: Layers,
@@ -191,7 +191,7 @@ def open_labelled(
         embedding = cast("EmbeddingLike | None", source)
         if embedding is not None and path is None:
             embedding = as_embedding(embedding)
-        return _open_words(embedding, name, reading, labels, names)
+        return _open_words(embedding, name, read_options, labels, names)
     what = path or found.name
     if names:
         raise UsageError(f"--names is for embeddings; {what} holds no words")
@@ -225,7 +225,7 @@ def open_labelled(
 def _open_words(
     source: EmbeddingLike | None,
     name: str | None,
-    reading: Reading,
+    read_options: ReadOptions,
     labels: CellsLike | Mapping[str, str] | None,
     names: bool,
 ) -> Labelled:
@@ -248,7 +248,7 @@ def _open_words(
             f"{what}: holds words, whose --labels is a file of words and labels with a tab between "
             f"them; {file!r} is not (vectors of texts are made with: wordbias encode)"
         )
-    subject = open_subject(source, reading, wanted=wanted or ())
+    subject = open_subject(source, read_options, wanted=wanted or ())
     embedding = subject.embedding if name is None else subject.embedding.renamed(name)
     if wanted is None:
         column = _column("--labels", labels or (), embedding.name, {})
@@ -270,7 +270,7 @@ def _open_words(
     return Labelled(
         examples,
         {"word": Column.of(known.words), "label": known.labels},
-        f"{subject.described()}; {len(examples):,} {what}{lost}",
+        f"{subject.description()}; {len(examples):,} {what}{lost}",
         {**subject.info.to_dict(), "n": len(examples), "missing": len(known.missing)},
     )
 

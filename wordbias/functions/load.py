@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wordbias.calls import public
 from wordbias.embedding import Embedding, EmbeddingLike
-from wordbias.functions.inputs import Reading, open_subject
+from wordbias.functions.inputs import ReadOptions, open_subject
 
 
 @public
@@ -47,4 +47,4 @@ def load(
     >>> emb[["she", "he"]].shape
     (2, 100)
     """
-    return open_subject(source, Reading(cache, skip_bad, allow_pickle)).embedding
+    return open_subject(source, ReadOptions(cache, skip_bad, allow_pickle)).embedding

@@ -16,7 +16,7 @@ from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import UsageError
 from wordbias.formats.source import sha256_of
 from wordbias.functions.checks import check_choice
-from wordbias.functions.inputs import Reading, names_of
+from wordbias.functions.inputs import ReadOptions, names_of
 from wordbias.functions.lists import templates_of
 from wordbias.functions.nli_models import File, open_nli_model
 from wordbias.functions.tables import p_value
@@ -160,7 +160,9 @@ def mab_eval(
     elif hf is not None:
         found = _predict_with_hugging_face(hf, labels, device, tests)
     else:
-        found = _predict_with_own(model, embedding, Reading(cache, skip_bad, allow_pickle), tests)
+        found = _predict_with_own(
+            model, embedding, ReadOptions(cache, skip_bad, allow_pickle), tests
+        )
     settings = Settings(draws, strict, seed)
     scored = list(zip(found.tests, found.probabilities, strict=True))
     rows = [row for test, p in scored for row in mab_rows(test, p, found.subject, settings)]
@@ -192,11 +194,11 @@ class _Predicted:
 def _predict_with_own(
     given: File | Model | None,
     embedding: EmbeddingLike | None,
-    reading: Reading,
+    read_options: ReadOptions,
     tests: Sequence[TestSet],
 ) -> _Predicted:
     """Predict the sets with decomposable attention on an embedding."""
-    ours = open_nli_model(given, embedding, reading)
+    ours = open_nli_model(given, embedding, read_options)
     model, read = ours.model, ours.embedding
     reduced, left_out = _without_missing_words(model, read, tests)
     scored = [score_set(model, read, test) for test in reduced]
@@ -208,7 +210,7 @@ def _predict_with_own(
     }
     return _Predicted(
         read.name,
-        ours.described(),
+        ours.description(),
         {read.name: ours.subject.info.to_dict(), "model": about},
         reduced,
         [one.probabilities for one in scored],

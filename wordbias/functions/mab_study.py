@@ -12,7 +12,7 @@ from wordbias.formats.files import check_output_folder, check_writable, replacin
 from wordbias.functions.checks import seeds_of
 from wordbias.functions.inputs import (
     EmbeddingsLike,
-    Reading,
+    ReadOptions,
     as_list,
     names_of,
     open_subject,
@@ -162,8 +162,8 @@ def mab_study(
         check_writable(folder / _STORED)
     half = is_half(precision)
     chosen = recipe_named(recipe, epochs=epochs)
-    reading, workers = Reading(cache, skip_bad, allow_pickle), Workers(jobs, backend)
-    subjects = [open_subject(one, reading) for one in as_list(embeddings)]
+    read_options, workers = ReadOptions(cache, skip_bad, allow_pickle), Workers(jobs, backend)
+    subjects = [open_subject(one, read_options) for one in as_list(embeddings)]
     need("torch", extra="torch", purpose="The study")
     from wordbias.nli import study
 

@@ -8,7 +8,13 @@ from collections.abc import Sequence
 from wordbias.calls import is_given, note, public
 from wordbias.embedding import EmbeddingLike
 from wordbias.errors import UsageError
-from wordbias.functions.inputs import EmbeddingsLike, Reading, about, as_list, open_subject
+from wordbias.functions.inputs import (
+    EmbeddingsLike,
+    ReadOptions,
+    as_list,
+    input_facts,
+    open_subject,
+)
 from wordbias.functions.tables import measures_tables, words_tables
 from wordbias.measures.evaluate import evaluate_panels
 from wordbias.measures.lean import leaning_words, word_rows
@@ -125,9 +131,9 @@ def measure(
     single = words is not None or extremes is not None
     families = tuple(only) if only is not None else () if single else STANDARD
     _refuse_unused(families, single, direction, extremes)
-    reading = Reading(cache, skip_bad, allow_pickle)
-    subjects = [open_subject(one, reading) for one in as_list(embeddings)]
-    before = None if original is None else open_subject(original, reading)
+    read_options = ReadOptions(cache, skip_bad, allow_pickle)
+    subjects = [open_subject(one, read_options) for one in as_list(embeddings)]
+    before = None if original is None else open_subject(original, read_options)
     attribute = Attribute.load(groups)
     given = None if vocab is None else wordlist(vocab)
     panels = make_panels(
@@ -154,7 +160,7 @@ def measure(
         workers=Workers(jobs, backend),
     )
     return Report(
-        inputs=about(subjects, before),
+        inputs=input_facts(subjects, before),
         rows=[*rows, *single_rows],
         tables=[*measures_tables(rows), *words_tables(single_rows, attribute)],
         heading=[_heading(attribute, panels[0].vocabulary, given)],
@@ -182,9 +188,9 @@ def _refuse_unused(
             *(["--words", "--direction=names"] if name in ("dims", "center") else []),
         ]
         users = f"{', '.join(first)} and {last}" if first else last
-        asked = ", ".join(sorted(families)) or "single words"
+        measured = ", ".join(sorted(families)) or "single words"
         option = f"--{name.replace('_', '-')}"
-        raise UsageError(f"{option} is for {users}, but only {asked} is measured")
+        raise UsageError(f"{option} is for {users}, but only {measured} is measured")
 
 
 def _word_rows(panel: Panel, words: Sequence[str] | None, extremes: int | None) -> list[Row]:
@@ -202,7 +208,7 @@ def _word_rows(panel: Panel, words: Sequence[str] | None, extremes: int | None) 
 
 def _notes(panels: Sequence[Panel]) -> list[str]:
     """Return the cautions about each subspace along which MIDB is measured."""
-    said = [
+    cautions = [
         (panel.embedding.name, caution)
         for panel in panels
         for caution in subspace_cautions(
@@ -213,11 +219,11 @@ def _notes(panels: Sequence[Panel]) -> list[str]:
             seed=panel.seed,
         )
     ]
-    return [f"{name}: {text}" if len(panels) > 1 else text for name, text in said]
+    return [f"{name}: {text}" if len(panels) > 1 else text for name, text in cautions]
 
 
 def _about_chance(rows: Sequence[Row]) -> list[str]:
-    """Say why MIDB has no chance level, where it has none."""
+    """Return a note on why MIDB has no chance level, if it has none."""
     known = (row for row in rows if row.measure.startswith("midb") and row.value is not None)
     if all("chance" in row.details for row in known):
         return []

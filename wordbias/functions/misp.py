@@ -9,7 +9,7 @@ from wordbias.calls import public
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.errors import UsageError
 from wordbias.formats.files import refuse_same
-from wordbias.functions.inputs import Reading, Subject, open_subject, path_of
+from wordbias.functions.inputs import ReadOptions, Subject, open_subject, path_of
 from wordbias.functions.tables import components_table, effect_table, moved_line
 from wordbias.methods.effect import Study, chance_levels, study
 from wordbias.methods.words import listed_words
@@ -103,7 +103,7 @@ def misp(
     given = None if vocab is None else wordlist(vocab)
     subject = open_subject(
         embedding,
-        Reading(cache, skip_bad, allow_pickle),
+        ReadOptions(cache, skip_bad, allow_pickle),
         head=SIZE if given is None else 0,
         wanted=listed_words(attribute) | candidates(given or ()),
         output=output,
@@ -135,11 +135,11 @@ def misp(
             effect_table(found.measured, attribute, found.chance),
         ],
         heading=_heading(subject, attribute, found, given),
-        closing=[moved_line(found.measured), subject.written()],
+        closing=[moved_line(found.measured), subject.output_line()],
         seed=seed,
         notes=found.diagnosis.cautions(),
     )
-    return subject.made(found.projection, report)
+    return subject.result(found.projection, report)
 
 
 def _heading(
@@ -156,6 +156,6 @@ def _heading(
     return [
         *found.summary,
         "",
-        f"{method} on {subject.described()}",
+        f"{method} on {subject.description()}",
         f"Attribute {attribute.name}: {counts} words found. Averages over {over}.",
     ]

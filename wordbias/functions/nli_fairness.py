@@ -25,7 +25,7 @@ from wordbias.embedding import EmbeddingLike
 from wordbias.errors import UsageError
 from wordbias.formats.files import check_writable, refuse_same, replacing
 from wordbias.functions.adapters import AdapterLike, open_adapter
-from wordbias.functions.inputs import Reading, names_of, path_of
+from wordbias.functions.inputs import ReadOptions, names_of, path_of
 from wordbias.functions.lists import templates_of
 from wordbias.functions.nli_models import File, open_nli_model, open_pairs
 from wordbias.nli.files import Model
@@ -185,8 +185,8 @@ def nli_fairness(
         as_published=as_published,
     )
     if is_ours:
-        reading = Reading(cache, skip_bad, allow_pickle)
-        result = _ours(cast("File | Model | None", model), embedding, reading, snli, test)
+        read_options = ReadOptions(cache, skip_bad, allow_pickle)
+        result = _ours(cast("File | Model | None", model), embedding, read_options, snli, test)
     else:
         texts = None if snli is None else load_inferences(open_pairs(snli))  # refused sooner
         classifier = Classifier.load(
@@ -233,12 +233,12 @@ def _measured(
 def _ours(
     given: File | Model | None,
     embedding: EmbeddingLike | None,
-    reading: Reading,
+    read_options: ReadOptions,
     snli: PairsLike | None,
     test: TestSet,
 ) -> _Evaluated:
     """Evaluate decomposable attention on an embedding."""
-    ours = open_nli_model(given, embedding, reading)
+    ours = open_nli_model(given, embedding, read_options)
     model, read = ours.model, ours.embedding
     inputs: dict[str, dict[str, Any]] = {
         read.name: ours.subject.info.to_dict(),
@@ -252,7 +252,7 @@ def _ours(
     right = None if pairs is None else (accuracy(model, read, pairs), len(pairs))
     notes = [*notes_on_vectors(model, read), *notes_on_missing_words([scored], read)]
     return _Evaluated(
-        read.name, ours.described(), inputs, [("", scored.probabilities, right)], notes
+        read.name, ours.description(), inputs, [("", scored.probabilities, right)], notes
     )
 
 

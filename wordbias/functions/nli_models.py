@@ -1,4 +1,7 @@
-"""NLI models of wordbias, and labelled pairs, as arguments of functions."""
+"""NLI models of wordbias, and labelled pairs, as arguments of functions.
+
+Short, as it is shared by the functions that measure such models.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from dataclasses import dataclass
 from wordbias.data import nli_sample_path
 from wordbias.embedding import Embedding, EmbeddingLike
 from wordbias.functions.checks import path_named
-from wordbias.functions.inputs import Reading, Subject, open_subject, path_of
+from wordbias.functions.inputs import ReadOptions, Subject, open_subject, path_of
 from wordbias.nli.files import Model
 from wordbias.nli.pairs import PairsLike
 from wordbias.resources import located
@@ -29,19 +32,19 @@ class NLIModel:
         """The embedding of its words."""
         return self.subject.embedding
 
-    def described(self) -> str:
+    def description(self) -> str:
         """Name the model, the embedding and its size."""
-        return f"decomposable attention ({self.path}) on {self.subject.described()}"
+        return f"decomposable attention ({self.path}) on {self.subject.description()}"
 
 
 def open_nli_model(
-    model: File | Model | None, embedding: EmbeddingLike | None, reading: Reading
+    model: File | Model | None, embedding: EmbeddingLike | None, read_options: ReadOptions
 ) -> NLIModel:
     """Load a model of nli-train and its embedding, by default those of the sample."""
     if isinstance(model, Model):
-        return NLIModel(model, "in memory", open_subject(embedding, reading))
+        return NLIModel(model, "in memory", open_subject(embedding, read_options))
     path = path_named("--model", nli_sample_path() if model is None else model)
-    return NLIModel(Model.load(path), path, open_subject(embedding, reading))
+    return NLIModel(Model.load(path), path, open_subject(embedding, read_options))
 
 
 def open_pairs(pairs: PairsLike) -> PairsLike:

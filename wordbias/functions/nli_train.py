@@ -16,7 +16,7 @@ from wordbias.formats.files import check_writable, locked, refuse_same
 from wordbias.functions.checks import seeds_of
 from wordbias.functions.inputs import (
     EmbeddingsLike,
-    Reading,
+    ReadOptions,
     Written,
     each_once,
     open_subject,
@@ -166,7 +166,7 @@ def nli_train(
     find_device(device)
     data = Data.of({name: load_pairs(open_pairs(one)) for name, one in given.items()})
     inputs: dict[str, dict[str, Any]] = {}
-    opened = _open_each(sources, Reading(cache, skip_bad, allow_pickle), inputs)
+    opened = _open_each(sources, ReadOptions(cache, skip_bad, allow_pickle), inputs)
     planned = plan_jobs(opened, order, data, chosen, folder, half=half)
     if file is not None:
         planned = [replace(planned[0], output=file)]
@@ -214,11 +214,13 @@ def _outputs(output: str, count: int) -> tuple[Path, Path | None]:
 
 
 def _open_each(
-    sources: Sequence[EmbeddingLike | None], reading: Reading, inputs: dict[str, dict[str, Any]]
+    sources: Sequence[EmbeddingLike | None],
+    read_options: ReadOptions,
+    inputs: dict[str, dict[str, Any]],
 ) -> Iterator[Embedding]:
     """Open one embedding after the other, and describe each in `inputs`."""
     for source in sources:
-        subject = open_subject(source, reading)
+        subject = open_subject(source, read_options)
         inputs[subject.embedding.name] = subject.info.to_dict()
         yield subject.embedding
 

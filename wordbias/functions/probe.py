@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from wordbias.calls import note, public
 from wordbias.errors import UsageError
 from wordbias.functions.checks import seeds_of
-from wordbias.functions.inputs import Reading
+from wordbias.functions.inputs import ReadOptions
 from wordbias.functions.labelled_vectors import (
     CellsLike,
     Labelled,
@@ -179,10 +179,13 @@ def probe(
     recipe = Recipe(probe, epochs, batch, rate, last=as_published)
     order = seeds_of(seeds)
     shares = _shares(fractions)
-    reading = Reading(cache, skip_bad, allow_pickle)
+    read_options = ReadOptions(cache, skip_bad, allow_pickle)
     several = several_of(vectors)
     inputs = with_names(
-        [open_labelled(one, name, reading, labels, names, layers, array) for name, one in several]
+        [
+            open_labelled(one, name, read_options, labels, names, layers, array)
+            for name, one in several
+        ]
     )
     if random or (random is None and all(one is None for _, one in several)):
         inputs = [both for one in inputs for both in (one, one.random(order[0]))]
@@ -216,7 +219,7 @@ def probe(
             )
             rows += accuracy_rows(one.examples, probed, one_layer=one.one_layer)
     if plot is not None:
-        from wordbias.pages.figures import save_codes
+        from wordbias.pages.probe_plots import save_codes
 
         save_codes(plot, rows)
     closing = _code_closing(rows, dev is not None, as_published) if mdl else [_ACCURACY_CLOSING]
@@ -250,7 +253,7 @@ def _shares(fractions: str | Sequence[float] | None) -> str | Sequence[float]:
 
 def _picture(report: Report, ax: Axes | None) -> Axes:
     """Draw the codes of a report."""
-    from wordbias.pages.figures import plot_codes
+    from wordbias.pages.probe_plots import plot_codes
 
     return plot_codes(report.rows, ax)
 

@@ -10,7 +10,7 @@ from wordbias.calls import public
 from wordbias.errors import WordbiasError
 from wordbias.functions.inputs import (
     EmbeddingsLike,
-    Reading,
+    ReadOptions,
     Subject,
     as_list,
     names_of,
@@ -118,7 +118,7 @@ def quality(
     inputs: dict[str, dict[str, object]] = {}
     heading = []
     for source in sources:
-        subject = open_subject(source, Reading(cache, skip_bad, allow_pickle))
+        subject = open_subject(source, ReadOptions(cache, skip_bad, allow_pickle))
         name = subject.embedding.name
         name = unused(subject.info.path if name in inputs else name, inputs)
         inputs[name] = subject.info.to_dict()

@@ -12,10 +12,17 @@ from wordbias.calls import current, public
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import check_writable, refuse_same
 from wordbias.functions.inputs import path_of
-from wordbias.pages.document import Document, read_documents, rows_of, said_by, told_apart
+from wordbias.pages.document import (
+    Document,
+    notes_of,
+    read_documents,
+    rows_of,
+    with_distinct_subjects,
+)
 from wordbias.pages.headline import headline
 from wordbias.pages.markdown import render_markdown
-from wordbias.pages.page import render_page, sections
+from wordbias.pages.page import render_page
+from wordbias.pages.views import sections
 from wordbias.results import Report, Row
 
 FORMATS = ("html", "md")
@@ -109,7 +116,7 @@ def report(
             raise WordbiasError(
                 f"report: expected reports and files of results, got {type(one).__name__}"
             )
-    documents = told_apart(found)
+    documents = with_distinct_subjects(found)
     every = [dict(row) for document in documents for row in document.rows]
     page = Page(
         inputs={
@@ -118,7 +125,7 @@ def report(
             for name, facts in dict(document.about.get("inputs") or {}).items()
         },
         rows=[Row(row.pop("subject"), row.pop("measure"), row.pop("value"), row) for row in every],
-        notes=list(dict.fromkeys(note for one in documents for note in said_by(one))),
+        notes=list(dict.fromkeys(note for one in documents for note in notes_of(one))),
         documents=documents,
     )
     if output is not None:
@@ -147,9 +154,9 @@ def check_output(
         target = os.fspath(output)
         check_writable(target)
         refuse_same({"the output": target}, {f"an input, {path}": path for path in read})
-    asked, suffix = current().format, Path(output or "").suffix.lower()
-    if asked is not None:
-        return asked
+    chosen, suffix = current().format, Path(output or "").suffix.lower()
+    if chosen is not None:
+        return chosen
     if suffix in ("", ".htm"):
         return "html"
     if suffix[1:] not in known:

@@ -405,15 +405,15 @@ def _run(
 def _chosen(methods: Names) -> list[str]:
     """Return the methods, and check their order."""
     names = list(_several(methods))
-    said = methods if isinstance(methods, str) else ",".join(names)
-    for name in names or [said]:
+    given = methods if isinstance(methods, str) else ",".join(names)
+    for name in names or [given]:
         if name not in METHODS:
             raise WordbiasError(f"method {name!r}: expected some of {', '.join(METHODS)}")
         if names.count(name) > 1 or len(set(names) & set(_BALANCING)) > 1:
-            raise WordbiasError(f"{said}: one method of a kind is enough; leave one out")
+            raise WordbiasError(f"{given}: one method of a kind is enough; leave one out")
     for name in _BALANCING:
         if name in names[1:]:
-            raise WordbiasError(f"{said}: {name} counts the original rows; put it first")
+            raise WordbiasError(f"{given}: {name} counts the original rows; put it first")
     return names
 
 

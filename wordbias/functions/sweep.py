@@ -324,7 +324,7 @@ def _write(
 ) -> None:
     """Draw the figure, and write the table."""
     if plot is not None:
-        from wordbias.pages.figures import save_strength_fairness
+        from wordbias.pages.sweep_plots import save_strength_fairness
 
         save_strength_fairness(plot, entries, drop, relative=relative)
     if output is not None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from wordbias.calls import public
 from wordbias.errors import UsageError, WordbiasError
-from wordbias.functions.inputs import EmbeddingsLike, Reading, by_name, names_of, open_subjects
+from wordbias.functions.inputs import EmbeddingsLike, ReadOptions, by_name, names_of, open_subjects
 from wordbias.functions.tables import p_value
 from wordbias.measures.associations import (
     AT_ONCE,
@@ -147,7 +147,7 @@ def weat(
     subjects = by_name(
         open_subjects(
             embeddings,
-            Reading(cache, skip_bad, allow_pickle),
+            ReadOptions(cache, skip_bad, allow_pickle),
             wanted=set().union(*(one.candidates() for one in tested)),
         )
     )
@@ -199,7 +199,7 @@ def _associations_table(
     rows, queries, settings
         The rows, their queries and settings.
     by_group
-        Whether the rows compare groups; the lines then name the groups.
+        The rows compare groups, which the lines then name.
     """
     corrected = any("p_holm" in row.details for row in rows)
     targets = {query.name: "/".join(query.names[:2]) for query in queries}
@@ -209,12 +209,12 @@ def _associations_table(
     one = len({row.measure for row in rows}) == 1
     empty = {i for i, column in enumerate(zip(*cells, strict=True)) if not any(column)}
     shown = [i for i in range(len(columns)) if i not in empty and not (one and i == 1)]
-    said = "; ".join(_notes(rows, settings, by_group))
+    notes = "; ".join(_notes(rows, settings, by_group))
     return Table(
         f"Associations in {subject}",
         [columns[i] for i in shown],
         [[line[i] for i in shown] for line in cells],
-        f"{said}.",
+        f"{notes}.",
     )
 
 

@@ -1,1 +1,1 @@
-"""What is made of results for people: figures."""
+"""Pages and figures of results."""

@@ -1,61 +1,161 @@
-"""Everything that can be measured of an embedding with no more than a few words of advice.
+"""Audit of embeddings before and after debiasing: every measure that needs few settings.
 
-Each part is a function of the stages, before and after MISP, and of a plan; what a part cannot
-measure is said, and the others go on.
-
-What the components of MIDB weigh and contribute, one by one.
-
-Marked attribute bias of an NLI model that reads the vectors, before and after.
-
-What an audit asks, and what it leaves out.
-
-The parts of an audit, one after the other; what one cannot measure, it says.
-
-An embedding before and after MISP, ready to be measured alike.
+Each part is a function of the stages, before and after MISP, and of a plan; a part that cannot be
+measured becomes a note, and the others go on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from wordbias.arrays import blocks
-from wordbias.embedding import Embedding
 from wordbias.errors import WordbiasError
 from wordbias.measures.associations import query_rows
 from wordbias.measures.chance import chance_of, with_chance
-from wordbias.measures.direction import RECIPES
 from wordbias.measures.evaluate import evaluate_inputs
 from wordbias.measures.family import Family, MeasureInputs, Values
 from wordbias.measures.midb import contributions
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import BY_KEY, STANDARD, ideal
-from wordbias.measures.sembias import SemBias
-from wordbias.methods import hard
-from wordbias.methods.diagnosis import diagnose
-from wordbias.methods.fitted import Fitted
-from wordbias.methods.misp import fit
-from wordbias.methods.transform import Projection, transformed
 from wordbias.nli.files import Model
 from wordbias.nli.mab import Settings, mab_rows
 from wordbias.nli.scoring import notes_on_vectors, score_set
 from wordbias.nli.test_sets import TestSet, build, marked_sets, with_known_words
+from wordbias.pages.stages import Plan, Stages, among
 from wordbias.pages.word_rows import change_rows, map_rows, neighbour_rows, occupation_rows
 from wordbias.progress import progress
 from wordbias.results import Row
 from wordbias.statistics import percentile_interval, resampled_means
 from wordbias.word_tasks import quality
-from wordbias.word_tasks.sets import AnalogySet, SimilaritySet
 from wordbias.wordlists import Attribute, resolve
 
+Part = Callable[[Stages, Plan], list[Row]]
+MANY_WORDS = 20_000
+"""Number of words above which some parts take minutes."""
+_SHARES = {"gipe": 35, "quality": 35, "mab": 12, "clustering": 6, "recoverability": 6, "weat": 3}
+"""Approximate share of the time of each part, for the progress bar; other parts take 1."""
 
-def component_parts(one: Stages, plan: Plan) -> list[Row]:
-    """Take the rows of the fit, and each component's mean contribution to MIDB.
 
-    The components are those of the vectors before at both stages, so that what MISP left along
-    them, ``1 − a_i`` of it, can be seen.
+@dataclass(frozen=True)
+class Audited:
+    """Rows of all embeddings, and notes on parts that could not be measured."""
+
+    rows: list[Row]
+    notes: list[str]
+
+
+def measure_stages(stages: Sequence[Stages], plan: Plan) -> Audited:
+    """Measure every embedding at its stages.
+
+    Parameters
+    ----------
+    stages
+        Embeddings; see `make_stages`.
+    plan
+        Settings of the audit.
+    """
+    rows: list[Row] = []
+    notes = [*_missing_sets(plan), *(note for one in stages for note in _notes_about(one, plan))]
+    parts = {name: part for name, part in _PARTS.items() if _is_measured(name, plan)}
+    shares = {name: _SHARES.get(name, 1) for name in parts}
+    with progress("audit", sum(shares.values()) * len(stages), "%") as bar:
+        for one in stages:
+            for name, part in parts.items():
+                bar.set_postfix_str(name)
+                try:
+                    rows += part(one, plan)
+                except WordbiasError as error:
+                    notes.append(f"{one.name}: {name} was not measured: {error}")
+                bar.update(shares[name])
+    return Audited(rows, [*notes, *_model_notes(stages, plan, rows)])
+
+
+def slow_parts(panels: Sequence[Panel], plan: Plan) -> list[str]:
+    """Return the parts that take minutes on vectors of this many words."""
+    if max(len(panel.embedding) for panel in panels) <= MANY_WORDS:
+        return []
+    return [name for name in ("gipe", "quality") if _is_measured(name, plan)]
+
+
+def _is_measured(name: str, plan: Plan) -> bool:
+    """Return whether a part is included and has the data it needs; components belong to MIDB."""
+    needs = {"quality": bool(plan.sets), "mab": plan.model is not None}
+    needs["sembias"] = plan.sembias is not None
+    return plan.includes({"components": "midb", "change": "misp"}.get(name, name)) and needs.get(
+        name, True
+    )
+
+
+def _missing_sets(plan: Plan) -> list[str]:
+    """Return a note on parts that need files that were not given, unless they are skipped."""
+    is_given = {"sembias": plan.sembias is not None, "quality": bool(plan.sets)}
+    found = [
+        (BY_KEY[part].needs, BY_KEY[part].fetch)
+        for part, known in is_given.items()
+        if not known and plan.includes(part)
+    ]
+    if not found:
+        return []
+    names, sets = zip(*found, strict=True)
+    return [
+        f"not measured: {', '.join(names)}: the test sets are not part of wordbias; get them with: "
+        f"wordbias fetch {' '.join(sets)}"
+    ]
+
+
+def _notes_about(one: Stages, plan: Plan) -> list[str]:
+    missing = resolve(plan.words, one.before.embedding).missing
+    notes = [
+        *_after_notes(one),
+        *(one.fitted.warnings if one.fitted else ()),
+        *([f"it lacks the words asked for: {', '.join(missing)}"] if missing else []),
+    ]
+    return [f"{one.name}: {note}" for note in notes]
+
+
+def _after_notes(one: Stages) -> list[str]:
+    if not one.reason:
+        return []
+    if one.after is None:
+        return [f"nothing was measured after MISP: {one.reason}"]
+    return [f"“after” is hard debiasing (wordbias debias hard), not MISP: {one.reason}"]
+
+
+def _model_notes(stages: Sequence[Stages], plan: Plan, rows: Sequence[Row]) -> list[str]:
+    """Return notes if the NLI model was trained on other vectors."""
+    if plan.model is None or not any(row.measure == "mab-distance" for row in rows):
+        return []
+    return [note for one in stages for note in notes_on_vectors(plan.model, one.before.embedding)]
+
+
+# Parts
+
+
+def _family_part(family: Family) -> Part:
+    def part(one: Stages, plan: Plan) -> list[Row]:
+        found: list[Row] = []
+        levels: Values = {}
+        for stage, panel in one.panels():
+            measured = among(panel, plan.gipe_words) if family.key == "gipe" else panel
+            inputs = MeasureInputs(measured, plan.sembias, plan.isolated)
+            own = {"reference": "self"} if stage == "after" and family.own_axis else {}
+            about = {"among": len(measured.embedding)} if family.key == "gipe" else {}
+            found += one.rows(stage, evaluate_inputs(inputs, [family.key]), **own, **about)
+            if stage == "before" and plan.chance:
+                levels = chance_of(inputs, [family.key])
+        return with_chance(found, levels)
+
+    return part
+
+
+def _components(one: Stages, plan: Plan) -> list[Row]:
+    """Return the rows of the fit, and the mean contribution of each component to MIDB.
+
+    The components are those of the vectors before at both stages, so that the part ``1 − a_i`` that
+    MISP left along them can be seen.
     """
     if one.fitted is None or one.projection is None:
         return []
@@ -77,316 +177,7 @@ def component_parts(one: Stages, plan: Plan) -> list[Row]:
     return rows
 
 
-AFTER = "misp"
-PARTS = (*STANDARD, "weat", "occupations", "map", "neighbours", "quality", "mab", AFTER)
-"""What can be left out; without `misp` nothing is measured after it."""
-GIPE_WORDS = 50_000
-"""Words, from the most frequent on, among which GIPE looks for neighbours."""
-MAB_SETS = ("explicit", "occupations")
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Settings of an audit.
-
-    Attributes
-    ----------
-    skip
-        Some of `PARTS`.
-    sembias, sets
-        Test sets that are not part of the package; None and none leave these parts out.
-    model
-        The NLI model of the marked attribute bias; None leaves it out.
-    words
-        Words whose neighbours are listed, beside the occupations that lean most.
-    gipe_words
-        See `GIPE_WORDS`.
-    isolated
-        GIPE's weight of a word that is nobody's neighbour; see `wordbias.measures.gipe.gipe`.
-    chance
-        Put beside the values what `wordbias.measures.chance` gives on the vectors before.
-
-    Raises
-    ------
-    WordbiasError
-        If something else is to be skipped.
-    """
-
-    skip: Collection[str] = ()
-    sembias: SemBias | None = None
-    sets: Sequence[SimilaritySet | AnalogySet] = ()
-    model: Model | None = field(default=None, repr=False)
-    words: Sequence[str] = ()
-    gipe_words: int = GIPE_WORDS
-    isolated: float = 1.0
-    chance: bool = True
-
-    def __post_init__(self) -> None:
-        for name in self.skip:
-            if name not in PARTS:
-                raise WordbiasError(f"part {name!r}: expected some of {', '.join(PARTS)}")
-
-    def asks(self, part: str) -> bool:
-        """Whether a part is measured."""
-        return part not in self.skip
-
-
-def marked(one: Stages, plan: Plan) -> list[Row]:
-    """Score the marked sets at both stages with one and the same model.
-
-    Raises
-    ------
-    WordbiasError
-        If the model was trained on other dimensions, a word is missing, or the attribute does not
-        say whom a sentence can be about.
-    """
-    if plan.model is None:
-        return []
-    tests = _tests(one.before, plan.model)
-    settings = Settings(seed=one.before.seed)
-    found: list[Row] = []
-    for stage, panel in one.panels():
-        for test in tests:
-            scored = score_set(plan.model, panel.embedding, test)
-            rows = mab_rows(test, scored.probabilities, one.name, settings)
-            found += one.rows(stage, rows, missing=list(scored.unknown))
-    return found
-
-
-def _tests(panel: Panel, model: Model) -> list[TestSet]:
-    """Return the published sets; of another attribute the words that the vectors have."""
-    if panel.attribute == Attribute.load():
-        return [build(name) for name in MAB_SETS]
-    sets = marked_sets(panel.attribute)
-    chosen = [name for name in MAB_SETS if name in sets] or sets
-    tests = [build(name, attribute=panel.attribute) for name in chosen]
-    return [with_known_words(panel.embedding, test, lower=model.lower) for test in tests]
-
-
-@dataclass(frozen=True)
-class Stages:
-    """Panels of one embedding.
-
-    Attributes
-    ----------
-    before
-        As it was given.
-    after
-        With MISP, its original being the one before; None if that is left out or cannot be.
-    projection, fitted
-        What MISP fitted, and what its components describe; or another method's fit alone.
-    reason
-        Why MISP was not fitted, if it was asked for.
-    method
-        What debiased: hard debiasing where there are too few words for MISP.
-    """
-
-    before: Panel
-    after: Panel | None = None
-    projection: Projection | None = None
-    fitted: Fitted | None = None
-    reason: str = ""
-    method: str = "misp"
-
-    @property
-    def name(self) -> str:
-        """What the rows call the embedding, at both stages."""
-        return self.before.embedding.name
-
-    def panels(self) -> Iterator[tuple[str, Panel]]:
-        """Yield each stage with its panel."""
-        yield "before", self.before
-        if self.after is not None:
-            yield "after", self.after
-
-    def row(self, stage: str, row: Row, **details: object) -> Row:
-        """Call a row by the embedding's name and its stage; without an after there is none."""
-        known = {} if self.after is None else {"stage": stage}
-        done = {"debiased": self.method} if stage == "after" else {}
-        said = {key: value for key, value in row.details.items() if key not in details}
-        return Row(self.name, row.measure, row.value, {**known, **done, **details, **said})
-
-    def rows(self, stage: str, rows: Iterable[Row], **details: object) -> list[Row]:
-        """Do so for several rows."""
-        return [self.row(stage, row, **details) for row in rows]
-
-
-def make_stages(panels: Sequence[Panel], *, misp: bool = True) -> list[Stages]:
-    """Debias each panel's embedding in memory, with the panel's own settings.
-
-    Where MISP cannot be fitted the stages say why.
-
-    Raises
-    ------
-    WordbiasError
-        If the panels' direction is a file that does not fit.
-    """
-    for panel in panels:
-        if panel.recipe not in RECIPES:
-            panel.own_direction.defined()
-    return [_stages(panel) if misp else Stages(panel) for panel in panels]
-
-
-def _stages(panel: Panel) -> Stages:
-    embedding = panel.embedding
-    try:
-        projection = fit(embedding, panel.attribute, dims=panel.dims, center=panel.center)
-    except WordbiasError as error:
-        return _hard(panel, str(error))
-    fitted = diagnose(projection, embedding, panel.attribute, {"center": panel.center})
-    after = replace(panel, embedding=transformed(embedding, projection), original=embedding)
-    return Stages(panel, after, projection, fitted)
-
-
-def _hard(panel: Panel, reason: str) -> Stages:
-    """Debias along definitional pairs, where the groups have too few words for a subspace."""
-    try:
-        fitted = hard.fit(panel.embedding, panel.attribute)
-        after = fitted(panel.embedding)
-    except WordbiasError:
-        return Stages(panel, reason=reason)
-    compared = replace(panel, embedding=after, original=panel.embedding)
-    return Stages(panel, compared, fitted=fitted, reason=reason, method="hard")
-
-
-def among(panel: Panel, words: int) -> Panel:
-    """Keep the first `words` of a panel's embedding and all that it averages over."""
-    if len(panel.embedding) <= words:
-        return panel
-    kept = list(dict.fromkeys([*panel.vocabulary, *panel.embedding.words[:words]]))
-    embedding: Embedding = panel.embedding.subset([*kept, *_axis_words(panel)])
-    own = panel.is_own
-    original = embedding if own else panel.original.subset(embedding.words)
-    return replace(panel, embedding=embedding, original=original)
-
-
-def _axis_words(panel: Panel) -> list[str]:
-    attribute = panel.attribute
-    pairs = [*attribute.pairs, *([attribute.direction] if attribute.direction else [])]
-    words = [word for pair in pairs for word in pair]
-    words += [word for members in attribute.members for word in members]
-    spelled = (form for word in words for form in (word, word.lower(), word.capitalize()))
-    return [word for word in spelled if word in panel.embedding]
-
-
-Part = Callable[[Stages, Plan], list[Row]]
-_PARTITIONS = 10_000
-"""Of WEAT's larger queries; `wordbias weat` draws more."""
-
-
-@dataclass(frozen=True)
-class Audited:
-    """The rows of all embeddings, and what could not be measured and why."""
-
-    rows: list[Row]
-    notes: list[str]
-
-
-def audit(stages: Sequence[Stages], plan: Plan) -> Audited:
-    """Measure every embedding at its stages.
-
-    Parameters
-    ----------
-    stages
-        See `make_stages`.
-    plan
-        What to ask.
-    """
-    rows: list[Row] = []
-    notes = [*_not_given(plan), *(note for one in stages for note in _about(one, plan))]
-    asked = {name: part for name, part in _PARTS.items() if _wanted(name, plan)}
-    shares = {name: _SHARES.get(name, 1) for name in asked}
-    with progress("audit", sum(shares.values()) * len(stages), "%") as bar:
-        for one in stages:
-            for name, part in asked.items():
-                bar.set_postfix_str(name)
-                try:
-                    rows += part(one, plan)
-                except WordbiasError as error:
-                    notes.append(f"{one.name}: {name} was not measured: {error}")
-                bar.update(shares[name])
-    return Audited(rows, [*notes, *_of_model(stages, plan, rows)])
-
-
-_SHARES = {"gipe": 35, "quality": 35, "mab": 12, "clustering": 6, "recoverability": 6, "weat": 3}
-"""About how the time is shared out, for the estimate; the other parts take 1 each."""
-MANY_WORDS = 20_000
-"""Words beyond which some parts take minutes."""
-
-
-def slow_parts(panels: Sequence[Panel], plan: Plan) -> list[str]:
-    """Return the parts that take minutes on vectors of this many words."""
-    if max(len(panel.embedding) for panel in panels) <= MANY_WORDS:
-        return []
-    return [name for name in ("gipe", "quality") if _wanted(name, plan)]
-
-
-def _wanted(name: str, plan: Plan) -> bool:
-    """Whether a part is asked for and has what it needs; components belong to MIDB."""
-    needs = {"quality": bool(plan.sets), "mab": plan.model is not None}
-    needs["sembias"] = plan.sembias is not None
-    return plan.asks({"components": "midb", "change": "misp"}.get(name, name)) and needs.get(
-        name, True
-    )
-
-
-def _not_given(plan: Plan) -> list[str]:
-    """Say which parts need files that were not given, unless they are skipped."""
-    here = {"sembias": plan.sembias is not None, "quality": bool(plan.sets)}
-    found = [
-        (BY_KEY[part].needs, BY_KEY[part].fetch)
-        for part, known in here.items()
-        if not known and plan.asks(part)
-    ]
-    if not found:
-        return []
-    names, sets = zip(*found, strict=True)
-    return [
-        f"not measured: {', '.join(names)}: the test sets are not part of wordbias; get them with: "
-        f"wordbias fetch {' '.join(sets)}"
-    ]
-
-
-def _about(one: Stages, plan: Plan) -> list[str]:
-    missing = resolve(plan.words, one.before.embedding).missing
-    said = [
-        *_about_after(one),
-        *(one.fitted.warnings if one.fitted else ()),
-        *([f"it lacks the words asked for: {', '.join(missing)}"] if missing else []),
-    ]
-    return [f"{one.name}: {note}" for note in said]
-
-
-def _about_after(one: Stages) -> list[str]:
-    if not one.reason:
-        return []
-    if one.after is None:
-        return [f"nothing was measured after MISP: {one.reason}"]
-    return [f"“after” is hard debiasing (wordbias debias hard), not MISP: {one.reason}"]
-
-
-def _of_model(stages: Sequence[Stages], plan: Plan, rows: Sequence[Row]) -> list[str]:
-    """Say where the NLI model was trained on other vectors."""
-    if plan.model is None or not any(row.measure == "mab-distance" for row in rows):
-        return []
-    return [note for one in stages for note in notes_on_vectors(plan.model, one.before.embedding)]
-
-
-def _family(family: Family) -> Part:
-    def part(one: Stages, plan: Plan) -> list[Row]:
-        found: list[Row] = []
-        levels: Values = {}
-        for stage, panel in one.panels():
-            measured = among(panel, plan.gipe_words) if family.key == "gipe" else panel
-            inputs = MeasureInputs(measured, plan.sembias, plan.isolated)
-            own = {"reference": "self"} if stage == "after" and family.own_axis else {}
-            about = {"among": len(measured.embedding)} if family.key == "gipe" else {}
-            found += one.rows(stage, evaluate_inputs(inputs, [family.key]), **own, **about)
-            if stage == "before" and plan.chance:
-                levels = chance_of(inputs, [family.key])
-        return with_chance(found, levels)
-
-    return part
+_PARTITIONS = 10_000  # of the larger queries of WEAT; `wordbias weat` draws more
 
 
 def _weat(one: Stages, plan: Plan) -> list[Row]:
@@ -405,17 +196,49 @@ def _quality(one: Stages, plan: Plan) -> list[Row]:
     ]
 
 
+_MAB_SETS = ("explicit", "occupations")
+
+
+def _mab(one: Stages, plan: Plan) -> list[Row]:
+    """Score the marked sets with the same model at both stages.
+
+    Raises
+    ------
+    WordbiasError
+        If the model was trained on other dimensions, a word is missing, or the attribute has no
+        groups of people that a sentence can be about.
+    """
+    if plan.model is None:
+        return []
+    tests = _tests(one.before, plan.model)
+    settings = Settings(seed=one.before.seed)
+    found: list[Row] = []
+    for stage, panel in one.panels():
+        for test in tests:
+            scored = score_set(plan.model, panel.embedding, test)
+            rows = mab_rows(test, scored.probabilities, one.name, settings)
+            found += one.rows(stage, rows, missing=list(scored.unknown))
+    return found
+
+
+def _tests(panel: Panel, model: Model) -> list[TestSet]:
+    """Return the published sets; for another attribute its sets, of known words."""
+    if panel.attribute == Attribute.load():
+        return [build(name) for name in _MAB_SETS]
+    sets = marked_sets(panel.attribute)
+    chosen = [name for name in _MAB_SETS if name in sets] or sets
+    tests = [build(name, attribute=panel.attribute) for name in chosen]
+    return [with_known_words(panel.embedding, test, lower=model.lower) for test in tests]
+
+
 _PARTS: dict[str, Part] = {
-    **{key: _family(BY_KEY[key]) for key in STANDARD},
-    "components": component_parts,
+    **{key: _family_part(BY_KEY[key]) for key in STANDARD},
+    "components": _components,
     "weat": _weat,
     "occupations": occupation_rows,
     "map": map_rows,
     "neighbours": neighbour_rows,
     "change": change_rows,
     "quality": _quality,
-    "mab": marked,
+    "mab": _mab,
 }
-
-
-__all__ = ["PARTS", "Audited", "Plan", "audit", "make_stages", "slow_parts"]

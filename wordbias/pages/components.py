@@ -1,11 +1,8 @@
-"""The components that MIDB weighs: their variance, and what they contribute before and after.
-
-What an NLI model answers about either group: stacked bars of its three probabilities.
-"""
+"""The components that MIDB weighs: their variance, and their contributions before and after."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 from wordbias.pages.lines import is_number, make_lines, minus, stages_of, value_text
 from wordbias.pages.section import Figure, Grid, Markup, Section
@@ -16,10 +13,10 @@ from wordbias.results import number
 from wordbias.rows import Found, given
 
 VARIANCE = "explained-variance"
-PART = "midb-component"
+CONTRIBUTION = "midb-component"
 _NAMES, _STEP, _TOP = 26.0, 30.0, 40.0
-_MIDDLE, _GAP = 176.0, 40.0
-_NOT = (
+_LEFT_END, _GAP = 176.0, 40.0
+_NOT_SHOWN = (
     "Along these fixed components the filled bar is (1 − aᵢ) times the pale one by construction. "
     "The components say what the groups’ words differ in, within a group too; whether that is "
     "the difference between the groups is what cos(gᵢ, Δ) tells: near 0, it is something else."
@@ -27,8 +24,8 @@ _NOT = (
 
 
 def claims_components(row: Found) -> bool:
-    """Whether a row is about a component."""
-    return row["measure"] in (VARIANCE, PART) and given(row, "component")
+    """Return whether a row is about a component."""
+    return row["measure"] in (VARIANCE, CONTRIBUTION) and given(row, "component")
 
 
 def component_sections(rows: Sequence[Found]) -> list[Section]:
@@ -36,29 +33,28 @@ def component_sections(rows: Sequence[Found]) -> list[Section]:
     parts = [
         (subject, [row for row in rows if row["subject"] == subject]) for subject in subjects(rows)
     ]
-    figures = [_figure(subject, found) for subject, found in parts if _of(found, VARIANCE)]
-    grids = [_grid(subject, found) for subject, found in parts if _of(found, VARIANCE)]
+    parts = [(subject, found) for subject, found in parts if _by_component(found, VARIANCE)]
+    figures = [_figure(subject, found) for subject, found in parts]
+    grids = [_grid(subject, found) for subject, found in parts]
     return [Section("midb", "Components", (), figures, grids)]
 
 
-def _of(rows: Sequence[Found], measure: str) -> dict[int, Found]:
-    known = [row for row in rows if row["measure"] == measure and is_number(row["value"])]
-    return {int(row["component"]): row for row in known if row.get("stage") != "after"}
-
-
-def _after(rows: Sequence[Found]) -> dict[int, Found]:
+def _by_component(rows: Sequence[Found], measure: str, *, after: bool = False) -> dict[int, Found]:
     return {
         int(row["component"]): row
         for row in rows
-        if row["measure"] == PART and row.get("stage") == "after" and is_number(row["value"])
+        if row["measure"] == measure
+        and is_number(row["value"])
+        and (row.get("stage") == "after") == after
     }
 
 
 def _figure(subject: str, rows: Sequence[Found]) -> Figure:
-    weights, before, after = _of(rows, VARIANCE), _of(rows, PART), _after(rows)
+    weights = _by_component(rows, VARIANCE)
+    before, after = (_by_component(rows, CONTRIBUTION, after=done) for done in (False, True))
     bottom = _TOP + _STEP * len(weights)
-    end = _MIDDLE if before else WIDTH - 10
-    left = Scale(0, _most(weights), _NAMES, end)
+    end = _LEFT_END if before else WIDTH - 10
+    left = Scale(0, _limit(weights), _NAMES, end)
     parts = [
         label(_NAMES, 30, "share of variance aᵢ", class_="axis"),
         axis(left, _TOP - 4, bottom, "", 3),
@@ -73,18 +69,18 @@ def _figure(subject: str, rows: Sequence[Found]) -> Figure:
     if before:
         shows += " Right: what it contributes to MIDB, the mean of |aᵢ⟨gᵢ, x⟩| over neutral words."
     title = f"MIDB spectrum of {subject}"
-    return Figure(title, drawing(bottom + 24, title, shows, *parts), shows, _NOT)
+    return Figure(title, drawing(bottom + 24, title, shows, *parts), shows, _NOT_SHOWN)
 
 
 def _contributions(
     before: dict[int, Found], after: dict[int, Found], bottom: float
 ) -> list[Markup]:
-    right = Scale(0, _most(before), _MIDDLE + _GAP, WIDTH - 10)
+    right = Scale(0, _limit(before), _LEFT_END + _GAP, WIDTH - 10)
     stages = [("before", "bar before"), *([("after", "bar after")] if after else [])]
     parts = [
-        label(_MIDDLE + _GAP, 30, "mean |aᵢ⟨gᵢ, x⟩|", class_="axis"),
+        label(_LEFT_END + _GAP, 30, "mean |aᵢ⟨gᵢ, x⟩|", class_="axis"),
         axis(right, _TOP - 4, bottom, "", 3),
-        legend([(stage, bar(-5, -4, 10, 8, look)) for stage, look in stages], _MIDDLE + _GAP, 12),
+        legend([(stage, bar(-5, -4, 10, 8, look)) for stage, look in stages], _LEFT_END + _GAP, 12),
     ]
     for i, component in enumerate(before):
         y = _TOP + _STEP * i
@@ -94,21 +90,21 @@ def _contributions(
     return parts
 
 
-def _most(rows: dict[int, Found]) -> float:
+def _limit(rows: dict[int, Found]) -> float:
     return max([0.0, *(float(row["value"]) for row in rows.values())]) * 1.05 or 1.0
 
 
-def _bar(along: Scale, y: float, height: float, row: Found, class_: str, named: str) -> Markup:
+def _bar(along: Scale, y: float, height: float, row: Found, class_: str, name: str) -> Markup:
     start = along(0.0)
     drawn = bar(start, y, along(float(row["value"])) - start, height, class_)
-    return hovered(f"{named}: {value_text(row)}", drawn)
+    return hovered(f"{name}: {value_text(row)}", drawn)
 
 
 def _grid(subject: str, rows: Sequence[Found]) -> Grid:
-    weights = _of(rows, VARIANCE)
+    weights = _by_component(rows, VARIANCE)
     lines = {
         int(line.any["component"]): line
-        for line in make_lines(row for row in rows if row["measure"] == PART)
+        for line in make_lines(row for row in rows if row["measure"] == CONTRIBUTION)
     }
     stages = stages_of(list(lines.values()))
     heads = ["component", "weight aᵢ", "cos(gᵢ, Δ)", "sign stability"]
@@ -125,91 +121,3 @@ def _grid(subject: str, rows: Sequence[Found]) -> Grid:
 
 def _cell(row: Found, key: str) -> str:
     return minus(number(float(row[key]), 3)) if is_number(row.get(key)) else "–"
-
-
-MEASURES = ("mab-neutral", "mab-entailment", "mab-contradiction")
-_entailment_NAMES = ("neutral", "entailment", "contradiction")
-_EDGE, _entailment_STEP, _entailment_TOP, _HEIGHT = 4.0, 34.0, 26.0, 15.0
-_entailment_NOT = (
-    "Means over many template sentences, which say nothing about single ones; a model that is "
-    "wrong alike for all is not biased here, and not right either."
-)
-
-
-def claims_entailment(row: Found) -> bool:
-    """Whether a row is a mean probability of one group of words."""
-    return row["measure"] in MEASURES and given(row, "group") and not given(row, "word")
-
-
-def entailment_sections(rows: Sequence[Found]) -> list[Section]:
-    """Draw the bars of every subject, as a part of the section on marked attribute bias."""
-    figures, cells = [], []
-    subjects = list(dict.fromkeys(str(row["subject"]) for row in rows))
-    for subject in subjects:
-        bars = _bars([row for row in rows if row["subject"] == subject])
-        named = f"{subject}: " if len(subjects) > 1 else ""
-        if bars:
-            figures.append(_entailment_figure(subject, bars))
-            cells += [[named + who, *(number(p, 3) for p in ps)] for who, ps in bars.items()]
-    if not cells:
-        return []
-    note = "The right answer is 1, 0, 0; the closer, the better."
-    table = Table("Mean probabilities", ["who", *_entailment_NAMES], cells, note)
-    return [Section("mab", "Probabilities", (), figures, [Grid(table, folded=True)])]
-
-
-def _bars(rows: Sequence[Found]) -> dict[str, tuple[float, ...]]:
-    """Return the three probabilities by who is asked about and when: groups stand together."""
-    found: dict[str, dict[str, float]] = {}
-    for row in sorted(rows, key=_place(rows)):
-        if is_number(row["value"]):
-            parts = (row.get("setting"), row.get("stage"), row.get("group"))
-            name = ", ".join(str(part) for part in parts if part)
-            found.setdefault(name, {})[str(row["measure"])] = row["value"]
-    whole = {name: parts for name, parts in found.items() if len(parts) == len(MEASURES)}
-    return {name: tuple(parts[measure] for measure in MEASURES) for name, parts in whole.items()}
-
-
-def _place(rows: Sequence[Found]) -> Callable[[Found], tuple[int, int]]:
-    """Order by setting, then stage, both as they came."""
-    settings = list(dict.fromkeys(str(row.get("setting")) for row in rows))
-    stages = list(dict.fromkeys(str(row.get("stage")) for row in rows))
-    return lambda row: (
-        settings.index(str(row.get("setting"))),
-        stages.index(str(row.get("stage"))),
-    )
-
-
-def _entailment_figure(subject: str, bars: Mapping[str, tuple[float, ...]]) -> Figure:
-    shows = (
-        "How the model’s answers are shared out, for hypotheses about either group; all of "
-        "each bar should be neutral, and the bars of both should be alike."
-    )
-    symbols = [
-        (name, bar(-5, -5, 10, 10, f"part p{i}")) for i, name in enumerate(_entailment_NAMES)
-    ]
-    parts = [legend(symbols, _EDGE, 14)]
-    parts += [
-        _entailment_bar(name, values, _entailment_TOP + _entailment_STEP * i)
-        for i, (name, values) in enumerate(bars.items())
-    ]
-    title = f"Answers of the NLI model on {subject}"
-    height = _entailment_TOP + _entailment_STEP * len(bars)
-    return Figure(title, drawing(height, title, shows, *parts), shows, _entailment_NOT)
-
-
-def _entailment_bar(name: str, values: Sequence[float], top: float) -> Markup:
-    room = WIDTH - 2 * _EDGE
-    x, parts = _EDGE, [label(_EDGE, top + 11, name, class_="name")]
-    for i, share in enumerate(values):
-        parts.append(bar(x, top + 15, share * room, _HEIGHT, f"part p{i}"))
-        if share > 0.1:
-            said = f"{share:.2f}"
-            parts.append(
-                label(x + share * room / 2, top + 26, said, anchor="middle", class_=f"on p{i}")
-            )
-        x += share * room
-    told = ", ".join(
-        f"{what} {share:.3f}" for what, share in zip(_entailment_NAMES, values, strict=True)
-    )
-    return hovered(f"{name}: {told}", *parts)

@@ -1,10 +1,6 @@
-"""What a report is made from: the rows that a command saved, with where they came from.
+"""Documents: the rows that commands saved, with their provenance.
 
-Rows of unknown origin, made safe to arrange and draw; the data of a page keeps them whole.
-
-Subjects of which two files say different things are told apart by the files' names.
-
-Where the values of a page came from: inputs, arguments, versions, and what to know of them.
+Rows may be of any origin; they are checked on reading, and made safe to arrange and draw.
 """
 
 from __future__ import annotations
@@ -20,25 +16,24 @@ from typing import Any
 from wordbias.errors import WordbiasError, printable
 from wordbias.formats.source import is_web_page
 from wordbias.pages.lines import interval, is_number
-from wordbias.pages.section import Markup, element
 from wordbias.rows import Found, given, read_source
 
 DATA = "wordbias-data"
-"""Identity of the element of a page that holds its documents."""
+"""``id`` of the element of a page that holds its documents."""
 _OPENING = f'<script type="application/json" id="{DATA}">'
 _LARGEST = 1 << 28
 
 
 @dataclass(frozen=True)
 class Document:
-    """Rows and their provenance.
+    """Rows that a command saved, and their provenance.
 
     Attributes
     ----------
     rows
-        Each with a subject, a measure and a value.
+        Rows, each with a subject, a measure and a value.
     about
-        Everything else that the command said: its name, arguments, inputs, versions, notes.
+        Everything else in the report: command, arguments, inputs, versions, notes.
     """
 
     rows: Sequence[Found]
@@ -46,46 +41,46 @@ class Document:
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Document:
-        """Take what `wordbias.results.Report.to_dict` returns."""
+        """Make a document of the result of `wordbias.results.Report.to_dict`."""
         about = {key: _finite(value) for key, value in found.items() if key != "rows"}
         return cls([_finite(row) for row in found["rows"]], about)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what a page holds, from which `of` makes the document again."""
+        """Return the data of a page, from which `of` makes the document again."""
         return {**self.about, "rows": list(self.rows)}
 
 
 def read_documents(path: str | Path) -> list[Document]:
-    """Read what a command saved as JSON, JSONL or CSV, or a page, which holds what it shows.
+    """Read results saved as JSON, JSONL or CSV, or a page, which holds its own data.
 
-    Of CSV the rows about single words, components and layers are left out; JSON keeps them.
+    CSV has no rows about single words, components and layers; JSON has.
 
     Raises
     ------
     WordbiasError
-        With the line and column, or the row, of what is not usable.
+        If the file cannot be used, with the line and column, or the row.
     """
     text = _text(Path(path))
     if _OPENING in text:
         found = _parsed(text.partition(_OPENING)[2].partition("</script>")[0])
         documents = found if isinstance(found, list) else []
-        if not documents or not all(map(_is_usable, documents)):
+        if not documents or not all(map(_has_rows, documents)):
             raise WordbiasError(f"{path}: the data in this page is damaged; make the page again")
     elif is_web_page(text[:1024].encode("utf-8", "replace")):
         raise WordbiasError(f"{path}: is a web page, but none that audit or report made")
     else:
-        documents = [_one(_parsed(text), text)]
-    if not documents or not all(map(_is_usable, documents)):
+        documents = [_as_document(_parsed(text), text)]
+    if not documents or not all(map(_has_rows, documents)):
         source = read_source(Path(path))  # says what is wrong, or reads CSV
         about = {"inputs": {Path(path).name: {"path": str(path), "sha256": source.sha256}}}
-        return [_checked(Document([_typed(row) for row in source.rows], about), path)]
+        return [_check_intervals(Document([_typed(row) for row in source.rows], about), path)]
     if not any(found["rows"] for found in documents):
         raise WordbiasError(f"{path}: no values; expected rows with subject, measure and value")
-    return [_checked(Document.of(found), path) for found in documents]
+    return [_check_intervals(Document.of(found), path) for found in documents]
 
 
-def _checked(document: Document, path: str | Path) -> Document:
-    """Refuse intervals whose ends are the wrong way round: no verdict on them means anything."""
+def _check_intervals(document: Document, path: str | Path) -> Document:
+    """Refuse intervals whose ends are in the wrong order: no verdict on them has a meaning."""
     for i, row in enumerate(document.rows, 1):
         if (ends := interval(row)) is not None and ends[0] > ends[1]:
             raise WordbiasError(
@@ -116,11 +111,11 @@ def _parsed(text: str) -> Any:
 
 
 _CONSTANTS = {"NaN": None, "Infinity": math.inf, "-Infinity": -math.inf}
-"""What is no number is undefined, as in `wordbias.rows`."""
+"""JSON constants; NaN is undefined, as in `wordbias.rows`."""
 
 
 def _finite(value: Any) -> Any:
-    """Return a value without infinities, which JSON cannot hold, and integers as large."""
+    """Return a value without infinities and very large integers, which JSON cannot hold."""
     if isinstance(value, dict):
         return {str(key): _finite(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
@@ -129,14 +124,14 @@ def _finite(value: Any) -> Any:
 
 
 def _is_finite(value: float) -> bool:
-    """Whether floating point can hold a number: no infinity, no integer of 400 digits."""
+    """Return whether a number is a finite float: no infinity, no integer of 400 digits."""
     try:
         return math.isfinite(value)
     except OverflowError:
         return False
 
 
-def _one(found: Any, text: str) -> Any:
+def _as_document(found: Any, text: str) -> Any:
     """Return a document for an object with rows, a list of rows, one row, or lines of them."""
     if isinstance(found, dict) and "rows" not in found:
         return {"rows": [found]}
@@ -145,7 +140,7 @@ def _one(found: Any, text: str) -> Any:
     return {"rows": found} if isinstance(found, list) else found
 
 
-def _is_usable(found: Any) -> bool:
+def _has_rows(found: Any) -> bool:
     rows = found.get("rows") if isinstance(found, dict) else None
     return isinstance(rows, list) and all(map(_is_row, rows))
 
@@ -160,7 +155,7 @@ def _is_row(row: Any) -> bool:
 
 
 def _typed(row: Found) -> Found:
-    """Give the cells of CSV the types that they had: numbers and lists."""
+    """Convert the cells of CSV to the types that they had: numbers and lists."""
     kept = {key: value for key, value in row.items() if key == "value" or given(row, key)}
     texts = ("subject", "measure", "stage", "reference", "set", "setting")
     return {
@@ -186,28 +181,28 @@ _LISTS = frozenset({"before", "after"})
 
 
 def rows_of(documents: Iterable[Document]) -> list[Found]:
-    """Return the rows of all documents, each detail that views read being of its type.
+    """Return the rows of all documents, with the types that views expect.
 
     A detail of another type, such as an interval that is no number, is left out; characters that
-    cannot be seen are replaced, for the rows are also summed up on a terminal.
+    cannot be seen are replaced, because the rows are also summarised on a terminal.
     """
-    return [_cleaned(row) for document in documents for row in document.rows]
+    return [_clean(row) for document in documents for row in document.rows]
 
 
-def _cleaned(row: Found) -> Found:
-    details = {_seen(key): _detail(key, _seen(value)) for key, value in row.items()}
+def _clean(row: Found) -> Found:
+    details = {_printable(key): _typed_detail(key, _printable(value)) for key, value in row.items()}
     return {key: value for key, value in details.items() if value is not None or key == "value"}
 
 
-def _seen(value: Any) -> Any:
+def _printable(value: Any) -> Any:
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, dict):
-        return {_seen(key): _seen(part) for key, part in value.items()}
-    return [_seen(part) for part in value] if isinstance(value, list) else value
+        return {_printable(key): _printable(part) for key, part in value.items()}
+    return [_printable(part) for part in value] if isinstance(value, list) else value
 
 
-def _detail(key: str, value: Any) -> Any:
+def _typed_detail(key: str, value: Any) -> Any:
     if key in _NUMBERS:
         return value if is_number(value) else None
     if key in _TEXTS and value is not None:
@@ -222,21 +217,27 @@ def _detail(key: str, value: Any) -> Any:
     return value
 
 
-Read = tuple[str, Document]
-"""A document with the path that it was read from."""
-_SAME = (
+_IDENTITY = (
     *("subject", "measure", "stage", "reference", "set", "setting", "original", "view"),
     *("word", "component", "layer", "seed", "x", "y"),
 )
 
 
-def told_apart(found: Sequence[Read]) -> list[Document]:
-    """Return the documents; a subject that would have two values bears the file's name too."""
-    values: dict[tuple[str, ...], dict[Any, set[str]]] = {}
+def with_distinct_subjects(found: Sequence[tuple[str, Document]]) -> list[Document]:
+    """Return documents; a subject whose values differ between files gets the file's name.
+
+    Parameters
+    ----------
+    found
+        Documents with the path that each was read from.
+    """
+    values: dict[tuple[str, ...], dict[Any, set[str]]] = {}  # files by row and value
     for path, document in found:
         for row in document.rows:
-            values.setdefault(_key(row), {}).setdefault(row["value"], set()).add(path)
-    several = {key[0] for key, told in values.items() if _differ(told)}
+            values.setdefault(tuple(str(row.get(name)) for name in _IDENTITY), {}).setdefault(
+                row["value"], set()
+            ).add(path)
+    several = {key[0] for key, files in values.items() if _differ(files)}
     names = _short(list(dict.fromkeys(path for path, _ in found)))
     return [
         replace(document, rows=[_named(row, several, names[path]) for row in document.rows])
@@ -244,14 +245,10 @@ def told_apart(found: Sequence[Read]) -> list[Document]:
     ]
 
 
-def _key(row: Found) -> tuple[str, ...]:
-    return tuple(str(row.get(name)) for name in _SAME)
-
-
-def _differ(told: dict[Any, set[str]]) -> bool:
+def _differ(files_of: dict[Any, set[str]]) -> bool:
     """Return whether one file has a value that another does not."""
-    files: set[str] = set().union(*told.values())
-    return len(files) > 1 and any(having != files for having in told.values())
+    files: set[str] = set().union(*files_of.values())
+    return len(files) > 1 and any(some != files for some in files_of.values())
 
 
 def _short(paths: Sequence[str]) -> dict[str, str]:
@@ -267,58 +264,7 @@ def _named(row: Found, several: set[str], name: str) -> Found:
     return {**row, "subject": f"{subject} ({name})"} if subject in several else row
 
 
-_SHORT = 120
-
-
-def notes(documents: Sequence[Document]) -> Markup:
-    """List what the commands said that a reader must know."""
-    said = [note for one in documents for note in said_by(one)]
-    if not said:
-        return Markup("")
-    items = [element("li", note) for note in dict.fromkeys(said)]
-    return Markup(element("h2", "Notes") + element("ul", *items))
-
-
-def said_by(one: Document) -> list[str]:
+def notes_of(one: Document) -> list[str]:
     """Return the notes of one document."""
     found = one.about.get("notes")
     return [str(note) for note in found] if isinstance(found, list) else []
-
-
-def provenance(documents: Sequence[Document]) -> Markup:
-    """Fold away the inputs with their hashes, the arguments and the versions."""
-    parts = [_document(one) for one in documents if one.about]
-    if not parts:
-        return Markup("")
-    summary = element("summary", "Inputs, arguments and versions")
-    return element("details", summary, *parts)
-
-
-def _document(one: Document) -> Markup:
-    about = dict(one.about)
-    facts: list[tuple[str, Any]] = [
-        ("command", f"wordbias {about.get('command', '')}".strip()),
-        ("version", about.get("wordbias", "")),
-        ("seed", about.get("seed")),
-        *((f"input {name}", facts) for name, facts in _dict(about.get("inputs")).items()),
-        *(
-            (f"argument {name}", value)
-            for name, value in _dict(about.get("arguments")).items()
-            if value not in (None, False, [], "")
-        ),
-        *((f"version of {name}", value) for name, value in _dict(about.get("versions")).items()),
-    ]
-    told = [(name, _plain_text(value)) for name, value in facts if value not in (None, "")]
-    pairs = [Markup(element("dt", name) + element("dd", value)) for name, value in told]
-    return element("dl", *pairs)
-
-
-def _plain_text(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {_plain_text(part)}" for key, part in value.items() if part != "")
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -1,25 +1,13 @@
-"""A forest plot: each value with its interval, beside chance and the neutral value.
-
-Measures share a horizontal axis as far as their values are of about one size; the others have
-panels of their own below.
-
-Values with their intervals under each other along one axis: a forest plot.
-"""
+"""A forest plot for a page: values with their intervals under each other along one axis."""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
-from wordbias.errors import WordbiasError, need
 from wordbias.measures.registry import measure_title
-from wordbias.pages.lines import Line, interval, is_number, make_lines, stages_of, value_text
-from wordbias.pages.plots import STYLE, new_figure
+from wordbias.pages.lines import Line, interval, is_number, stages_of, value_text
 from wordbias.pages.section import Markup
 from wordbias.pages.svg import (
-    INK,
     WIDTH,
     Scale,
     axis,
@@ -28,229 +16,11 @@ from wordbias.pages.svg import (
     hovered,
     label,
     legend,
+    line,
+    mark,
     scale,
 )
-from wordbias.pages.svg import line as svg_line
-from wordbias.pages.svg import mark as svg_mark
-from wordbias.results import Report
-from wordbias.rows import Found, given
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-_COLOURS = ("#1b6ca8", "#c8553d", "#2a9d5c", "#7b4fa3", "#b8860b", "#555555")
-_CHANCE, _STRIPE, _GRID = "#d4d4d4", "#f6f6f6", "#e2e2e2"
-_MANY = 80
-"""Lines that are drawn at most."""
-_APART = 4.0
-"""How many times as large one measure's values may be as another's in the same panel."""
-_WIDTH, _CHARACTERS = 46, 13  # characters of a label, and in an inch of the legend
-_FIGURE, _AXIS = 7.5, 0.42  # inches: the width of all, the height of an axis
-_TEXT, _SERIES, _ROOM = 0.15, 0.13, 0.12  # inches: a line of a label, a value, what is between
-
-
-@dataclass(frozen=True)
-class _Mark:
-    """One value: on which line it is drawn, and in whose colour."""
-
-    line: str
-    series: str
-    row: Found
-    shared: str = ""
-    """What all lines would be called, where the subject is the line."""
-
-    def size(self) -> float:
-        """Return how large the value is, its interval and what chance gives."""
-        ends = (self.row.get(key) for key in ("value", "low", "high", "chance_low", "chance_high"))
-        return max(abs(float(x)) for x in ends if is_number(x))
-
-
-def forest_plot(report: Report, ax: Axes | None = None) -> Axes:
-    """Draw one line a measure and setting, one colour a subject and stage.
-
-    Parameters
-    ----------
-    report
-        What was measured; rows without a value and rows of single words are left out.
-    ax
-        Axes to draw on; by default those of a new figure. Panels are inset into them.
-
-    Raises
-    ------
-    WordbiasError
-        If there is nothing to draw, or matplotlib is not installed.
-    """
-    matplotlib = need("matplotlib", extra="plot", purpose="A figure")
-    rows = [row.to_dict() for row in report.rows]
-    rows = [row for row in rows if is_number(row["value"]) and not given(row, "word")]
-    if not rows:
-        raise WordbiasError("no value to draw in this report")
-    marks = _marks(rows)
-    lines = _lines_of(marks)
-    marks = [mark for mark in marks if mark.line in lines[:_MANY]]
-    series = list(dict.fromkeys(mark.series for mark in marks))
-    panels = _panels(marks)
-    heights = [sum(_height(line, series) for line in _lines_of(panel)) for panel in panels]
-    size = (_FIGURE, 0.5 + sum(heights) + _AXIS * len(heights))
-    figure: Any = new_figure(size) if ax is None else None
-    with matplotlib.rc_context(STYLE):
-        axes: Axes = figure.subplots() if ax is None else ax
-        shown = list(_insets(axes, heights)) if len(panels) > 1 else [axes]
-        for part, panel in zip(shown, panels, strict=True):
-            _draw_panel(part, panel, series)
-        if len(lines) > _MANY:
-            shown[-1].set_xlabel(f"the first {_MANY} of {len(lines)} lines", loc="left")
-        _legend(axes, marks, series, outside=ax is None)
-    return axes
-
-
-def _marks(rows: Sequence[Found]) -> list[_Mark]:
-    """Put each value on a line, named by its measure where they are several and its setting."""
-    several = len({row["measure"] for row in rows}) > 1
-    subjects = {row["subject"] for row in rows}
-    placed: dict[tuple[str, str], int] = {}
-    found = []
-    for line in make_lines(rows):
-        parts = [f"{key} {line.any[key]}" for key in ("component", "layer") if given(line.any, key)]
-        said = ", ".join(filter(None, [line.variant, *parts]))
-        name = f"{line.measure} ({said})" if several and said else said or line.measure
-        again = placed[line.subject, name] = placed.get((line.subject, name), 0) + 1
-        name = f"{name} ({again})".strip() if again > 1 else name
-        for stage, row in line.stages.items():
-            own = ", ".join(filter(None, [line.subject if len(subjects) > 1 else "", stage]))
-            found.append(_Mark(name, own, row))
-    if len(_lines_of(found)) == 1 and len(subjects) > 1:
-        return [
-            _Mark(mark.series, "", mark.row, "" if mark.line == mark.row["measure"] else mark.line)
-            for mark in found
-        ]
-    if len({mark.series for mark in found}) > len(_COLOURS):
-        return [_Mark(f"{mark.series}: {mark.line}", "", mark.row) for mark in found]
-    return found
-
-
-def _lines_of(marks: Sequence[_Mark]) -> list[str]:
-    return list(dict.fromkeys(mark.line for mark in marks))
-
-
-def _panels(marks: Sequence[_Mark]) -> list[list[_Mark]]:
-    """Put measures together whose values are of about one size; a family is not divided."""
-    families: dict[str, list[_Mark]] = {}
-    for mark in marks:
-        families.setdefault(mark.row["measure"].partition("-")[0], []).append(mark)
-    panels: list[tuple[float, float, list[_Mark]]] = []
-    for family in families.values():
-        size = max(mark.size() for mark in family)
-        for i, (low, high, panel) in enumerate(panels):
-            low, high = min(low, size), max(high, size)
-            if high <= _APART * low:
-                panels[i] = low, high, [*panel, *family]
-                break
-        else:
-            panels.append((size, size, family))
-    return [panel for _, _, panel in panels]
-
-
-def _height(line: str, series: Sequence[str]) -> float:
-    """Return how much room a line needs, in inches."""
-    return max(_TEXT * len(_wrapped(line)), _SERIES * len(series)) + _ROOM
-
-
-def _wrapped(line: str) -> list[str]:
-    return textwrap.wrap(line, _WIDTH) or [""]
-
-
-def _insets(axes: Axes, heights: Sequence[float]) -> Iterator[Axes]:
-    """Divide axes into panels, one below the other, each with room for its own axis."""
-    axes.set_axis_off()
-    total, top = sum(heights) + _AXIS * (len(heights) - 1), 1.0
-    for height in heights:
-        yield axes.inset_axes((0.0, top - height / total, 1.0, height / total))
-        top -= (height + _AXIS) / total
-
-
-def _draw_panel(axes: Axes, panel: Sequence[_Mark], series: Sequence[str]) -> None:
-    lines, middles, top = _lines_of(panel), [], 0.0
-    for i, line in enumerate(lines):
-        height = _height(line, series)
-        if i % 2:
-            axes.axhspan(top, top + height, color=_STRIPE, linewidth=0, zorder=0)
-        _draw_line(axes, [mark for mark in panel if mark.line == line], series, top, height)
-        middles.append(top + height / 2)
-        top += height
-    axes.set_yticks(middles, ["\n".join(_wrapped(line)) for line in lines])
-    axes.set_ylim(top, 0.0)
-    axes.tick_params(axis="y", length=0)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.use_sticky_edges = False
-    axes.margins(x=0.04)
-    axes.grid(axis="x", color=_GRID, linewidth=0.6)
-    axes.set_axisbelow(True)
-    measures = {str(mark.row["measure"]) for mark in panel}
-    if len(measures) == 1 and not any(measures.copy().pop() in line for line in lines):
-        shared = {mark.shared for mark in panel}
-        said = [measures.pop(), *(shared if len(shared) == 1 else ())]
-        axes.set_title(": ".join(filter(None, said)), fontsize=9)
-
-
-def _draw_line(
-    axes: Axes, marks: Sequence[_Mark], series: Sequence[str], top: float, height: float
-) -> None:
-    """Draw the values of one line, each at its own height; what they share over the whole line."""
-    slot, middle = _SERIES, top + height / 2
-    places = [middle + slot * (series.index(m.series) - (len(series) - 1) / 2) for m in marks]
-    ranges = {(m.row.get("chance_low"), m.row.get("chance_high")) for m in marks}
-    for mark, place in zip(marks, places, strict=True):
-        row, ends = mark.row, interval(mark.row)
-        low, high = row.get("chance_low"), row.get("chance_high")
-        if is_number(low) and is_number(high):
-            at, thick = (middle, height - _ROOM / 2) if len(ranges) == 1 else (place, slot)
-            axes.barh(at, high - low, thick, left=low, color=_CHANCE, linewidth=0, zorder=1)
-        if is_number(row.get("neutral")):
-            axes.vlines(row["neutral"], top, top + height, color=INK, linewidth=1, zorder=2)
-        colour = _colour(series, mark.series)
-        if ends is not None:
-            axes.plot(ends, [place] * 2, color=colour, linewidth=1.8, zorder=3)
-        axes.plot([row["value"]], [place], "o", color=colour, markersize=4.5, zorder=4)
-
-
-def _colour(series: Sequence[str], name: str) -> str:
-    return _COLOURS[series.index(name) % len(_COLOURS)]
-
-
-def _legend(axes: Axes, marks: Sequence[_Mark], series: Sequence[str], *, outside: bool) -> None:
-    """Say above the axes, where no value is, what the marks mean."""
-    lines = need("matplotlib.lines", extra="plot", purpose="A figure")
-    patches = need("matplotlib.patches", extra="plot", purpose="A figure")
-    has_interval = any(interval(mark.row) for mark in marks)
-    subjects = {str(mark.row["subject"]) for mark in marks}
-    whose = subjects.pop() if len(subjects) == 1 else "value"
-    handles: list[Any] = [
-        lines.Line2D(
-            [],
-            [],
-            color=_colour(series, name),
-            marker="o",
-            markersize=4.5,
-            linewidth=1.8 if has_interval else 0,
-            label=name or (f"{whose}, 95 % interval" if has_interval else whose),
-        )
-        for name in series
-    ]
-    if any(is_number(mark.row.get("chance_low")) for mark in marks):
-        handles.append(patches.Patch(color=_CHANCE, linewidth=0, label="range by chance"))
-    if any(is_number(mark.row.get("neutral")) for mark in marks):
-        handles.append(lines.Line2D([], [], color=INK, linewidth=1, label="neutral value"))
-    figure: Any = axes.figure
-    width = _FIGURE if outside else axes.get_window_extent().width / figure.dpi
-    longest = max(len(handle.get_label()) for handle in handles)
-    columns = max(1, min(len(handles), int(width * _CHARACTERS / (longest + 8))))
-    about: dict[str, Any] = {"ncols": columns, "frameon": False, "handlelength": 1.6}
-    if outside:
-        figure.legend(handles=handles, loc="outside upper left", **about)
-    else:
-        axes.legend(handles=handles, loc="lower right", bbox_to_anchor=(1, 1), **about)
-
+from wordbias.rows import Found
 
 _STEP = 30.0
 _EDGE = 12.0
@@ -264,88 +34,80 @@ LOOKS = {
 
 
 def forest(lines: Sequence[Line], title: str, text: str, *, subjects: bool = False) -> Markup:
-    """Draw one row a line, all along one axis, with their common neutral value if they have one.
+    """Draw a row for each line along one axis, with the neutral value that they share, if any.
 
     Parameters
     ----------
     lines
-        At least one with a value.
+        Lines, at least one of which has a value.
     title, text
-        Read out to whoever cannot see the picture.
+        Title and description for screen readers.
     subjects
-        Whether each row names its subject.
+        Name the subject in each row.
     """
-    neutral = common_neutral(lines)
-    known = [value for one in lines if (value := common_neutral([one])) is not None]
+    neutral = _neutral(lines)
+    known = [value for one in lines if (value := _neutral([one])) is not None]
     along = scale([*known, *(v for one in lines for v in one.values())], _EDGE, WIDTH - _EDGE)
     stages = [stage for stage in stages_of(lines) if stage]
     top = 22.0 if stages else 4.0
     bottom = top + _STEP * len(lines)
     parts = [legend([(stage, _symbol(stage)) for stage in stages], _EDGE, 13)] if stages else []
-    parts.append(axis(along, top, bottom, _name(neutral, bool(known))))
+    of_each = "dashed: neutral" if known else ""
+    named = of_each if neutral is None else f"dashed: neutral, {neutral:g}"
+    parts.append(axis(along, top, bottom, named))
     several = len({one.measure for one in lines}) > 1
     for i, one in enumerate(lines):
-        parts.append(_row(one, along, top + _STEP * i, named(one, subjects, several)))
+        parts.append(_row(one, along, top + _STEP * i, _row_name(one, subjects, several)))
     return drawing(bottom + 34, title, text, *parts)
 
 
 def strip(one: Line) -> Markup:
-    """Draw one line small, to stand in a table beside its numbers."""
-    neutral = common_neutral([one])
-    values = [*one.values(), *([] if neutral is None else [neutral])]
+    """Draw one line small, for a table with its numbers."""
+    neutral = _neutral([one])
     if not one.values():
         return Markup("")
-    along = scale(values, 6, 134, 0.08)
-    parts = [svg_line(6, 15, 134, 15, "grid")]
+    along = scale([*one.values(), *([] if neutral is None else [neutral])], 6, 134, 0.08)
+    parts = [line(6, 15, 134, 15, "grid")]
     if neutral is not None:
-        parts.append(svg_line(along(neutral), 4, along(neutral), 26, "neutral"))
-    parts += [_forest_marks(one, along, 15.0)]
-    named = f"{measure_title(one.measure)}: {said(one)}"
-    return drawing(30, named, _about(neutral), *parts, width=140)
+        parts.append(line(along(neutral), 4, along(neutral), 26, "neutral"))
+    parts.append(_marks(one, along, 15.0))
+    named = f"{measure_title(one.measure)}: {_stages_text(one)}"
+    text = "" if neutral is None else f"The upright line is the neutral value, {neutral:g}."
+    return drawing(30, named, text, *parts, width=140)
 
 
-def common_neutral(lines: Sequence[Line]) -> float | None:
+def _neutral(lines: Sequence[Line]) -> float | None:
     """Return the neutral value that all lines share, if they do."""
     known = {one.any.get("neutral") for one in lines}
     value = next(iter(known)) if len(known) == 1 else None
     return float(value) if is_number(value) and value is not None else None
 
 
-def said(one: Line) -> str:
-    """Say all stages of a line in one sentence's part."""
-    told = [(stage, value_text(row)) for stage, row in one.stages.items()]
-    return ", ".join(f"{stage} {value}".strip() for stage, value in told)
+def _stages_text(one: Line) -> str:
+    """Write the values of all stages of a line."""
+    parts = [(stage, value_text(row)) for stage, row in one.stages.items()]
+    return ", ".join(f"{stage} {value}".strip() for stage, value in parts)
 
 
-def named(one: Line, subjects: bool, measures: bool) -> str:
-    """Name a row by what the rows of a picture differ in."""
+def _row_name(one: Line, subjects: bool, measures: bool) -> str:
+    """Name a row by the properties that differ between the rows of a picture."""
     title = measure_title(one.measure) if measures or not one.variant else ""
     text = ", ".join(part for part in (title, one.variant) if part)
     return f"{one.subject}: {text}" if subjects else text
 
 
-def _name(neutral: float | None, known: bool) -> str:
-    if neutral is None:
-        return "dashed: neutral" if known else ""
-    return f"dashed: neutral, {neutral:g}"
-
-
-def _about(neutral: float | None) -> str:
-    return "" if neutral is None else f"The upright line is the neutral value, {neutral:g}."
-
-
 def _row(one: Line, along: Scale, top: float, named: str) -> Markup:
-    neutral = common_neutral([one])
+    neutral = _neutral([one])
     at = along(neutral) if neutral is not None else 0.0
     return hovered(
-        f"{named}: {said(one)}",
+        f"{named}: {_stages_text(one)}",
         label(_EDGE, top + 10, fitted(named, WIDTH - 2 * _EDGE), class_="name halo"),
-        *([] if neutral is None else [svg_line(at, top + 13, at, top + 28, "neutral")]),
-        _forest_marks(one, along, top + 20),
+        *([] if neutral is None else [line(at, top + 13, at, top + 28, "neutral")]),
+        _marks(one, along, top + 20),
     )
 
 
-def _forest_marks(one: Line, along: Scale, y: float) -> Markup:
+def _marks(one: Line, along: Scale, y: float) -> Markup:
     drawn = [(stage, row) for stage, row in one.stages.items() if is_number(row["value"])]
     offset = {1: 0.0, 2: 3.0, 3: 4.0}.get(len(drawn), 0.0)
     parts = [
@@ -360,10 +122,10 @@ def _mark(stage: str, row: Found, along: Scale, y: float) -> Markup:
     ends, x = interval(row), along(float(row["value"]))
     whisker = Markup("")
     if ends is not None:
-        whisker = svg_line(along(ends[0]), y, along(ends[1]), y, f"whisker {class_}")
-    return Markup(whisker + svg_mark(x, y, f"mark {class_}", shape=shape))
+        whisker = line(along(ends[0]), y, along(ends[1]), y, f"whisker {class_}")
+    return Markup(whisker + mark(x, y, f"mark {class_}", shape=shape))
 
 
 def _symbol(stage: str) -> Markup:
     class_, shape = LOOKS[stage]
-    return svg_mark(0, 0, f"mark {class_}", shape=shape)
+    return mark(0, 0, f"mark {class_}", shape=shape)

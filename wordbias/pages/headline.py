@@ -1,12 +1,12 @@
-"""The report in a few sentences, each put together from the values it names."""
+"""The report in a few sentences, each made from the values that it names."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from wordbias.measures.registry import FAMILY_OF, measure_title
-from wordbias.pages import words as occupations
-from wordbias.pages.judging import (
+from wordbias.pages.lines import Line, is_number, minus
+from wordbias.pages.verdicts import (
     IMPROVED,
     SAME,
     UNCLEAR,
@@ -16,9 +16,8 @@ from wordbias.pages.judging import (
     change,
     differs,
 )
-from wordbias.pages.lines import Line, is_number, minus
-from wordbias.pages.views import main_lines, without_query
-from wordbias.pages.words import by_word, sides
+from wordbias.pages.views import main_lines, missing_query_notes
+from wordbias.pages.words import by_word, claims_occupations, most_leaning, sides
 from wordbias.rendering import how_many
 from wordbias.results import number
 from wordbias.rows import Found, given
@@ -32,35 +31,35 @@ CAUTION = (
 
 
 def headline(rows: Sequence[Found]) -> list[str]:
-    """Say what the rows show, and no more.
+    """Summarise the rows in sentences that claim no more than they show.
 
-    The sentences name the measure of each family that stands for it, and call a value away from
-    neutral, or a change clear, only where the 95 % intervals say so.
+    The sentences name the main measure of each family, and call a value away from neutral, or a
+    change clear, only if the 95 % intervals show it.
     """
     known = main_lines(rows)
     lines = [line for line in known if FAMILY_OF[line.measure].kind == "bias"]
     subjects = list(dict.fromkeys(line.subject for line in lines))
-    said = []
+    sentences = []
     for subject in subjects[:_SUBJECTS]:
-        named = f"{subject}: " if len(subjects) > 1 else ""
+        prefix = f"{subject}: " if len(subjects) > 1 else ""
         own = [line for line in lines if line.subject == subject]
         cost = [line for line in known if line.subject == subject and line not in lines]
-        done = [*_removed(subject, rows), *_changed(own)]
-        told = [*_found(own), *done, *_costs(cost), *_leaning(subject, rows)]
-        said += [named + text if named else text[:1].upper() + text[1:] for text in told]
+        done = [*_removed_share(subject, rows), *_changes(own)]
+        parts = [*_findings(own), *done, *_costs(cost), *_leaning(subject, rows)]
+        sentences += [prefix + text if prefix else text[:1].upper() + text[1:] for text in parts]
     if len(subjects) > _SUBJECTS:
         rest = ", ".join(subjects[_SUBJECTS:])
-        said.append(f"Not summed up here, but in the tables: {rest}.")
-    return [*(said or _counts(rows)), *without_query(rows), CAUTION]
+        sentences.append(f"Not summed up here, but in the tables: {rest}.")
+    return [*(sentences or _counts(rows)), *missing_query_notes(rows), CAUTION]
 
 
-def _found(lines: Sequence[Line]) -> list[str]:
+def _findings(lines: Sequence[Line]) -> list[str]:
     judged = [(row, line) for line in lines if (row := line.first) is not None]
-    told = {
-        text: ", ".join(_with_value(line, row) for row, line in judged if _said(row) == text)
+    values_of = {
+        text: ", ".join(_with_value(line, row) for row, line in judged if _finding(row) == text)
         for text in (_AWAY, _INCLUDED, _BEYOND, _CHANCE, _ONE_SIDED, _ALSO)
     }
-    return [text.format(values) for text, values in told.items() if values]
+    return [text.format(values) for text, values in values_of.items() if values]
 
 
 _AWAY = "clearly away from neutral, by their 95 % intervals: {}."
@@ -74,7 +73,7 @@ _ONE_SIDED = (
 _ALSO = "measured, with no value that would be neutral: {}."
 
 
-def _said(row: Found) -> str:
+def _finding(row: Found) -> str:
     found = differs(row)
     beyond = row.get("beyond_chance")
     if isinstance(beyond, bool) and (found is None or not beyond):
@@ -84,8 +83,8 @@ def _said(row: Found) -> str:
     return _AWAY if found else _INCLUDED
 
 
-def _removed(subject: str, rows: Sequence[Found]) -> list[str]:
-    """Say which share of the groups' difference was removed."""
+def _removed_share(subject: str, rows: Sequence[Found]) -> list[str]:
+    """Return the share of the groups' difference that was removed, in words."""
     found = [
         row
         for row in rows
@@ -99,11 +98,11 @@ def _removed(subject: str, rows: Sequence[Found]) -> list[str]:
     ]
 
 
-def _changed(lines: Sequence[Line]) -> list[str]:
+def _changes(lines: Sequence[Line]) -> list[str]:
     compared = [line for line in lines if change(line) != UNKNOWN]
     built_in = [line for line in compared if _by_construction(line)]
-    said = [
-        f"MISP took {_step(line)}, each stage along its own components, {_of_construction(line)}."
+    sentences = [
+        f"MISP took {_step(line)}, each stage along its own components, {_construction_text(line)}."
         for line in built_in
     ]
     others = [line for line in compared if line not in built_in]
@@ -113,25 +112,25 @@ def _changed(lines: Sequence[Line]) -> list[str]:
         "no clear change": [_step(line) for line in others if change(line) in (UNCLEAR, SAME)],
         UNJUDGED: [_step(line) for line in others if change(line) == UNJUDGED],
     }
-    told = [f"{name}: {', '.join(steps)}" for name, steps in groups.items() if steps]
-    if told:
+    changes = [f"{name}: {', '.join(steps)}" for name, steps in groups.items() if steps]
+    if changes:
         what = "Of the other measures" if built_in else "After debiasing"
         judged = any(steps for name, steps in groups.items() if name != UNJUDGED)
         none = " none improved clearly;" if judged and not groups["improved"] else ""
-        said.append(f"{what},{none} {'; '.join(told)}.")
-    return [" ".join(said)] if said else []
+        sentences.append(f"{what},{none} {'; '.join(changes)}.")
+    return [" ".join(sentences)] if sentences else []
 
 
 def _costs(lines: Sequence[Line]) -> list[str]:
-    """Say what debiasing cost, as far as that was measured."""
-    told = []
+    """Return a sentence on the measured costs of debiasing."""
+    costs = []
     for line in lines:
         title, last = measure_title(line.measure), _number(line.last)
         if line.last and line.first:
-            told.append(f"{title} {_number(line.first)} → {last}, {change(line)}")
+            costs.append(f"{title} {_number(line.first)} → {last}, {change(line)}")
         elif line.last:
-            told.append(f"{title} {last}")
-    return [f"what debiasing cost: {'; '.join(told)}."] if told else []
+            costs.append(f"{title} {last}")
+    return [f"what debiasing cost: {'; '.join(costs)}."] if costs else []
 
 
 def _by_construction(line: Line) -> bool:
@@ -143,15 +142,15 @@ def _by_construction(line: Line) -> bool:
     )
 
 
-def _of_construction(line: Line) -> str:
+def _construction_text(line: Line) -> str:
     if change(line) == IMPROVED:
         return "clearly nearer to neutral, which it does by construction"
     return "no clear step nearer to neutral, although it removes what MIDB is measured along"
 
 
 def _leaning(subject: str, rows: Sequence[Found]) -> list[str]:
-    own = [row for row in rows if row["subject"] == subject and occupations.claims_occupations(row)]
-    chosen = occupations.most_leaning(by_word(own, subject), _WORDS)
+    own = [row for row in rows if row["subject"] == subject and claims_occupations(row)]
+    chosen = most_leaning(by_word(own, subject), _WORDS)
     if not chosen:
         return []
     first = {word: next(iter(stages.values())) for word, stages in chosen.items()}
@@ -163,8 +162,8 @@ def _leaning(subject: str, rows: Sequence[Found]) -> list[str]:
         left: [word for word in lean if lean[word] < 0],
         right: [word for word in reversed(lean) if lean[word] > 0],
     }
-    told = [f"towards {side}: {', '.join(found)}" for side, found in towards.items() if found]
-    return [f"the occupations that lean most {'; '.join(told)}."]
+    sides_text = [f"towards {side}: {', '.join(found)}" for side, found in towards.items() if found]
+    return [f"the occupations that lean most {'; '.join(sides_text)}."]
 
 
 def _counts(rows: Sequence[Found]) -> list[str]:

@@ -12,9 +12,9 @@ from wordbias.rows import Found, given
 from wordbias.wordlists.queries import CONTROL
 
 STAGES = ("", "before", "after", "after, refitted")
-"""In the order of the columns; rows that know of no stage have the first."""
+"""Stages in the order of the columns; rows without a stage have the first."""
 VARIANT = ("setting", "set", "words", "group")
-_APART = ("subject", "measure", *VARIANT, "component", "layer", "word")
+_IDENTITY = ("subject", "measure", *VARIANT, "component", "layer", "word")
 _LARGEST = 1e100
 _QUERY = 4
 """Sets of words of an association test."""
@@ -32,9 +32,9 @@ class Line:
     Attributes
     ----------
     subject, measure, variant
-        What was measured, on what, and in which setting, set or group.
+        Subject, measure, and the setting, set or group.
     stages
-        A row for some of `STAGES`.
+        Rows by stage, some of `STAGES`.
     """
 
     subject: str
@@ -44,7 +44,7 @@ class Line:
 
     @property
     def any(self) -> Found:
-        """One of the rows, for what they share; one with a value if there is one."""
+        """One of the rows, for properties that they share; one with a value if there is one."""
         rows = list(self.stages.values())
         return next((row for row in rows if row["value"] is not None), rows[0])
 
@@ -81,18 +81,18 @@ def make_lines(rows: Iterable[Found]) -> list[Line]:
 
 
 def identity(row: Found) -> tuple[str, ...]:
-    """Return what tells a row from all but its other stages."""
-    return tuple(str(row.get(key, "")) for key in _APART)
+    """Return the values that the stages of one measure share, and no other row has."""
+    return tuple(str(row.get(key, "")) for key in _IDENTITY)
 
 
 def variant(row: Found) -> str:
-    """Say in which setting, set or group a row was measured."""
-    said = dict.fromkeys(str(row[key]) for key in VARIANT if given(row, key))
+    """Name the setting, set or group of a row."""
+    parts = dict.fromkeys(str(row[key]) for key in VARIANT if given(row, key))
     sizes = row.get("n")
     if isinstance(sizes, dict) and len(sizes) == _QUERY:
         x, y, a, b = (str(name).replace("_", " ") for name in sizes)
-        said = {**said, f"{x}/{y} × {a}/{b}": None}
-    return ", ".join(said)
+        parts = {**parts, f"{x}/{y} × {a}/{b}": None}
+    return ", ".join(parts)
 
 
 def _line(stages: Mapping[str, Found]) -> Line:
@@ -114,7 +114,7 @@ def stages_of(lines: Sequence[Line]) -> list[str]:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether something is a number that can be drawn, and not a truth value."""
+    """Return whether a value is a number that can be drawn, and not a truth value."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     return abs(value) < _LARGEST
@@ -132,11 +132,11 @@ def about(line: Line) -> str:
     return str(line.any.get("about") or "")
 
 
-def asked_about(lines: Sequence[Line]) -> str:
+def main_attribute(lines: Sequence[Line]) -> str:
     """Return the attribute that a report's association tests are about.
 
-    Gender where some tests are, as in the ten of WEAT; else what the first test is about that is
-    no control; ``control`` where all are.
+    Gender if some tests are about it, as in the ten of WEAT; else the attribute of the first test
+    that is no control; ``control`` if all are controls.
     """
     found = list(dict.fromkeys(map(about, lines)))
     people = [one for one in found if one != CONTROL]
@@ -144,7 +144,7 @@ def asked_about(lines: Sequence[Line]) -> str:
 
 
 def value_text(row: Found | None, digits: int = 3) -> str:
-    """Write a value with its interval; a missing one as nothing, an undefined one as a dash."""
+    """Write a value with its interval; nothing for a missing one, a dash for an undefined one."""
     if row is None:
         return ""
     ends = interval(row)
@@ -167,14 +167,14 @@ def chance_text(line: Line) -> str:
     mean, low, high = (row.get(key) for key in ("chance", "chance_low", "chance_high"))
     if not (is_number(mean) and is_number(low) and is_number(high)):
         return ""
-    told = [minus(number(value, 3)) for value in (mean, low, high)]
+    mean_, low_, high_ = (minus(number(value, 3)) for value in (mean, low, high))
     beyond = (line.first or row).get("beyond_chance")
     verdict = "" if beyond is None else "; beyond" if beyond else "; not beyond"
-    return f"{told[0]} ({told[1]} to {told[2]}){verdict}"
+    return f"{mean_} ({low_} to {high_}){verdict}"
 
 
 def ideal(row: Found) -> str:
-    """Say in words which value is neutral and which way is better."""
+    """Write which value is neutral and which direction is better."""
     better = _BETTER.get(str(row.get("better", "")), "")
     if not is_number(row.get("neutral")):
         return better or "–"

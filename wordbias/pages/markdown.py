@@ -1,4 +1,7 @@
-"""The same report as Markdown, without its pictures."""
+"""Markdown of a report, without its pictures.
+
+The file is short because HTML and Markdown share the sections.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from wordbias.errors import printable
-from wordbias.pages.document import Document, rows_of, said_by
+from wordbias.pages.document import Document, notes_of, rows_of
 from wordbias.pages.headline import headline
-from wordbias.pages.page import page_title, sections
+from wordbias.pages.page import page_title
 from wordbias.pages.section import Section
+from wordbias.pages.views import sections
 from wordbias.rendering import Table
 from wordbias.results import LIMITS
 
@@ -17,9 +21,9 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
 
 
 def render_markdown(documents: Sequence[Document]) -> str:
-    """Write documents as one Markdown document that shows the same tables."""
+    """Write documents as one Markdown document with the tables of the page."""
     rows = rows_of(documents)
-    notes = [note for one in documents for note in said_by(one)]
+    notes = [note for one in documents for note in notes_of(one)]
     parts = [
         f"# {_plain(page_title(documents))}",
         "\n".join(f"- {_plain(sentence)}" for sentence in headline(rows)),
@@ -40,7 +44,7 @@ def _section(one: Section) -> Iterator[str]:
 
 
 def _table(table: Table) -> str:
-    """Draw a table; what a user gave is taken for neither markup nor the end of a cell."""
+    """Write a table; text of users is neither markup nor the end of a cell."""
     rule = ["---", *["---:"] * (len(table.columns) - 1)]
     cells = [table.columns, *table.cells]
     head, *lines = (_joined(map(_plain, line)) for line in cells)

@@ -1,4 +1,4 @@
-"""Figures: a matrix of correlations beside the scatter of one pair. Axes in, Axes out.
+"""Figures in matplotlib: style, saving, and names beside points.
 
 matplotlib is imported when something is drawn; its pyplot, which may open windows, only in a
 notebook and where a program has imported it.
@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from wordbias.comparison import Comparison, Correlation, Correlations
 from wordbias.errors import WordbiasError, need
 from wordbias.formats.files import check_writable, replacing
-from wordbias.pages.svg import INK, label_points
 from wordbias.progress import in_notebook
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+INK = "#222222"
 SUFFIXES = (".png", ".pdf", ".svg")
-SYMBOLS = {"pearson": "r", "spearman": "ρ"}
 STYLE: dict[str, Any] = {
     "font.size": 9,
     "axes.titlesize": 10,
@@ -36,139 +36,174 @@ STYLE: dict[str, Any] = {
     "svg.hashsalt": "wordbias",
     "savefig.dpi": 200,
 }
-_DARK = 0.55  # |r| above which a cell needs white text
-_CELL = 0.42  # inches
+
+
+def load_matplotlib(part: str = "") -> Any:
+    """Import matplotlib, or a part of it such as ``figure``; name its extra if it is missing."""
+    module = f"matplotlib.{part}".rstrip(".")
+    return need(module, extra="plot", purpose="A figure")
 
 
 def new_figure(size: tuple[float, float]) -> Any:
-    """Make a figure; pyplot's, which shows it, in a notebook or where it is used.
+    """Make a figure: by pyplot, which shows it, in a notebook or where pyplot is in use.
 
-    Make it outside of `rc_context`: with a notebook's first figure a setting is made that shows all
-    figures, and the context would take it back.
+    Make it outside of `rc_context`: the first figure of a notebook switches on a setting that
+    shows all figures, and the context would switch it off again.
     """
     if "matplotlib.pyplot" in sys.modules or in_notebook():
-        make = need("matplotlib.pyplot", extra="plot", purpose="A figure").figure
+        make = load_matplotlib("pyplot").figure
     else:
-        make = need("matplotlib.figure", extra="plot", purpose="A figure").Figure
+        make = load_matplotlib("figure").Figure
     return make(figsize=size, layout="constrained")
 
 
-def check_plot(path: str | Path) -> None:
-    """Refuse early a figure that cannot be drawn: its suffix, its folder, no matplotlib."""
-    if Path(path).suffix.lower() not in SUFFIXES:
-        raise WordbiasError(f"{path}: cannot be drawn; name a file in {', '.join(SUFFIXES)}")
-    check_writable(path)
-    need("matplotlib", extra="plot", purpose="A figure")
-
-
-def save_comparison(
-    path: str | Path, table: Comparison, found: Correlations, pair: Correlation
-) -> None:
-    """Draw the matrix beside the scatter of one pair and write both as one figure.
+def save_figure(path: str | Path, size: tuple[float, float], draw: Callable[[Any], object]) -> None:
+    """Draw on a new figure and write it, whole or not at all.
 
     Parameters
     ----------
     path
-        A .png, .pdf or .svg, written whole or not at all.
-    table, found
-        The values and their correlations.
-    pair
-        The measures to scatter.
+        A .png, .pdf or .svg.
+    size
+        Width and height in inches.
+    draw
+        Called with the figure.
+
+    Raises
+    ------
+    WordbiasError
+        If `check_plot` refuses the path, or the file cannot be written.
     """
     check_plot(path)
-    matplotlib, kind = need("matplotlib", extra="plot", purpose="A figure"), Path(path).suffix[1:]
-    side = max(2.4, _CELL * (len(found.measures) - 1))
-    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a name that no font here can draw
-        figure = _figure(side, max(map(len, found.measures)))
-        left, right = figure.subplots(1, 2, width_ratios=[side, max(3.8, side * 0.9)])
-        draw_matrix(left, found)
-        draw_scatter(right, table, pair, SYMBOLS[found.method])
-        metadata = {"Date": None} if kind.lower() == "svg" else {}
+    kind = Path(path).suffix[1:].lower()
+    with load_matplotlib().rc_context(STYLE), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a character that no font here can draw
+        figure = load_matplotlib("figure").Figure(figsize=size, layout="constrained")
+        draw(figure)
         with replacing(path) as file:
-            figure.savefig(file, format=kind.lower(), metadata=metadata)
+            figure.savefig(file, format=kind, metadata={"Date": None} if kind == "svg" else {})
 
 
-def draw_matrix(axes: Axes, found: Correlations) -> Axes:
-    """Draw the triangle of correlations; undefined ones are hatched.
+def check_plot(path: str | Path) -> None:
+    """Refuse a figure that cannot be drawn: wrong suffix, missing folder, no matplotlib."""
+    if Path(path).suffix.lower() not in SUFFIXES:
+        raise WordbiasError(f"{path}: cannot be drawn; name a file in {', '.join(SUFFIXES)}")
+    check_writable(path)
+    load_matplotlib()
 
-    The lower triangle, because its cells are next to both names; the diagonal is left out.
+
+# Names beside points
+
+_NEAR = 7.0  # points from a mark beyond which its label needs a line
+_MARK = 3.5  # points around a mark to keep free
+_PAD = 1.0  # points around a name to keep free
+_STEPS = 8  # boxes that stand for a line
+_PASSES = 3  # times that all names are placed again
+_GAPS = {4.0: 0.0, 9.0: 0.03, 16.0: 0.08, 24.0: 0.14, 34.0: 0.22}  # points: price
+_SIDES = {(1, 0): 0.0, (-1, 0): 0.01, (0, 1): 0.02, (0, -1): 0.02} | {
+    (dx, dy): 0.03 for dy in (1, -1) for dx in (1, -1)
+}
+
+
+def label_points(axes: Axes, points: NDArray[np.float64], names: Sequence[str]) -> None:
+    """Write each name where it covers the fewest marks, other names and their lines.
+
+    Names are placed one after another, then each again now that the others have a place.
+
+    Parameters
+    ----------
+    axes
+        Axes in a figure whose layout is final; the names take no part in the layout.
+    points
+        Coordinates, shape ``(n, 2)``.
+    names
+        Name of each point.
     """
-    r = found.matrix()[1:, :-1]
-    seen = np.tri(len(r), dtype=bool)
-    shown = np.ma.masked_invalid(np.where(seen, r, np.nan))
-    image = axes.pcolormesh(shown, cmap="RdBu_r", vmin=-1, vmax=1, edgecolors="white", lw=1.5)
-    axes.set_aspect("equal")
-    axes.invert_yaxis()
-    places = np.arange(len(r)) + 0.5
-    for i, j in np.argwhere(seen).tolist():
-        _draw_cell(axes, i, j, float(r[i, j]))
-    axes.set_xticks(places, found.measures[:-1], rotation=45, ha="right", rotation_mode="anchor")
-    axes.set_yticks(places, found.measures[1:])
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
-    axes.set_title(
-        f"{found.method.capitalize()} correlation {SYMBOLS[found.method]}{_sizes(found)}"
+    figure: Any = axes.figure
+    figure.draw_without_rendering()
+    scale = figure.dpi / 72
+    marks = axes.transData.transform(points) / scale
+    frame = np.array(axes.get_window_extent().extents) / scale
+    texts = [
+        axes.annotate(name, point, (0, 0), textcoords="offset points", size=7.5, color=INK)
+        for name, point in zip(names, points.tolist(), strict=True)
+    ]
+    for text in texts:
+        text.set_in_layout(False)
+    boxes = np.array([text.get_window_extent().padded(_PAD * scale).extents for text in texts])
+    offsets = _offsets(boxes / scale - np.tile(marks, 2), marks, frame)
+    for text, offset, size, point, mark in zip(
+        texts, offsets, boxes / scale, points, marks, strict=True
+    ):
+        text.set_position(tuple(offset.tolist()))
+        end = np.clip(mark, size[:2] + offset, size[2:] + offset)
+        if np.hypot(*(end - mark)) > _NEAR:
+            _draw_leader(axes, point, end * scale)
+
+
+def _offsets(
+    sizes: NDArray[np.float64], marks: NDArray[np.float64], frame: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Choose where names go, relative to their marks, all in points; shape ``(n, 2)``."""
+    blocked = np.hstack([marks - _MARK, marks + _MARK])
+    offsets = np.zeros((len(marks), 2))
+    placed: dict[int, NDArray[np.float64]] = {}
+    for i in [*_crowded_first(marks), *list(range(len(marks))) * _PASSES]:
+        others = [boxes for j, boxes in placed.items() if j != i]
+        taken = np.vstack([np.delete(blocked, i, axis=0), *others])
+        offsets[i] = _offset(sizes[i], marks[i], taken, frame)
+        box = sizes[i] + np.tile(marks[i] + offsets[i], 2)
+        placed[i] = np.vstack([box, _line_boxes(marks[i], box)])
+    return offsets
+
+
+def _crowded_first(marks: NDArray[np.float64]) -> list[int]:
+    """Order marks by the sum of the distances to their nearest ones, the most crowded first."""
+    gaps = np.hypot(*(marks[:, None] - marks[None]).T)
+    order: list[int] = np.argsort(np.sort(gaps, axis=1)[:, :4].sum(1), kind="stable").tolist()
+    return order
+
+
+def _line_boxes(mark: NDArray[np.float64], box: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Cover the line from a mark to its name with small boxes, shape ``(_STEPS, 4)``."""
+    end = np.clip(mark, box[:2], box[2:])
+    along = mark + np.linspace(0, 1, _STEPS)[:, None] * (end - mark)
+    return np.hstack([along - 1, along + 1])
+
+
+def _offset(
+    size: NDArray[np.float64],
+    mark: NDArray[np.float64],
+    taken: NDArray[np.float64],
+    frame: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Choose among places around a mark; `size` is the name's box relative to the mark."""
+    width, height = size[2:] - size[:2]
+    places = np.array(
+        [
+            [dx * (gap + 1) + width * (dx - 1) / 2, dy * gap + height * (dy - 1) / 2 + 1]
+            for gap in _GAPS
+            for dx, dy in _SIDES
+        ]
     )
-    if len(r) > 1:  # the single cell of two measures leaves no room, and needs no scale
-        _draw_scale(axes, image)
-    return axes
+    boxes = size + np.tile(mark + places, 2)
+    covered = _covered(boxes[:, None], taken).sum(1) / (width * height)
+    outside = 1 - _covered(boxes, frame) / (width * height)
+    lines = np.array([_covered(_line_boxes(mark, box)[:, None], taken).sum() for box in boxes])
+    price = np.add.outer(list(_GAPS.values()), list(_SIDES.values())).ravel()
+    best = np.argmin(2 * covered + 4 * outside + lines / (4 * _STEPS) + price)
+    chosen: NDArray[np.float64] = places[best]
+    return chosen
 
 
-def draw_scatter(axes: Axes, table: Comparison, pair: Correlation, symbol: str = "r") -> Axes:
-    """Draw one measure against another, each embedding by its name.
-
-    Draw it last: its labels are placed in the figure as it is then laid out.
-    """
-    x, y = table.column(pair.x), table.column(pair.y)
-    both = np.isfinite(x) & np.isfinite(y)
-    points = np.stack([x[both], y[both]], axis=1)
-    axes.scatter(points[:, 0], points[:, 1], s=18, color=INK, linewidths=0, zorder=3)
-    axes.margins(0.12)
-    axes.set(xlabel=pair.x, ylabel=pair.y, title=_said(pair, symbol))
-    names = [name for name, given in zip(table.subjects, both, strict=True) if given]
-    label_points(axes, points, names)
-    return axes
+def _covered(boxes: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the areas that boxes ``(…, [x0, y0, x1, y1])`` share with others; they broadcast."""
+    low = np.maximum(boxes[..., :2], others[..., :2])
+    high = np.minimum(boxes[..., 2:], others[..., 2:])
+    return np.asarray(np.prod(np.maximum(high - low, 0), axis=-1))
 
 
-def _figure(side: float, longest: int) -> Any:
-    """Make a figure for a matrix of `side` inches and names of `longest` characters."""
-    figure = need("matplotlib.figure", extra="plot", purpose="A figure")
-    size = side + max(3.8, side * 0.9) + 0.07 * longest + 0.8, side + 0.05 * longest + 0.5
-    return figure.Figure(figsize=size, layout="constrained")
-
-
-def _draw_cell(axes: Axes, i: int, j: int, r: float) -> None:
-    if np.isnan(r):
-        x, y = np.array([0.03, 0.97, 0.97, 0.03]) + j, np.array([0.03, 0.03, 0.97, 0.97]) + i
-        axes.fill(x, y, facecolor="none", hatch="////", edgecolor="#999999", linewidth=0)
-        return
-    color = "white" if abs(r) > _DARK else INK
-    axes.text(j + 0.5, i + 0.5, short(r), ha="center", va="center", color=color, size=8)
-
-
-def short(r: float) -> str:
-    """Write a correlation with two digits, as papers do: .67, −.17, 1.00."""
-    text = f"{r:z.2f}".replace("-", "−")
-    return text.replace("0.", ".", 1) if abs(float(f"{r:.2f}")) < 1 else text
-
-
-def _draw_scale(axes: Axes, image: Any) -> None:
-    scale = axes.inset_axes((0.62, 0.93, 0.36, 0.03))
-    bar = axes.figure.colorbar(image, cax=scale, orientation="horizontal", ticks=[-1, 0, 1])
-    bar.ax.set_xticklabels(["−1", "0", "1"])
-    bar.ax.tick_params(length=0, labelsize=8)
-    bar.outline.set_visible(False)
-
-
-def _sizes(found: Correlations) -> str:
-    sizes = [pair.n for pair in found.pairs]
-    low, high = min(sizes), max(sizes)
-    return f", n = {low}" if low == high else f", n = {low} to {high}"
-
-
-def _said(pair: Correlation, symbol: str) -> str:
-    if pair.r is None or pair.p is None:
-        return f"{symbol} undefined, n = {pair.n}"
-    p = "p < .001" if pair.p < 0.001 else f"p = {f'{pair.p:.3f}'.removeprefix('0')}"
-    return f"{symbol} = {short(pair.r)}, n = {pair.n}, {p}"
+def _draw_leader(axes: Axes, point: NDArray[np.float64], end: NDArray[np.float64]) -> None:
+    """Draw a thin line from a point to a place in the window."""
+    x, y = np.stack([point, axes.transData.inverted().transform(end)], axis=1)
+    axes.plot(x, y, color="#999999", lw=0.6, zorder=1)[0].set_in_layout(False)

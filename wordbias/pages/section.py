@@ -1,7 +1,4 @@
-"""What a report consists of, before it is a page or a document.
-
-HTML and SVG as text that is escaped exactly once.
-"""
+"""Parts of a page: figures, tables and sections, of HTML and SVG that is escaped exactly once."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ class Markup(str):
 
 
 def escape(content: object) -> Markup:
-    """Escape what a user gave, as far as it can be seen."""
+    """Escape text of a user; characters that cannot be seen are replaced."""
     if isinstance(content, Markup):
         return content
     return Markup(html.escape(printable(str(content)), quote=True))
@@ -42,19 +39,19 @@ def element(tag: str, *children: object, **attributes: Any) -> Markup:
     Parameters
     ----------
     tag
-        Its name.
+        Name of the element.
     children
         Markup, or text to be escaped.
     attributes
-        Those that are None are left out; ``class_`` is class, and ``data_label`` data-label.
+        Attributes; None leaves one out, ``class_`` is class, and ``data_label`` data-label.
     """
-    said = "".join(
+    written = "".join(
         f' {name.rstrip("_").replace("_", "-")}="{escape(_plain(value))}"'
         for name, value in attributes.items()
         if value is not None
     )
     inside = joined(children)
-    return Markup(f"<{tag}{said}>" if tag in _VOID else f"<{tag}{said}>{inside}</{tag}>")
+    return Markup(f"<{tag}{written}>" if tag in _VOID else f"<{tag}{written}>{inside}</{tag}>")
 
 
 def script_data(value: Any, identity: str) -> Markup:
@@ -73,7 +70,7 @@ def _plain(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture, a sentence that says what it shows, and one for what it does not."""
+    """A picture, with a sentence on what it shows and one on what it does not show."""
 
     title: str
     picture: Markup
@@ -83,20 +80,20 @@ class Figure:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table with, where there are any, a small picture beside each line.
+    """A table, optionally with a small picture beside each line.
 
     Attributes
     ----------
     table
-        Its cells; the first of each line is what the line is about.
+        Table; the first cell of each line names it.
     pictures
-        One a line, or none.
+        One for each line, or none.
     shades
-        For each cell but the first of a line, 0 to 9 or None; empty is no shading.
+        A shade, 0 to 9 or None, for each cell but the first of a line; empty: no shading.
     stacked
-        Whether a phone shows each line as a block; else the table scrolls by itself.
+        Show each line as a block on a phone; else the table scrolls by itself.
     folded
-        Whether the table says no more than a picture above it, and is folded away.
+        Fold the table, which says no more than a picture above it.
     """
 
     table: Table
@@ -108,18 +105,18 @@ class Grid:
 
 @dataclass(frozen=True)
 class Section:
-    """One thing that was looked at.
+    """A section of a report.
 
     Attributes
     ----------
     key
-        Its place in the page's address, ``#key``.
+        Identifier, and anchor in the page, ``#key``.
     title, lead
-        What it is called, and what it asks, a paragraph each.
+        Title, and the question that the section answers, a string for each paragraph.
     figures, grids
-        In this order.
+        Pictures and tables, in this order.
     method
-        How it was computed and who proposed it, folded below.
+        Method and source, folded below.
     """
 
     key: str

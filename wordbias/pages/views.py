@@ -1,14 +1,6 @@
-"""Views: each claims the rows that it knows, and builds sections of them.
+"""Sections of a report: each view takes the rows that it knows, and builds sections of them.
 
-A family of known measures: what it asks, the values in a table and, on one scale, a picture.
-
-Lines as a table: values with intervals, what is neutral, which way is better, what changed.
-
-The first table: one measure of each family, before and after.
-
-Several embeddings side by side: a shaded table of their measures.
-
-Rows that no view knows, as plain tables: nothing that a command measured is hidden.
+Rows that no view knows become plain tables, so that nothing that a command measured is hidden.
 """
 
 from __future__ import annotations
@@ -20,140 +12,95 @@ from typing import Any
 
 from wordbias.measures.family import Family
 from wordbias.measures.registry import FAMILY_OF, LISTED, SECTIONS, full_title, measure_title
+from wordbias.pages import components, entailment, words
 from wordbias.pages.forest import forest, strip
-from wordbias.pages.judging import UNKNOWN, change, meaning
 from wordbias.pages.lines import (
     CHANCE,
     Line,
     about,
-    asked_about,
     chance_text,
     ideal,
     is_number,
+    main_attribute,
     make_lines,
     minus,
     stages_of,
     value_text,
 )
 from wordbias.pages.section import Figure, Grid, Section
+from wordbias.pages.verdicts import UNKNOWN, change, meaning
 from wordbias.rendering import Table, how_many
 from wordbias.results import number
 from wordbias.rows import Found, given
 from wordbias.wordlists.queries import CONTROL
 
-Column = tuple[str, Callable[[Line], str]]
+_ORDER = ["glance", "matrix", "occupations", *(family.key for family in SECTIONS)]
+_ORDER.insert(_ORDER.index("moved"), "neighbours")
 
 
-def line_grid(
-    lines: Sequence[Line],
-    title: str,
-    *,
-    strips: bool,
-    details: bool = True,
-    named: Callable[[str], str] = measure_title,
-) -> Grid:
-    """Arrange lines as a table.
+def sections(rows: Sequence[Found]) -> list[Section]:
+    """Arrange rows as sections, in the order in which people look at them.
 
-    Parameters
-    ----------
-    lines
-        At least one.
-    title
-        Of the table.
-    strips
-        Whether each line gets a small picture.
-    details
-        Whether sizes, p-values and coverage are shown where there are any.
-    named
-        How a measure is called.
+    Sections of several views with one key become one, the pictures of the first view above.
     """
-    columns = _columns(lines, details, named)
-    cells = [[make(line) for _, make in columns] for line in lines]
-    reasons = [row["reason"] for line in lines for row in line.stages.values() if "reason" in row]
-    reasons += [row["reading"] for line in lines for row in _read(line).values()]
-    reasons += [CHANCE] if any(map(chance_text, lines)) else []
-    note = "; ".join(dict.fromkeys(map(str, reasons)))
-    pictures = [strip(line) for line in lines] if strips else []
-    return Grid(Table(title, [head for head, _ in columns], cells, note), pictures)
-
-
-def _columns(lines: Sequence[Line], details: bool, named: Callable[[str], str]) -> list[Column]:
-    several = len({line.subject for line in lines}) > 1
-    compared = any(change(line) != UNKNOWN for line in lines)
-    found: list[Column] = [("embedding", lambda line: line.subject)] if several else []
-    found.append(("measure", partial(_name, named)))
-    found += [(stage or "value", partial(_value, stage)) for stage in stages_of(lines)]
-    found += [("chance", chance_text)] if any(map(chance_text, lines)) else []
-    found.append(("ideal", lambda line: ideal(line.any)))
-    found += [("change", change)] if compared else []
-    found += [("about", about)] if len({*map(about, lines)} - {""}) > 1 else []
-    known = _DETAILS if details else {}
-    return found + [
-        (key, make)
-        for key, make in known.items()
-        if any(key in row for line in lines for row in line.stages.values())
+    views = (
+        (words.claims_occupations, words.occupation_sections),
+        (components.claims_components, components.component_sections),
+        (words.claims_map, words.map_sections),
+        (words.claims_neighbours, words.neighbour_sections),
+        (entailment.claims_entailment, entailment.entailment_sections),
+        (claims_measures, measure_sections),
+    )
+    taken: dict[int, list[Found]] = {}
+    left: list[Found] = []
+    for row in rows:
+        number = next((i for i, (claims, _) in enumerate(views) if claims(row)), None)
+        (left if number is None else taken.setdefault(number, [])).append(row)
+    found = [part for i in sorted(taken) for part in views[i][1](taken[i])]
+    ordered = [
+        *glance_sections(rows),
+        *matrix_sections(rows),
+        *found,
+        *plain_sections(left),
     ]
+    merged: dict[str, Section] = {}
+    for section in sorted(ordered, key=_place):
+        known = merged.get(section.key)
+        merged[section.key] = section if known is None else _merge(known, section)
+    return list(merged.values())
 
 
-def _name(named: Callable[[str], str], line: Line) -> str:
-    name = named(line.measure)
-    return f"{name} ({line.variant})" if line.variant else name
+def _place(section: Section) -> int:
+    return _ORDER.index(section.key) if section.key in _ORDER else len(_ORDER)
 
 
-def _value(stage: str, line: Line) -> str:
-    return value_text(line.stages.get(stage))
+def _merge(first: Section, second: Section) -> Section:
+    """Merge two parts of a section; the title is that of the part that has one."""
+    return Section(
+        first.key,
+        second.title or first.title,
+        [*second.lead, *first.lead],
+        [*first.figures, *second.figures],
+        [*second.grids, *first.grids],
+        [*second.method, *first.method],
+    )
 
 
-def _size(line: Line) -> str:
-    n = line.any.get("n")
-    if isinstance(n, dict):
-        return "+".join(str(size) for size in n.values())
-    return f"{n:,}" if is_number(n) else str(n or "")
-
-
-def _p(line: Line) -> str:
-    told = [row["p"] for row in line.stages.values() if is_number(row.get("p"))]
-    return " → ".join(f"{p:.1e}" if 0 < p < 0.001 else f"{p:.3f}" for p in told)
-
-
-def _coverage(line: Line) -> str:
-    coverage = line.any.get("coverage")
-    return f"{coverage:.0%}" if is_number(coverage) else ""
-
-
-def _reading(line: Line) -> str:
-    """Say what p and the interval mean together, and at which stage if not at every one."""
-    stages = list(_read(line))
-    when = f"{', '.join(stages)}: " if stages and len(stages) < len(line.stages) else ""
-    return f"{when}depends on the words chosen" if stages else ""
-
-
-def _read(line: Line) -> dict[str, Found]:
-    """Return the rows that say how p and the interval are to be read; the note says it whole."""
-    return {stage: row for stage, row in line.stages.items() if given(row, "reading")}
-
-
-_DETAILS: dict[str, Callable[[Line], str]] = {
-    "n": _size,
-    "p": _p,
-    "coverage": _coverage,
-    "reading": _reading,
-}
-
+# Values of each family of measures
 
 _DRAWN = 40
-"""Lines in one picture; a table shows them all."""
+"""Largest number of lines in one picture; a table shows all."""
 
 
 def claims_measures(row: Found) -> bool:
-    """Whether a row is a value of a known measure, not of a single word or layer."""
+    """Return whether a row is a value of a known measure, not of a single word or layer."""
     return row["measure"] in LISTED and not any(
         given(row, key) for key in ("word", "component", "layer")
     )
 
 
 def measure_sections(rows: Sequence[Found]) -> list[Section]:
-    """Make a section of each family."""
+    """Make a section for each family of measures."""
     found = []
     for family in SECTIONS:
         lines = make_lines(row for row in rows if FAMILY_OF[row["measure"]] is family)
@@ -163,13 +110,13 @@ def measure_sections(rows: Sequence[Found]) -> list[Section]:
 
 
 def _section(family: Family, lines: Sequence[Line]) -> Section:
-    asked = asked_about(lines)
-    own = [line for line in lines if about(line) == asked]
-    others = [line for line in lines if about(line) != asked]
+    attribute = main_attribute(lines)
+    own = [line for line in lines if about(line) == attribute]
+    others = [line for line in lines if about(line) != attribute]
     drawn = [line for line in own if line.values()]
     common = family.common and len(drawn) > 1
     figures = [_figure(family, drawn[:_DRAWN])] if common else []
-    title = f"Queries about {asked}: values" if others else "Values"
+    title = f"Queries about {attribute}: values" if others else "Values"
     grids = [line_grid(own, f"{title} with their 95 % intervals", strips=not common)]
     if others:
         grids.append(line_grid(others, "Queries about something else, and controls", strips=False))
@@ -192,12 +139,15 @@ def _figure(family: Family, lines: Sequence[Line]) -> Figure:
     return Figure(title, forest(lines, title, shows, subjects=subjects), shows, family.limits)
 
 
+# At a glance: the main measure of each family
+
 WEAT = "weat"
+
 _FEW = 3
 
 
 def glance_sections(rows: Sequence[Found]) -> list[Section]:
-    """Show one line a family and subject, where there are several families."""
+    """Show one line for each family and subject, if there are several families."""
     found = main_lines(rows)
     if len({line.measure for line in found}) < _FEW:
         return []
@@ -207,11 +157,15 @@ def glance_sections(rows: Sequence[Found]) -> list[Section]:
         "Each measure sees the bias that it was made to see. They are not alternatives, and no "
         "single one is a verdict; all values are in the sections below."
     )
-    return [Section("glance", "At a glance", [lead, *without_query(rows)], (), [grid], [meaning()])]
+    return [
+        Section(
+            "glance", "At a glance", [lead, *missing_query_notes(rows)], (), [grid], [meaning()]
+        )
+    ]
 
 
 def main_lines(rows: Iterable[Found]) -> list[Line]:
-    """Return the lines of the measures that stand for their families, subject by subject."""
+    """Return the line of the main measure of each family, subject by subject."""
     of_subjects: dict[str, list[Line]] = {}
     for line in make_lines(row for row in rows if claims_measures(row)):
         of_subjects.setdefault(line.subject, []).append(line)
@@ -219,42 +173,46 @@ def main_lines(rows: Iterable[Found]) -> list[Line]:
     return [line for line in chosen if line is not None]
 
 
-def without_query(rows: Iterable[Found]) -> list[str]:
-    """Say for which subjects no association test of the report's attribute has a value."""
+def _main(family: Family, lines: Sequence[Line]) -> Line | None:
+    known = [line for line in lines if line.measure == family.main and line.values()]
+    if family.key == WEAT:
+        known = _attribute_tests(lines)
+    wanted = [line for line in known if line.variant.startswith(family.main_variant)]
+    return next(iter(wanted or known), None)
+
+
+def _attribute_tests(lines: Sequence[Line]) -> list[Line]:
+    """Return the association tests of the report's attribute that have a value; no controls."""
+    tests = [line for line in lines if line.measure == WEAT]
+    attribute = main_attribute(tests)
+    return [line for line in tests if line.values() and about(line) == attribute != CONTROL]
+
+
+def missing_query_notes(rows: Iterable[Found]) -> list[str]:
+    """Return notes on subjects without a value of an association test of the report's attribute."""
     of_subjects: dict[str, list[Line]] = {}
     for line in make_lines(row for row in rows if row["measure"] == WEAT and claims_measures(row)):
         of_subjects.setdefault(line.subject, []).append(line)
     return [
-        _no_query(subject if len(of_subjects) > 1 else "", lines)
+        _missing_query_note(subject if len(of_subjects) > 1 else "", lines)
         for subject, lines in of_subjects.items()
-        if not _of_people(lines)
+        if not _attribute_tests(lines)
     ]
 
 
-def _no_query(subject: str, lines: Sequence[Line]) -> str:
-    asked = asked_about(lines)
-    if asked == CONTROL:
-        said = "WEAT was taken of controls only, which are about no people"
+def _missing_query_note(subject: str, lines: Sequence[Line]) -> str:
+    attribute = main_attribute(lines)
+    if attribute == CONTROL:
+        text = "WEAT was taken of controls only, which are about no people"
     else:
-        names = dict.fromkeys(str(line.any.get("set")) for line in lines if about(line) == asked)
-        said = f"no WEAT query about {asked or 'people'} has a value here ({', '.join(names)})"
-    return f"{subject}: {said}." if subject else f"{said[:1].upper()}{said[1:]}."
+        names = dict.fromkeys(
+            str(line.any.get("set")) for line in lines if about(line) == attribute
+        )
+        text = f"no WEAT query about {attribute or 'people'} has a value here ({', '.join(names)})"
+    return f"{subject}: {text}." if subject else f"{text[:1].upper()}{text[1:]}."
 
 
-def _of_people(lines: Sequence[Line]) -> list[Line]:
-    """Return the association tests with a value of what the report is about; no controls."""
-    tests = [line for line in lines if line.measure == WEAT]
-    asked = asked_about(tests)
-    return [line for line in tests if line.values() and about(line) == asked != CONTROL]
-
-
-def _main(family: Family, lines: Sequence[Line]) -> Line | None:
-    known = [line for line in lines if line.measure == family.main and line.values()]
-    if family.key == WEAT:
-        known = _of_people(lines)
-    wanted = [line for line in known if line.variant.startswith(family.main_variant)]
-    return next(iter(wanted or known), None)
-
+# Embeddings side by side
 
 _SHADES = 9
 _MEANING = (
@@ -266,7 +224,7 @@ _MEANING = (
 
 
 def matrix_sections(rows: Sequence[Found]) -> list[Section]:
-    """Show measures by embeddings, each stage a column; nothing for a single embedding."""
+    """Show measures by embeddings, a column for each stage; nothing for a single embedding."""
     known = make_lines(row for row in rows if claims_measures(row))
     lines = [ln for ln in known if ln.values() and FAMILY_OF[ln.measure].kind != "change"]
     subjects = list(dict.fromkeys(line.subject for line in lines))
@@ -288,15 +246,25 @@ def _grid(lines: Sequence[Line], subjects: Sequence[str]) -> Grid:
     for measure, variant in dict.fromkeys((line.measure, line.variant) for line in lines):
         across = [_row(by_key.get((measure, variant, subject)), stage) for subject, stage in heads]
         first = next(row for row in across if row is not None)
-        cells.append([_named(measure, variant), *map(_cell, across), ideal(first)])
+        cells.append(
+            [_with_variant(full_title(measure), variant), *map(_cell, across), ideal(first)]
+        )
         shades.append([*shaded(across), None])
     names = [f"{subject}, {stage}".strip(", ") for subject, stage in heads]
     table = Table("Measures by embedding", ["measure", *names, "ideal"], cells)
     return Grid(table, (), shades, stacked=False)
 
 
+def _row(line: Line | None, stage: str) -> Found | None:
+    return None if line is None else line.stages.get(stage)
+
+
+def _cell(row: Found | None) -> str:
+    return "" if row is None else minus(number(row["value"], 3))
+
+
 def shaded(across: Sequence[Found | None]) -> list[int | None]:
-    """Grade the distances of one line from neutral: 0 is neutral, 9 the furthest in the line."""
+    """Grade the distances from neutral in a line: 0 is neutral, 9 the furthest in the line."""
     known = [_distance(row) for row in across]
     furthest = max((value for value in known if value is not None), default=0.0)
     return [
@@ -311,33 +279,33 @@ def _distance(row: Found | None) -> float | None:
     return abs(float(row["value"]) - float(row["neutral"]))
 
 
-def _row(line: Line | None, stage: str) -> Found | None:
-    return None if line is None else line.stages.get(stage)
-
-
-def _cell(row: Found | None) -> str:
-    return "" if row is None else minus(number(row["value"], 3))
-
-
-def _named(measure: str, variant: str) -> str:
-    named = full_title(measure)
-    return f"{named} ({variant})" if variant else named
-
-
 def _citations(lines: Sequence[Line]) -> list[str]:
     families = dict.fromkeys(FAMILY_OF[line.measure] for line in lines)
     return [f"{family.title}: {family.description}" for family in families]
 
 
+# Rows that no view knows
+
 SHOWN = 200
-"""Lines of one table; all rows are in the data of the page."""
-_TOLD = {"subject", "measure", "value", "low", "high", "neutral", "better", "reason", "missing"}
-_WIDE = 40
-_MOST = 6
+"""Largest number of lines in a plain table; all rows are in the data of the page."""
+
+_NO_COLUMN = {
+    "subject",
+    "measure",
+    "value",
+    "low",
+    "high",
+    "neutral",
+    "better",
+    "reason",
+    "missing",
+}
+_WIDEST = 40  # characters of a cell
+_MOST_KEYS = 6
 
 
 def plain_sections(rows: Sequence[Found]) -> list[Section]:
-    """Make one section with a table a measure."""
+    """Make one section with a table for each measure."""
     if not rows:
         return []
     grids = [
@@ -349,7 +317,7 @@ def plain_sections(rows: Sequence[Found]) -> list[Section]:
 
 
 def _plain_grid(measure: str, rows: Sequence[Found]) -> Grid:
-    keys = _telling(rows)
+    keys = _columns_of_rows(rows)
     named = ["subject", *keys, "value", "ideal"]
     cells = [
         [
@@ -366,16 +334,12 @@ def _plain_grid(measure: str, rows: Sequence[Found]) -> Grid:
     return Grid(Table(measure, named, cells, "; ".join(dict.fromkeys(notes))))
 
 
-def _telling(rows: Sequence[Found]) -> list[str]:
-    """Choose the keys that tell the rows apart, or one that all share if it is a number of them."""
-    keys = list(dict.fromkeys(key for row in rows for key in row if key not in _TOLD))
-    short = [key for key in keys if all(_is_short(row.get(key)) for row in rows)]
-    apart = [key for key in short if len({_text(row.get(key)) for row in rows}) > 1]
-    return [*apart, *(["n"] if "n" in short and "n" not in apart else [])][:_MOST]
-
-
-def _is_short(value: Any) -> bool:
-    return len(_text(value)) <= _WIDE
+def _columns_of_rows(rows: Sequence[Found]) -> list[str]:
+    """Choose the keys whose values differ between the rows, and the sample size."""
+    keys = list(dict.fromkeys(key for row in rows for key in row if key not in _NO_COLUMN))
+    short = [key for key in keys if all(len(_text(row.get(key))) <= _WIDEST for row in rows)]
+    differ = [key for key in short if len({_text(row.get(key)) for row in rows}) > 1]
+    return [*differ, *(["n"] if "n" in short and "n" not in differ else [])][:_MOST_KEYS]
 
 
 def _text(value: Any) -> str:
@@ -386,3 +350,101 @@ def _text(value: Any) -> str:
     if is_number(value):
         return f"{value:,}"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+# Lines as a table
+
+Column = tuple[str, Callable[[Line], str]]
+
+
+def line_grid(
+    lines: Sequence[Line],
+    title: str,
+    *,
+    strips: bool,
+    details: bool = True,
+    named: Callable[[str], str] = measure_title,
+) -> Grid:
+    """Arrange lines as a table.
+
+    Parameters
+    ----------
+    lines
+        Lines, at least one.
+    title
+        Title of the table.
+    strips
+        Add a small picture to each line.
+    details
+        Show sizes, p-values and coverage, if there are any.
+    named
+        Function that gives the name of a measure.
+    """
+    columns = _columns(lines, details, named)
+    cells = [[make(line) for _, make in columns] for line in lines]
+    reasons = [row["reason"] for line in lines for row in line.stages.values() if "reason" in row]
+    reasons += [row["reading"] for line in lines for row in _with_reading(line).values()]
+    reasons += [CHANCE] if any(map(chance_text, lines)) else []
+    note = "; ".join(dict.fromkeys(map(str, reasons)))
+    pictures = [strip(line) for line in lines] if strips else []
+    return Grid(Table(title, [head for head, _ in columns], cells, note), pictures)
+
+
+def _columns(lines: Sequence[Line], details: bool, named: Callable[[str], str]) -> list[Column]:
+    several = len({line.subject for line in lines}) > 1
+    compared = any(change(line) != UNKNOWN for line in lines)
+    found: list[Column] = [("embedding", lambda line: line.subject)] if several else []
+    found.append(("measure", lambda line: _with_variant(named(line.measure), line.variant)))
+    found += [(stage or "value", partial(_value, stage)) for stage in stages_of(lines)]
+    found += [("chance", chance_text)] if any(map(chance_text, lines)) else []
+    found.append(("ideal", lambda line: ideal(line.any)))
+    found += [("change", change)] if compared else []
+    found += [("about", about)] if len({*map(about, lines)} - {""}) > 1 else []
+    known: dict[str, Callable[[Line], str]] = {
+        "n": _size,
+        "p": _p,
+        "coverage": _coverage,
+        "reading": _warning,
+    }
+    return found + [
+        (key, make)
+        for key, make in known.items()
+        if details and any(key in row for line in lines for row in line.stages.values())
+    ]
+
+
+def _with_variant(name: str, variant: str) -> str:
+    return f"{name} ({variant})" if variant else name
+
+
+def _value(stage: str, line: Line) -> str:
+    return value_text(line.stages.get(stage))
+
+
+def _size(line: Line) -> str:
+    n = line.any.get("n")
+    if isinstance(n, dict):
+        return "+".join(str(size) for size in n.values())
+    return f"{n:,}" if is_number(n) else str(n or "")
+
+
+def _p(line: Line) -> str:
+    values = [row["p"] for row in line.stages.values() if is_number(row.get("p"))]
+    return " → ".join(f"{p:.1e}" if 0 < p < 0.001 else f"{p:.3f}" for p in values)
+
+
+def _coverage(line: Line) -> str:
+    coverage = line.any.get("coverage")
+    return f"{coverage:.0%}" if is_number(coverage) else ""
+
+
+def _warning(line: Line) -> str:
+    """Return a warning on p and the interval, with the stages if it is not about all."""
+    stages = list(_with_reading(line))
+    when = f"{', '.join(stages)}: " if stages and len(stages) < len(line.stages) else ""
+    return f"{when}depends on the words chosen" if stages else ""
+
+
+def _with_reading(line: Line) -> dict[str, Found]:
+    """Return the rows with a note on the meaning of p and the interval."""
+    return {stage: row for stage, row in line.stages.items() if given(row, "reading")}

@@ -1,8 +1,8 @@
-"""Words that people look at: occupations, the most biased ones, and their neighbours."""
+"""Rows about single words: occupations, the most biased words, and nearest neighbours."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +13,11 @@ from wordbias.measures.lean import MIDDLE
 from wordbias.measures.movement import displacement, neighbours, neighbours_preserved
 from wordbias.measures.panel import Panel
 from wordbias.measures.registry import ideal
-from wordbias.pages import words as clusters
-from wordbias.pages import words as occupations
+from wordbias.pages import words
+from wordbias.pages.stages import Plan, Stages
 from wordbias.results import Row
 from wordbias.statistics import percentile_interval, resampled_means
 from wordbias.wordlists import Templates, resolve
-
-if TYPE_CHECKING:
-    from wordbias.pages.audit import Plan, Stages
 
 MAPPED = 200
 """Words on the map, half of each side."""
@@ -29,21 +26,21 @@ _PER_SIDE = 3
 
 
 def occupation_rows(one: Stages, plan: Plan) -> list[Row]:
-    """Tell the lean of occupations along the axis that the vectors before have, at both stages.
+    """Measure how occupations lean along the axis of the vectors before, at both stages.
 
-    The lean is the cosine with the axis less its mean over the neutral words. It is claimed, as
-    ``towards``, of what lies outside their middle 95 %.
+    The lean is the cosine with the axis less its mean over the neutral words. A word outside the
+    middle 95 % of these gets its side as ``towards``.
     """
-    words = _occupations(one.before)
+    occupations = _occupations(one.before)
     along = one.before.original_direction.recipe
     groups = one.before.attribute.groups
     rows = []
     for stage, panel in one.panels():
-        lean, low, high = _leans(panel, words)
-        for word, value in zip(words, lean.tolist(), strict=True):
+        lean, low, high = _leans(panel, occupations)
+        for word, value in zip(occupations, lean.tolist(), strict=True):
             about = {
                 "word": word,
-                "set": occupations.SET,
+                "set": words.OCCUPATIONS,
                 "setting": along,
                 "reference": "before",
                 **ideal("lean"),
@@ -52,43 +49,45 @@ def occupation_rows(one: Stages, plan: Plan) -> list[Row]:
             }
             if not low <= value <= high:
                 about["towards"] = groups[0 if value > high else 1]
-            rows.append(one.row(stage, Row(one.name, occupations.MEASURE, value, about)))
+            rows.append(one.row(stage, Row(one.name, words.LEAN, value, about)))
     return rows
 
 
 def map_rows(one: Stages, plan: Plan) -> list[Row]:
-    """Place the words that lean most before on the first two principal components, at each stage.
+    """Project the words that lean most before on two principal components, at each stage.
 
-    The components after are turned the way those before point, as far as signs go.
+    The components after get the signs of those before.
     """
     count = 2 * min(MAPPED, len(one.before.vocabulary) // 2) // 2
     chosen = one.before.most_biased(count)
     rows, reference = [], np.zeros((0, 2))
     for stage, panel in one.panels():
-        places = plane(panel.vectors[chosen.rows], reference)
+        places = project_on_plane(panel.vectors[chosen.rows], reference)
         reference = places
         for i, label, (x, y) in zip(
             chosen.rows.tolist(), chosen.labels.tolist(), places.tolist(), strict=True
         ):
             about = {
                 "word": one.before.vocabulary[i],
-                "set": clusters.CLUSTERED,
+                "set": words.MOST_BIASED,
                 "y": y,
                 "towards": one.before.attribute.groups[0 if label else 1],
             }
-            rows.append(one.row(stage, Row(one.name, clusters.CLUSTERING, x, about)))
+            rows.append(one.row(stage, Row(one.name, words.MAP, x, about)))
     return rows
 
 
-def plane(vectors: NDArray[np.float32], reference: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Coordinates on the first two principal components, shape ``(n, 2)``.
+def project_on_plane(
+    vectors: NDArray[np.float32], reference: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return coordinates on the first two principal components, shape ``(n, 2)``.
 
     Parameters
     ----------
     vectors
-        Shape ``(n, d)``, n, d ≥ 2.
+        Vectors, shape ``(n, d)``, n, d ≥ 2.
     reference
-        Coordinates of the same words, ``(n, 2)``, whose signs are taken over; or none, ``(0, 2)``.
+        Coordinates of the same words, ``(n, 2)``, whose signs are used; or none, ``(0, 2)``.
     """
     x = vectors.astype(np.float64)
     x -= x.mean(0)
@@ -100,22 +99,24 @@ def plane(vectors: NDArray[np.float32], reference: NDArray[np.float64]) -> NDArr
 
 
 def neighbour_rows(one: Stages, plan: Plan) -> list[Row]:
-    """List the nearest words of some words at both stages; the occupations that lean most."""
+    """List the nearest words of the plan's words and of leaning occupations, at both stages."""
     if one.after is None:
         return []
-    asked = list(dict.fromkeys([*resolve(plan.words, one.before.embedding).found, *_extremes(one)]))
+    chosen = list(
+        dict.fromkeys([*resolve(plan.words, one.before.embedding).found, *_extremes(one)])
+    )
     before, after = one.before.embedding, one.after.embedding
-    queries = before.rows(asked)[0]
+    queries = before.rows(chosen)[0]
     k = min(NEIGHBOURS, len(before) - 1)
     old, new = (neighbours(e.vectors, queries, k) for e in (before, after))
     return [
         _neighbours(one, word, *([before.words[i] for i in found] for found in lists))
-        for word, *lists in zip(asked, old.tolist(), new.tolist(), strict=True)
+        for word, *lists in zip(chosen, old.tolist(), new.tolist(), strict=True)
     ]
 
 
 def change_rows(one: Stages, plan: Plan) -> list[Row]:
-    """Say how far the neutral words moved, and which share of their neighbours they kept."""
+    """Measure how far the neutral words moved, and the share of their neighbours that stayed."""
     if one.after is None:
         return []
     old, new = one.before.vectors, one.after.vectors
@@ -149,12 +150,12 @@ def _neighbours(one: Stages, word: str, old: list[str], new: list[str]) -> Row:
 
 def _extremes(one: Stages) -> list[str]:
     try:
-        words = _occupations(one.before)
-        lean = _leans(one.before, words)[0]
+        occupations = _occupations(one.before)
+        lean = _leans(one.before, occupations)[0]
     except WordbiasError:
         return []
     order = np.argsort(lean, kind="stable").tolist()
-    return [words[i] for i in dict.fromkeys([*order[:_PER_SIDE], *order[::-1][:_PER_SIDE]])]
+    return [occupations[i] for i in dict.fromkeys([*order[:_PER_SIDE], *order[::-1][:_PER_SIDE]])]
 
 
 def _occupations(panel: Panel) -> list[str]:
@@ -164,7 +165,7 @@ def _occupations(panel: Panel) -> list[str]:
 
 
 def _leans(panel: Panel, words: list[str]) -> tuple[NDArray[np.float64], float, float]:
-    """Return the lean of each word, and between what the middle 95 % of neutral words lie."""
+    """Return the lean of each word, and the ends of the middle 95 % of the neutral words."""
     along = panel.original_direction.defined()
     neutral = projections(panel.vectors, along)
     mean = neutral.mean()

@@ -1,11 +1,4 @@
-"""Rows about single words: what views of words share.
-
-Occupations along the axis between the groups, before and after.
-
-Nearest neighbours of single words, before and after.
-
-The most biased words in two dimensions, before and after.
-"""
+"""Pictures of single words: leaning occupations, their neighbours, and a map of biased words."""
 
 from __future__ import annotations
 
@@ -33,12 +26,12 @@ from wordbias.rows import Found, given
 
 
 def of_set(row: Found, measure: str, name: str) -> bool:
-    """Whether a row is a word's value of a measure, in one of our sets of words."""
+    """Return whether a row is a word's value of a measure, in one of our sets of words."""
     return row["measure"] == measure and row.get("set") == name and given(row, "word")
 
 
 def subjects(rows: Sequence[Found]) -> list[str]:
-    """Return what was measured, in order."""
+    """Return the subjects in the order of the rows."""
     return list(dict.fromkeys(str(row["subject"]) for row in rows))
 
 
@@ -52,7 +45,7 @@ def by_word(rows: Sequence[Found], subject: str) -> dict[str, dict[str, Found]]:
 
 
 def sides(rows: Sequence[Found]) -> tuple[str, str]:
-    """Name the groups of negative and of positive values, as the rows do."""
+    """Return the names of the groups of negative and of positive values, from the rows."""
     for row in rows:
         groups = row.get("groups")
         if isinstance(groups, list) and len(groups) == 2:
@@ -61,27 +54,28 @@ def sides(rows: Sequence[Found]) -> tuple[str, str]:
     return named.get(False, "the second group"), named.get(True, "the first group")
 
 
-SET = "occupations"
-MEASURE = "lean"
-SHOWN = 12
-"""Occupations of each side in the picture."""
+# Occupations along the axis between the groups
+
+OCCUPATIONS = "occupations"
+LEAN = "lean"
+_SHOWN = 12  # occupations of each side in the picture
 _STEP, _NAMES, _TOP = 17.0, 104.0, 42.0
-_NOT_OF_OCCUPATIONS = (
+_NOT_SHOWN_BY_OCCUPATIONS = (
     "It is one axis: an occupation in the middle can still be near stereotyped words, and the "
     "axis is taken from two words. Single words have no interval: their vectors are what they are."
 )
 
 
 def claims_occupations(row: Found) -> bool:
-    """Whether a row is the lean of an occupation."""
-    return of_set(row, MEASURE, SET)
+    """Return whether a row is the lean of an occupation."""
+    return of_set(row, LEAN, OCCUPATIONS)
 
 
 def occupation_sections(rows: Sequence[Found]) -> list[Section]:
     """Draw the most leaning occupations of every subject, and list them."""
     figures, grids = [], []
     for subject in subjects(rows):
-        words = most_leaning(by_word(rows, subject), SHOWN)
+        words = most_leaning(by_word(rows, subject), _SHOWN)
         if words:
             figures.append(_figure(subject, words, sides(rows), str(rows[0].get("setting", ""))))
             grids.append(_grid(subject, words))
@@ -104,7 +98,7 @@ def occupation_sections(rows: Sequence[Found]) -> list[Section]:
 def most_leaning(
     words: Mapping[str, Mapping[str, Found]], count: int
 ) -> dict[str, Mapping[str, Found]]:
-    """Choose `count` words of each side that lean most before, from one side to the other."""
+    """Return the `count` words of each side that lean most before, from one side to the other."""
     order = sorted(words, key=lambda word: _first(words[word]))
     left = [word for word in order[:count] if _first(words[word]) < 0]
     right = [word for word in order[-count:] if _first(words[word]) > 0]
@@ -135,13 +129,15 @@ def _figure(
         looks = [("before", "mark plain hollow"), ("after", "mark plain")]
         parts.append(legend([(stage, mark(0, 0, look)) for stage, look in looks], _NAMES, 13))
     title = f"Occupations in {subject}"
-    return Figure(title, drawing(bottom + 34, title, shows, *parts), shows, _NOT_OF_OCCUPATIONS)
+    return Figure(
+        title, drawing(bottom + 34, title, shows, *parts), shows, _NOT_SHOWN_BY_OCCUPATIONS
+    )
 
 
 def _word(word: str, stages: Mapping[str, Found], across: Scale, y: float) -> Markup:
     place = {stage: across(float(row["value"])) for stage, row in stages.items()}
     side = "first" if _first(stages) > 0 else "second"
-    told = ", ".join(
+    values = ", ".join(
         f"{stage} {minus(number(row['value'], 3))}".strip() for stage, row in stages.items()
     )
     marks = [
@@ -150,7 +146,7 @@ def _word(word: str, stages: Mapping[str, Found], across: Scale, y: float) -> Ma
     ]
     ends = list(place.values())
     return hovered(
-        f"{word}: {told}",
+        f"{word}: {values}",
         label(_NAMES - 8, y + 4, fitted(word, _NAMES - 8), anchor="end", class_="name"),
         line(min(ends), y, max(ends), y, f"link {side}"),
         *marks,
@@ -162,36 +158,38 @@ def _grid(subject: str, words: Mapping[str, Mapping[str, Found]]) -> Grid:
     cells = []
     for word, found in words.items():
         towards = next(iter(found.values())).get("towards", "–")
-        values = (found.get(stage) for stage in stages)
-        told = [minus(number(row["value"], 3)) if row else "" for row in values]
-        cells.append([word, str(towards), *told])
+        known = (found.get(stage) for stage in stages)
+        values = [minus(number(row["value"], 3)) if row else "" for row in known]
+        cells.append([word, str(towards), *values])
     heads = ["occupation", "leans to", *(stage or "cosine" for stage in stages)]
     return Grid(Table(f"{subject}: cosine with the axis less its mean", heads, cells), folded=True)
 
 
+# Nearest neighbours, before and after
+
 NEIGHBOURS = "neighbours-preserved"
 _SHOWS = "The nearest words before and after, the nearest first; struck: lost, marked: new."
-_NOT_OF_NEIGHBOURS = (
+_NOT_SHOWN_BY_NEIGHBOURS = (
     "Neighbours that stay are no proof of bias, and new ones none of fairness: which of them are "
     "near for the attribute’s sake is what GIPE estimates."
 )
 
 
 def claims_neighbours(row: Found) -> bool:
-    """Whether a row lists the neighbours of a word."""
+    """Return whether a row lists the neighbours of a word."""
     lists = all(isinstance(row.get(key), list) for key in ("before", "after"))
     return row["measure"] == NEIGHBOURS and given(row, "word") and lists
 
 
 def neighbour_sections(rows: Sequence[Found]) -> list[Section]:
-    """Show the lists of every word side by side."""
+    """Show the neighbours of every word before and after, side by side."""
     several = len({row["subject"] for row in rows}) > 1
     blocks = [_block(row, several) for row in rows]
     figure = Figure(
         "Neighbours before and after",
         element("div", *blocks, class_="neighbours"),
         _SHOWS,
-        _NOT_OF_NEIGHBOURS,
+        _NOT_SHOWN_BY_NEIGHBOURS,
     )
     heads = ["word", "kept", "lost", "new"]
     cells = [_cells(row, several) for row in rows]
@@ -234,47 +232,47 @@ def _cells(row: Found, several: bool) -> list[str]:
     return [word, kept, ", ".join(lost) or "none", ", ".join(come) or "none"]
 
 
-CLUSTERED = "most biased"
-CLUSTERING = "map"
-_HEIGHT, _CLUSTER_TOP, _EDGE, _NAMED = 300.0, 26.0, 10.0, 3
-_NOT_OF_CLUSTERS = (
+# The most biased words in two dimensions
+
+MOST_BIASED = "most biased"
+MAP = "map"
+_HEIGHT, _MAP_TOP, _EDGE, _NAMED = 300.0, 26.0, 10.0, 3
+_NOT_SHOWN_BY_MAP = (
     "Two dimensions of many: words that overlap here can still be told apart, as clustering and "
     "recoverability measure in all dimensions; each picture has principal components of its own."
 )
 
 
-def claims_clusters(row: Found) -> bool:
-    """Whether a row is the place of a word on the map."""
-    return of_set(row, CLUSTERING, CLUSTERED) and is_number(row.get("y"))
+def claims_map(row: Found) -> bool:
+    """Return whether a row is the place of a word on the map."""
+    return of_set(row, MAP, MOST_BIASED) and is_number(row.get("y"))
 
 
-def cluster_sections(rows: Sequence[Found]) -> list[Section]:
-    """Draw one map a subject and stage, as a part of the section on clustering."""
+def map_sections(rows: Sequence[Found]) -> list[Section]:
+    """Draw a map for each subject and stage, as a part of the section on clustering."""
     figures = []
     for subject in subjects(rows):
         own = [row for row in rows if row["subject"] == subject and is_number(row["value"])]
         for stage in dict.fromkeys(str(row.get("stage") or "") for row in own):
-            figures.append(
-                _cluster_figure(
-                    subject, stage, [row for row in own if (row.get("stage") or "") == stage]
-                )
-            )
+            at_stage = [row for row in own if (row.get("stage") or "") == stage]
+            figures.append(_map_figure(subject, stage, at_stage))
     return [Section("clustering", "The most biased words", (), figures)]
 
 
-def _cluster_figure(subject: str, stage: str, rows: Sequence[Found]) -> Figure:
+def _map_figure(subject: str, stage: str, rows: Sequence[Found]) -> Figure:
     groups = list(dict.fromkeys(str(row.get("towards", "")) for row in rows))
     x = scale([float(row["value"]) for row in rows], _EDGE, WIDTH - _EDGE)
-    y = scale([float(row["y"]) for row in rows], _HEIGHT - _EDGE, _CLUSTER_TOP + 8)
-    looks = {group: ("first", "circle") if i == 0 else ("second", "square")
-             for i, group in enumerate(groups)}  # fmt: skip
+    y = scale([float(row["y"]) for row in rows], _HEIGHT - _EDGE, _MAP_TOP + 8)
+    looks = dict.fromkeys(groups, ("second", "square")) | dict.fromkeys(
+        groups[:1], ("first", "circle")
+    )
     parts = [
         element(
             "rect",
             x=1,
-            y=_CLUSTER_TOP,
+            y=_MAP_TOP,
             width=WIDTH - 2,
-            height=_HEIGHT - _CLUSTER_TOP - 1,
+            height=_HEIGHT - _MAP_TOP - 1,
             class_="frame",
         ),
         legend([(f"leant to {g}", _symbol(*looks[g])) for g in groups], 4, 14),
@@ -287,7 +285,7 @@ def _cluster_figure(subject: str, stage: str, rows: Sequence[Found]) -> Figure:
         "on which a word was before."
     )
     title = f"Most biased words of {subject}{f', {stage}' if stage else ''}"
-    return Figure(title, drawing(_HEIGHT, title, shows, *parts), shows, _NOT_OF_CLUSTERS)
+    return Figure(title, drawing(_HEIGHT, title, shows, *parts), shows, _NOT_SHOWN_BY_MAP)
 
 
 def _symbol(class_: str, shape: str) -> Markup:
@@ -301,7 +299,7 @@ def _point(row: Found, x: Scale, y: Scale, class_: str, shape: str) -> Markup:
 
 
 def _names(rows: Sequence[Found], groups: Sequence[str], x: Scale, y: Scale) -> list[Markup]:
-    """Name the first words of each group, which leaned most, where their names do not meet."""
+    """Label the first words of each group, which leaned most, where labels do not overlap."""
     chosen: list[tuple[float, float, str]] = []
     for group in groups:
         named = 0

@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 
 from wordbias.devices import threads
-from wordbias.errors import WordbiasError, need
+from wordbias.errors import WordbiasError, first_line, need
 from wordbias.pretrained.model_like import (
     PURPOSE,
     ModelLike,
     evaluating,
-    first_line,
     model_and_tokenizer,
     name_of,
     need_transformers,

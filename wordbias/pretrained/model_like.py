@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol, cast
 
 from wordbias.devices import find_device
-from wordbias.errors import WordbiasError, need
+from wordbias.errors import WordbiasError, first_line, need
 
 PURPOSE = "a Hugging Face model"
 
@@ -82,11 +82,6 @@ def silent(transformers: Any) -> Iterator[None]:
         logging.set_verbosity(level)
         if bars:
             logging.enable_progress_bar()
-
-
-def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, or its class if it has none."""
-    return (str(error).strip() or type(error).__name__).split("\n")[0]
 
 
 class HoldsModel(Protocol):

@@ -11,13 +11,12 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from wordbias.errors import WordbiasError, need
+from wordbias.errors import WordbiasError, first_line, need
 from wordbias.pretrained import (
     PURPOSE,
     LoadedModel,
     ModelLike,
     evaluating,
-    first_line,
     load_pretrained,
     load_untrained,
     model_and_tokenizer,

@@ -16,8 +16,8 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, TypeGuard
 
-from wordbias.errors import WordbiasError, need
-from wordbias.pretrained import PURPOSE, first_line
+from wordbias.errors import WordbiasError, first_line, need
+from wordbias.pretrained import PURPOSE
 
 MODULES = "modules.json"
 LIBRARY_CONFIG = "config_sentence_transformers.json"

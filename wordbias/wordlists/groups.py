@@ -332,7 +332,7 @@ def more_than_two(groups: WordGroups, text: str = "") -> WordbiasError:
     return WordbiasError(
         f"{groups.name}: expected exactly two groups, found {len(groups.groups)} "
         f"({', '.join(groups.groups)}); choose two of them{'' if groups.in_memory else choice}, "
-        "or what takes all: weat, and debias with misp, mhd, multi-hard, inlp or leace"
+        "or what takes all: weat, and debias with misp, mhd, multi-hard, inlp, leace or conceptor"
     )
 
 

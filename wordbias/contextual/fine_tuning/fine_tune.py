@@ -10,10 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from wordbias.contextual.fine_tuning.distributed import joined, launched
+from wordbias.classifier_training import ABOUT, Recipe, Rounds, Tuned
 from wordbias.contextual.fine_tuning.heads import Headed, load_headed
-from wordbias.contextual.fine_tuning.train import Recipe, Rounds, Tuned, train_model
+from wordbias.contextual.fine_tuning.train import train_model
 from wordbias.contextual.labelled_pairs import LabelledPairs
+from wordbias.distributed import joined, launched
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import check_new, locked, new_folder
 from wordbias.pretrained import (
@@ -24,9 +25,6 @@ from wordbias.pretrained import (
     silent,
     weights_sha256,
 )
-
-ABOUT = "training.json"
-"""File in the folder of a fine-tuned model that describes its training."""
 
 
 def fine_tune(

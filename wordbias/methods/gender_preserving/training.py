@@ -14,10 +14,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from wordbias import __version__
-from wordbias.checkpoints import State
 from wordbias.devices import threads, torch_threads
 from wordbias.methods.gender_preserving.networks import (
     Networks,
@@ -32,7 +31,7 @@ from wordbias.methods.gender_preserving.networks import (
     reconstruction_loss,
 )
 from wordbias.methods.gender_preserving.words import Part, Rows
-from wordbias.training import TrainingState
+from wordbias.training import Stack, TrainingState
 from wordbias.training import train as train_phase
 
 _BATCH = 512
@@ -119,7 +118,12 @@ def train(
     states: list[TrainingState] = []
     for phase, count in phases:
         before = copied(networks)
-        model = _Stack(networks, phase.trained)
+        trained = {
+            name: tensor.requires_grad_()
+            for name, tensor in by_name(networks).items()
+            if name.partition(".")[0] in phase.trained
+        }
+        model = Stack(trained, axis=-1 if phase is classifying else None)
         with torch_threads(phase.threads):
             state = train_phase(
                 model,
@@ -136,33 +140,6 @@ def train(
         model.load_state_dict(state.best)
         states.append(state)
     return Trained(before, copied(networks), (autoencoding, classifying, debiasing), states)
-
-
-class _Stack(nn.Module):
-    """Some of the networks as a stack of models: the two classifiers, or a single model."""
-
-    def __init__(self, networks: Networks, parts: tuple[str, ...]) -> None:
-        super().__init__()
-        chosen = {
-            name: tensor
-            for name, tensor in by_name(networks).items()
-            if name.partition(".")[0] in parts
-        }
-        self.tensors = [tensor.requires_grad_() for tensor in chosen.values()]
-        two = parts == ("classifiers",)
-        self.views: State = {
-            name: tensor.detach().movedim(-1, 0) if two else tensor.detach()[None]
-            for name, tensor in chosen.items()
-        }
-
-    def state_dict(self, *_: Any, **__: Any) -> State:  # type: ignore[override]
-        """Return the tensors, models along the first axis."""
-        return self.views
-
-    def load_state_dict(self, state: Any, *_: Any, **__: Any) -> None:  # type: ignore[override]
-        """Take the values of others."""
-        for name, view in self.views.items():
-            view.copy_(state[name])
 
 
 def _fingerprints(corpus: Corpus, words: tuple[Part[Rows], Part[Rows]]) -> dict[str, str]:

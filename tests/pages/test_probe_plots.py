@@ -16,7 +16,7 @@ from matplotlib.collections import QuadMesh
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
-from wordbias.pages.figures import draw_layers
+from wordbias.pages.probe_plots import draw_layers
 
 
 def rows(layers: Sequence[int]) -> list[Row]:

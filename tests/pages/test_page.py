@@ -14,7 +14,7 @@ import pytest
 from headless import Browser
 
 from wordbias.measures.registry import LISTED
-from wordbias.pages import components, words
+from wordbias.pages import entailment, words
 from wordbias.pages.document import DATA, Document, read_documents
 from wordbias.pages.markdown import render_markdown
 from wordbias.pages.page import page_title, render_page
@@ -38,10 +38,10 @@ def document(subject: str, word: str) -> Document:
         rows += [row(name, 0.4 - k / 10, subject, **about, set=word) for name in LISTED]
         for i, (x, side) in enumerate((one, two) for one in (-0.3, 0.2) for two in ("m", word)):
             named = {**said, "word": f"{word}{i}", "towards": side}
-            rows.append(row(words.MEASURE, x, subject, **named, set=words.SET))
-            rows.append(row(words.CLUSTERING, x, subject, **named, y=x * i, set=words.CLUSTERED))
+            rows.append(row(words.LEAN, x, subject, **named, set=words.OCCUPATIONS))
+            rows.append(row(words.MAP, x, subject, **named, y=x * i, set=words.MOST_BIASED))
         for group in ("male", "female"):
-            shares = zip(components.MEASURES, (0.5, 0.3, 0.2), strict=True)
+            shares = zip(entailment.MEASURES, (0.5, 0.3, 0.2), strict=True)
             rows += [row(m, p, subject, **said, group=group, setting=word) for m, p in shares]
         rows.append(row("midb-component", 0.2, subject, component=1, **about))
     rows.append(row("explained-variance", 0.3, subject, component=1, cos_difference=0.2))

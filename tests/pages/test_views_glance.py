@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordbias.measures.registry import SECTIONS
-from wordbias.pages import views as family
-from wordbias.pages import views as glance
+from wordbias.pages import views
 from wordbias.pages.lines import Line, make_lines
 
 MAIN = [one.main for one in SECTIONS]
@@ -26,7 +25,7 @@ def row(subject: str, measure: str, *, known: bool = True) -> dict[str, Any]:
 def test_each_family_is_stood_for_once_a_subject_in_order(
     told: list[tuple[str, str, bool]],
 ) -> None:
-    found = glance.main_lines(row(who, what, known=known) for who, what, known in told)
+    found = views.main_lines(row(who, what, known=known) for who, what, known in told)
     has_value = {(who, what) for who, what, known in told if known}
     subjects = dict.fromkeys(who for who, _, _ in told)
     expected = [(who, what) for who in subjects for what in MAIN if (who, what) in has_value]
@@ -49,8 +48,8 @@ def test_a_line_is_not_looked_at_again_for_every_subject(
         lines = make_lines(rows)
         return [Counted(one.subject, one.measure, one.variant, one.stages) for one in lines]
 
-    monkeypatch.setattr(glance, "make_lines", counted)
-    found = glance.main_lines(row(f"s{i}", "gipe") for i in range(subjects))
+    monkeypatch.setattr(views, "make_lines", counted)
+    found = views.main_lines(row(f"s{i}", "gipe") for i in range(subjects))
     assert len(found) == subjects
     assert asked <= 2 * subjects
 
@@ -62,7 +61,7 @@ def query(name: str, about: str, **details: Any) -> dict[str, Any]:
 def test_the_section_has_the_queries_of_its_attribute_first_and_the_others_apart() -> None:
     rows = [query("weat1", "control"), query("weat3", "ethnicity")]
     rows += [query("weat6", "gender"), query("weat7", "gender", reading="it depends")]
-    (section,) = family.measure_sections(rows)
+    (section,) = views.measure_sections(rows)
     first, second = (grid.table for grid in section.grids)
     assert [cells[0] for cells in first.cells] == [
         "WEAT, effect size d (weat6)",
@@ -84,6 +83,6 @@ def test_the_section_has_the_queries_of_its_attribute_first_and_the_others_apart
 def test_the_glance_says_where_no_query_of_gender_has_a_value() -> None:
     rows = [row("a", measure) for measure in ("midb-abs", "direct-bias", "gipe")]
     rows += [query("weat1", "control"), {**query("weat6", "gender"), "value": None}]
-    (section,) = glance.glance_sections(rows)
+    (section,) = views.glance_sections(rows)
     assert "No WEAT query about gender has a value here (weat6)." in section.lead
     assert not any("WEAT" in cells[0] for cells in section.grids[0].table.cells)

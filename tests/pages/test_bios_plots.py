@@ -10,7 +10,7 @@ import pytest
 from wordbias import WordbiasError
 from wordbias.biographies.results import AFTER, BEFORE, COMPRESSED, GAPS
 from wordbias.biographies.summary import Summary
-from wordbias.pages.figures import draw_compression_fairness, save_compression_fairness
+from wordbias.pages.bios_plots import draw_compression_fairness, save_compression_fairness
 from wordbias.results import Row
 
 Figure = pytest.importorskip("matplotlib.figure").Figure

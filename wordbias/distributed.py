@@ -18,8 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from wordbias.errors import WordbiasError, need
-from wordbias.pretrained import first_line
+from wordbias.errors import WordbiasError, first_line, need
 
 Places = NDArray[np.intp]
 _PURPOSE = "Training in several processes"

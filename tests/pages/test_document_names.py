@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wordbias.pages.document import Document, told_apart
+from wordbias.pages.document import Document, with_distinct_subjects
 
 
 def document(*values: float, subject: str = "glove", measure: str = "gipe") -> Document:
@@ -25,12 +25,12 @@ def test_files_that_agree_or_add_are_left_alone() -> None:
         ("b.json", document(1)),
         ("c.json", document(5, measure="x")),
     ]
-    assert told_apart(given) == [one for _, one in given]
+    assert with_distinct_subjects(given) == [one for _, one in given]
 
 
 def test_a_subject_with_two_values_bears_the_files_names() -> None:
     other = document(7, subject="hd")
-    found = told_apart(
+    found = with_distinct_subjects(
         [("x/a.json", document(1, 2)), ("x/b.json", document(1, 3)), ("c.json", other)]
     )
     assert subjects(found) == [{"glove (a.json)"}, {"glove (b.json)"}, {"hd"}]
@@ -39,11 +39,11 @@ def test_a_subject_with_two_values_bears_the_files_names() -> None:
 
 
 def test_files_of_one_name_are_told_by_their_paths() -> None:
-    found = told_apart([("x/a.json", document(1)), ("y/a.json", document(2))])
+    found = with_distinct_subjects([("x/a.json", document(1)), ("y/a.json", document(2))])
     assert subjects(found) == [{"glove (x/a.json)"}, {"glove (y/a.json)"}]
 
 
 def test_two_values_within_one_file_are_its_own_affair() -> None:
     twice = Document([*document(1).rows, *document(2).rows])
-    assert told_apart([("a.json", twice)]) == [twice]
-    assert told_apart([("a.json", twice), ("b.json", twice)]) == [twice, twice]
+    assert with_distinct_subjects([("a.json", twice)]) == [twice]
+    assert with_distinct_subjects([("a.json", twice), ("b.json", twice)]) == [twice, twice]

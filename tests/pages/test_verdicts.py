@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordbias.pages.judging import (
+from wordbias.pages.lines import ideal, make_lines, stages_of, value_text, variant
+from wordbias.pages.verdicts import (
     IMPROVED,
     SAME,
     UNCLEAR,
@@ -19,7 +20,6 @@ from wordbias.pages.judging import (
     differs,
     meaning,
 )
-from wordbias.pages.lines import ideal, make_lines, stages_of, value_text, variant
 
 UNIT = st.floats(-1, 1, allow_subnormal=False)
 PARTS = st.tuples(UNIT, UNIT, UNIT).map(sorted)

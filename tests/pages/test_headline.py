@@ -98,10 +98,10 @@ def test_occupations_are_named_the_furthest_first_on_both_sides() -> None:
     rows = [row("direct-bias", 0.1, **LOWER)] + [
         {
             "subject": "glove",
-            "measure": words.MEASURE,
+            "measure": words.LEAN,
             "value": value,
             "word": word,
-            "set": words.SET,
+            "set": words.OCCUPATIONS,
             "towards": "female" if value > 0 else "male",
         }
         for word, value in lean.items()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from wordbias import WordbiasError
-from wordbias.pages.forest import forest_plot
+from wordbias.pages.forest_plot import forest_plot
 from wordbias.results import Report, Row
 
 Figure = pytest.importorskip("matplotlib.figure").Figure

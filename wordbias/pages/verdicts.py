@@ -1,4 +1,4 @@
-"""Verdicts on values: away from neutral or not, better afterwards or not, as intervals show it."""
+"""Verdicts on values by their intervals: away from neutral, better or worse after debiasing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SAME = "unchanged"
 UNJUDGED = "no interval to judge by"
 UNKNOWN = "–"
 _ROUNDING = 1e-6
-"""Values that are closer are equal: float32 vectors leave no more of a cosine or a share."""
+"""Values that are closer are equal: float32 vectors are not more exact than that."""
 _MEANING = {
     IMPROVED: "the value moved the better way and the intervals do not overlap",
     WORSE: "it moved the other way and the intervals do not overlap",
@@ -24,9 +24,9 @@ _MEANING = {
 
 def meaning() -> str:
     """Explain the verdicts."""
-    said = "; ".join(f"“{name}”: {text}" for name, text in _MEANING.items())
+    meanings = "; ".join(f"“{name}”: {text}" for name, text in _MEANING.items())
     return (
-        f"{said}. The intervals are at 95 % and each stands for itself; as both stages are "
+        f"{meanings}. The intervals are at 95 % and each stands for itself; as both stages are "
         "measured on the same words, this is the cautious way to compare them."
     )
 
@@ -52,10 +52,10 @@ def change(line: Line) -> str:
 
 
 def differs(row: Found) -> bool | None:
-    """Whether the interval of a row leaves its neutral value out.
+    """Return whether the interval of a row leaves its neutral value out.
 
-    None where that says nothing: without an interval or a neutral value, and where values cannot
-    lie on both sides of it. A mean of absolute values, a distance or an accuracy that is turned
+    None if that says nothing: without an interval or a neutral value, and if values cannot lie on
+    both sides of it. A mean of absolute values, a distance or an accuracy that is turned
     to the better side is away from neutral even where all is noise.
     """
     ends, neutral = interval(row), row.get("neutral")

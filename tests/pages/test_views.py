@@ -13,15 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordbias.measures.registry import LISTED, SECTIONS, full_title, measure_title
-from wordbias.pages import components as entailment
-from wordbias.pages import components as spectrum
-from wordbias.pages import views as plain
-from wordbias.pages import words as clusters
-from wordbias.pages import words as neighbours
-from wordbias.pages import words as occupations
+from wordbias.pages import entailment, views, words
+from wordbias.pages.components import component_sections
 from wordbias.pages.lines import value_text
-from wordbias.pages.page import sections
 from wordbias.pages.section import Section
+from wordbias.pages.views import sections
 
 VALUES = st.floats(-5, 5, allow_subnormal=False).map(lambda x: round(x, 3) + 0.0)
 
@@ -36,17 +32,17 @@ def staged(measure: str, **details: Any) -> list[dict[str, Any]]:
 
 
 def leaning() -> list[dict[str, Any]]:
-    words = {"nurse": 0.4, "maid": 0.3, "boss": -0.2, "miner": -0.5, "clerk": 0.01}
-    about = {"set": occupations.SET, "setting": "she−he", "neutral": 0.0, "better": "neutral"}
+    leans = {"nurse": 0.4, "maid": 0.3, "boss": -0.2, "miner": -0.5, "clerk": 0.01}
+    about = {"set": words.OCCUPATIONS, "setting": "she−he", "neutral": 0.0, "better": "neutral"}
     return [
-        row(occupations.MEASURE, value * k, stage=stage, word=word, **about,
+        row(words.LEAN, value * k, stage=stage, word=word, **about,
             towards="female" if value > 0 else "male")
         for stage, k in (("before", 1.0), ("after", 0.5))
-        for word, value in words.items()
+        for word, value in leans.items()
     ]  # fmt: skip
 
 
-def components() -> list[dict[str, Any]]:
+def spectrum() -> list[dict[str, Any]]:
     about = {"cos_difference": 0.5, "sign_stability": 0.9}
     weights = [row("explained-variance", 0.2 / i, component=i, **about) for i in (1, 2)]
     return weights + [one for i in (1, 2) for one in staged("midb-component", component=i)]
@@ -56,7 +52,7 @@ def places() -> list[dict[str, Any]]:
     draw = random.Random(0)
     return [
         row("map", draw.gauss(0, 1), y=draw.gauss(0, 1), stage=stage, word=f"w{i}",
-            set=clusters.CLUSTERED, towards="female" if i % 2 else "male")
+            set=words.MOST_BIASED, towards="female" if i % 2 else "male")
         for stage in ("before", "after")
         for i in range(20)
     ]  # fmt: skip
@@ -78,7 +74,7 @@ def answers() -> list[dict[str, Any]]:
 
 def everything() -> list[dict[str, Any]]:
     known = [one for measure in LISTED for one in staged(measure)]
-    return [*known, *leaning(), *components(), *places(), *lists(), *answers()]
+    return [*known, *leaning(), *spectrum(), *places(), *lists(), *answers()]
 
 
 def shown(found: list[Section]) -> str:
@@ -141,7 +137,7 @@ def test_a_measure_is_called_with_its_family_where_its_name_does_not_say_it() ->
 
 
 def test_occupations_stand_from_one_side_to_the_other_where_their_values_are() -> None:
-    (section,) = occupations.occupation_sections(leaning())
+    (section,) = words.occupation_sections(leaning())
     cells = section.grids[0].table.cells
     assert [line[0] for line in cells] == ["miner", "boss", "clerk", "maid", "nurse"]
     assert cells[0][1:] == ["male", "−0.500", "−0.250"]
@@ -159,25 +155,25 @@ def test_occupations_stand_from_one_side_to_the_other_where_their_values_are() -
 
 
 def test_only_the_most_leaning_are_drawn_and_none_from_the_wrong_side() -> None:
-    words = {f"w{i}": {"": row("direct-bias", i / 100)} for i in range(-3, 40) if i}
-    found = occupations.most_leaning(words, 12)
+    known = {f"w{i}": {"": row("direct-bias", i / 100)} for i in range(-3, 40) if i}
+    found = words.most_leaning(known, 12)
     assert list(found) == ["w-3", "w-2", "w-1", *(f"w{i}" for i in range(28, 40))]
 
 
 def test_the_spectrum_has_bars_as_long_as_its_values() -> None:
-    (section,) = spectrum.component_sections(components())
+    (section,) = component_sections(spectrum())
     root = ElementTree.fromstring(section.figures[0].picture)
     widths = [
         float(r.attrib["width"]) for r in root.iter("rect") if r.attrib["class"] == "bar weight"
     ]
     assert widths[0] / widths[1] == pytest.approx(2, rel=1e-3)
     assert section.grids[0].table.columns[-2:] == ["before", "after"]
-    alone = [one for one in components() if one["measure"] == "explained-variance"]
-    assert spectrum.component_sections(alone)[0].grids[0].table.columns[-1] == "sign stability"
+    alone = [one for one in spectrum() if one["measure"] == "explained-variance"]
+    assert component_sections(alone)[0].grids[0].table.columns[-1] == "sign stability"
 
 
 def test_neighbours_name_what_was_lost_and_what_is_new() -> None:
-    (section,) = neighbours.neighbour_sections(lists())
+    (section,) = words.neighbour_sections(lists())
     assert section.grids[0].table.cells == [["nurse", "1 of 2", "a", "<c>"]]
     picture = section.figures[0].picture
     assert "<del>a</del>" in picture
@@ -194,7 +190,7 @@ def test_the_bars_of_answers_add_up_to_the_whole_width() -> None:
 
 
 def test_maps_have_a_point_a_word_of_the_shape_of_its_side() -> None:
-    (section,) = clusters.cluster_sections(places())
+    (section,) = words.map_sections(places())
     assert [figure.title.rpartition(", ")[2] for figure in section.figures] == ["before", "after"]
     for figure in section.figures:
         points = re.findall(r"<title>(w\d+), leant to (\w+)</title><(\w+)", figure.picture)
@@ -216,10 +212,10 @@ def test_several_embeddings_are_compared_and_shaded_by_distance_from_neutral() -
 
 
 def test_long_plain_tables_are_cut_and_say_so() -> None:
-    rows = [row("what", 1.0, word=f"w{i}") for i in range(plain.SHOWN + 1)]
-    (section,) = plain.plain_sections(rows)
-    assert len(section.grids[0].table.cells) == plain.SHOWN
-    assert f"The first {plain.SHOWN} of {plain.SHOWN + 1}" in section.grids[0].table.note
+    rows = [row("what", 1.0, word=f"w{i}") for i in range(views.SHOWN + 1)]
+    (section,) = views.plain_sections(rows)
+    assert len(section.grids[0].table.cells) == views.SHOWN
+    assert f"The first {views.SHOWN} of {views.SHOWN + 1}" in section.grids[0].table.note
 
 
 def test_what_is_undefined_has_its_reason() -> None:

@@ -18,8 +18,9 @@ from wordbias.measures.panel import Panel, make_panels
 from wordbias.methods.misp import misp
 from wordbias.methods.words import listed_words
 from wordbias.nli.files import Model
-from wordbias.pages.audit import PARTS, Audited, Plan, Stages, among, audit, make_stages
-from wordbias.pages.word_rows import map_rows, neighbour_rows, occupation_rows, plane
+from wordbias.pages.audit import Audited, measure_stages
+from wordbias.pages.stages import PARTS, Plan, Stages, among, make_stages
+from wordbias.pages.word_rows import map_rows, neighbour_rows, occupation_rows, project_on_plane
 from wordbias.results import Row
 from wordbias.subspace import Subspace
 from wordbias.wordlists import Attribute, Templates, load_two_sets
@@ -59,7 +60,7 @@ def test_after_is_what_misp_makes_of_it_and_before_is_untouched(stages: Stages) 
 
 
 def test_the_values_are_those_of_the_measures(stages: Stages) -> None:
-    found = audit([stages], Plan(QUICK))
+    found = measure_stages([stages], Plan(QUICK))
     for stage, panel in stages.panels():
         expected = {row.measure: row.value for row in evaluate(panel, ["midb", "direct-bias"])}
         own = {
@@ -75,7 +76,7 @@ def test_the_values_are_those_of_the_measures(stages: Stages) -> None:
 def test_every_measured_row_has_its_conventions(stages: Stages) -> None:
     plan = Plan(tuple({*QUICK, "midb"} - {"neighbours", "misp", "map"}))
     skipped = ("map", "explained-variance", "difference-in-span")
-    for row in audit([stages], plan).rows:
+    for row in measure_stages([stages], plan).rows:
         if row.measure not in skipped:
             assert {"neutral", "better"} <= row.details.keys()
             assert "low" in row.details or "word" in row.details
@@ -89,7 +90,7 @@ def test_components_contribute_what_midb_is_the_sum_of(stages: Stages, panel: Pa
     for i in range(subspace.dims):
         one = Subspace(subspace.basis[[i]], subspace.weights[[i]])
         assert parts[:, i].mean() == pytest.approx(midb(panel.vectors, one).absolute)
-    rows = [r for r in audit([stages], Plan(QUICK)).rows if r.measure == "midb-component"]
+    rows = [r for r in measure_stages([stages], Plan(QUICK)).rows if r.measure == "midb-component"]
     values = {(r.details["stage"], r.details["component"]): r.value for r in rows}
     for i, a in enumerate(subspace.weights.tolist(), 1):
         assert values["after", i] == pytest.approx((1 - a) * values["before", i], rel=1e-4)
@@ -118,11 +119,11 @@ def test_occupations_stand_where_their_cosine_less_the_mean_is(stages: Stages) -
 @given(st.integers(0, 10_000), st.integers(2, 30), st.integers(2, 8))
 def test_the_map_is_the_best_plane(seed: int, n: int, d: int) -> None:
     x = np.random.default_rng(seed).normal(size=(n, d)).astype(np.float32)
-    places = plane(x, np.zeros((0, 2)))
+    places = project_on_plane(x, np.zeros((0, 2)))
     centred = x.astype(float) - x.mean(0, np.float64)
     kept = np.sort(np.linalg.eigvalsh(centred.T @ centred))[::-1][:2]
     np.testing.assert_allclose((places**2).sum(0), kept, rtol=1e-8, atol=1e-8)
-    np.testing.assert_allclose(plane(x, -places), -places, atol=1e-8)
+    np.testing.assert_allclose(project_on_plane(x, -places), -places, atol=1e-8)
 
 
 def test_the_map_has_both_sides_at_both_stages_and_points_alike(stages: Stages) -> None:
@@ -152,7 +153,7 @@ def test_neighbours_are_the_nearest_by_cosine_before_and_after(stages: Stages) -
 
 
 def test_without_misp_there_is_no_after(panel: Panel) -> None:
-    found = audit(make_stages([panel], misp=False), Plan((*QUICK, "misp")))
+    found = measure_stages(make_stages([panel], misp=False), Plan((*QUICK, "misp")))
     assert all("stage" not in row.details for row in found.rows)
     assert {"midb", "direct-bias"} <= {row.measure for row in found.rows}
 
@@ -161,13 +162,13 @@ def test_what_cannot_be_debiased_is_measured_all_the_same(panel: Panel) -> None:
     names = {name.lower() for members in panel.attribute.members for name in members}
     few = panel.embedding.subset([word for word in panel.embedding if word not in names])
     (bare,) = make_panels([few], None, panel.attribute)
-    found = audit(make_stages([bare]), Plan(QUICK))
+    found = measure_stages(make_stages([bare]), Plan(QUICK))
     assert any("“after” is hard debiasing" in note and "0 of 100" in note for note in found.notes)
     assert any(row.measure == "midb" and row.value is None for row in found.rows)
     after = [row.details["debiased"] for row in found.rows if row.details.get("stage") == "after"]
     assert set(after) == {"hard"}
     bare = replace(bare, attribute=replace(bare.attribute, pairs=(), equalise=(), direction=None))
-    found = audit(make_stages([bare]), Plan(QUICK))
+    found = measure_stages(make_stages([bare]), Plan(QUICK))
     assert any("nothing was measured after MISP" in note for note in found.notes)
 
 
@@ -181,7 +182,7 @@ def test_gipe_looks_for_neighbours_among_no_more_words_than_it_may(stages: Stage
         )
         assert part.is_own == panel.is_own
         assert among(panel, len(panel.embedding)) is panel
-    rows = audit([stages], Plan(tuple({*PARTS} - {"gipe", "misp"}), gipe_words=10)).rows
+    rows = measure_stages([stages], Plan(tuple({*PARTS} - {"gipe", "misp"}), gipe_words=10)).rows
     sizes = [row.details["among"] for row in rows if row.measure == "gipe"]
     assert len(sizes) == 6
     assert max(sizes) < len(stages.before.embedding)
@@ -189,7 +190,7 @@ def test_gipe_looks_for_neighbours_among_no_more_words_than_it_may(stages: Stage
 
 def _notes(stages: Stages, **settings: Any) -> Audited:
     skip = tuple({*PARTS} - {"mab", "misp"})
-    return audit([stages], Plan(skip, model=Model.load(nli_sample_path()), **settings))
+    return measure_stages([stages], Plan(skip, model=Model.load(nli_sample_path()), **settings))
 
 
 def test_marked_bias_needs_the_words_and_the_dimensions(stages: Stages) -> None:
@@ -208,7 +209,7 @@ def test_weat_is_of_the_groups_of_the_attribute() -> None:
     """Names of women and men have no place in an audit along religion."""
     faiths = Attribute.load("religion:christian,muslim")
     (panel,) = make_panels([Embedding.sample()], None, faiths)
-    (row,) = audit([Stages(panel)], Plan(tuple({*PARTS} - {"weat"}))).rows
+    (row,) = measure_stages([Stages(panel)], Plan(tuple({*PARTS} - {"weat"}))).rows
     assert row.details["set"] == "christian/muslim"
     expected = weat_between(panel.embedding, faiths)
     assert row.value == pytest.approx(expected, abs=1e-5)
@@ -255,8 +256,8 @@ def test_marked_bias_is_measured_with_one_model_at_both_stages(
 
 def test_what_was_not_given_is_said_unless_it_is_skipped(stages: Stages) -> None:
     skip = tuple({*PARTS} - {"quality", "sembias", "misp"})
-    (note,) = audit([replace(stages, fitted=None)], Plan(skip)).notes
+    (note,) = measure_stages([replace(stages, fitted=None)], Plan(skip)).notes
     assert note.startswith("not measured: SemBias (--sembias=sembias), similarity and analogies")
-    assert audit([replace(stages, fitted=None)], Plan(PARTS)).notes == []
+    assert measure_stages([replace(stages, fitted=None)], Plan(PARTS)).notes == []
     with pytest.raises(WordbiasError, match="part 'gip': expected some of midb"):
         Plan(("gip",))

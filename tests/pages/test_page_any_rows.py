@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wordbias.measures.registry import LISTED
-from wordbias.pages import components, words
+from wordbias.pages import components, entailment, words
 from wordbias.pages.document import Document
 from wordbias.pages.markdown import render_markdown
 from wordbias.pages.page import render_page
@@ -22,10 +22,10 @@ KEYS = (
 )  # fmt: skip
 KNOWN = (
     "before", "after", "self", "lower", "higher", "neutral", "misp", "female", "male", 0, 1, 0.5,
-    words.SET, words.CLUSTERED, ["a", "b"], {"x": 1, "y": 2, "a": 3, "b": 4},
+    words.OCCUPATIONS, words.MOST_BIASED, ["a", "b"], {"x": 1, "y": 2, "a": 3, "b": 4},
 )  # fmt: skip
 MEASURES = (
-    *LISTED, *components.MEASURES, words.CLUSTERING, components.PART, components.VARIANCE, "other",
+    *LISTED, *entailment.MEASURES, words.MAP, components.CONTRIBUTION, components.VARIANCE, "other",
 )  # fmt: skip
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**20), 10**20)
 ANYTHING = st.recursive(

@@ -1,0 +1,215 @@
+"""Figures of MDL probing: bits along the data, and compression along the layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wordbias.pages.plots import (
+    STYLE,
+    load_matplotlib,
+    new_figure,
+    save_figure,
+)
+from wordbias.probes.rows import CODELENGTH, COMPRESSION, CONTROL, TASK
+from wordbias.results import Row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_COLOURS = ("#1b6ca8", "#c8553d", "#3d8b5f", "#8457a3", "#9a7b1f", "#5b6770")
+_FAINT = "#8a8a8a"
+_PANEL = (4.6, 3.5)  # inches
+_COLUMNS = 2  # panels beside each other
+_DARKEST = 0.87  # of the colours of layers: the end of the scale looks like black
+_TICKS = 14  # layers from which on every other one is named
+_SLACK = 0.06  # of the range of an axis, above and below it
+
+
+def save_codes(path: str | Path, rows: Sequence[Row]) -> None:
+    """Draw the cost of online codes along the data, and their compression along the layers.
+
+    Parameters
+    ----------
+    path
+        A .png, .pdf or .svg, written whole or not at all.
+    rows
+        Rows from `wordbias.probes.rows.code_rows`, about one input or several.
+    """
+    save_figure(path, _size(rows), lambda figure: _draw(figure, rows))
+
+
+def plot_codes(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+    """Draw the figure that `save_codes` writes.
+
+    Parameters
+    ----------
+    rows
+        See `save_codes`.
+    ax
+        Axes to draw one panel on: the compression along the layers, or of inputs without layers the
+        bits along the data. By default all panels, on a new figure; the last is returned.
+    """
+    figure = new_figure(_size(rows)) if ax is None else None
+    with load_matplotlib().rc_context(STYLE):
+        if ax is None:
+            return _draw(figure, rows)
+        names, _ = _split_layered(rows)
+        layered = [row for row in rows if row.subject in names]
+        return draw_compression(ax, layered) if layered else draw_inputs(ax, rows)
+
+
+def _split_layered(rows: Sequence[Row]) -> tuple[list[str], list[Row]]:
+    """Return the inputs that have a panel of their own, and the rows of all others."""
+    layered = [name for name in _subjects(rows) if len(_layers(_rows_of(rows, name))) > 1]
+    return layered, [row for row in rows if row.subject not in layered]
+
+
+def _grid(rows: Sequence[Row]) -> tuple[int, int]:
+    """Return how many lines and columns of panels there are."""
+    layered, flat = _split_layered(rows)
+    count = len(layered) + bool(layered) + bool(flat)
+    return -(-count // _COLUMNS), min(count, _COLUMNS)
+
+
+def _size(rows: Sequence[Row]) -> tuple[float, float]:
+    lines, beside = _grid(rows)
+    return _PANEL[0] * beside, _PANEL[1] * lines
+
+
+def _draw(figure: Any, rows: Sequence[Row]) -> Axes:
+    """Draw all panels; return the last."""
+    layered, flat = _split_layered(rows)
+    panels = iter(figure.subplots(*_grid(rows), squeeze=False).flat)
+    last: Axes
+    if flat:
+        last = draw_inputs(next(panels), flat)
+    for name in layered:
+        draw_layers(next(panels), _rows_of(rows, name))
+    if layered:
+        last = draw_compression(next(panels), [row for row in rows if row.subject in layered])
+    for unused in panels:
+        unused.remove()
+    return last
+
+
+def draw_inputs(axes: Axes, rows: Sequence[Row]) -> Axes:
+    """Draw bits per example against the number of training examples, one curve for each input."""
+    for name, colour in zip(_subjects(rows), _colours(rows), strict=True):
+        for row in _rows_of(rows, name):
+            if row.measure == CODELENGTH and row.details["set"] == TASK:
+                _draw_curve(axes, row, colour, label=name)
+            elif row.measure == CODELENGTH:
+                _draw_curve(axes, row, colour, label=f"{name}: control", dashed=True)
+    _finish_curves(axes, rows, "Bits an example takes")
+    return axes
+
+
+def draw_layers(axes: Axes, rows: Sequence[Row]) -> Axes:
+    """Draw bits per example against the number of training examples, one curve for each layer."""
+    matplotlib = load_matplotlib()
+    layers = _layers(rows)
+    places = range(len(layers))
+    colours = matplotlib.colormaps["viridis_r"](np.linspace(0, _DARKEST, len(layers)))
+    for row in rows:
+        if row.measure == CODELENGTH and row.details["set"] == TASK:
+            _draw_curve(axes, row, colours[layers.index(row.details["layer"])], spread=False)
+    scale = matplotlib.colors.BoundaryNorm(np.arange(len(layers) + 1) - 0.5, len(layers))
+    shown = matplotlib.cm.ScalarMappable(scale, matplotlib.colors.ListedColormap(colours))
+    bar = axes.figure.colorbar(shown, ax=axes, pad=0.02, aspect=30)
+    step = 1 if len(layers) < _TICKS else 2
+    bar.set_ticks(places[::step], labels=[str(layer) for layer in layers[::step]])
+    bar.minorticks_off()
+    bar.ax.tick_params(length=0, labelsize=8)
+    bar.outline.set_visible(False)
+    bar.set_label("layer")
+    _finish_curves(axes, rows, f"{rows[0].subject}: bits an example takes")
+    return axes
+
+
+def draw_compression(axes: Axes, rows: Sequence[Row]) -> Axes:
+    """Draw compression against the layer, one curve for each input, its control dashed."""
+    names = _subjects(rows)
+    for name, colour in zip(names, _colours(rows), strict=True):
+        for which in (TASK, CONTROL):
+            chosen = [
+                row
+                for row in _rows_of(rows, name)
+                if row.measure == COMPRESSION and row.details["set"] == which
+            ]
+            if chosen:
+                _draw_line(axes, chosen, colour, which)
+    axes.axhline(1, color=_FAINT, lw=0.8, ls=":", label="nothing to read off")
+    axes.set(xlabel="layer", ylabel="compression (bits)", title="Compression along the layers")
+    axes.locator_params(axis="x", integer=True)
+    low, high = axes.get_ylim()
+    axes.set_ylim(max(0, min(low, 1 - 3 * _SLACK)), high + _SLACK * (high - low))
+    axes.legend(frameon=False, fontsize=8)
+    return axes
+
+
+def _draw_line(axes: Axes, rows: Sequence[Row], colour: str, which: str) -> None:
+    layers = [row.details["layer"] for row in rows]
+    means = [float(row.value or 0) for row in rows]
+    low, high = ([row.details[key] for row in rows] for key in ("min", "max"))
+    style: dict[str, Any] = {"ls": "--", "lw": 1} if which == CONTROL else {"marker": "o", "ms": 3}
+    name = rows[0].subject + (": control" if which == CONTROL else "")
+    axes.plot(layers, means, color=colour, label=name, **style)
+    axes.fill_between(layers, low, high, color=colour, alpha=0.15, lw=0)
+
+
+def _draw_curve(
+    axes: Axes, row: Row, colour: Any, *, label: str = "", dashed: bool = False, spread: bool = True
+) -> None:
+    """Draw the blocks of a row: their mean over seeds, or every seed where the blocks differ."""
+    ends = np.array(_padded(row.details["block_ends"]))
+    bits = np.array(_padded(row.details["block_bits"]))
+    each = bits[:, 1:] / np.diff(ends, axis=1)
+    style: dict[str, Any] = {"color": colour, "ls": "--" if dashed else "-", "lw": 1.2}
+    if (ends != ends[0]).any():
+        axes.plot(ends[:, :-1].T, each.T, **{**style, "lw": 0.8})
+        axes.lines[-1].set_label(label)
+        return
+    axes.plot(ends[0, :-1], each.mean(0), marker="" if dashed else "o", ms=3, label=label, **style)
+    if spread and len(each) > 1:
+        low, high = each.min(0), each.max(0)
+        axes.fill_between(ends[0, :-1], low, high, color=colour, alpha=0.15, lw=0)
+
+
+def _padded(lists: Sequence[Sequence[float]]) -> list[list[float]]:
+    """Pad seeds of fewer blocks with NaN, which matplotlib does not draw."""
+    longest = max(map(len, lists))
+    return [[*one, *[np.nan] * (longest - len(one))] for one in lists]
+
+
+def _finish_curves(axes: Axes, rows: Sequence[Row], title: str) -> None:
+    ticker = load_matplotlib("ticker")
+    uniform = float(np.log2(rows[0].details["classes"]))
+    axes.axhline(uniform, color=_FAINT, lw=0.8, ls=":", label="without a model")
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
+    axes.xaxis.set_minor_formatter(ticker.NullFormatter())
+    axes.set(xlabel="examples learned from", ylabel="bits per example of the next block")
+    axes.set_title(title)
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False, fontsize=8)
+
+
+def _subjects(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(row.subject for row in rows))
+
+
+def _rows_of(rows: Sequence[Row], name: str) -> list[Row]:
+    return [row for row in rows if row.subject == name]
+
+
+def _layers(rows: Sequence[Row]) -> list[int]:
+    return sorted({row.details["layer"] for row in rows if "layer" in row.details})
+
+
+def _colours(rows: Sequence[Row]) -> list[str]:
+    return [_COLOURS[i % len(_COLOURS)] for i in range(len(_subjects(rows)))]
