@@ -129,7 +129,7 @@ def test_an_interrupted_sweep_is_resumed_with_the_same_result(
     expected = outputs(source, model, plan, pairs)
     file = tmp_path / "sweep.part"
     stopping = Interrupting(monkeypatch, 1)
-    with pytest.raises(Interrupted, match=r"the same call goes on from sweep\.part"):
+    with pytest.raises(Interrupted, match=r"the same call resumes from sweep\.part"):
         outputs(source, model, plan, pairs, file=file)
     assert file.exists()
     stopping.left = -1

@@ -23,7 +23,12 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 Find = Callable[[str], Path]
-LIMITS = {"roberta": POSITIONS - 2, "mpnet": POSITIONS - 2, "deberta-v2": None}
+LIMITS = {
+    "roberta": POSITIONS - 2,
+    "camembert": POSITIONS - 2,
+    "mpnet": POSITIONS - 2,
+    "deberta-v2": None,
+}
 
 
 @pytest.fixture

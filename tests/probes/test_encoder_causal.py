@@ -78,7 +78,7 @@ def last_tokens(encoder: Encoder) -> Any:
 def test_by_default_a_text_is_its_last_token(encoder: Encoder, side: str) -> None:
     encoder.tokenizer.padding_side = side
     found = encode(encoder, TEXTS)
-    np.testing.assert_allclose(found, last_tokens(encoder), atol=2e-5)
+    np.testing.assert_allclose(found, last_tokens(encoder), rtol=1e-4, atol=2e-5)
     assert len(np.unique(found[-1].round(4), axis=0)) == len(TEXTS)
     named = encode(encoder, TEXTS, settings=Settings(pooling="last"))
     np.testing.assert_array_equal(found, named)

@@ -121,6 +121,9 @@ def fine_tune(
 class TextExamples:
     """Biographies as examples, encoded by the encoder that is trained."""
 
+    encoder: Encoder
+    head: nn.Linear
+    work: EncodingJob
     lengths: Places
     targets: Tensor
 

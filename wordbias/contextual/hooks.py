@@ -224,6 +224,7 @@ class Calls:
         Removes the hook that restarts the count, where the place has one.
     """
 
+    wanted: int | None
     made: int
 
     def __init__(self, place: Place, stack: ExitStack) -> None:
