@@ -1,4 +1,4 @@
-"""How far debiasing moved words: displacement, and neighbours that were kept or lost."""
+"""Movement of words by debiasing: displacement, and neighbours that were kept or lost."""
 
 from __future__ import annotations
 

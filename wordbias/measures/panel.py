@@ -90,7 +90,7 @@ class Panel:
 
     @property
     def is_own(self) -> bool:
-        """Whether the embedding is its own original."""
+        """True if the embedding is its own original."""
         return self.embedding is self.original
 
     def most_biased(self, words: int) -> Biased:

@@ -105,19 +105,19 @@ class Fitted:
 
     @property
     def by_word(self) -> bool:
-        """Whether the map depends on the word."""
+        """True if the map depends on the word."""
         return bool(self.exempt or len(self.replaced))
 
     @property
     def by_length(self) -> bool:
-        """Whether the result depends on the lengths of vectors, not only on their directions."""
+        """True if the result depends on the lengths of vectors, not only on their directions."""
         kinds = {step.kind for step in self.steps}
         lengths = bool(self.replaced.words) and "normalise" not in kinds
         return lengths or not kinds <= _HOMOGENEOUS
 
     @property
     def centred(self) -> bool | None:
-        """Whether it was fitted to centred differences; None for a method without differences."""
+        """True if it was fitted to centred differences; None for a method without differences."""
         return self.settings.get("center")
 
     def reach(self, words: Sequence[str]) -> Reach:
@@ -202,7 +202,7 @@ class Chain:
 
     @property
     def by_length(self) -> bool:
-        """Whether the result of one of them depends on the lengths of vectors."""
+        """True if the result of one of them depends on the lengths of vectors."""
         return any(part.by_length for part in self.parts)
 
     def reach(self, words: Sequence[str]) -> list[Reach]:

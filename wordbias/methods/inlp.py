@@ -218,7 +218,7 @@ class Rounds:
 
     @property
     def at_chance(self) -> bool:
-        """Whether the last classifier found no direction."""
+        """True if the last classifier found no direction."""
         return self.rounds[-1].directions == 0
 
     def information_weights(self, classes: int) -> Matrix:

@@ -81,7 +81,7 @@ class WordGroups:
 
     @property
     def in_memory(self) -> bool:
-        """Whether the lists were given in Python, so that no name or file stands for them."""
+        """True if the lists were given in Python, so that no name or file stands for them."""
         return self.source == _IN_MEMORY
 
     @classmethod
