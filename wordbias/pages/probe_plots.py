@@ -169,11 +169,12 @@ def _draw_curve(
     bits = np.array(_padded(row.details["block_bits"]))
     each = bits[:, 1:] / np.diff(ends, axis=1)
     style: dict[str, Any] = {"color": colour, "ls": "--" if dashed else "-", "lw": 1.2}
+    style |= {"marker": "o", "ms": 3, "mfc": "white" if dashed else colour}  # a single block is a point
     if (ends != ends[0]).any():
-        axes.plot(ends[:, :-1].T, each.T, **{**style, "lw": 0.8})
+        axes.plot(ends[:, :-1].T, each.T, **{**style, "lw": 0.8, "marker": ""})
         axes.lines[-1].set_label(label)
         return
-    axes.plot(ends[0, :-1], each.mean(0), marker="" if dashed else "o", ms=3, label=label, **style)
+    axes.plot(ends[0, :-1], each.mean(0), label=label, **style)
     if spread and len(each) > 1:
         low, high = each.min(0), each.max(0)
         axes.fill_between(ends[0, :-1], low, high, color=colour, alpha=0.15, lw=0)
