@@ -114,8 +114,8 @@ def test_a_process_that_dies_here_is_one_line(tmp_path: Path) -> None:
     done: dict[int, int] = {}
     workers = Workers(2)
     with pytest.raises(WordbiasError, match="a worker process died") as caught:
-        done |= dict(workers.unordered(_dying_once, items, lost="the same call goes on"))
-    assert "the same call goes on, with fewer --jobs" in str(caught.value)
+        done |= dict(workers.unordered(_dying_once, items, lost="the same call resumes"))
+    assert "the same call resumes, with fewer --jobs" in str(caught.value)
     assert workers.results(_dying_once, items, "again") == list(range(6))
 
 

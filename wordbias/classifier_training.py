@@ -229,8 +229,7 @@ class Task:
         right, lost = self.processes.summed(torch.tensor([right, lost])).tolist()
         if lost:
             raise WordbiasError(
-                "training diverged: on dev the model answers with no numbers; lower the "
-                "learning rate"
+                "training diverged: the logits on dev are not finite; lower the learning rate"
             )
         return torch.tensor([right / len(order)], dtype=torch.float64)
 

@@ -312,7 +312,7 @@ def _write(log: Path, lines: Sequence[str], mode: str) -> None:
     except OSError as error:
         raise WordbiasError(
             f"{log}: could not be written: {error.strerror or error}; mend that, and the same call "
-            "goes on from the last checkpoint"
+            "resumes from the last checkpoint"
         ) from None
 
 

@@ -155,7 +155,7 @@ def test_resume_after_an_interruption_between_jobs(
         stop_at(patch, experiment, "run_job", 4)
         with pytest.raises(Interrupted) as stopped:
             run(plan)
-    assert str(stopped.value) == f"the same call goes on: {plan.results} has 3 of 10 jobs"
+    assert str(stopped.value) == f"the same call resumes: {plan.results} has 3 of 10 jobs"
     assert len(lines_of(plan)) == 3
     assert as_json(run(plan)) == as_json(whole)
     assert len({(line["strategy"], line["seed"]) for line in lines_of(plan)}) == 10

@@ -115,6 +115,6 @@ def test_an_interruption_after_training_names_the_remedy(
     given = ("--train", pairs, "--dev", pairs, "--epochs", 1, "--seeds", 0)
     done = cli("mab-study", tmp_path / "v.safetensors", *given, "-o", study)
     assert done.code == 130
-    assert "the same call goes on: models and rows are kept" in done.err
+    assert "the same call resumes: models and rows are kept" in done.err
     names = sorted(path.name for path in study.iterdir())
     assert names == ["v.seed0.safetensors", "v.seed0.safetensors.log.jsonl"]

@@ -217,7 +217,7 @@ def test_an_interrupted_training_is_resumed(
     monkeypatch.setattr(NLITask, "losses", interrupted)
     done = cli(*call, tmp_path / "m")
     assert (done.code, done.out) == (130, "")
-    assert done.err.endswith("interrupted; the same call goes on after the last whole epoch\n")
+    assert done.err.endswith("interrupted; the same call resumes after the last whole epoch\n")
     assert not (tmp_path / "m").exists()
     assert (tmp_path / "m.checkpoint").exists()
     monkeypatch.undo()
@@ -250,7 +250,7 @@ def test_ctrl_c_stops_all_processes_with_one_line(
     assert all(path.exists() for path in checkpoints)
     assert (child.returncode, out) == (130, "")
     assert err.split("\n") == [
-        "wordbias: interrupted; the same call goes on after the last whole epoch",
+        "wordbias: interrupted; the same call resumes after the last whole epoch",
         "",
     ]
     sizes = [path.stat().st_mtime_ns for path in checkpoints]

@@ -199,7 +199,7 @@ def test_an_interrupted_training_ends_as_if_it_had_not_been(
         return real(task, epoch)
 
     monkeypatch.setattr(Task, "losses", stop)
-    with pytest.raises(Interrupted, match="goes on after what dev was measured on last"):
+    with pytest.raises(Interrupted, match="resumes after the last evaluation on dev"):
         fine_tune("nli", name, data, dev, recipe, tmp_path / "again", "cpu")
     assert (tmp_path / "again.checkpoint").exists()
     assert not (tmp_path / "again").exists()

@@ -270,7 +270,7 @@ def test_a_killed_fetch_is_resumed(
     assert not (data / name).exists()
     if how == signal.SIGINT:
         assert process.returncode == 130
-        assert f"{kept:,} bytes are kept; the same call goes on from there" in said
+        assert f"{kept:,} bytes are kept; the same call resumes from there" in said
     assert cli("fetch", name, "--mirror", server.url).code == 0
     assert server.ranges() == [None, f"bytes={kept}-"]
     assert (data / name / f"{name}.txt").read_bytes() == VECTORS * 20_000

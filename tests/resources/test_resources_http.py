@@ -69,7 +69,7 @@ def test_after_three_broken_connections_the_next_call_resumes(
     cut = 300_000
     server.put(PATH, Answer(BODY, etag='"v1"', stop=cut))
     message = _refused(server, tmp_path)
-    assert f"{cut:,} bytes are kept, the same call goes on from there" in message
+    assert f"{cut:,} bytes are kept, the same call resumes from there" in message
     server.put(PATH, Answer(BODY, etag='"v1"'))
     server.requests.clear()
     assert _get(server, tmp_path) == BODY

@@ -3,7 +3,7 @@
 A classifier is trained on data that a strategy debiased; gender is probed in its vectors and its
 gaps are measured; then only its last layer is trained again, on the original data, and the gaps
 are measured once more. The rows of each job are a line of a file, so that an interrupted
-experiment goes on.
+experiment resumes.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
             if not workers.in_process:
                 for job in left:
                     encode_ahead(plan, job)
-            lost = "the same call goes on with what is left"
+            lost = "the same call resumes with what is left"
             with progress("experiment", len(left), "job") as bar:
                 for i, (rows, facts) in workers.unordered(_timed, left, shared=(plan,), lost=lost):
                     file.add(left[i], rows, **facts)
@@ -63,7 +63,7 @@ def run(plan: Plan, workers: Workers | None = None) -> list[Row]:
         except KeyboardInterrupt:
             done = sum(job in file.rows for job in jobs)
             raise Interrupted(
-                f"the same call goes on: {plan.results} has {done} of {len(jobs)} jobs"
+                f"the same call resumes: {plan.results} has {done} of {len(jobs)} jobs"
             ) from None
     return [row for job in jobs for row in file.rows[job]]
 
@@ -140,7 +140,7 @@ class ResultFile:
         except OSError as error:
             raise WordbiasError(
                 f"{self.path}: could not be written: {error.strerror or error}; mend that, and the "
-                "same call goes on"
+                "same call resumes"
             ) from None
         self.rows[job] = rows
 

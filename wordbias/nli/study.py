@@ -147,7 +147,7 @@ def run(plan: Plan, *, device: str | None = None, workers: Workers | None = None
         try:
             return study_rows(plan, jobs)
         except KeyboardInterrupt:
-            raise Interrupted("the same call goes on: models and rows are kept") from None
+            raise Interrupted("the same call resumes: models and rows are kept") from None
 
 
 def study_rows(plan: Plan, jobs: Sequence[Job]) -> list[Row]:

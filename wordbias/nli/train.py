@@ -32,7 +32,7 @@ from wordbias.workers import Workers
 _DEV_BATCH = 512
 _REFRESH = 1.0
 """Seconds between two looks at the progress of other processes."""
-_LOST = "the same call goes on after the last whole epoch"
+_LOST = "the same call resumes after the last whole epoch"
 
 
 class Setup(NamedTuple):

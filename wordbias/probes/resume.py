@@ -135,7 +135,7 @@ def _explaining(target: Path) -> Iterator[None]:
     except OSError as error:
         raise WordbiasError(
             f"{target}: could not be written: {error.strerror or error}; mend that, and the same "
-            "command goes on"
+            "command resumes"
         ) from None
 
 

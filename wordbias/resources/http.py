@@ -83,7 +83,7 @@ class ResumingDownloader:
                     if not left:
                         raise WordbiasError(
                             f"{self.what}: {_host_of(url)} broke off {_ATTEMPTS} times ({error}); "
-                            f"{_size(self.part):,} bytes are kept, the same call goes on from there"
+                            f"{_size(self.part):,} bytes are kept, the same call resumes from there"
                         ) from None
                 finally:
                     if self.part.is_file() and not _size(self.part):
@@ -143,7 +143,7 @@ class ResumingDownloader:
                     done += len(chunk)
                     bar.update(len(chunk))
             except KeyboardInterrupt:
-                kept = f"{self.what}: {done:,} bytes are kept; the same call goes on from there"
+                kept = f"{self.what}: {done:,} bytes are kept; the same call resumes from there"
                 raise Interrupted(kept) from None
         if total is not None and done != total:
             raise _Broken(f"{done:,} of {total:,} bytes arrived")

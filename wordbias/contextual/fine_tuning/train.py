@@ -85,7 +85,7 @@ def train_model(
     except KeyboardInterrupt:
         if checkpoint is None:
             raise
-        raise Interrupted("the same call goes on after what dev was measured on last") from None
+        raise Interrupted("the same call resumes after the last evaluation on dev") from None
 
 
 def trained_stack(model: nn.Module, head_only: bool) -> Stack:

@@ -220,7 +220,7 @@ def _computed(
         return
     groups = [left[i : i + BATCHES_TOGETHER] for i in range(0, len(left), BATCHES_TOGETHER)]
     parts = [[_part(pairs, batch) for batch in group] for group in groups]
-    lost = "the same call goes on with what is left, if it has an output"
+    lost = "the same call resumes with what is left, if it has an output"
     for _, done in workers.unordered(_worker, parts, shared=(source, plan), lost=lost):
         yield from done
 
