@@ -45,10 +45,13 @@ _SUFFIXES = {
 }
 SCHEMA = 2
 """Version of the keys of a report; version 1 had no number and internal names of arguments."""
+NO_PROOF = (
+    "A value near neutral is no proof of fairness: a measure detects only the bias it was made "
+    "for, in the words it was given."
+)
 LIMITS = (
     "These measures compare two groups only, as their word lists do; people in neither group are "
-    "not measured. A value near neutral is no proof of fairness: a measure detects only the bias "
-    "it was made for, in the words it was given. The behaviour of a system built on the vectors "
+    f"not measured. {NO_PROOF} The behaviour of a system built on the vectors "
     "must be measured in that system."
 )
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from wordbias.measures.registry import SECTIONS
 from wordbias.pages import words
-from wordbias.pages.headline import CAUTION, headline
+from wordbias.pages.headline import headline
+from wordbias.results import NO_PROOF
 
 MAIN = {family.key: family for family in SECTIONS}
 
@@ -134,7 +135,7 @@ def test_of_unknown_measures_it_counts_those_that_leave_neutral_out(
 
 def test_nothing_is_ever_said_without_the_caution() -> None:
     for rows in ([], [row("gipe", None)], two("midb", 0.2, 0.1, **LOWER)):
-        assert headline(rows)[-1] == CAUTION
+        assert headline(rows)[-1] == NO_PROOF
         assert len(headline(rows)) > 1
 
 

@@ -19,15 +19,11 @@ from wordbias.pages.verdicts import (
 from wordbias.pages.views import main_lines, missing_query_notes
 from wordbias.pages.words import by_word, claims_occupations, most_leaning, sides
 from wordbias.rendering import how_many
-from wordbias.results import number
+from wordbias.results import NO_PROOF, number
 from wordbias.rows import Found, given
 
 _SUBJECTS = 4
 _WORDS = 3
-CAUTION = (
-    "No value near neutral is a proof of fairness: each measure sees the bias that it was made to "
-    "see, in its own words."
-)
 
 
 def headline(rows: Sequence[Found]) -> list[str]:
@@ -50,7 +46,7 @@ def headline(rows: Sequence[Found]) -> list[str]:
     if len(subjects) > _SUBJECTS:
         rest = ", ".join(subjects[_SUBJECTS:])
         sentences.append(f"Not summed up here, but in the tables: {rest}.")
-    return [*(sentences or _counts(rows)), *missing_query_notes(rows), CAUTION]
+    return [*(sentences or _counts(rows)), *missing_query_notes(rows), NO_PROOF]
 
 
 def _findings(lines: Sequence[Line]) -> list[str]:

@@ -154,8 +154,8 @@ def glance_sections(rows: Sequence[Found]) -> list[Section]:
     title = "One measure of each kind, with its 95 % interval"
     grid = line_grid(found, title, strips=True, details=False, named=full_title)
     lead = (
-        "Each measure sees the bias that it was made to see. They are not alternatives, and no "
-        "single one is a verdict; all values are in the sections below."
+        "Each measure detects only the bias it was made for: they are not alternatives, and none "
+        "is a verdict by itself. All values are in the sections below."
     )
     return [
         Section(
