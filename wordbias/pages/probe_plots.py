@@ -169,11 +169,8 @@ def _draw_curve(
     bits = np.array(_padded(row.details["block_bits"]))
     each = bits[:, 1:] / np.diff(ends, axis=1)
     style: dict[str, Any] = {"color": colour, "ls": "--" if dashed else "-", "lw": 1.2}
-    style |= {
-        "marker": "o",
-        "ms": 3,
-        "mfc": "white" if dashed else colour,
-    }  # a single block is a point
+    # a single block is a point, without a line
+    style |= {"marker": "o", "ms": 3, "mfc": "white" if dashed else colour}
     if (ends != ends[0]).any():
         axes.plot(ends[:, :-1].T, each.T, **{**style, "lw": 0.8, "marker": ""})
         axes.lines[-1].set_label(label)
