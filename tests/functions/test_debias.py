@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,8 @@ from wordbias.errors import UsageError
 from wordbias.functions.apply import apply
 from wordbias.functions.debias import debias
 from wordbias.measures.registry import SELECTABLE
-from wordbias.methods.methods import fit_chain
+from wordbias.methods import conceptor
+from wordbias.methods.methods import METHODS, fit_chain, settings_of
 from wordbias.methods.misp import fit as fit_misp
 from wordbias.methods.words import listed_words
 from wordbias.wordlists import WordSets
@@ -153,7 +155,8 @@ def test_measures_are_averaged_over_the_given_words(few: Embedding) -> None:
         ("hard", {"chance": False}, "chance=False is for measure=True"),
         ("multi-hard", {"sets": "a", "groups": "age"}, "sets= or the pairs of groups=, not both"),
         ("hard", {"measure": True, "only": ["magic"]}, "measure 'magic'"),
-        ((), {}, "method ''"),
+        ((), {}, "methods=: name at least one of misp, mhd"),
+        ("hard,", {}, "method ''"),
         (
             Embedding(["a"], [[1.0]]),
             {},
@@ -167,6 +170,47 @@ def test_errors_name_arguments_of_python(
     with pytest.raises(WordbiasError) as error:
         debias(few, methods, **given)
     assert said in str(error.value)
+
+
+_GIVEN: dict[str, Any] = {
+    "alpha": 2.0,
+    "aperture": 3.0,
+    "candidates": 3,
+    "checkpoint": "fit.safetensors",
+    "classes": 2,
+    "classifier": "svm",
+    "concept": ["nurse", "doctor"],
+    "device": "cpu",
+    "dims": 2,
+    "direction": "she-he",
+    "epochs": 2,
+    "equalise": False,
+    "iterations": 2,
+    "neutral": ["table"],
+    "per_class": 50,
+    "pretrain_epochs": 2,
+    "sets": "sets.toml",
+    "stereotypes": ["nurse"],
+    "weights": [1.0],
+    "words": ["nurse"],
+}
+
+
+@pytest.mark.parametrize("name", sorted({key for one in METHODS for key in settings_of(one)}))
+def test_each_setting_reaches_the_methods(few: Embedding, name: str) -> None:
+    if name == "seed" or name not in inspect.signature(debias).parameters:
+        return  # the seed is for everything random; others are settings of Python's functions
+    without = next(method for method in METHODS if name not in settings_of(method))
+    with pytest.raises(WordbiasError) as error:
+        debias(few, without, **{name: _GIVEN.get(name, True)})
+    assert f"{without}: takes no {name}=; it is for: " in str(error.value)
+
+
+def test_conceptor_takes_the_aperture(few: Embedding) -> None:
+    made = debias(few, "conceptor", aperture=4.0)
+    own = conceptor.fit(few, Attribute.load(), aperture=4.0)(few)
+    np.testing.assert_array_equal(made.vectors, own.vectors)
+    assert not np.array_equal(made.vectors, debias(few, "conceptor").vectors)
 
 
 def test_the_help_names_all_measures() -> None:

@@ -226,6 +226,7 @@ def debias(
         "iterations": iterations,
         "classifier": classifier,
         "alpha": alpha,
+        "aperture": aperture,
         "concept": concept,
         "words": words,
         "stereotypes": stereotypes,
@@ -356,6 +357,11 @@ def fitted_report(
 
 def _names(methods: str | Sequence[str]) -> list[str]:
     """Return the names of the methods."""
+    if not methods:
+        raise WordbiasError(
+            f"METHODS: name at least one of {', '.join(METHODS)}, after the embedding; None is the "
+            "sample"
+        )
     return parse_methods(methods if isinstance(methods, str) else ",".join(map(str, methods)))
 
 
