@@ -21,6 +21,7 @@ from wordbias.methods.diagnosis import REMOVED, about_removal
 from wordbias.methods.effect import effect
 from wordbias.methods.fitted import Chain, Fitted, Reach
 from wordbias.methods.methods import (
+    METHODS,
     fit_chain,
     head_of,
     parse_methods,
@@ -358,9 +359,9 @@ def fitted_report(
 def _names(methods: str | Sequence[str]) -> list[str]:
     """Return the names of the methods."""
     if not methods:
-        raise WordbiasError(
-            f"METHODS: name at least one of {', '.join(METHODS)}, after the embedding; None is the "
-            "sample"
+        raise UsageError(
+            f"--methods: name at least one of {', '.join(METHODS)}, after the embedding; "
+            "None is the sample"
         )
     return parse_methods(methods if isinstance(methods, str) else ",".join(map(str, methods)))
 
