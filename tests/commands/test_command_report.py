@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from wordbias.pages.document import read_documents
-from wordbias.pages.headline import headline
+from wordbias.pages.answers import headline
 
 Run = Callable[..., Any]
 PREDICTIONS = "label,predicted,group\n" + "nurse,nurse,F\nnurse,doctor,M\n" * 5 + (

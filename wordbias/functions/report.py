@@ -19,7 +19,7 @@ from wordbias.pages.document import (
     rows_of,
     with_distinct_subjects,
 )
-from wordbias.pages.headline import headline
+from wordbias.pages.answers import headline
 from wordbias.pages.markdown import render_markdown
 from wordbias.pages.page import render_page
 from wordbias.pages.views import sections

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from wordbias.errors import printable
 from wordbias.pages.document import Document, notes_of, rows_of
-from wordbias.pages.headline import headline
+from wordbias.pages.answers import headline
 from wordbias.pages.page import page_title
 from wordbias.pages.section import Section
 from wordbias.pages.views import sections

@@ -12,7 +12,7 @@ from typing import Any
 
 from wordbias import __version__
 from wordbias.pages.document import DATA, Document, notes_of, rows_of
-from wordbias.pages.headline import headline
+from wordbias.pages.answers import headline
 from wordbias.pages.section import Figure, Grid, Markup, Section, element, script_data
 from wordbias.pages.views import sections
 from wordbias.results import LIMITS

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from wordbias.measures.registry import SECTIONS
 from wordbias.pages import words
-from wordbias.pages.headline import headline
+from wordbias.pages.answers import headline
 from wordbias.results import NO_PROOF
 
 MAIN = {family.key: family for family in SECTIONS}
