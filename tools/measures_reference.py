@@ -3,7 +3,8 @@
 python tools/measures_reference.py            # write them
 python tools/measures_reference.py --check    # fail if they are not what would be written
 
-A table of each area stands between the lines ``<!-- table: AREA -->`` and ``<!-- end -->``.
+A table of each area stands between the lines ``<!-- table: AREA -->`` and ``<!-- end -->``; that of
+the area Answers holds the rules by which a report answers.
 """
 
 from __future__ import annotations
@@ -17,19 +18,21 @@ from pathlib import Path
 
 from wordbias.measures.family import Family, Measure
 from wordbias.measures.registry import FAMILIES
+from wordbias.pages.answers import RULES
 
 OUTPUT = Path(__file__).resolve().parent.parent / "docs" / "measures.md"
 HEAD = [
     "| measure | asks | range | neutral | better | a value near neutral does not mean |",
     "| --- | --- | --- | ---: | --- | --- |",
 ]
+ANSWERS = "Answers"
 BLOCK = re.compile(r"(<!-- table: (.+?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
 def written(text: str) -> str:
     """Return the document with its tables up to date."""
     areas = [found[2] for found in BLOCK.finditer(text)]
-    lacking = {family.area for family in FAMILIES} ^ set(areas)
+    lacking = ({family.area for family in FAMILIES} | {ANSWERS}) ^ set(areas)
     if lacking:
         raise SystemExit(f"{OUTPUT.name}: no table, or no measure, of {', '.join(sorted(lacking))}")
     return BLOCK.sub(lambda found: f"{found[1]}{table(found[2])}{found[4]}", text)
@@ -37,6 +40,9 @@ def written(text: str) -> str:
 
 def table(area: str) -> str:
     """Return the table of an area, and below it how its families are computed."""
+    if area == ANSWERS:
+        lines = ["| question | when | answer |", "| --- | --- | --- |"]
+        return "\n".join([*lines, *(f"| {' | '.join(rule)} |" for rule in RULES), ""])
     chosen = [family for family in FAMILIES if family.area == area]
     lines = [*HEAD, *(line for family in chosen for line in _lines(family)), ""]
     lines += [f"- **{family.short}**: {family.description} {family.limits}" for family in chosen]

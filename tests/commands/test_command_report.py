@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from wordbias.pages.answers import answers
 from wordbias.pages.document import read_documents
-from wordbias.pages.answers import headline
 
 Run = Callable[..., Any]
 PREDICTIONS = "label,predicted,group\n" + "nurse,nurse,F\nnurse,doctor,M\n" * 5 + (
@@ -198,4 +198,4 @@ def test_what_is_printed_fits_80_columns_and_breaks_no_word(
     *said, written = done.out.splitlines()
     assert written == f"Written: {tmp_path / 'page.html'}"
     assert max(map(len, said)) <= 80
-    assert " ".join(said) == " ".join(headline(rows))
+    assert " ".join(said) == " ".join(answers(rows))

@@ -1,97 +1,121 @@
-"""The headline: computed from the rows, and claiming no more than they do."""
+"""Answers of a report: each rule with rows on both sides of its limits."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from wordbias.measures.registry import SECTIONS
 from wordbias.pages import words
-from wordbias.pages.answers import headline
+from wordbias.pages.answers import (
+    NEIGHBOURS_KEPT,
+    QUALITY_KEPT,
+    RULES,
+    Answer,
+    answer_parts,
+    answers,
+    column_answers,
+)
 from wordbias.results import NO_PROOF
 
 MAIN = {family.key: family for family in SECTIONS}
+LOWER = {"neutral": 0.0, "better": "lower"}
+CHANCE = {"chance": 0.1, "chance_low": 0.05, "chance_high": 0.15}
+BEYOND = {**LOWER, **CHANCE, "beyond_chance": True}
+WITHIN = {**LOWER, **CHANCE, "beyond_chance": False}
+Row = dict[str, Any]
 
 
-def row(key: str, value: float | None, subject: str = "glove", **details: Any) -> dict[str, Any]:
+def row(key: str, value: float | None, subject: str = "glove", **details: Any) -> Row:
     family = MAIN[key]
     about = {"setting": family.main_variant} if family.main_variant else {}
     return {"subject": subject, "measure": family.main, "value": value, **about, **details}
 
 
-def two(
-    key: str, before: float, after: float, width: float = 0.01, **said: Any
-) -> list[dict[str, Any]]:
+def column(
+    key: str,
+    before: float,
+    after: float,
+    half: float = 0.01,
+    *,
+    stage: str = "hard",
+    **said: Any,
+) -> list[Row]:
+    """Rows before and after, the second with the interval of its paired change."""
+    change = after - before
+    ends = {"change": change, "change_low": change - half, "change_high": change + half}
+    wide = {"low": min(before, after) - 1, "high": max(before, after) + 1}
+    said = {"better": "lower", "neutral": 0.0, **wide, **said}
     return [
-        row(key, value, stage=stage, low=value - width, high=value + width, **said)
-        for stage, value in (("before", before), ("after", after))
+        row(key, before, stage="before", **said),
+        row(key, after, stage=stage, column="method", debiased=stage, **ends, **said),
     ]
 
 
-LOWER = {"neutral": 0.0, "better": "lower"}
-CHANCE = {"neutral": 0.5, "better": "lower"}
+def kept(share: float, stage: str = "hard") -> Row:
+    return row("moved", share, stage=stage, column="method", neutral=1.0, better="higher")
 
 
-def test_the_fall_of_midb_is_by_construction_and_the_others_are_named_one_by_one() -> None:
+def quality(before: float, after: float, measure: str = "similarity") -> list[Row]:
+    about = {"subject": "glove", "measure": measure, "set": "men", "better": "higher"}
+    return [
+        {**about, "value": before, "stage": "before"},
+        {**about, "value": after, "stage": "hard", "column": "method"},
+    ]
+
+
+def asked(rows: list[Row], question: str) -> str:
+    """Return the answer to a question, empty if it is not answered."""
+    return next((one.text for one in answer_parts(rows) if question in one.question), "")
+
+
+# Is it biased?
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ({"gipe": BEYOND, "direct-bias": BEYOND}, "Yes, by 2 of 2 measures"),
+        ({"gipe": BEYOND, "direct-bias": WITHIN}, "Perhaps: one of 2 measures"),
+        ({"gipe": BEYOND}, "Yes, by 1 of 1 measure"),
+        ({"gipe": WITHIN, "direct-bias": WITHIN}, "Not shown: none of 2 measures"),
+        ({"gipe": LOWER, "direct-bias": LOWER}, "Cannot tell"),
+    ],
+)
+def test_bias_is_found_by_measures_beyond_chance(found: dict[str, Row], said: str) -> None:
+    rows = [row(key, 0.2, **about) for key, about in found.items()]
+    assert asked(rows, "Is it biased?").startswith(said)
+
+
+@pytest.mark.parametrize(("low", "said"), [(0.1, "Yes"), (-0.1, "Not shown")])
+def test_without_a_chance_level_an_interval_around_neutral_finds_nothing(
+    low: float, said: str
+) -> None:
+    about = {"low": low, "high": 1.5, "neutral": 0.0, "better": "neutral", "p": 0.0021}
+    text = asked([row("weat", 1.0, **about)], "Is it biased?")
+    assert text.startswith(said)
+    assert "(1.000, neutral 0, p = 0.0021)" in text
+
+
+def test_a_value_that_is_never_below_neutral_is_not_judged_by_its_interval() -> None:
+    text = asked([row("mab", 0.6, low=0.59, high=0.61, **LOWER)], "Is it biased?")
+    assert text.startswith("Cannot tell")
+    assert "Not judged, for want of a chance level: marked attribute bias" in text
+
+
+def test_measures_that_disagree_are_both_named_the_clearest_first() -> None:
     rows = [
-        *two("midb", 0.15, 0.10, **LOWER, debiased="misp"),
-        *two("direct-bias", 0.10, 0.101, **LOWER, debiased="misp"),
-        *two("gipe", 0.10, 0.20, **LOWER, debiased="misp"),
-        *two("recoverability", 0.9, 0.9, **CHANCE, debiased="misp"),
+        row("gipe", 0.2, **BEYOND),
+        row("midb", 0.9, **BEYOND),
+        row("direct-bias", 0.1, **WITHIN),
     ]
-    changed = headline(rows)[-2]
-    assert changed.startswith(
-        "MISP took MIDB (mean of |·|) (0.150 → 0.100), each stage along its own components, "
-        "clearly nearer to neutral, which it does by construction."
-    )
-    assert "none improved clearly" in changed
-    assert "worse: GIPE (0.100 → 0.200)" in changed
-    assert "no clear change: direct bias (0.100 → 0.101), recoverability (0.900 → 0.900)" in changed
-
-
-def test_what_improved_is_said_and_then_nothing_says_that_none_did() -> None:
-    changed = headline(two("gipe", 0.2, 0.1, **LOWER))[-2]
-    assert changed == "After debiasing, improved: GIPE (0.200 → 0.100)."
-
-
-def test_a_fall_within_the_intervals_is_no_fall() -> None:
-    said = " ".join(headline(two("midb", 0.15, 0.14, 0.1, **LOWER, debiased="misp")))
-    assert "no clear step nearer to neutral" in said
-    assert "by construction" not in said
-
-
-def test_a_change_without_intervals_is_not_judged() -> None:
-    rows = [row("direct-bias", v, stage=s, **LOWER) for s, v in (("before", 1), ("after", 0.1))]
-    changed = headline(rows)[-2]
-    assert changed == "After debiasing, no interval to judge by: direct bias (1.000 → 0.100)."
-
-
-def test_only_two_sided_measures_are_called_away_from_neutral() -> None:
-    said = headline(
-        [
-            row("recoverability", 0.8, low=0.7, high=0.9, **CHANCE),
-            row("weat", 1.0, low=-0.1, high=1.5, neutral=0.0, better="neutral", p=0.0021),
-            row("direct-bias", 0.1, low=0.09, high=0.11, **LOWER),
-        ]
-    )
-    assert said[0].startswith("Clearly away from neutral, by their 95 % intervals: recoverability")
-    assert said[1].startswith(
-        "The 95 % interval includes neutral: WEAT of weat6 (1.000, neutral 0, p"
-    )
-    assert "p = 0.0021" in said[1]
-    assert said[2].startswith("Also measured: direct bias (0.100, neutral 0); these are never")
-
-
-def test_what_debiasing_cost_is_no_bias_and_is_said_beside_it() -> None:
-    cost = [*two("quality", 0.7, 0.6, better="higher"), row("moved", 0.9, stage="after")]
-    assert headline(cost)[:-1] == ["3 values of 2 measures about 1 subject."]
-    said = headline([*two("gipe", 0.2, 0.1, **LOWER), *cost])
-    assert said[-2] == (
-        "What debiasing cost: share of neighbours kept 0.900; similarity, Spearman’s ρ "
-        "0.700 → 0.600, worse."
-    )
+    text = asked(rows, "Is it biased?")
+    assert text.index("MIDB") < text.index("GIPE") < text.index("No more than chance by direct")
+    assert "The measures disagree" in text
+    assert "disagree" not in asked(rows[:2], "Is it biased?")
 
 
 def test_occupations_are_named_the_furthest_first_on_both_sides() -> None:
@@ -107,13 +131,216 @@ def test_occupations_are_named_the_furthest_first_on_both_sides() -> None:
         }
         for word, value in lean.items()
     ]
-    said = "The occupations that lean most towards male: miner, boss; towards female: maid, nurse."
-    assert said in headline(rows)
+    said = "Of the occupations, most lean towards male: miner, boss; towards female: maid, nurse."
+    assert asked(rows, "Is it biased?").endswith(said)
+
+
+# Embeddings that people know
+
+
+def test_a_value_is_placed_among_those_that_people_know() -> None:
+    known = {"GloVe": 0.1, "GoogleNews": 0.3, "fastText": 0.15}
+    text = asked([row("gipe", 0.2, **BEYOND, known_values=known)], "people know")
+    assert text.startswith(
+        "GIPE 0.200: 2 of 3 are nearer to no bias (GloVe 0.100, GoogleNews 0.300)"
+    )
+    assert not asked([row("gipe", 0.2, **BEYOND)], "people know")
+
+
+def test_of_a_two_sided_measure_the_distance_from_neutral_is_compared() -> None:
+    about = {"neutral": 0.0, "better": "neutral", "low": 0.1, "high": 2.0}
+    known = {"a": -1.5, "b": 0.5}
+    text = asked([row("weat", 1.0, **about, known_values=known)], "people know")
+    assert "1.000: 1 of 2 are nearer to no bias (b 0.500, a −1.500)" in text
+
+
+# Does cleaning help?
+
+
+def verdict(rows: list[Row]) -> str:
+    (one,) = column_answers(rows)
+    return one.verdict
+
+
+@pytest.mark.parametrize(
+    ("after", "half", "expected"),
+    [(0.1, 0.05, "yes"), (0.1, 0.11, "no"), (0.3, 0.05, "no"), (0.2, 0.0, "no")],
+)
+def test_a_method_helps_only_if_the_interval_of_a_change_is_below_0(
+    after: float, half: float, expected: str
+) -> None:
+    assert verdict(column("gipe", 0.2, after, half, **BEYOND)) == expected
+
+
+@pytest.mark.parametrize(
+    ("about", "expected"), [(BEYOND, "yes"), ({}, "yes"), (WITHIN, "cannot tell")]
+)
+def test_a_change_of_a_value_within_chance_does_not_count(about: Row, expected: str) -> None:
+    assert verdict(column("gipe", 0.2, 0.1, **about)) == expected
+
+
+@pytest.mark.parametrize(("after", "expected"), [(-0.5, "yes"), (-1.5, "no")])
+def test_a_two_sided_value_must_come_nearer_to_neutral(after: float, expected: str) -> None:
+    rows = column("gipe", 1.0, after, better="neutral", low=0.5, high=1.5)
+    assert verdict(rows) == expected
+
+
+@pytest.mark.parametrize(
+    ("cost", "expected"),
+    [
+        ([kept(NEIGHBOURS_KEPT)], "yes"),
+        ([kept(NEIGHBOURS_KEPT - 0.001)], "no"),
+        (quality(1.0, QUALITY_KEPT), "yes"),
+        (quality(1.0, QUALITY_KEPT - 0.001), "no"),
+        (quality(1.0, QUALITY_KEPT - 0.001, "analogy"), "no"),
+    ],
+)
+def test_a_method_that_costs_more_than_the_limit_does_not_help(
+    cost: list[Row], expected: str
+) -> None:
+    (one,) = column_answers([*column("gipe", 0.2, 0.1, **BEYOND), *cost])
+    assert one.verdict == expected
+    assert ("its cost is too high" in one.reason) == (expected == "no")
+
+
+def test_measures_that_contradict_each_other_are_both_named() -> None:
+    rows = [*column("gipe", 0.2, 0.1, **BEYOND), *column("mab", 0.2, 0.3)]
+    assert verdict(rows) == "cannot tell"
+    text = asked(rows, "Does cleaning help?")
+    assert "lowers GIPE (0.200 → 0.100)" in text
+    assert "makes worse marked attribute bias" in text
+
+
+@pytest.mark.parametrize(
+    ("method", "key", "expected"),
+    [
+        ("misp", "midb", "cannot tell"),
+        ("misp:dims=8", "midb", "cannot tell"),
+        ("hard", "midb", "yes"),
+        ("hard", "direct-bias", "cannot tell"),
+        ("hard,misp", "direct-bias", "cannot tell"),
+        ("mine.txt", "direct-bias", "yes"),
+    ],
+)
+def test_what_falls_by_construction_is_no_evidence(method: str, key: str, expected: str) -> None:
+    assert verdict(column(key, 0.2, 0.1, stage=method, **BEYOND)) == expected
+
+
+def test_without_any_interval_nothing_can_be_told() -> None:
+    rows = [
+        row("gipe", value, stage=stage, column="method", **BEYOND)
+        for stage, value in (("before", 0.2), ("hard", 0.1))
+    ]
+    assert verdict(rows) == "cannot tell"
+
+
+def test_rows_of_a_single_method_are_judged_by_both_intervals() -> None:
+    def pair(half: float) -> list[Row]:
+        return [
+            row("gipe", value, stage=stage, low=value - half, high=value + half, **BEYOND)
+            for stage, value in (("before", 0.2), ("after", 0.1))
+        ]
+
+    assert verdict(pair(0.04)) == "yes"
+    assert verdict(pair(0.06)) == "no"
+
+
+def test_a_column_that_failed_says_why_and_the_others_are_judged() -> None:
+    failed = {"subject": "glove", "measure": "column", "value": None, "stage": "leace"}
+    rows = [*column("gipe", 0.2, 0.1, **BEYOND), {**failed, "reason": "too few names."}]
+    text = asked(rows, "Does cleaning help?")
+    assert text.startswith("Yes: hard.")
+    assert "leace could not be used: too few names." in text
+
+
+# Which method, at what cost, what stayed, what next
+
+
+def two_methods(left: dict[str, float]) -> list[Row]:
+    found = [
+        one
+        for stage, after in (("hard", 0.1), ("inlp", 0.15))
+        for one in column("gipe", 0.2, after, stage=stage, **BEYOND)[stage != "hard" :]
+    ]
+    return found + [
+        {"subject": "glove", "measure": "bias-left", "value": share, "stage": stage}
+        for stage, share in left.items()
+    ]
+
+
+def test_the_method_that_leaves_least_is_named() -> None:
+    text = asked(two_methods({"hard": 0.4, "inlp": 0.1}), "Which method?")
+    assert text.startswith("inlp: of the methods that help it leaves the smallest share")
+    assert "10%" in text
+    assert "Most is removed of GIPE by hard (0.200 → 0.100)" in text
+    assert asked(two_methods({"hard": 0.1, "inlp": 0.4}), "Which").startswith("hard:")
+    assert asked(two_methods({}), "Which").startswith("hard, inlp helped")
+
+
+def test_of_methods_that_do_not_help_none_is_recommended() -> None:
+    rows = two_methods({"hard": 0.1, "inlp": 0.4})
+    dear = [*rows, kept(0.5, "hard"), kept(0.5, "inlp")]
+    assert asked(dear, "Which").startswith("None of these can be recommended")
+    assert not asked(column("gipe", 0.2, 0.1, **BEYOND), "Which")  # one method needs no choice
+
+
+def test_the_costs_are_named_and_what_was_not_measured() -> None:
+    rows = [*column("gipe", 0.2, 0.1, **BEYOND), kept(0.95)]
+    assert asked(rows, "At what cost?") == (
+        "hard keeps 95.0% of neighbours. Not measured: similarity, analogies."
+    )
+    every = [*rows, *quality(0.8, 0.6), *quality(0.5, 0.5, "analogy")]
+    assert asked(every, "At what cost?") == (
+        "hard keeps 95.0% of neighbours, 75.0% of similarity, 100.0% of analogies."
+    )
+
+
+@pytest.mark.parametrize(("accuracy", "said"), [(0.75, True), (0.74, False)])
+def test_words_that_still_cluster_are_a_finding(accuracy: float, said: bool) -> None:
+    clusters = column("clustering", 0.9, accuracy, 0.5, **{**BEYOND, "neutral": 0.5})
+    text = asked([*column("gipe", 0.2, 0.1, **BEYOND), *clusters], "not change")
+    assert ("hidden from some measures, not gone" in text) == said
+
+
+def test_clusters_along_any_axis_show_nothing() -> None:
+    clusters = column("clustering", 1.0, 1.0, 0.0, **{**WITHIN, "neutral": 0.5})
+    text = asked([*column("gipe", 0.2, 0.1, **BEYOND), *clusters], "not change")
+    assert text.startswith("Clustering can show nothing here")
+    assert "not gone" not in text
+
+
+def test_the_next_command_names_the_file() -> None:
+    rows = column("gipe", 0.2, 0.1, **BEYOND)
+    assert "wordbias debias hard 'my file.txt' -o clean.txt." in " ".join(
+        answers(rows, {"glove": "my file.txt"})
+    )
+    assert "wordbias debias hard EMBEDDING" in asked(rows, "What next?")
+    tried = asked(column("gipe", 0.2, 0.2, **BEYOND), "What next?")
+    assert "wordbias debias --choose gipe --keep 0.98 EMBEDDING" in tried
+    own = column("gipe", 0.2, 0.2, stage="mine", **BEYOND)
+    assert asked(own, "What next?").endswith("wordbias audit EMBEDDING")
+
+
+# Several embeddings, and rows of other kinds
+
+
+def test_two_embeddings_are_compared_where_their_intervals_do_not_overlap() -> None:
+    def of(subject: str, gipe: float) -> list[Row]:
+        return [
+            row("gipe", gipe, subject, low=gipe - 0.01, high=gipe + 0.01, **BEYOND),
+            row("midb", 0.2, subject, low=0.1, high=0.3, **BEYOND),
+        ]
+
+    text = asked([*of("a", 0.2), *of("b", 0.1)], "Which is more biased?")
+    assert text == (
+        "b is nearer to no bias by GIPE (0.200, 0.100). No clear difference by leaning along the "
+        "groups’ subspace (MIDB) (0.200, 0.200)."
+    )
 
 
 def test_several_embeddings_are_named_and_many_are_not_summed_up() -> None:
     rows = [row("direct-bias", 0.1, f"e{i}", **LOWER) for i in range(6)]
-    said = headline(rows)
+    said = answers(rows)
     assert [text.partition(":")[0] for text in said[:4]] == ["e0", "e1", "e2", "e3"]
     assert said[4] == "Not summed up here, but in the tables: e4, e5."
 
@@ -128,18 +355,34 @@ def test_of_unknown_measures_it_counts_those_that_leave_neutral_out(
         for i, (value, half) in enumerate(found)
     ]  # fmt: skip
     outside = sum(value - half > 0 or value + half < 0 for value, half in found)
-    said = headline(rows)[0]
+    said = answers(rows)[0]
     assert said.startswith(f"{len(rows)} value")
     assert f"Of the {len(rows)} with an interval and a neutral value, {outside} leave" in said
 
 
 def test_nothing_is_ever_said_without_the_caution() -> None:
-    for rows in ([], [row("gipe", None)], two("midb", 0.2, 0.1, **LOWER)):
-        assert headline(rows)[-1] == NO_PROOF
-        assert len(headline(rows)) > 1
+    for rows in ([], [row("gipe", None)], column("midb", 0.2, 0.1, **BEYOND)):
+        assert answers(rows)[-1] == NO_PROOF
+        assert len(answers(rows)) > 1
 
 
-def weat(name: str, about: str, value: float | None = 1.0, **details: Any) -> dict[str, Any]:
+def test_every_question_has_a_rule() -> None:
+    rows = [
+        *two_methods({"hard": 0.1, "inlp": 0.2}),
+        *column("mab", 0.5, 0.5),
+        kept(0.95),
+    ]
+    rows[0]["known_values"] = {"GloVe": 0.1}
+    found = {one.question for one in answer_parts(rows)} - {"", "What next?"}
+    assert found == {rule.question for rule in RULES}
+
+
+def test_an_answer_is_a_sentence_after_its_question() -> None:
+    assert str(Answer("Is it biased?", "Yes.")) == "Is it biased? Yes."
+    assert str(Answer("", "A note.")) == "A note."
+
+
+def weat(name: str, about: str, value: float | None = 1.0, **details: Any) -> Row:
     found = {"subject": "glove", "measure": "weat", "value": value, "set": name, "about": about}
     sizes = {f"{name}x": 8, f"{name}y": 8, f"{name}a": 8, f"{name}b": 8}
     around = {} if value is None else {"low": 0.5, "high": 1.5, "p": 0.01, "n": sizes}
@@ -149,28 +392,28 @@ def weat(name: str, about: str, value: float | None = 1.0, **details: Any) -> di
 def test_a_report_of_gender_shows_a_query_of_gender_and_never_a_control() -> None:
     others = [weat("weat1", "control"), weat("weat3", "ethnicity"), weat("weat10", "age")]
     none = [weat(f"weat{i}", "gender", None, reason="undefined") for i in (6, 7, 8)]
-    said = headline([*others, *none])
+    said = answers([*others, *none])
     assert not any("WEAT of" in text for text in said)
     assert "No WEAT query about gender has a value here (weat6, weat7, weat8)." in said
-    said = headline([*others, none[0], weat("weat7", "gender")])
+    said = answers([*others, none[0], weat("weat7", "gender")])
     assert "WEAT of weat7x/weat7y × weat7a/weat7b" in said[0]
     assert "weat1x" not in " ".join(said)
     assert "No WEAT query" not in " ".join(said)
 
 
 def test_a_report_of_another_attribute_shows_its_query() -> None:
-    said = headline([weat("weat1", "control"), weat("weat10", "age")])
+    said = answers([weat("weat1", "control"), weat("weat10", "age")])
     assert "WEAT of weat10x" in said[0]
-    said = headline([weat("mine", "")])
+    said = answers([weat("mine", "")])
     assert "WEAT of minex" in said[0]
 
 
 def test_controls_alone_are_no_finding_about_people() -> None:
-    said = headline([weat("weat1", "control"), row("direct-bias", 0.1, **LOWER)])
+    said = answers([weat("weat1", "control"), row("direct-bias", 0.1, **LOWER)])
     assert "weat1x" not in " ".join(said)
     assert "WEAT was taken of controls only, which are about no people." in said
 
 
 def test_a_p_that_depends_on_the_attribute_words_says_so() -> None:
-    said = headline([weat("weat7", "gender", low=-0.4, reading="it depends")])
+    said = answers([weat("weat7", "gender", low=-0.4, reading="it depends")])
     assert "p = 0.01 with the words as given" in said[0]

@@ -12,14 +12,15 @@ from wordbias.calls import current, public
 from wordbias.errors import WordbiasError
 from wordbias.formats.files import check_writable, refuse_same
 from wordbias.functions.inputs import path_of
+from wordbias.pages.answers import answers
 from wordbias.pages.document import (
     Document,
     notes_of,
+    paths_of,
     read_documents,
     rows_of,
     with_distinct_subjects,
 )
-from wordbias.pages.answers import headline
 from wordbias.pages.markdown import render_markdown
 from wordbias.pages.page import render_page
 from wordbias.pages.views import sections
@@ -48,7 +49,11 @@ class Page(Report):
             for section in sections(rows)
             for grid in section.grids
         ]
-        found = {"documents": documents, "heading": headline(rows), "tables": tables}
+        found = {
+            "documents": documents,
+            "heading": answers(rows, paths_of(documents)),
+            "tables": tables,
+        }
         for name, value in found.items():
             object.__setattr__(self, name, value)
         super().__post_init__()

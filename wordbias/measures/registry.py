@@ -253,7 +253,7 @@ FAMILIES = (
         standard=True,
         options=("dims", "center"),
         own_axis=True,
-        in_words="MIDB (mean of |·|)",
+        in_words="leaning along the groups’ subspace (MIDB)",
     ),
     Family(
         key="direct-bias",

@@ -1,18 +1,24 @@
-"""The report in a few sentences, each made from the values that it names."""
+"""Answers of a report in plain English, built from its rows by stated rules.
+
+Is it biased, does cleaning help, which method, at what cost? `RULES` states when each answer is
+given; the table in `docs/measures.md` is made of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
-from wordbias.measures.registry import FAMILY_OF, measure_title
+from wordbias.measures.registry import FAMILY_OF
 from wordbias.pages.lines import Line, is_number, minus
 from wordbias.pages.verdicts import (
     IMPROVED,
     SAME,
     UNCLEAR,
-    UNJUDGED,
-    UNKNOWN,
     WORSE,
+    badness,
     change,
     differs,
 )
@@ -22,133 +28,247 @@ from wordbias.rendering import how_many
 from wordbias.results import NO_PROOF, number
 from wordbias.rows import Found, given
 
+NEIGHBOURS_KEPT = 0.9
+"""Smallest share of the ten nearest neighbours that a method must keep to help."""
+QUALITY_KEPT = 0.98
+"""Smallest share of similarity and of analogies that a method must keep to help."""
 _SUBJECTS = 4
 _WORDS = 3
+_KNOWN = 3
+_TINY = 1e-12
+_STILL = 0.75
+"""Accuracy of clustering, half way between guessing and certainty, from which it still works."""
+_BY_CONSTRUCTION = {
+    "misp": ("midb",),
+    "mhd": ("midb",),
+    "leace": ("midb",),
+    "hard": ("direct-bias",),
+    "multi-hard": ("direct-bias",),
+    "double-hard": ("direct-bias",),
+    "inlp": ("recoverability",),
+}
+"""Families that a method lowers because it removes what they are measured along."""
+
+Verdict = Literal["yes", "no", "cannot tell"]
 
 
-def headline(rows: Sequence[Found]) -> list[str]:
-    """Summarise the rows in sentences that claim no more than they show.
+class Rule(NamedTuple):
+    """A rule of the answers: to which question, when it is used, and what is answered."""
 
-    The sentences name the main measure of each family, and call a value away from neutral, or a
-    change clear, only if the 95 % intervals show it.
+    question: str
+    when: str
+    answer: str
+
+
+RULES = (
+    Rule(
+        "Is it biased?",
+        "at least two main measures find bias: beyond the range of all chance levels or, for a "
+        "value that can lie on both sides of neutral and has no chance level, with an interval "
+        "without it",
+        "Yes",
+    ),
+    Rule("Is it biased?", "one main measure of several finds bias", "Perhaps"),
+    Rule("Is it biased?", "the only main measure that can tell finds bias", "Yes"),
+    Rule("Is it biased?", "some main measures can tell, and none finds bias", "Not shown"),
+    Rule("Is it biased?", "no main measure has a chance level or such an interval", "Cannot tell"),
+    Rule(
+        "Among embeddings that people know?",
+        "the same measure with the same settings and word lists is known of them",
+        "the number of them that are nearer to neutral",
+    ),
+    Rule(
+        "Does cleaning help?",
+        "for a method: the interval of the paired change of at least one main measure that found "
+        "bias, or that has no chance level, lies wholly on the better side of 0; this measure is "
+        "not one that the method lowers by construction; no such interval of another one lies on "
+        f"the worse side; at least {NEIGHBOURS_KEPT:.0%} of the neighbours and {QUALITY_KEPT:.0%} "
+        "of similarity and analogies are kept",
+        "Yes",
+    ),
+    Rule(
+        "Does cleaning help?",
+        "main measures changed for the better and others for the worse; or only what the method "
+        "lowers by construction changed; or no change has an interval",
+        "Cannot tell",
+    ),
+    Rule(
+        "Does cleaning help?",
+        "no main measure that counts changed for the better, or a cost exceeds its limit",
+        "No",
+    ),
+    Rule(
+        "Which method?",
+        "of the methods that help the one that leaves the smallest share of bias; of equals the "
+        "one that keeps more",
+        "its name",
+    ),
+    Rule("At what cost?", "neighbours, similarity or analogies were measured", "the shares kept"),
+    Rule(
+        "What did cleaning not change?",
+        "no column changed a main measure for the better",
+        "their names and values",
+    ),
+    Rule(
+        "What did cleaning not change?",
+        f"after a method that lowered another measure clustering is {_STILL:g} or more",
+        "that the bias is still to be seen in the neighbours, if it was beyond chance before",
+    ),
+)
+
+
+class Answer(NamedTuple):
+    """One question with its answer."""
+
+    question: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.question} {self.text}".strip()
+
+
+@dataclass(frozen=True)
+class ColumnAnswer:
+    """What a method, or a cleaned file, did.
+
+    Attributes
+    ----------
+    name
+        Label of the column.
+    verdict
+        Whether it helps.
+    reason
+        Reason of the verdict, a part of a sentence.
+    better, worse, unclear
+        Main lines of bias by the direction of their paired change; those that it lowers by
+        construction are in `built_in`.
+    kept
+        Share kept by what was measured of quality and neighbours.
+    bias_left
+        Share of the bias beyond chance that is left, if it is known.
+    failed
+        Reason why there is no such column.
     """
+
+    name: str
+    verdict: Verdict
+    reason: str
+    better: Sequence[Line] = ()
+    worse: Sequence[Line] = ()
+    unclear: Sequence[Line] = ()
+    built_in: Sequence[Line] = ()
+    kept: Mapping[str, float] | None = None
+    bias_left: float | None = None
+    failed: str = ""
+
+
+def answers(rows: Sequence[Found], paths: Mapping[str, str] | None = None) -> list[str]:
+    """Answer the questions of a report in sentences, each with the values that it is built from.
+
+    Parameters
+    ----------
+    rows
+        Rows of a report, of one embedding or several.
+    paths
+        File of each subject, for the command of the next step.
+    """
+    return [str(one) for one in answer_parts(rows, paths)]
+
+
+def answer_parts(rows: Sequence[Found], paths: Mapping[str, str] | None = None) -> list[Answer]:
+    """Answer the questions of a report; see `answers`."""
     known = main_lines(rows)
-    lines = [line for line in known if FAMILY_OF[line.measure].kind == "bias"]
-    subjects = list(dict.fromkeys(line.subject for line in lines))
-    sentences = []
+    bias = [line for line in known if FAMILY_OF[line.measure].kind == "bias"]
+    subjects = list(dict.fromkeys(line.subject for line in bias))
+    found: list[Answer] = []
     for subject in subjects[:_SUBJECTS]:
+        own = [row for row in rows if row["subject"] == subject]
+        lines = [line for line in bias if line.subject == subject]
         prefix = f"{subject}: " if len(subjects) > 1 else ""
-        own = [line for line in lines if line.subject == subject]
-        cost = [line for line in known if line.subject == subject and line not in lines]
-        done = [*_removed_share(subject, rows), *_changes(own)]
-        parts = [*_findings(own), *done, *_costs(cost), *_leaning(subject, rows)]
-        sentences += [prefix + text if prefix else text[:1].upper() + text[1:] for text in parts]
+        path = (paths or {}).get(subject, "")
+        parts = [
+            is_it_biased(lines, own),
+            *among_known(lines),
+            *about_columns(own, lines, path),
+        ]
+        found += [Answer(prefix + part.question, part.text) for part in parts if part.text]
+    if len(subjects) > 1:
+        found += compared(bias)
     if len(subjects) > _SUBJECTS:
         rest = ", ".join(subjects[_SUBJECTS:])
-        sentences.append(f"Not summed up here, but in the tables: {rest}.")
-    return [*(sentences or _counts(rows)), *missing_query_notes(rows), NO_PROOF]
+        found.append(Answer("", f"Not summed up here, but in the tables: {rest}."))
+    notes = [*missing_query_notes(rows), NO_PROOF]
+    return [*(found or [Answer("", _counts(rows))]), *(Answer("", note) for note in notes)]
 
 
-def _findings(lines: Sequence[Line]) -> list[str]:
-    judged = [(row, line) for line in lines if (row := line.first) is not None]
-    values_of = {
-        text: ", ".join(_with_value(line, row) for row, line in judged if _finding(row) == text)
-        for text in (_AWAY, _INCLUDED, _BEYOND, _CHANCE, _ONE_SIDED, _ALSO)
-    }
-    return [text.format(values) for text, values in values_of.items() if values]
+# Is it biased?
+
+_YES, _NO, _UNJUDGED = "yes", "no", "not judged"
 
 
-_AWAY = "clearly away from neutral, by their 95 % intervals: {}."
-_INCLUDED = "the 95 % interval includes neutral: {}."
-_BEYOND = "beyond what axes give that do not mean the attribute: {}."
-_CHANCE = "not beyond what axes give that do not mean the attribute: {}."
-_ONE_SIDED = (
-    "also measured: {}; these are never on the better side of neutral, so that being away from it "
-    "is no finding by itself."
-)
-_ALSO = "measured, with no value that would be neutral: {}."
+def finds(row: Found) -> str:
+    """Return whether a value finds bias: ``yes``, ``no``, or ``not judged``.
 
-
-def _finding(row: Found) -> str:
-    found = differs(row)
+    Without a chance level only a value that can lie on both sides of neutral is judged, by its
+    interval.
+    """
     beyond = row.get("beyond_chance")
-    if isinstance(beyond, bool) and (found is None or not beyond):
-        return _BEYOND if beyond else _CHANCE
-    if found is None:
-        return _ONE_SIDED if is_number(row.get("neutral")) else _ALSO
-    return _AWAY if found else _INCLUDED
+    if isinstance(beyond, bool):
+        return _YES if beyond else _NO
+    apart = differs(row)
+    return _UNJUDGED if apart is None else _YES if apart else _NO
 
 
-def _removed_share(subject: str, rows: Sequence[Found]) -> list[str]:
-    """Return the share of the groups' difference that was removed, in words."""
-    found = [
-        row
-        for row in rows
-        if row["subject"] == subject
-        and row["measure"] == "difference-removed"
-        and is_number(row["value"])
-    ]
-    return [
-        f"MISP removed {row['value']:.0%} of the difference between the groups."
-        for row in found[:1]
-    ]
-
-
-def _changes(lines: Sequence[Line]) -> list[str]:
-    compared = [line for line in lines if change(line) != UNKNOWN]
-    built_in = [line for line in compared if _by_construction(line)]
-    sentences = [
-        f"MISP took {_step(line)}, each stage along its own components, {_construction_text(line)}."
-        for line in built_in
-    ]
-    others = [line for line in compared if line not in built_in]
-    groups = {
-        "improved": [_step(line) for line in others if change(line) == IMPROVED],
-        "worse": [_step(line) for line in others if change(line) == WORSE],
-        "no clear change": [_step(line) for line in others if change(line) in (UNCLEAR, SAME)],
-        UNJUDGED: [_step(line) for line in others if change(line) == UNJUDGED],
+def is_it_biased(lines: Sequence[Line], rows: Sequence[Found]) -> Answer:
+    """Answer whether the embedding is biased beyond chance, by which measures, and where most."""
+    judged = [(line, row) for line in lines if (row := line.first) and is_number(row["value"])]
+    sorted_ = sorted(judged, key=lambda one: -_clearness(one[1]))
+    by = {
+        verdict: [_with_value(line, row) for line, row in sorted_ if finds(row) == verdict]
+        for verdict in (_YES, _NO, _UNJUDGED)
     }
-    changes = [f"{name}: {', '.join(steps)}" for name, steps in groups.items() if steps]
-    if changes:
-        what = "Of the other measures" if built_in else "After debiasing"
-        judged = any(steps for name, steps in groups.items() if name != UNJUDGED)
-        none = " none improved clearly;" if judged and not groups["improved"] else ""
-        sentences.append(f"{what},{none} {'; '.join(changes)}.")
-    return [" ".join(sentences)] if sentences else []
-
-
-def _costs(lines: Sequence[Line]) -> list[str]:
-    """Return a sentence on the measured costs of debiasing."""
-    costs = []
-    for line in lines:
-        title, last = measure_title(line.measure), _number(line.last)
-        if line.last and line.first:
-            costs.append(f"{title} {_number(line.first)} → {last}, {change(line)}")
-        elif line.last:
-            costs.append(f"{title} {last}")
-    return [f"what debiasing cost: {'; '.join(costs)}."] if costs else []
-
-
-def _by_construction(line: Line) -> bool:
-    last = line.last
-    return (
-        last is not None
-        and last.get("debiased") == "misp"
-        and FAMILY_OF[line.measure].key == "midb"
+    yes, no, others = by.values()
+    n = len(yes) + len(no)
+    if not n:
+        text = "Cannot tell: no measure here has a chance level, or an interval that could tell."
+    elif not yes:
+        text = f"Not shown: none of {how_many(n, 'measure')} finds more than chance gives."
+    elif len(yes) == 1 < n:
+        text = (
+            f"Perhaps: one of {n} measures finds more than chance gives; one in twenty does so "
+            "where there is nothing."
+        )
+    else:
+        text = f"Yes, by {len(yes)} of {how_many(n, 'measure')} that can tell."
+    parts = [
+        ("Most clearly first: {}." if len(yes) > 1 else "It is {}.", yes),
+        ("No more than chance by {}.", no),
+        ("Not judged, for want of a chance level: {}.", others),
+    ]
+    said = [form.format(", ".join(values)) for form, values in parts if values]
+    disagree = (
+        ["The measures disagree; each detects only the bias that it was made for."]
+        if yes and no
+        else []
     )
+    return Answer("Is it biased?", " ".join([text, *said, *disagree, *_leaning(rows)]))
 
 
-def _construction_text(line: Line) -> str:
-    if change(line) == IMPROVED:
-        return "clearly nearer to neutral, which it does by construction"
-    return "no clear step nearer to neutral, although it removes what MIDB is measured along"
+def _clearness(row: Found) -> float:
+    """Return a value's distance from chance, or from neutral, in units of its uncertainty."""
+    low, high = row.get("chance_low"), row.get("chance_high")
+    if is_number(low) and is_number(high) and is_number(row.get("chance")):
+        return float(abs(row["value"] - row["chance"]) / max((high - low) / 2, _TINY))
+    low, high = row.get("low"), row.get("high")
+    if is_number(low) and is_number(high) and is_number(row.get("neutral")):
+        return float(abs(row["value"] - row["neutral"]) / max((high - low) / 2, _TINY))
+    return 0.0
 
 
-def _leaning(subject: str, rows: Sequence[Found]) -> list[str]:
-    own = [row for row in rows if row["subject"] == subject and claims_occupations(row)]
+def _leaning(rows: Sequence[Found]) -> list[str]:
+    subject = str(rows[0]["subject"]) if rows else ""
+    own = [row for row in rows if claims_occupations(row)]
     chosen = most_leaning(by_word(own, subject), _WORDS)
-    if not chosen:
-        return []
     first = {word: next(iter(stages.values())) for word, stages in chosen.items()}
     lean = {word: row["value"] for word, row in first.items() if given(row, "towards")}
     if not lean:
@@ -158,11 +278,371 @@ def _leaning(subject: str, rows: Sequence[Found]) -> list[str]:
         left: [word for word in lean if lean[word] < 0],
         right: [word for word in reversed(lean) if lean[word] > 0],
     }
-    sides_text = [f"towards {side}: {', '.join(found)}" for side, found in towards.items() if found]
-    return [f"the occupations that lean most {'; '.join(sides_text)}."]
+    text = [f"towards {side}: {', '.join(found)}" for side, found in towards.items() if found]
+    return [f"Of the occupations, most lean {'; '.join(text)}."]
 
 
-def _counts(rows: Sequence[Found]) -> list[str]:
+def among_known(lines: Sequence[Line]) -> list[Answer]:
+    """Place the values among those of embeddings that people know."""
+    placed = [
+        (line, row, known)
+        for line in lines
+        if (row := line.first)
+        and is_number(row["value"])
+        and isinstance(known := row.get("known_values"), dict)
+        and known
+    ]
+    placed.sort(key=lambda one: finds(one[1]) != _YES)
+    said = [_place(*one) for one in placed[:_KNOWN]]
+    if not said:
+        return []
+    limit = "Corpus, vocabulary and dimension differ, so that only large differences mean anything."
+    return [Answer("Among embeddings that people know?", f"{'; '.join(said)}. {limit}")]
+
+
+def _place(line: Line, row: Found, known: Mapping[str, float]) -> str:
+    own = _distance(row, row["value"])
+    nearer = sum(_distance(row, value) < own for value in known.values())
+    ordered = sorted(known, key=lambda name: _distance(row, known[name]))
+    ends = dict.fromkeys([ordered[0], ordered[-1]])
+    named = ", ".join(f"{name} {_text(known[name])}" for name in ends)
+    count = f"{nearer} of {len(known)} are nearer to no bias"
+    return f"{_title(line)} {_number(row)}: {count} ({named})"
+
+
+def _distance(row: Found, value: float) -> float:
+    """Return how far a value is on the worse side."""
+    neutral = row.get("neutral")
+    if row.get("better") == "neutral" and is_number(neutral):
+        return abs(value - float(neutral))
+    return -value if row.get("better") == "higher" else value
+
+
+# Does cleaning help, which method, at what cost?
+
+
+def about_columns(rows: Sequence[Found], lines: Sequence[Line], path: str) -> list[Answer]:
+    """Answer what the methods and cleaned files did, and what to do next."""
+    columns = column_answers(rows, lines)
+    if not columns:
+        return [_next_without_columns(path)] if any(row.get("column") for row in rows) else []
+    return [
+        _does_it_help(columns),
+        _which(columns, lines),
+        _cost(columns),
+        _unchanged(columns, lines),
+        _next(columns, lines, path),
+    ]
+
+
+def column_answers(
+    rows: Sequence[Found], lines: Sequence[Line] | None = None
+) -> list[ColumnAnswer]:
+    """Judge each method and each cleaned file of one embedding, by the rules of `RULES`."""
+    if lines is None:
+        lines = [one for one in main_lines(rows) if FAMILY_OF[one.measure].kind == "bias"]
+    labels = dict.fromkeys(
+        str(row["stage"]) for row in rows if row.get("stage") not in (None, "", "before")
+    )
+    failed = {
+        str(row["stage"]): str(row.get("reason", ""))
+        for row in rows
+        if row["measure"] == "column" and row["value"] is None
+    }
+    return [
+        ColumnAnswer(name, "cannot tell", "it could not be made", failed=failed[name])
+        if name in failed
+        else _column(name, rows, lines)
+        for name in labels
+    ]
+
+
+def _column(name: str, rows: Sequence[Found], lines: Sequence[Line]) -> ColumnAnswer:
+    counted = [line for line in lines if line.first and finds(line.first) != _NO]
+    changed: dict[str, list[Line]] = {}
+    for line in counted:
+        changed.setdefault(change(line, name), []).append(line)
+    improved = changed.get(IMPROVED, [])
+    built_in = [line for line in improved if _by_construction(line, name)]
+    better = [line for line in improved if line not in built_in]
+    worse = changed.get(WORSE, [])
+    unclear = [*changed.get(UNCLEAR, []), *changed.get(SAME, [])]
+    kept = kept_shares(rows, name)
+    costly = [
+        f"{what} kept {share:.1%}, below {limit:.0%}"
+        for what, share in kept.items()
+        if share < (limit := NEIGHBOURS_KEPT if what == _NEIGHBOURS else QUALITY_KEPT)
+    ]
+    left = [r["value"] for r in rows if r["measure"] == "bias-left" and r.get("stage") == name]
+    verdict: Verdict = "cannot tell"
+    if better and costly:
+        verdict, reason = "no", f"its cost is too high: {', '.join(costly)}"
+    elif better and worse:
+        reason = "measures contradict each other"
+    elif better:
+        verdict, reason = "yes", ""
+    elif built_in:
+        reason = "only what it removes by construction fell"
+    elif worse or unclear:
+        verdict, reason = "no", "no measure changed clearly for the better"
+    else:
+        reason = "no change has an interval to judge by"
+    return ColumnAnswer(
+        name,
+        verdict,
+        reason,
+        better,
+        worse,
+        unclear,
+        built_in,
+        kept,
+        left[0] if left and is_number(left[0]) else None,
+    )
+
+
+_NEIGHBOURS = "neighbours"
+
+
+def kept_shares(rows: Sequence[Found], stage: str) -> dict[str, float]:
+    """Return the share of neighbours, similarity and analogies that a column keeps.
+
+    Of several test sets of one kind the one that lost most counts.
+    """
+    found: dict[str, float] = {}
+    before = {_test(row): row["value"] for row in rows if row.get("stage") == "before"}
+    for row in rows:
+        if row.get("stage") != stage or not is_number(row["value"]) or given(row, "word"):
+            continue
+        if row["measure"] == "neighbours-preserved":
+            found[_NEIGHBOURS] = float(row["value"])
+        elif row["measure"] in ("similarity", "analogy"):
+            old = before.get(_test(row))
+            if is_number(old) and old > 0:
+                share = float(row["value"]) / old
+                found[row["measure"]] = min(share, found.get(row["measure"], share))
+    return found
+
+
+def _test(row: Found) -> tuple[str, ...]:
+    return tuple(str(row.get(key, "")) for key in ("measure", "set", "setting", "group"))
+
+
+def _by_construction(line: Line, column: str) -> bool:
+    methods = [part.partition(":")[0].strip() for part in column.split(",")]
+    if column == "after":  # rows of a single method name it
+        methods = [part.partition(":")[0] for part in _debiased(line).split(",")]
+    key = FAMILY_OF[line.measure].key
+    return any(key in _BY_CONSTRUCTION.get(method, ()) for method in methods)
+
+
+def _debiased(line: Line) -> str:
+    return str(next((r["debiased"] for r in line.stages.values() if given(r, "debiased")), ""))
+
+
+def _does_it_help(columns: Sequence[ColumnAnswer]) -> Answer:
+    helping = [one.name for one in columns if one.verdict == "yes"]
+    if helping:
+        text = f"Yes: {', '.join(helping)}." if len(columns) > 1 else "Yes."
+    elif any(one.verdict == "cannot tell" and not one.failed for one in columns):
+        text = "Cannot tell."
+    else:
+        text = "No." if any(not one.failed for one in columns) else "Cannot tell."
+    return Answer("Does cleaning help?", " ".join([text, *map(_column_text, columns)]))
+
+
+def _column_text(one: ColumnAnswer) -> str:
+    if one.failed:
+        return f"{one.name} could not be used: {one.failed.rstrip('.')}."
+    groups = [
+        ("lowers", [_step(line, one.name) for line in one.better]),
+        ("lowers by construction", [_step(line, one.name) for line in one.built_in]),
+        ("makes worse", [_step(line, one.name) for line in one.worse]),
+        ("does not clearly change", [_step(line, one.name) for line in one.unclear]),
+    ]
+    said = "; ".join(f"{verb} {', '.join(steps)}" for verb, steps in groups if steps)
+    verdict = f"{one.name}, {one.verdict}" + (f", {one.reason}" if one.reason else "")
+    return f"{verdict}: {said}." if said else f"{verdict}."
+
+
+def _which(columns: Sequence[ColumnAnswer], lines: Sequence[Line]) -> Answer:
+    """Name the method that leaves least, and for each measure the one that removes most of it."""
+    if len([one for one in columns if not one.failed]) < 2:
+        return Answer("Which method?", "")
+    helping = [one for one in columns if one.verdict == "yes"]
+    known = [one for one in helping if one.bias_left is not None]
+    parts = []
+    if known:
+        best = min(known, key=lambda one: (one.bias_left, -min((one.kept or {"": 1}).values())))
+        parts.append(
+            f"{best.name}: of the methods that help it leaves the smallest share of the bias "
+            f"beyond chance, {best.bias_left:.0%}."
+        )
+    elif helping:
+        parts.append(f"{', '.join(one.name for one in helping)} helped; see what each lowers.")
+    else:
+        parts.append("None of these can be recommended on these values.")
+    most = [text for line in lines if (text := _most_removed(line, columns))]
+    if most:
+        parts.append(f"Most is removed of {'; of '.join(most)}.")
+    return Answer("Which method?", " ".join(parts))
+
+
+def _most_removed(line: Line, columns: Sequence[ColumnAnswer]) -> str:
+    """Name the column in which a line fell most, if it clearly fell in any."""
+    falling = [one.name for one in columns if line in [*one.better, *one.built_in]]
+    if not falling:
+        return ""
+    name = min(falling, key=lambda stage: _left(line, stage))
+    return f"{_title(line)} by {name} ({_number(line.first)} → {_number(line.stages[name])})"
+
+
+def _left(line: Line, stage: str) -> float:
+    ends = badness(line.stages[stage])
+    return float("inf") if ends is None else sum(ends) / 2
+
+
+def _cost(columns: Sequence[ColumnAnswer]) -> Answer:
+    made = [one for one in columns if not one.failed]
+    shares = [
+        f"{one.name} keeps "
+        + ", ".join(f"{share:.1%} {_KEPT[what]}" for what, share in one.kept.items())
+        for one in made
+        if one.kept
+    ]
+    lacking = [what for what in _KEPT if not any(what in (one.kept or {}) for one in made)]
+    missing = (
+        f"Not measured: {', '.join(_KEPT[what].removeprefix('of ') for what in lacking)}."
+        if lacking
+        else ""
+    )
+    text = " ".join(filter(None, ["; ".join(shares) + "." if shares else "", missing]))
+    return Answer("At what cost?", text)
+
+
+_KEPT = {_NEIGHBOURS: "of neighbours", "similarity": "of similarity", "analogy": "of analogies"}
+
+
+def _unchanged(columns: Sequence[ColumnAnswer], lines: Sequence[Line]) -> Answer:
+    made = [one for one in columns if not one.failed]
+    improved = {id(line) for one in made for line in [*one.better, *one.built_in]}
+    names = [one.name for one in made]
+    stayed = [
+        f"{_title(line)} ({_range(line, names)})"
+        for line in lines
+        if id(line) not in improved
+        and line.first
+        and finds(line.first) != _NO
+        and any(name in line.stages for name in names)
+    ]
+    parts = [f"No column clearly lowered {', '.join(stayed)}."] if stayed else []
+    clustering = next((line for line in lines if FAMILY_OF[line.measure].key == "clustering"), None)
+    still = [
+        one.name
+        for one in made
+        if clustering is not None
+        and (one.better or one.built_in)
+        and (row := clustering.stages.get(one.name))
+        and is_number(row["value"])
+        and row["value"] >= _STILL
+    ]
+    if clustering is not None and clustering.first and still:
+        if finds(clustering.first) == _YES:
+            parts.append(
+                f"After {', '.join(still)} the most biased words still fall into two clusters by "
+                "their former bias: it is hidden from some measures, not gone."
+            )
+        elif finds(clustering.first) == _NO:
+            parts.append(
+                "Clustering can show nothing here: these vectors cluster as well along axes that "
+                "mean nothing."
+            )
+    return Answer("What did cleaning not change?", " ".join(parts))
+
+
+def _range(line: Line, stages: Sequence[str]) -> str:
+    after = [line.stages[stage] for stage in stages if stage in line.stages]
+    values = sorted(float(row["value"]) for row in after if is_number(row["value"]))
+    if not values:
+        return _number(line.first)
+    ends = list(dict.fromkeys(_text(value) for value in (values[0], values[-1])))
+    return f"{_number(line.first)} → {' to '.join(ends)}"
+
+
+def _next(columns: Sequence[ColumnAnswer], lines: Sequence[Line], path: str) -> Answer:
+    file = shlex.quote(path) if path else "EMBEDDING"
+    helping = [one for one in columns if one.verdict == "yes" and _is_method(one.name)]
+    if helping:
+        best = min(helping, key=lambda one: one.bias_left if one.bias_left is not None else 1.0)
+        text = (
+            f"Write the cleaned vectors: wordbias debias {shlex.quote(best.name)} {file} -o "
+            "clean.txt. Then train your model on both files and compare: no value here shows what "
+            "another model makes of them."
+        )
+    elif any(_is_method(one.name) for one in columns):
+        found = [
+            line
+            for line in lines
+            if line.first and finds(line.first) == _YES and FAMILY_OF[line.measure].key != "midb"
+        ]
+        found.sort(key=lambda line: -_clearness(line.first or {}))
+        metric = found[0].measure if found else "direct-bias"
+        text = (
+            f"Try more methods and strengths: wordbias debias --choose {metric} "
+            f"--keep {QUALITY_KEPT:g} {file}"
+        )
+    else:
+        text = f"Compare with the methods of wordbias: wordbias audit {file}"
+    return Answer("What next?", text)
+
+
+def _next_without_columns(path: str) -> Answer:
+    file = shlex.quote(path) if path else "EMBEDDING"
+    return Answer("What next?", f"See what methods change: wordbias audit {file}")
+
+
+def _is_method(label: str) -> bool:
+    from wordbias.methods.methods import METHODS
+
+    return label.partition(":")[0].split(",")[0] in METHODS
+
+
+# Embeddings side by side
+
+
+def compared(lines: Sequence[Line]) -> list[Answer]:
+    """Say which embedding is nearer to neutral, where the intervals do not overlap."""
+    subjects = list(dict.fromkeys(line.subject for line in lines))
+    if len(subjects) != 2:
+        return []
+    pairs: dict[tuple[str, str], dict[str, Line]] = {}
+    for line in lines:
+        pairs.setdefault((line.measure, line.variant), {})[line.subject] = line
+    nearer: dict[str, list[str]] = {subject: [] for subject in subjects}
+    unclear = []
+    for both in pairs.values():
+        if len(both) < 2:
+            continue
+        a, b = (both[subject] for subject in subjects)
+        ends = [badness(line.first) if line.first else None for line in (a, b)]
+        text = f"{_title(a)} ({_number(a.first)}, {_number(b.first)})"
+        if ends[0] is None or ends[1] is None or None in (a.first["value"], b.first["value"]):  # type: ignore[index]
+            continue
+        if ends[0][1] < ends[1][0]:
+            nearer[subjects[0]].append(text)
+        elif ends[1][1] < ends[0][0]:
+            nearer[subjects[1]].append(text)
+        else:
+            unclear.append(text)
+    said = [f"{name} is nearer to no bias by {', '.join(ms)}." for name, ms in nearer.items() if ms]
+    if unclear:
+        said.append(f"No clear difference by {', '.join(unclear)}.")
+    return [Answer("Which is more biased?", " ".join(said))] if said else []
+
+
+# Words and numbers
+
+
+def _counts(rows: Sequence[Found]) -> str:
     measures = dict.fromkeys(str(row["measure"]) for row in rows)
     subjects = dict.fromkeys(str(row["subject"]) for row in rows)
     judged = [differ for row in rows if (differ := differs(row)) is not None]
@@ -174,7 +654,7 @@ def _counts(rows: Sequence[Found]) -> list[str]:
             f" Of the {len(judged):,} with an interval and a neutral value, {sum(judged):,} "
             "leave the neutral value outside the interval."
         )
-    return [text]
+    return text
 
 
 def _title(line: Line) -> str:
@@ -187,18 +667,26 @@ def _title(line: Line) -> str:
 
 
 def _with_value(line: Line, row: Found) -> str:
-    neutral = f", neutral {row['neutral']:g}" if is_number(row.get("neutral")) else ""
-    p = f", p = {row['p']:.2g}" if is_number(row.get("p")) else ""
+    about = []
     low, high = row.get("chance_low"), row.get("chance_high")
     if is_number(low) and is_number(high):
-        neutral += f", chance {minus(number(low, 3))} to {minus(number(high, 3))}"
-    p += " with the words as given" if p and row.get("reading") else ""
-    return f"{_title(line)} ({_number(row)}{neutral}{p})"
+        about.append(f"chance {_text(low)} to {_text(high)}")
+    elif is_number(row.get("neutral")):
+        about.append(f"neutral {row['neutral']:g}")
+    if is_number(row.get("p")):
+        about.append(
+            f"p = {row['p']:.2g}" + (" with the words as given" if row.get("reading") else "")
+        )
+    return f"{_title(line)} ({', '.join([_number(row), *about])})"
 
 
-def _step(line: Line) -> str:
-    return f"{_title(line)} ({_number(line.first)} → {_number(line.last)})"
+def _step(line: Line, stage: str) -> str:
+    return f"{_title(line)} ({_number(line.first)} → {_number(line.stages.get(stage))})"
 
 
 def _number(row: Found | None) -> str:
-    return "–" if row is None else minus(number(row["value"], 3))
+    return "–" if row is None else _text(row["value"])
+
+
+def _text(value: float | None) -> str:
+    return minus(number(value, 3))

@@ -189,6 +189,17 @@ def rows_of(documents: Iterable[Document]) -> list[Found]:
     return [_clean(row) for document in documents for row in document.rows]
 
 
+def paths_of(documents: Iterable[Document]) -> dict[str, str]:
+    """Return the file of each input that has one, by its name."""
+    return {
+        str(name): printable(str(facts["path"]))
+        for document in documents
+        if isinstance(inputs := document.about.get("inputs"), dict)
+        for name, facts in inputs.items()
+        if isinstance(facts, dict) and facts.get("path")
+    }
+
+
 def _clean(row: Found) -> Found:
     details = {_printable(key): _typed_detail(key, _printable(value)) for key, value in row.items()}
     return {key: value for key, value in details.items() if value is not None or key == "value"}

@@ -97,7 +97,8 @@ def variant(row: Found) -> str:
 
 def _line(stages: Mapping[str, Found]) -> Line:
     row = next(iter(stages.values()))
-    ordered = {stage: stages[stage] for stage in STAGES if stage in stages}
+    order = [*STAGES, *(stage for stage in stages if stage not in STAGES)]
+    ordered = {stage: stages[stage] for stage in order if stage in stages}
     return Line(str(row["subject"]), str(row["measure"]), variant(row), ordered)
 
 
@@ -105,12 +106,13 @@ def _stage(row: Found, frozen: set[tuple[str, ...]]) -> str:
     stage = str(row.get("stage") or "")
     if stage == "after" and row.get("reference") == "self" and identity(row) in frozen:
         return "after, refitted"
-    return stage if stage in STAGES else ""
+    return stage
 
 
 def stages_of(lines: Sequence[Line]) -> list[str]:
     """Return the stages that occur, in the order of the columns."""
-    return [stage for stage in STAGES if any(stage in line.stages for line in lines)]
+    found = dict.fromkeys(stage for line in lines for stage in line.stages)
+    return sorted(found, key=lambda stage: STAGES.index(stage) if stage in STAGES else len(STAGES))
 
 
 def is_number(value: object) -> TypeGuard[float]:

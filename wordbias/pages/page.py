@@ -11,8 +11,8 @@ from importlib.resources import files
 from typing import Any
 
 from wordbias import __version__
-from wordbias.pages.document import DATA, Document, notes_of, rows_of
-from wordbias.pages.answers import headline
+from wordbias.pages.answers import Answer, answer_parts
+from wordbias.pages.document import DATA, Document, notes_of, paths_of, rows_of
 from wordbias.pages.section import Figure, Grid, Markup, Section, element, script_data
 from wordbias.pages.views import sections
 from wordbias.results import LIMITS
@@ -36,7 +36,12 @@ def render_page(documents: Sequence[Document]) -> str:
     found = sections(rows)
     body = [
         _header(documents),
-        element("main", _short(headline(rows)), _contents(found), *map(_section, found)),
+        element(
+            "main",
+            _short(answer_parts(rows, paths_of(documents))),
+            _contents(found),
+            *map(_section, found),
+        ),
         _footer(documents),
     ]
     return _document(page_title(documents), body, [one.to_dict() for one in documents])
@@ -102,9 +107,15 @@ def _input_text(name: str, facts: dict[str, object]) -> str:
     return f"{name}: {facts['path']}" if facts.get("path") else name
 
 
-def _short(sentences: Sequence[str]) -> Markup:
-    items = element("ul", *(element("li", sentence) for sentence in sentences))
+def _short(found: Sequence[Answer]) -> Markup:
+    items = element("ul", *map(_answer, found))
     return element("section", element("h2", "In short"), items, id="short", class_="short")
+
+
+def _answer(one: Answer) -> Markup:
+    """Write an answer with its question in bold; a sentence that answers none as it is."""
+    asked = [element("strong", one.question), " "] if one.question else []
+    return element("li", *asked, one.text)
 
 
 def _contents(found: Sequence[Section]) -> Markup:

@@ -15,9 +15,9 @@ UNKNOWN = "–"
 _ROUNDING = 1e-6
 """Values that are closer are equal: float32 vectors are not more exact than that."""
 _MEANING = {
-    IMPROVED: "the value moved the better way and the intervals do not overlap",
-    WORSE: "it moved the other way and the intervals do not overlap",
-    UNCLEAR: "it moved, but the intervals overlap",
+    IMPROVED: "the value moved the better way, and the interval of the change does not contain 0",
+    WORSE: "it moved the other way, and the interval of the change does not contain 0",
+    UNCLEAR: "the interval of the change contains 0",
     SAME: "the value is the same",
 }
 
@@ -26,29 +26,51 @@ def meaning() -> str:
     """Explain the verdicts."""
     meanings = "; ".join(f"“{name}”: {text}" for name, text in _MEANING.items())
     return (
-        f"{meanings}. The intervals are at 95 % and each stands for itself; as both stages are "
-        "measured on the same words, this is the cautious way to compare them."
+        f"{meanings}. The intervals are at 95 %; that of a change is paired: both stages are "
+        "measured on the same words and bootstrap draws. Where a row has no interval of the "
+        "change, two intervals that do not overlap show one."
     )
 
 
-def change(line: Line) -> str:
-    """Compare the last stage of a line with the first.
+def change(line: Line, stage: str | None = None) -> str:
+    """Compare a stage of a line, by default the last, with the first.
 
-    Without intervals, or without knowing which way is better, a change is not judged.
+    By the interval of the paired change, where the row has one, else by both intervals. Without
+    intervals, or without knowing which way is better, a change is not judged.
     """
-    first, last = line.first, line.last
+    first = line.first
+    last = line.last if stage is None else line.stages.get(stage)
     if first is None or last is None or first["value"] is None or last["value"] is None:
         return UNKNOWN
     if abs(float(first["value"]) - float(last["value"])) < _ROUNDING:
         return SAME
+    paired = _paired(first, last)
+    if paired is not None:
+        return paired
+    old, new = badness(first), badness(last)
     if interval(first) is None or interval(last) is None:
         return UNJUDGED
-    old, new = _badness(first), _badness(last)
     if old is None or new is None:
         return UNKNOWN
     if new[1] < old[0]:
         return IMPROVED
     return WORSE if new[0] > old[1] else UNCLEAR
+
+
+def _paired(first: Found, last: Found) -> str | None:
+    """Judge a change by its own interval; None if it has none, or no way is better."""
+    low, high = last.get("change_low"), last.get("change_high")
+    better, neutral = last.get("better"), last.get("neutral")
+    if not (is_number(low) and is_number(high)):
+        return None
+    if low <= 0 <= high:
+        return UNCLEAR
+    if better in ("lower", "higher"):
+        return IMPROVED if (high < 0) == (better == "lower") else WORSE
+    if better != "neutral" or not is_number(neutral):
+        return None
+    distances = [abs(float(row["value"]) - neutral) for row in (first, last)]
+    return IMPROVED if distances[1] < distances[0] else WORSE
 
 
 def differs(row: Found) -> bool | None:
@@ -67,8 +89,8 @@ def differs(row: Found) -> bool | None:
     return not ends[0] <= neutral <= ends[1]
 
 
-def _badness(row: Found) -> tuple[float, float] | None:
-    """Turn the interval of a row into one where less is better."""
+def badness(row: Found) -> tuple[float, float] | None:
+    """Return the interval of a row, turned so that less is better; None if no way is better."""
     low, high = interval(row) or (float(row["value"]),) * 2
     better, neutral = row.get("better"), row.get("neutral")
     if better == "lower":
